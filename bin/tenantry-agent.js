@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+import module from 'node:module'
+
+module.enableCompileCache?.()
+const { main } = await import('../dist/agent/program/main.js')
+process.exitCode = await main()

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../src')
+
+type Import = { from: string; to: string }
+
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file))
+const imports: Import[] = sources.flatMap((from) => {
+  const text = readFileSync(join(root, from), 'utf8')
+  const statements = text.matchAll(/^(?:import|export)\b[^'"`;]*?\bfrom\s+'([^']+)'/gm)
+  const bare = text.matchAll(/(?:^import|\bimport\()\s*'([^']+)'/gm)
+  const found = [...statements, ...bare]
+  return found.map((match) => ({ from, to: resolved(from, match[1] as string) }))
+})
+
+function resolved(from: string, specifier: string): string {
+  return specifier.startsWith('.') ? relative(root, resolve(root, dirname(from), specifier)) : specifier
+}
+
+/** `daemon/rollouts/engine/step.ts` → `daemon/rollouts`; `core/api.ts` → `core/api.ts`. */
+const room = (file: string) =>
+  file
+    .split('/')
+    .slice(0, file.startsWith('node/') ? 1 : 2)
+    .join('/')
+const tree = (file: string) => file.split('/')[0]
+const isOurs = (to: string) => /^(core|node|daemon|agent|cli|demo|console)\//.test(to)
+const list = (wrong: Import[]) => [...new Set(wrong.map(({ from, to }) => `${from} -> ${to}`))]
+
+test('a room is reached through its index alone', () => {
+  const declaresTables = ({ from, to }: Import) => /\.tables\.ts$/.test(from) && to === 'daemon/db/database.ts'
+  const migrationList = ({ to }: Import) => to.startsWith('daemon/db/migrations/')
+  const wrong = imports.filter(
+    (one) =>
+      isOurs(one.to) &&
+      room(one.from) !== room(one.to) &&
+      !/\/index\.ts$/.test(one.to) &&
+      one.to.split('/').length > 2 &&
+      !declaresTables(one) &&
+      !migrationList(one),
+  )
+  expect(list(wrong)).toEqual([])
+})
+
+test('core is pure: it imports core and a few pure libraries', () => {
+  const allowed = /^(core\/|zod$|semver$|@noble\/hashes\/)/
+  expect(list(imports.filter(({ from, to }) => tree(from) === 'core' && !allowed.test(to)))).toEqual([])
+})
+
+test('each tree imports only what stands below it', () => {
+  const below: Record<string, RegExp> = {
+    core: /^core\//,
+    node: /^(core|node)\//,
+    daemon: /^(core|node|daemon)\//,
+    agent: /^(core|node|agent)\//,
+    cli: /^(core|node|cli)\//,
+    demo: /^(core|node|daemon|agent|demo)\//,
+  }
+  expect(list(imports.filter(({ from, to }) => isOurs(to) && !below[tree(from) as string]?.test(to)))).toEqual([])
+})
+
+test('only the docker room of the agent speaks to dockerode', () => {
+  expect(list(imports.filter(({ from, to }) => to === 'dockerode' && room(from) !== 'agent/docker'))).toEqual([])
+})
+
+test('boxes never import rollouts', () => {
+  expect(list(imports.filter(({ from, to }) => /\/boxes\//.test(from) && /^(core|daemon|cli)\/rollouts/.test(to)))).toEqual([])
+})
+
+test('the clock and chance are parameters outside kit and node', () => {
+  const impure = /Date\.now\(|new Date\(\)|Math\.random\(/
+  const wrong = sources.filter((file) => !/^(core\/kit|node)\//.test(file) && impure.test(readFileSync(join(root, file), 'utf8')))
+  expect(wrong).toEqual([])
+})
+
+test('a room opens by saying what it is', () => {
+  const indexes = sources.filter((file) => /^(core|daemon|agent|cli)\/[^/]+\/index\.ts$/.test(file))
+  expect(indexes.filter((file) => !readFileSync(join(root, file), 'utf8').startsWith('// '))).toEqual([])
+})
