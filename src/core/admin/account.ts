@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { adminRoles, Timestamp } from '../contract/index.ts'
+
+/** What a person types to log in; kept in lower case. An e-mail address fits. */
+const accountNameForm = /^[a-z0-9][a-z0-9._@+-]{1,63}$/
+export const AccountName = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .regex(accountNameForm, 'must be 2 to 64 letters, digits or . _ @ + -, beginning with a letter or digit')
+
+/** Long enough that the lock makes guessing hopeless; the upper bound keeps hashing cheap. */
+export const NewPassword = z.string().min(12, 'must have at least 12 characters').max(256, 'must have at most 256 characters')
+
+export const AccountId = z.string().regex(/^acc_[0-9a-z]{20}$/, 'must be an account id')
+export const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be a session id')
+export const TokenId = z.string().regex(/^tok_[0-9a-z]{20}$/, 'must be a token id, such as `tenantry tokens list` shows')
+
+export const AdminRoleName = z.enum(adminRoles)
+
+/** What an account still has to do before its session may do anything else. */
+export const SetupStep = z.enum(['password', 'totp'])
+export type SetupStep = z.output<typeof SetupStep>
+
+export const Account = z.object({
+  id: AccountId,
+  name: z.string(),
+  role: AdminRoleName,
+  status: z.enum(['active', 'disabled']),
+  totp: z.boolean().meta({ description: 'One-time codes are set up' }),
+  mustChangePassword: z.boolean(),
+  initialPasswordExpiresAt: Timestamp.nullable(),
+  lockedUntil: Timestamp.nullable(),
+  lastLoginAt: Timestamp.nullable(),
+  createdAt: Timestamp,
+  createdBy: z.string(),
+})
+export type Account = z.output<typeof Account>
+
+export const Session = z.object({
+  id: SessionId,
+  accountId: AccountId,
+  accountName: z.string(),
+  address: z.string(),
+  createdAt: Timestamp,
+  expiresAt: Timestamp,
+  current: z.boolean(),
+})
+
+export const ApiToken = z.object({
+  id: TokenId,
+  name: z.string(),
+  role: z.enum(['viewer', 'reviewer', 'operator']),
+  prefix: z.string().meta({ description: 'How the token begins, to tell it from others; not enough to use it' }),
+  createdBy: z.string(),
+  createdAt: Timestamp,
+  expiresAt: Timestamp,
+  lastUsedAt: Timestamp.nullable(),
+})
+export type ApiToken = z.output<typeof ApiToken>

@@ -1,0 +1,24 @@
+import { adminContract } from './admin/index.ts'
+import { auditContract } from './audit/index.ts'
+import { authContract } from './auth/index.ts'
+import { boxesContract } from './boxes/index.ts'
+import type { Contract } from './contract/index.ts'
+import { cronsContract } from './crons/index.ts'
+import { agentContract, hostsContract } from './hosts/index.ts'
+import { rolloutsContract } from './rollouts/index.ts'
+import { serviceContract } from './service/index.ts'
+import { tenantsContract } from './tenants/index.ts'
+
+/** Every room's contract; the room's name is its tag in the documentation. Mounting, OpenAPI and clients are made from this list. */
+export const api = {
+  auth: authContract,
+  admin: adminContract,
+  audit: auditContract,
+  rollouts: rolloutsContract,
+  boxes: boxesContract,
+  crons: cronsContract,
+  hosts: hostsContract,
+  agent: agentContract,
+  tenants: tenantsContract,
+  service: serviceContract,
+} as const satisfies Record<string, Contract>

@@ -1,0 +1,234 @@
+import { z } from 'zod'
+import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { InstalledVersions, VersionsReport } from './commands.ts'
+import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
+import { Manifest, TierVersions } from './manifest.ts'
+import { ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
+import { ProbeResult } from './probe.ts'
+
+const base = '/api/admin/v1/boxes'
+const manifestBase = '/api/admin/v1/manifest'
+
+const bySlug = z.object({ slug: Slug })
+
+/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug. */
+export const BoxStatus = z.enum(['provisioning', 'ready', 'failed'])
+export type BoxStatus = z.infer<typeof BoxStatus>
+
+/** A box as lists show it. */
+export const BoxRow = z.object({
+  boxId: z.string(),
+  slug: z.string(),
+  tenant: z.string().meta({ description: 'Name of the tenant' }),
+  plan: Plan,
+  tier: Tier,
+  host: z.string().meta({ description: 'Name of the host' }),
+  hostOnline: z.boolean(),
+  status: BoxStatus,
+  live: z.boolean(),
+  managed: z.boolean(),
+  canary: z.boolean(),
+  fenced: z.boolean(),
+  installed: InstalledVersions,
+  severity: Severity,
+  components: z.partialRecord(Component, ComponentSeverity).meta({ description: 'Severity per component; empty before the first check' }),
+  last_drift_check_at: Timestamp.nullable(),
+  reportedAt: Timestamp.nullable(),
+  reportAgeMs: z.number().int().nullable(),
+  freshness: Freshness,
+  /** Who holds the box and until when; null when nobody does. */
+  heldBy: z.string().nullable(),
+  heldUntil: Timestamp.nullable(),
+})
+export type BoxRow = z.infer<typeof BoxRow>
+
+export const BoxDetail = BoxRow.extend({
+  tenantId: z.string(),
+  hostStatus: z.enum(['online', 'offline', 'frozen', 'revoked']),
+  chatDomain: z.string(),
+  publicUrl: z.string(),
+  internalUrl: z.string().nullable(),
+  ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }).nullable(),
+  /** Only of an adopted box. */
+  folder: z.string().nullable(),
+  project: z.string().nullable(),
+  ownershipEpoch: z.number().int(),
+  driftReport: DriftReport.nullable(),
+  /** What the agent last said: images and digests that run, fence. */
+  report: VersionsReport.nullable(),
+  probe: ProbeResult.nullable(),
+  /** What keeps an adopted box from being managed. */
+  findings: z.array(z.string()),
+  /** The command that provisions or adopts it, and why the last one failed. */
+  setUp: z.object({
+    commandId: z.string(),
+    attempt: z.number().int(),
+    error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  }),
+  createdAt: Timestamp,
+})
+export type BoxDetail = z.infer<typeof BoxDetail>
+
+const Name = z.string().trim().min(1, 'must not be empty').max(100)
+const HostName = z.string().min(1).max(100).meta({ description: 'Name of an enrolled host' })
+
+const PublicUrl = z
+  .url({ protocol: /^https?$/ })
+  .max(300)
+  .optional()
+  .meta({ description: 'Where clients reach the box; the default is https:// and the chat domain' })
+
+const newTenant = { slug: Slug, name: Name, plan: Plan, chatDomain: ChatDomain }
+
+/** Versions in place of the manifest's, for test beds and for boxes that come from elsewhere. */
+const VersionOverrides = TierVersions.pick({ postgres: true, synapse: true, minio: true }).partial()
+
+export const ProvisionBody = z.strictObject({
+  ...newTenant,
+  host: HostName,
+  publicUrl: PublicUrl,
+  canary: z.boolean().default(false),
+  versions: VersionOverrides.optional(),
+})
+
+export const AdoptBody = z.strictObject({
+  ...newTenant,
+  host: HostName,
+  publicUrl: PublicUrl,
+  folder: z
+    .string()
+    .max(300)
+    .regex(/^\/[A-Za-z0-9._/-]*$/, 'must be an absolute path of letters, digits, dots, hyphens and underscores')
+    .refine((folder) => !folder.split('/').includes('..'), 'must not contain ..'),
+  project: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be the name of a compose project'),
+})
+
+const Accepted = z.object({ box: BoxDetail, commandId: z.string() })
+const ManifestBody = z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its form' }) })
+
+/** A manifest as it was applied. */
+export const ManifestRevision = z.object({
+  revision: z.number().int(),
+  manifest: Manifest,
+  appliedAt: Timestamp,
+  appliedBy: z.string(),
+})
+export type ManifestRevision = z.infer<typeof ManifestRevision>
+
+const ManifestChange = z.object({ path: z.string(), from: z.string().nullable(), to: z.string().nullable() })
+
+/** Tenant boxes, their registry and the manifest they are compared with. */
+export const boxesContract = {
+  listBoxes: endpoint({
+    method: 'GET',
+    path: base,
+    auth: admin('viewer'),
+    query: Paging.extend({
+      tier: Tier.optional(),
+      host: HostName.optional(),
+      severity: Severity.optional(),
+      slug: z.string().max(40).optional().meta({ description: 'Part of the slug' }),
+    }),
+    returns: z.object({ boxes: z.array(BoxRow), nextCursor: z.string().nullable() }),
+    summary: 'Boxes by slug, with drift',
+    spec: '2.10',
+  }),
+  showBox: endpoint({
+    method: 'GET',
+    path: `${base}/:slug`,
+    auth: admin('viewer'),
+    params: bySlug,
+    returns: BoxDetail,
+    summary: 'All that is known about a box',
+    spec: '2.10',
+  }),
+  provisionBox: endpoint({
+    method: 'POST',
+    path: base,
+    auth: admin('operator'),
+    body: ProvisionBody,
+    returns: Accepted,
+    status: 202,
+    problems: ['ALREADY_EXISTS', 'CONFLICT', 'NOT_FOUND', 'HOST_REVOKED', 'PORT_TAKEN'],
+    summary: 'Make a box on a host; again after a failure, it goes on with the same ports',
+  }),
+  adoptBox: endpoint({
+    method: 'POST',
+    path: `${base}/adopt`,
+    auth: admin('operator'),
+    body: AdoptBody,
+    returns: Accepted,
+    status: 202,
+    problems: ['ALREADY_EXISTS', 'CONFLICT', 'NOT_FOUND', 'HOST_REVOKED'],
+    summary: 'Register a stack that somebody set up by hand',
+  }),
+  scanBoxes: endpoint({
+    method: 'POST',
+    path: `${base}/scan`,
+    auth: admin('operator'),
+    body: z.strictObject({ slugs: z.array(Slug).min(1).max(10_000).optional() }),
+    returns: z.object({
+      commands: z.array(z.object({ slug: z.string(), commandId: z.string() })),
+      unreachable: z.array(z.object({ slug: z.string(), host: z.string() })),
+    }),
+    status: 202,
+    summary: 'Ask the agents what runs, then compare with the manifest',
+    spec: '4.10',
+  }),
+  checkBox: endpoint({
+    method: 'POST',
+    path: `${base}/:slug/check`,
+    auth: admin('operator'),
+    params: bySlug,
+    returns: z.object({ commandId: z.string() }),
+    status: 202,
+    problems: ['HOST_OFFLINE', 'CONFLICT'],
+    summary: 'Probe the box once',
+    spec: '4.10',
+  }),
+  changeBox: endpoint({
+    method: 'PATCH',
+    path: `${base}/:slug`,
+    auth: admin('operator'),
+    params: bySlug,
+    body: z.strictObject({ canary: z.boolean() }),
+    returns: BoxDetail,
+    summary: 'Mark or unmark the box as a canary',
+  }),
+  showManifest: endpoint({
+    method: 'GET',
+    path: manifestBase,
+    auth: admin('viewer'),
+    returns: ManifestRevision,
+    problems: ['NOT_FOUND'],
+    summary: 'The canonical version manifest',
+    spec: '9',
+  }),
+  diffManifest: endpoint({
+    method: 'POST',
+    path: `${manifestBase}/diff`,
+    auth: admin('viewer'),
+    body: ManifestBody,
+    returns: z.object({ revision: z.number().int(), changes: z.array(ManifestChange) }),
+    problems: ['MANIFEST_INVALID'],
+    summary: 'What applying a manifest would change; changes nothing',
+  }),
+  applyManifest: endpoint({
+    method: 'POST',
+    path: manifestBase,
+    auth: admin('operator'),
+    body: ManifestBody,
+    returns: z.object({ revision: z.number().int(), changed: z.boolean(), changes: z.array(ManifestChange) }),
+    problems: ['MANIFEST_INVALID', 'CONFLICT'],
+    summary: 'Make a manifest the canonical one; the same content keeps its revision',
+    spec: '9',
+  }),
+  listManifestRevisions: endpoint({
+    method: 'GET',
+    path: `${manifestBase}/revisions`,
+    auth: admin('viewer'),
+    query: Paging.extend({ cursor: CounterText.optional() }),
+    returns: z.object({ revisions: z.array(ManifestRevision), nextCursor: z.string().nullable() }),
+    summary: 'All manifests that were applied, newest first',
+  }),
+} as const satisfies Contract

@@ -1,0 +1,64 @@
+// What a tenant box is: its names, images, versions, manifest, probe, and what daemon and agent say about it.
+// It decides what is right for one box; it never orders boxes (that is rollouts) and never touches one (that is the agent).
+export {
+  type AgentError,
+  type BoxCommandKind,
+  type BoxCommandPayload,
+  type BoxCommandResult,
+  boxCommands,
+  CommandOutputs,
+  CommandSecrets,
+  InstalledVersions,
+  Progress,
+  UpdateOutcome,
+  UpdateResult,
+  UpdateStep,
+  UpdateTargets,
+  VersionsReport,
+} from './commands.ts'
+export {
+  AdoptBody,
+  BoxDetail,
+  BoxRow,
+  BoxStatus,
+  boxesContract,
+  ManifestRevision,
+  ProvisionBody,
+} from './contract.ts'
+export {
+  ComponentSeverity,
+  DriftReport,
+  driftOf,
+  driftReport,
+  Freshness,
+  freshnessOf,
+  Severity,
+  worstOf,
+} from './drift.ts'
+export { Digest, ImageRef, parseImage } from './images.ts'
+export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
+export { diffManifests, type ManifestChange } from './manifest-diff.ts'
+export {
+  type BoxId,
+  Component,
+  type HostId,
+  Plan,
+  Service,
+  Slug,
+  type TenantId,
+  Tier,
+  tierOf,
+  VersionedService,
+} from './names.ts'
+export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
+export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
+export {
+  foldUpdate,
+  isTouched,
+  obstacleTo,
+  outcomeOf,
+  planUpdate,
+  type UpdateEvent,
+  type UpdateFacts,
+  type UpdateWorld,
+} from './update-plan.ts'

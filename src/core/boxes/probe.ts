@@ -1,0 +1,28 @@
+import { z } from 'zod'
+
+/** The four things a probe looks at (spec 4.10). */
+export const ProbeComponent = z.enum(['chatApi', 'chatSync', 'database', 'objectStorage'])
+export type ProbeComponent = z.infer<typeof ProbeComponent>
+
+const ComponentResult = z.object({ ok: z.boolean(), ms: z.number(), error: z.string().optional() })
+
+/**
+ * One probe. `failed` needs no patience; `recovering` (the database replays its log) and `upgrading` (the chat server changes its schema)
+ * are slow on the way to good and must not be cut short (SAFETY, The probe).
+ */
+export const ProbeResult = z.object({
+  at: z.string(),
+  verdict: z.enum(['ok', 'recovering', 'upgrading', 'failed']),
+  components: z.record(ProbeComponent, ComponentResult),
+  /** Why it is not ok, in one line. */
+  reason: z.string().optional(),
+})
+export type ProbeResult = z.infer<typeof ProbeResult>
+
+/** When a box counts as stable (spec 8): `consecutive` good probes, `spacingMs` apart, within `timeoutMs`. */
+export const ProbeRule = z.object({
+  consecutive: z.number().int().min(1).max(20),
+  spacingMs: z.number().int().min(1),
+  timeoutMs: z.number().int().min(1),
+})
+export type ProbeRule = z.infer<typeof ProbeRule>

@@ -1,0 +1,169 @@
+import type { AgentError, UpdateOutcome, UpdateStep } from './commands.ts'
+
+// The guarded update, decided: what is next, given what was written down and what is seen.
+// Invariants: nothing is recreated before its snapshot is complete; nothing is restored after the commit; the fence is lifted only
+// after a commit, after a failure that touched nothing, or after a restore that proved healthy.
+
+/** One line of the command's journal, as far as planning needs it. `final` = not worth another try. */
+export type UpdateEvent = Readonly<{
+  step: UpdateStep
+  mark: 'intent' | 'done' | 'failed'
+  error?: AgentError | undefined
+  final?: boolean | undefined
+}>
+
+/** What the journal says, folded. A step begun anew takes back what had been done after it. */
+export type UpdateFacts = Readonly<{
+  begun: ReadonlySet<UpdateStep>
+  done: ReadonlySet<UpdateStep>
+  /** How often each step was begun, and how often it failed. */
+  tries: Readonly<Partial<Record<UpdateStep, number>>>
+  failures: Readonly<Partial<Record<UpdateStep, number>>>
+  /** What turned the update round: the first failure on the way there. */
+  failure: AgentError | null
+  /** The last failure on the way back, and whether the way back was given up. */
+  backError: AgentError | null
+  givenUp: boolean
+}>
+
+/** What is seen on the host, read anew before every step. */
+export type UpdateWorld = Readonly<{
+  fence: 'absent' | 'ours' | 'other'
+  /** Synapse and MinIO are stopped: nothing writes. */
+  quiet: boolean
+  /** PostgreSQL is stopped as well. */
+  stopped: boolean
+  compose: 'former' | 'target' | 'other'
+  deadlinePassed: boolean
+}>
+
+/** Why the plan cannot be followed; written down as the failure of `step`. */
+export type Obstacle = Readonly<{ step: UpdateStep; error: AgentError; final: boolean }>
+
+const there: readonly UpdateStep[] = ['prefetch', 'fence', 'stop', 'snapshot', 'rewrite', 'recreate', 'probe', 'commit']
+const back: readonly UpdateStep[] = ['restore-stop', 'restore-data', 'restore-start', 'restore-probe']
+const order = [...there, ...back, 'unfence'] as const
+
+/** A restore is worth trying again: an engine that restarts must not leave a box down. The probe had its own patience. */
+const triesBack = (step: UpdateStep): number => (step === 'restore-probe' ? 1 : 3)
+/** Even coming to rest ends some time, when the engine is gone for good. */
+const triesToRest = 6
+/** A step that is done again and again and never holds has an adversary: a script that starts the box, or removes the fence. */
+const mostTries = 20
+
+export function foldUpdate(events: readonly UpdateEvent[]): UpdateFacts {
+  const begun = new Set<UpdateStep>()
+  const done = new Set<UpdateStep>()
+  const tries: Partial<Record<UpdateStep, number>> = {}
+  const failures: Partial<Record<UpdateStep, number>> = {}
+  let failure: AgentError | null = null
+  let backError: AgentError | null = null
+  let final = false
+  for (const { step, mark, error = null, final: last = false } of events) {
+    if (mark === 'done') done.add(step)
+    if (mark === 'intent') {
+      begun.add(step)
+      tries[step] = (tries[step] ?? 0) + 1
+      for (const undone of takenBack(step, begun)) done.delete(undone)
+    }
+    if (mark !== 'failed') continue
+    failures[step] = (failures[step] ?? 0) + 1
+    if (back.includes(step)) backError ??= error
+    else failure ??= error
+    final ||= last
+  }
+  const givenUp = final || back.some((step) => (failures[step] ?? 0) >= triesBack(step))
+  return { begun, done, tries, failures, failure, backError, givenUp }
+}
+
+// Before anything is touched a step begun anew makes worthless what followed it; a commit and a snapshot that was used stay what they are.
+function takenBack(step: UpdateStep, begun: ReadonlySet<UpdateStep>): readonly UpdateStep[] {
+  if (there.includes(step) && begun.has('recreate')) return step === 'commit' ? [] : [step]
+  return order.slice(order.indexOf(step)).filter((later) => later !== 'commit')
+}
+
+const isCommitted = (facts: UpdateFacts): boolean => facts.done.has('commit')
+
+/** From here on containers or data may be other than before, and only a restore leads back. */
+export const isTouched = (facts: UpdateFacts): boolean => facts.begun.has('recreate')
+
+const neverHolds = (step: UpdateStep): AgentError => ({
+  code: 'UPDATE_FAILED',
+  message: `the step ${step} was done ${mostTries} times and does not hold: something on the host starts the box or removes its fence`,
+})
+const foreignFence: AgentError = {
+  code: 'BOX_HELD',
+  message: 'another action has fenced the box; see what is written in edge/fence/on before trying again',
+}
+const changedByHand: AgentError = {
+  code: 'COMPOSE_INVALID',
+  message: 'the compose file was changed while the update ran; check it, then try again',
+}
+const tooLate: AgentError = { code: 'COMMAND_EXPIRED', message: 'the deadline of the update passed' }
+const liftedByOthers: AgentError = {
+  code: 'RESTORE_FAILED',
+  message: 'the fence was taken off before the update was decided, so a restore could lose messages; an operator must decide',
+}
+
+/** What forbids to go on, seen before the step that would do harm. */
+export function obstacleTo(facts: UpdateFacts, world: UpdateWorld): Obstacle | undefined {
+  if (isCommitted(facts) || facts.givenUp) return undefined
+  if (facts.failure) return lostFence(facts, world)
+  const step = forward(facts, world)[0] ?? 'commit'
+  const error =
+    ((facts.tries[step] ?? 0) >= mostTries && neverHolds(step)) ||
+    (world.fence === 'other' && foreignFence) ||
+    (world.deadlinePassed && tooLate) ||
+    (world.compose === 'other' && facts.done.has('prefetch') && changedByHand)
+  return error ? { step, error, final: false } : undefined
+}
+
+// A fence that somebody took off means that the box may have been written to: then nothing automatic restores.
+function lostFence(facts: UpdateFacts, world: UpdateWorld): Obstacle | undefined {
+  const restoreAhead = isTouched(facts) && !facts.done.has('restore-probe')
+  return restoreAhead && world.fence !== 'ours' ? { step: 'restore-stop', error: liftedByOthers, final: true } : undefined
+}
+
+/** The steps that are left, in order; the first is to be done next, then look again. Empty when it is over. */
+export function planUpdate(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
+  if (isCommitted(facts)) return unfence(world)
+  if (facts.givenUp) return standStill(facts, world)
+  if (facts.failure) return [...wayBack(facts).filter((step) => !facts.done.has(step)), ...unfence(world)]
+  return forward(facts, world)
+}
+
+const unfence = (world: UpdateWorld): readonly UpdateStep[] => (world.fence === 'ours' ? ['unfence'] : [])
+
+function forward(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
+  const next = there.findIndex((step) => !(facts.done.has(step) && stillHolds(step, facts, world)))
+  return [...there.slice(next), 'unfence']
+}
+
+// What runs again behind our back may have written after the dump: stop it, and take the snapshot anew.
+function stillHolds(step: UpdateStep, facts: UpdateFacts, world: UpdateWorld): boolean {
+  if (isTouched(facts)) return true
+  if (step === 'fence') return world.fence === 'ours'
+  if (step === 'stop') return world.quiet
+  return true
+}
+
+function wayBack(facts: UpdateFacts): readonly UpdateStep[] {
+  if (isTouched(facts)) return back
+  return facts.begun.has('stop') ? ['restore-start', 'restore-probe'] : []
+}
+
+// A box whose way back failed rests fenced and stopped until an operator decides.
+function standStill(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
+  const mayTry = (step: UpdateStep) => (facts.failures[step] ?? 0) < triesToRest && (facts.tries[step] ?? 0) < 2 * mostTries
+  const steps: UpdateStep[] = []
+  if (world.fence === 'absent' && mayTry('fence')) steps.push('fence')
+  if (!world.stopped && mayTry('restore-stop')) steps.push('restore-stop')
+  return steps
+}
+
+/** How it ended, once no step is left. */
+export function outcomeOf(facts: UpdateFacts): UpdateOutcome {
+  if (isCommitted(facts)) return 'committed'
+  if (facts.givenUp) return 'rollback_failed'
+  return isTouched(facts) ? 'rolled_back' : 'failed'
+}

@@ -1,0 +1,88 @@
+import { isProblemCode, Problem, type ProblemBody, problem } from '../kit/index.ts'
+import { type CallOf, type Contract, type EndpointShape, isSchema, type ResultOf, type StreamMessage } from './endpoint.ts'
+import { readEventStream } from './event-stream.ts'
+
+type CallOptions = Readonly<{ signal?: AbortSignal; lastEventId?: string; headers?: Record<string, string> }>
+
+/** The typed client: one function per endpoint, named as in the contract. Problems come back as `Problem`. */
+export type Client<C extends Contract> = {
+  readonly [Name in keyof C]: (
+    ...call: Record<string, never> extends CallOf<C[Name]>
+      ? [call?: CallOf<C[Name]>, options?: CallOptions]
+      : [call: CallOf<C[Name]>, options?: CallOptions]
+  ) => Promise<ResultOf<C[Name]>>
+}
+
+type ClientNeeds = Readonly<{
+  baseUrl: string
+  /** Headers of each call, asked for anew each time: tokens expire. */
+  headers?: () => Record<string, string> | Promise<Record<string, string>>
+  fetch?: typeof globalThis.fetch
+}>
+
+type LooseCall = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown }
+
+/** Makes the client of a contract. Connection failures become `UNREACHABLE`. */
+export function makeClient<C extends Contract>(contract: C, needs: ClientNeeds): Client<C> {
+  const functions = Object.entries(contract).map(([name, endpoint]) => [
+    name,
+    (call: LooseCall = {}, options: CallOptions = {}) => invoke(needs, endpoint, call, options),
+  ])
+  return Object.fromEntries(functions) as Client<C>
+}
+
+async function invoke(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<unknown> {
+  const response = await send(needs, endpoint, call, options)
+  if (!response.ok) throw await problemOf(response)
+  const { returns } = endpoint
+  // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
+  if (isSchema(returns)) return response.json()
+  if (returns.kind === 'text') return response.text()
+  if (returns.kind === 'sse') return readEventStream(response.body as ReadableStream<Uint8Array>) as AsyncIterable<StreamMessage<unknown>>
+  await response.body?.cancel()
+  return undefined
+}
+
+async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json', ...(await needs.headers?.()), ...options.headers }
+  if (call.body !== undefined) headers['content-type'] = 'application/json'
+  if (options.lastEventId) headers['last-event-id'] = options.lastEventId
+  const request = {
+    method: endpoint.method,
+    headers,
+    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+    ...(options.signal ? { signal: options.signal } : {}),
+  }
+  try {
+    return await (needs.fetch ?? globalThis.fetch)(urlOf(needs.baseUrl, endpoint, call), request)
+  } catch (error) {
+    if (options.signal?.aborted || error instanceof Problem) throw error
+    const reason = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
+    throw problem('UNREACHABLE', `${needs.baseUrl} does not answer (${reason}): is the daemon running, and is this its address?`, {
+      cause: error,
+    })
+  }
+}
+
+function urlOf(baseUrl: string, { path }: EndpointShape, { params = {}, query = {} }: LooseCall): string {
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])))
+  const search = new URLSearchParams()
+  for (const [key, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) if (one !== undefined) search.append(key, String(one))
+  }
+  return `${baseUrl.replace(/\/$/, '')}${filled}${search.size > 0 ? `?${search}` : ''}`
+}
+
+/** The problem in an error answer; what is not in the error shape (a proxy's page, say) is told as it is. */
+async function problemOf(response: Response): Promise<Problem> {
+  const body = (await response.json().catch(() => undefined)) as ProblemBody | undefined
+  const retryAfter = Number(response.headers.get('retry-after'))
+  const extras = {
+    ...(body?.details ? { details: body.details } : {}),
+    ...(body?.violations ? { violations: body.violations } : {}),
+    ...(retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {}),
+  }
+  if (body?.code && isProblemCode(body.code)) return problem(body.code, body.message, extras)
+  const message = body?.message ?? `the server answered ${response.status} without an explanation`
+  return problem(response.status >= 500 ? 'UNAVAILABLE' : 'INTERNAL', message, extras)
+}

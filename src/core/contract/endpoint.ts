@@ -1,0 +1,104 @@
+import type { z } from 'zod'
+import type { AdminActor, AgentActor, ProblemCode, TokenActor } from '../kit/index.ts'
+
+/** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
+export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
+export type AdminRole = (typeof adminRoles)[number]
+
+export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => adminRoles.indexOf(role) >= adminRoles.indexOf(lowest)
+
+/**
+ * Who may call: nobody in particular, an admin of at least a role (`person` shuts API tokens out), or the agent of a host.
+ * `setup` lets in a session that still has to change its password or set up one-time codes; everything else refuses it.
+ */
+export type Auth =
+  | Readonly<{ kind: 'none' }>
+  | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
+  | Readonly<{ kind: 'agent' }>
+
+export const open = { kind: 'none' } as const satisfies Auth
+export const agent = { kind: 'agent' } as const satisfies Auth
+export const admin = (role: AdminRole) => ({ kind: 'admin', role, person: false }) as const satisfies Auth
+/** Only a person who logged in, never an API token: accounts, tokens, hosts. */
+export const adminPerson = (role: AdminRole) => ({ kind: 'admin', role, person: true }) as const satisfies Auth
+/** Any person, also one whose session is not set up in full: what setting it up needs. */
+export const adminSetup = { kind: 'admin', role: 'viewer', person: true, setup: true } as const satisfies Auth
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What comes back beside JSON: nothing (204), an event stream, or text such as metrics. */
+export type StreamAnswer<Event extends z.ZodType = z.ZodType> = Readonly<{ kind: 'sse'; event: Event }>
+export type EmptyAnswer = Readonly<{ kind: 'empty' }>
+export type TextAnswer = Readonly<{ kind: 'text'; contentType: string }>
+export type Answer = z.ZodType | EmptyAnswer | StreamAnswer | TextAnswer
+
+export const empty: EmptyAnswer = { kind: 'empty' }
+export const text = (contentType = 'text/plain; charset=utf-8'): TextAnswer => ({ kind: 'text', contentType })
+export const sse = <Event extends z.ZodType>(event: Event): StreamAnswer<Event> => ({ kind: 'sse', event })
+
+export type EndpointShape = Readonly<{
+  method: Method
+  /** Express form: `/api/admin/v1/hosts/:id`. */
+  path: string
+  auth: Auth
+  params?: z.ZodType
+  query?: z.ZodType
+  /** A JSON body. An endpoint without one refuses nothing and reads nothing. */
+  body?: z.ZodType
+  /** Bytes of body accepted; the default is 256 KiB. */
+  bodyLimit?: number
+  returns: Answer
+  /** Requests per second from one address (a burst of twice that); for what a stranger may try: logins, enrolments. */
+  perAddress?: number
+  /** Status of success; 200, or 204 for `empty`. */
+  status?: number
+  /** Codes beside those that any endpoint may raise. */
+  problems?: readonly ProblemCode[]
+  summary: string
+  /** Section of the service specification; absent for what goes beyond it. */
+  spec?: string
+}>
+
+/** Declares an endpoint once. Validation, mounting, OpenAPI and the client are made from it. */
+export const endpoint = <const Shape extends EndpointShape>(shape: Shape): Shape => shape
+
+/** A room's endpoints by name; the names are those of the client's functions. */
+export type Contract = Readonly<Record<string, EndpointShape>>
+
+export const isSchema = (answer: Answer): answer is z.ZodType => 'safeParse' in answer
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
+type Given<Schema> = Schema extends z.ZodType ? z.input<Schema> : undefined
+
+/** Who the caller is once the endpoint's `auth` was satisfied. */
+export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
+  ? AdminActor
+  : A extends { kind: 'admin' }
+    ? AdminActor | TokenActor
+    : A extends { kind: 'agent' }
+      ? AgentActor
+      : undefined
+
+/** What a handler receives after validation. */
+export type RequestOf<E extends EndpointShape> = Readonly<{
+  params: Parsed<E['params']>
+  query: Parsed<E['query']>
+  body: Parsed<E['body']>
+}>
+
+/** What a client gives; parts that the endpoint does not declare are left out. */
+export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? { params: Given<E['params']> } : { params?: undefined }) &
+  (E['query'] extends z.ZodType ? { query?: Given<E['query']> } : { query?: undefined }) &
+  (E['body'] extends z.ZodType ? { body: Given<E['body']> } : { body?: undefined })
+
+/** What success carries, as the wire has it. */
+export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
+  ? z.output<E['returns']>
+  : E['returns'] extends TextAnswer
+    ? string
+    : E['returns'] extends StreamAnswer<infer Event>
+      ? AsyncIterable<StreamMessage<z.output<Event>>>
+      : undefined
+
+/** One message of an event stream; `id` goes back as `Last-Event-ID` to continue after it. */
+export type StreamMessage<Data> = Readonly<{ id?: string; event: string; data: Data }>

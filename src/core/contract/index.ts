@@ -1,0 +1,27 @@
+// The contract: each endpoint declared once with zod; validation, OpenAPI and the typed client are made from it.
+// It knows no room and no server; rooms declare, `src/daemon/http` mounts, `src/core/api.ts` gathers.
+export { type Client, makeClient } from './client.ts'
+export {
+  type ActorOf,
+  type AdminRole,
+  type Auth,
+  admin,
+  adminPerson,
+  adminRoles,
+  adminSetup,
+  agent,
+  type Contract,
+  type EndpointShape,
+  empty,
+  endpoint,
+  isSchema,
+  open,
+  type RequestOf,
+  roleAtLeast,
+  type StreamMessage,
+  sse,
+  text,
+} from './endpoint.ts'
+export { formatStreamMessage } from './event-stream.ts'
+export { openApiDocument, problemsOf } from './openapi.ts'
+export { Counter, CounterText, fieldReasons, Paging, parsePart, Timestamp } from './validate.ts'

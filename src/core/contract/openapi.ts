@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { catalogue, type ProblemCode } from '../kit/index.ts'
+import { type Auth, type Contract, type EndpointShape, isSchema } from './endpoint.ts'
+
+const ErrorBody = z.object({
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean(),
+  details: z.array(z.object({ path: z.string(), reason: z.string() })).optional(),
+  violations: z.array(z.string()).optional(),
+})
+
+/** The OpenAPI 3.1 document of a contract. `rooms` maps a room's name (its tag) to its endpoints. */
+export function openApiDocument(
+  rooms: Readonly<Record<string, Contract>>,
+  info: { title: string; version: string },
+): Record<string, unknown> {
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const [room, contract] of Object.entries(rooms)) {
+    for (const [name, shape] of Object.entries(contract)) {
+      const path = shape.path.replace(/:(\w+)/g, '{$1}')
+      paths[path] = { ...paths[path], [shape.method.toLowerCase()]: operation(room, name, shape) }
+    }
+  }
+  const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })
+  return {
+    openapi: '3.1.0',
+    info,
+    paths,
+    components: {
+      schemas: { Error: jsonSchema(ErrorBody, 'output') },
+      securitySchemes: { admin: bearer('Admin JWT or API token'), agent: bearer('JWT signed by the key of an enrolled host') },
+    },
+  }
+}
+
+function operation(room: string, name: string, shape: EndpointShape): Record<string, unknown> {
+  return {
+    tags: [room],
+    operationId: name,
+    summary: shape.summary,
+    ...(shape.spec ? { description: `Service specification, section ${shape.spec}.` } : {}),
+    ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
+    ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
+    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query)],
+    ...(shape.body
+      ? { requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(shape.body, 'input') } } } }
+      : {}),
+    responses: { ...success(shape), ...failures(shape) },
+  }
+}
+
+function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Record<string, unknown>[] {
+  if (!schema) return []
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as { properties?: Record<string, unknown>; required?: string[] }
+  return Object.entries(properties).map(([name, inner]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: inner,
+  }))
+}
+
+function success({ returns, status }: EndpointShape): Record<string, unknown> {
+  if (isSchema(returns))
+    return { [status ?? 200]: { description: 'Success', content: { 'application/json': { schema: jsonSchema(returns, 'output') } } } }
+  if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
+  const type = returns.kind === 'sse' ? 'text/event-stream' : returns.contentType.split(';')[0]
+  return { [status ?? 200]: { description: 'Success', content: { [type as string]: { schema: { type: 'string' } } } } }
+}
+
+/** Problems that an endpoint can raise without naming them, from the way it is called. */
+const impliedProblems = ({ auth, params, query, body }: EndpointShape): readonly ProblemCode[] => [
+  ...(params || query || body ? (['VALIDATION'] as const) : []),
+  ...(body ? (['BAD_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
+  ...authProblems(auth),
+  ...(params ? (['NOT_FOUND'] as const) : []),
+  'RATE_LIMITED',
+  'INTERNAL',
+  'UNAVAILABLE',
+]
+
+function authProblems(auth: Auth): readonly ProblemCode[] {
+  if (auth.kind === 'none') return []
+  // CONFLICT asks an agent to say hello first.
+  if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
+  return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']
+}
+
+/** Every problem that an endpoint may answer with. */
+export const problemsOf = (shape: EndpointShape): ReadonlySet<ProblemCode> =>
+  new Set([...impliedProblems(shape), ...(shape.problems ?? [])])
+
+function failures(shape: EndpointShape): Record<string, unknown> {
+  const byStatus = new Map<number, Set<ProblemCode>>()
+  for (const code of problemsOf(shape)) {
+    const { status } = catalogue[code]
+    byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code))
+  }
+  const answer = (codes: Set<ProblemCode>) => ({
+    description: [...codes].map((code) => `\`${code}\`: ${catalogue[code].title}`).join('. '),
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  })
+  return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, answer(codes)]))
+}
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> => {
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Record<string, unknown>
+  return rest
+}

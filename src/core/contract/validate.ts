@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { type FieldReason, problem } from '../kit/index.ts'
+
+/** The dotted path and reason of every field that does not fit. Unknown keys are named one by one. */
+export function fieldReasons(error: z.ZodError, root = ''): FieldReason[] {
+  return error.issues.flatMap((issue) => {
+    const path = [root, ...issue.path.map(String)].filter((part) => part !== '').join('.')
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({ path: [path, key].filter(Boolean).join('.'), reason: 'is not a known field' }))
+    return [{ path: path || '(whole)', reason: reasonOf(issue) }]
+  })
+}
+
+/** Our own words stay; those of the parser are said plainly. */
+function reasonOf(issue: z.core.$ZodIssue): string {
+  if (issue.message.endsWith('received undefined')) return 'is missing'
+  if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid option')) return `must be one of ${issue.values.join(', ')}`
+  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) return `must be ${issue.expected}`
+  return issue.message
+}
+
+/** Parses one part of a request (`body`, `query`, `params`) or throws VALIDATION with a reason per field. */
+export function parsePart<Schema extends z.ZodType>(schema: Schema, value: unknown, part: string): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  const details = fieldReasons(result.error, part)
+  throw problem(
+    'VALIDATION',
+    `${details[0]?.path}: ${details[0]?.reason}${details.length > 1 ? ` (and ${details.length - 1} more)` : ''}`,
+    {
+      details,
+    },
+  )
+}
+
+/** A page of a list: `limit` at most 200, `cursor` as the page before returned it. */
+export const Paging = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50),
+  cursor: z.string().max(200).optional(),
+})
+
+/** A whole number from 1 that fits into every column for such: positions in lists, tokens of leases. */
+export const Counter = z.int().min(1).max(2_147_483_647)
+
+/** The same where it comes as text: in an address. */
+export const CounterText = z.coerce.number().pipe(Counter)
+
+export const Timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC' })

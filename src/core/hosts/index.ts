@@ -1,0 +1,14 @@
+// Hosts, and the commands that their agents fetch: names, states, limits, and both sides of the wire.
+// It decides what an agent may send; it knows no command's content (that is boxes) and dials nobody.
+export {
+  type AgentPublicKey,
+  agentContract,
+  type CommandOutcome,
+  type HeldCommand,
+  type LeasedCommand,
+} from './agent-contract.ts'
+export { type CommandError, type CommandStatus, type CommandView, isFinal } from './command.ts'
+export { type HostView, hostsContract } from './contract.ts'
+export { type EngineInfo, type HostResources, isOffline } from './host.ts'
+export { type Instances, judgeInstance, noInstances, welcomeInstance } from './instances.ts'
+export { agentAudience, agentToken, channelLimits, plainUrl, protocolVersion, supportedProtocols } from './protocol.ts'

@@ -1,0 +1,23 @@
+/** Who does something. Every state change and audit entry names one. Roles come from the record, never from a token's claim. */
+export type AdminActor = Readonly<{
+  kind: 'admin'
+  accountId: string
+  name: string
+  role: 'viewer' | 'reviewer' | 'operator' | 'admin'
+  sessionId: string
+}>
+export type TokenActor = Readonly<{
+  kind: 'token'
+  tokenId: string
+  accountId: string
+  name: string
+  role: 'viewer' | 'reviewer' | 'operator'
+}>
+export type AgentActor = Readonly<{ kind: 'agent'; hostId: string; name: string; instanceId: string }>
+/** A job, the engine, or a command typed on the daemon's own machine. */
+export type SystemActor = Readonly<{ kind: 'system'; name: string }>
+
+export type Actor = AdminActor | TokenActor | AgentActor | SystemActor
+
+/** As the audit log writes it: `admin:anna`, `token:ci`, `agent:host-1`, `system:cron`. */
+export const actorLabel = (actor: Actor): string => `${actor.kind}:${actor.name}`

@@ -1,0 +1,16 @@
+/**
+ * Time as a capability. `now` is the wall clock, for records; `monotonicMs` never goes back, for durations and deadlines;
+ * `sleep` resolves after `ms` or as soon as the signal aborts (it never rejects: the caller looks at the signal).
+ */
+export type Clock = Readonly<{
+  now(): Date
+  monotonicMs(): number
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}>
+
+/** ISO 8601 UTC, the form of every timestamp on the wire and in the database. */
+export const isoNow = (clock: Clock): string => clock.now().toISOString()
+
+export const isoIn = (clock: Clock, ms: number): string => new Date(clock.now().getTime() + ms).toISOString()
+
+export const elapsedMs = (fromIso: string, toIso: string): number => Date.parse(toIso) - Date.parse(fromIso)

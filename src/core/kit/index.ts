@@ -1,0 +1,20 @@
+// What every room stands on: problems, time, ids, secrets, canonical text.
+// It decides nothing about the product and does no input or output.
+export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
+export { canonicalJson, sha256Hex } from './canonical-json.ts'
+export { type Clock, elapsedMs, isoIn, isoNow } from './clock.ts'
+export { type Branded, newId, type Random, randomText } from './ids.ts'
+export { type ManualClock, manualClock } from './manual-clock.ts'
+export {
+  catalogue,
+  type ExitCode,
+  type FieldReason,
+  isProblem,
+  isProblemCode,
+  Problem,
+  type ProblemBody,
+  type ProblemCode,
+  problem,
+} from './problem.ts'
+export { Secret, secret } from './secret.ts'
+export { duration, plural, printable } from './text.ts'

@@ -1,0 +1,139 @@
+/** One entry of the catalogue: what a code means on the wire and in a shell. */
+type Entry = Readonly<{ status: number; retryable: boolean; exit: ExitCode; title: string }>
+
+/** Exit codes of the three programs: 0 done, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 conflict, 6 unavailable, 7 rollout failed, 8 rollout paused. */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8
+
+const entry = (status: number, exit: ExitCode, title: string, retryable = false): Entry => ({ status, retryable, exit, title })
+
+/**
+ * The one catalogue of everything that is expected to go wrong. A code that is not here cannot be raised.
+ * Codes that only the agent and its host can raise carry status 500: they travel inside results, not as answers.
+ */
+export const catalogue = {
+  // the request itself
+  VALIDATION: entry(400, 2, 'The request does not fit the contract'),
+  BAD_JSON: entry(400, 2, 'The body is not JSON'),
+  UNAUTHENTICATED: entry(401, 4, 'A valid token is needed'),
+  FORBIDDEN: entry(403, 4, 'This account may not do that'),
+  NOT_FOUND: entry(404, 3, 'There is no such thing'),
+  METHOD_NOT_ALLOWED: entry(405, 2, 'This path does not take that method'),
+  CONFLICT: entry(409, 5, 'Something else changed it first'),
+  ALREADY_EXISTS: entry(409, 5, 'The name is taken'),
+  INVALID_TRANSITION: entry(409, 5, 'Not possible in this state'),
+  PAYLOAD_TOO_LARGE: entry(413, 2, 'The body is too large'),
+  UNSUPPORTED_MEDIA_TYPE: entry(415, 2, 'The body has the wrong type'),
+  RATE_LIMITED: entry(429, 6, 'Too many requests', true),
+  INTERNAL: entry(500, 1, 'A fault of the program'),
+  UNAVAILABLE: entry(503, 6, 'Not available right now', true),
+  CONFIG: entry(503, 6, 'A needed setting is missing'),
+  // admin accounts
+  LOGIN_FAILED: entry(401, 4, 'Name, password or code is wrong'),
+  ACCOUNT_LOCKED: entry(429, 4, 'Too many failed logins', true),
+  SETUP_REQUIRED: entry(403, 4, 'The account is not set up in full'),
+  TOTP_REQUIRED: entry(401, 4, 'A one-time code is needed'),
+  // agents and hosts
+  ENROLMENT_INVALID: entry(401, 4, 'The enrolment token is unknown, used or expired'),
+  HOST_REVOKED: entry(401, 4, 'The host was revoked'),
+  HOST_FROZEN: entry(401, 4, 'Two agents used the key of the host'),
+  HOST_OFFLINE: entry(503, 6, 'The host is offline', true),
+  CLOCK_SKEW: entry(401, 6, 'The clocks disagree', true),
+  PROTOCOL_VERSION: entry(409, 5, 'Agent and daemon speak different versions'),
+  COMMAND_EXPIRED: entry(409, 5, 'The deadline of the command passed'),
+  LEASE_LOST: entry(409, 5, 'Somebody else holds this now'),
+  // boxes, as the agent finds them
+  BOX_HELD: entry(409, 5, 'Another action holds the box'),
+  BOX_NOT_MANAGED: entry(409, 5, 'The box is only observed'),
+  BOX_UNHEALTHY: entry(409, 5, 'The box is not healthy'),
+  COMPOSE_INVALID: entry(422, 5, 'The compose file cannot be used'),
+  FOLDER_UNSAFE: entry(422, 5, 'Others can write to the project folder'),
+  MANIFEST_INVALID: entry(400, 2, 'The manifest is not valid'),
+  IMAGE_NOT_ALLOWED: entry(403, 4, 'The image is not on the list of this host'),
+  PULL_FAILED: entry(502, 6, 'The image could not be pulled', true),
+  REGISTRY_UNAVAILABLE: entry(503, 6, 'The registry does not answer', true),
+  DIGEST_MISMATCH: entry(409, 5, 'Another image than the planned one'),
+  DISK_FULL: entry(507, 6, 'The disk is full', true),
+  BACKUP_KEY_INVALID: entry(503, 6, 'The backup key is missing or wrong'),
+  RESTIC_UNUSABLE: entry(503, 6, 'restic is missing or too old'),
+  SNAPSHOT_FAILED: entry(500, 1, 'The snapshot was not completed', true),
+  SNAPSHOT_STORE_UNAVAILABLE: entry(503, 6, 'The snapshot store does not answer', true),
+  PROBE_FAILED: entry(500, 1, 'The box did not prove healthy'),
+  UPDATE_FAILED: entry(500, 1, 'The update failed'),
+  RESTORE_FAILED: entry(500, 1, 'The restore failed'),
+  DOCKER_UNAVAILABLE: entry(503, 6, 'The container engine does not answer', true),
+  PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
+  PORT_TAKEN: entry(409, 5, 'The port is in use'),
+  // rollouts
+  PLAN_REFUSED: entry(409, 5, 'The plan has refusals'),
+  PLAN_STALE: entry(409, 5, 'The plan is too old'),
+  // local programs
+  CONFIG_INVALID: entry(500, 2, 'The settings are not valid'),
+  DATABASE_NEWER: entry(500, 5, 'The database was written by a newer program'),
+  SEALED_UNREADABLE: entry(500, 1, 'A sealed value cannot be opened'),
+  AUDIT_BROKEN: entry(500, 1, 'The audit log does not hold together'),
+  UNREACHABLE: entry(503, 6, 'The daemon does not answer', true),
+  USAGE: entry(400, 2, 'The command line does not fit'),
+  CANCELLED: entry(400, 1, 'A person stopped it before anything was changed'),
+} as const satisfies Record<string, Entry>
+
+export type ProblemCode = keyof typeof catalogue
+
+/** What was wrong with one field of a request. `path` is dotted: `targets.pro.synapse`. */
+export type FieldReason = Readonly<{ path: string; reason: string }>
+
+type Extras = Readonly<{ details?: readonly FieldReason[]; violations?: readonly string[]; retryAfterSeconds?: number; cause?: unknown }>
+
+/** The error body of spec 2.5, with the additions of a few codes. */
+export type ProblemBody = Readonly<{
+  code: string
+  message: string
+  retryable: boolean
+  details?: readonly FieldReason[]
+  violations?: readonly string[]
+}>
+
+/** An expected failure. The message says what, which one, and what to do next; it never carries a secret. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly details?: readonly FieldReason[]
+  readonly violations?: readonly string[]
+  readonly retryAfterSeconds?: number
+
+  constructor(code: ProblemCode, message: string, extras: Extras = {}) {
+    super(message, extras.cause === undefined ? undefined : { cause: extras.cause })
+    this.name = 'Problem'
+    this.code = code
+    if (extras.details) this.details = extras.details
+    if (extras.violations) this.violations = extras.violations
+    if (extras.retryAfterSeconds !== undefined) this.retryAfterSeconds = extras.retryAfterSeconds
+  }
+
+  get status(): number {
+    return catalogue[this.code].status
+  }
+
+  get retryable(): boolean {
+    return catalogue[this.code].retryable
+  }
+
+  get exit(): ExitCode {
+    return catalogue[this.code].exit
+  }
+
+  toBody(): ProblemBody {
+    return {
+      code: this.code,
+      message: this.message,
+      retryable: this.retryable,
+      ...(this.details ? { details: this.details } : {}),
+      ...(this.violations ? { violations: this.violations } : {}),
+    }
+  }
+}
+
+export const problem = (code: ProblemCode, message: string, extras?: Extras): Problem => new Problem(code, message, extras)
+
+export const isProblem = (error: unknown, code?: ProblemCode): error is Problem =>
+  error instanceof Problem && (code === undefined || error.code === code)
+
+export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(catalogue, code)

@@ -1,0 +1,16 @@
+/** Takes control characters (terminal escapes among them) out of text that is not ours before a person sees it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+export const printable = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
+
+/** `1 box`, `3 boxes`: counts as a person says them. */
+export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
+
+/** Durations as an operator reads them: `840 ms`, `12 s`, `3 min 20 s`, `2 h 05 min`. */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  const seconds = Math.round(ms / 1000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return seconds % 60 === 0 ? `${minutes} min` : `${minutes} min ${seconds % 60} s`
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, '0')} min`
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { InstalledVersions, ProbeResult, Progress, TierVersions, VersionsReport } from '../boxes/index.ts'
+import { Timestamp } from '../contract/index.ts'
+import { Finding } from './finding.ts'
+import { Phase } from './rollout.ts'
+
+/** Where one box of a rollout stands (DESIGN 7). */
+export const ActionStatus = z.enum([
+  'pending',
+  'preflight',
+  'pulling',
+  'snapshotting',
+  'updating',
+  'probing',
+  'succeeded',
+  'failed',
+  'rolling_back',
+  'rolled_back',
+  'rollback_failed',
+  'skipped',
+  'cancelled',
+])
+export type ActionStatus = z.infer<typeof ActionStatus>
+
+/** Code and text; codes are those of the problem catalogue, as far as agents keep to it. */
+export const ActionError = z.object({ code: z.string(), message: z.string() })
+export type ActionError = z.infer<typeof ActionError>
+
+/** One per tenant and rollout (spec 2.10). Booleans are null until that step was reached. */
+export const RolloutAction = z.object({
+  id: z.string(),
+  rolloutId: z.string(),
+  tenantSlug: z.string(),
+  boxId: z.string(),
+  hostId: z.string(),
+  phase: Phase,
+  status: ActionStatus,
+  snapshotOk: z.boolean().nullable(),
+  updateOk: z.boolean().nullable(),
+  healthOk: z.boolean().nullable(),
+  rolledBack: z.boolean(),
+  snapshotId: z.string().nullable(),
+  from: InstalledVersions,
+  to: TierVersions,
+  /** What the plan found; a box with a refusal that was waived is `skipped`. */
+  findings: z.array(Finding),
+  /** 0 until it starts; a retry is the next attempt. */
+  attempt: z.number().int(),
+  /** The step that the agent last told of. */
+  progress: Progress.nullable(),
+  /** True once a person left this failure out by `skipFailed`. */
+  waived: z.boolean(),
+  startedAt: Timestamp.nullable(),
+  finishedAt: Timestamp.nullable(),
+  durationMs: z.number().nullable(),
+  fencedMs: z.number().nullable(),
+  error: ActionError.nullable(),
+})
+export type RolloutAction = z.infer<typeof RolloutAction>
+
+/** The evidence of one attempt: what ran before, what runs now, what proved it. */
+export const RolloutAttempt = z.object({
+  attempt: z.number().int(),
+  status: ActionStatus,
+  startedAt: Timestamp,
+  finishedAt: Timestamp.nullable(),
+  snapshotId: z.string().nullable(),
+  snapshotSha256: z.string().nullable(),
+  digestsBefore: z.record(z.string(), z.string().nullable()),
+  digestsAfter: z.record(z.string(), z.string().nullable()),
+  probes: z.array(ProbeResult),
+  composeBackup: z.string().nullable(),
+  durationMs: z.number().nullable(),
+  fencedMs: z.number().nullable(),
+  report: VersionsReport.nullable(),
+  error: ActionError.nullable(),
+})
+export type RolloutAttempt = z.infer<typeof RolloutAttempt>

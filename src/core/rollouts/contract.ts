@@ -1,0 +1,173 @@
+import { z } from 'zod'
+import { Progress, Slug } from '../boxes/index.ts'
+import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
+import { RolloutAction, RolloutAttempt } from './action.ts'
+import { RolloutPlan } from './plan.ts'
+import { Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+
+const base = '/admin/tenant-boxes/rollouts'
+const one = z.strictObject({ id: RolloutId })
+
+/** Why somebody does it; it stands in the audit log. */
+const Reason = z.string().trim().min(3).max(500)
+
+const TargetSlugs = z.array(Slug).min(1).max(10_000)
+
+export const RolloutDetail = Rollout.extend({
+  plan: RolloutPlan,
+  actions: z.array(RolloutAction),
+  /** Give it as `Last-Event-ID` to the event stream: it goes on exactly after what is shown here. */
+  lastEventId: z.string(),
+})
+export type RolloutDetail = z.infer<typeof RolloutDetail>
+
+export const RolloutEventType = z.enum([
+  'rollout.created',
+  'rollout.started',
+  'rollout.phase',
+  'rollout.paused',
+  'rollout.resumed',
+  'rollout.action',
+  'rollout.done',
+  'rollout.failed',
+  'rollout.rolled_back',
+])
+export type RolloutEventType = z.infer<typeof RolloutEventType>
+
+/** One thing that happened. `action` is the whole record as it is after it. */
+export const RolloutEvent = z.object({
+  type: RolloutEventType,
+  at: Timestamp,
+  rolloutId: RolloutId,
+  status: RolloutStatus,
+  previousStatus: RolloutStatus.nullable(),
+  /** Why it paused or ended. */
+  reason: z.string().nullable(),
+  action: RolloutAction.nullable(),
+  progress: Progress.nullable(),
+})
+export type RolloutEvent = z.infer<typeof RolloutEvent>
+
+export const rolloutsContract = {
+  planRollout: endpoint({
+    method: 'POST',
+    path: `${base}/plan`,
+    auth: admin('viewer'),
+    body: z.strictObject({ targetSlugs: TargetSlugs.optional() }),
+    returns: RolloutPlan,
+    problems: ['NOT_FOUND'],
+    summary: 'Show who would go when, from what to what; nothing is stored',
+  }),
+  createRollout: endpoint({
+    method: 'POST',
+    path: base,
+    auth: admin('operator'),
+    body: z.strictObject({
+      targetSlugs: TargetSlugs.optional(),
+      /** Boxes that the plan refuses become `skipped` instead of keeping the rollout from starting. */
+      skipRefused: z.boolean().default(false),
+      failureThreshold: z.number().int().min(1).max(1000).default(1),
+      holdAfter: Phase.optional(),
+      reason: Reason.optional(),
+    }),
+    returns: RolloutDetail,
+    status: 201,
+    problems: ['NOT_FOUND', 'CONFLICT'],
+    summary: 'Plan and queue a rollout to the current manifest; the header Idempotency-Key makes a repeated call answer the same rollout',
+    spec: '4.6',
+  }),
+  listRollouts: endpoint({
+    method: 'GET',
+    path: base,
+    auth: admin('viewer'),
+    query: Paging.extend({ status: RolloutStatus.optional(), kind: RolloutKind.optional() }),
+    returns: z.object({ rollouts: z.array(RolloutSummary), nextCursor: z.string().nullable() }),
+    summary: 'List rollouts with action counts, newest first',
+    spec: '4.6',
+  }),
+  getRollout: endpoint({
+    method: 'GET',
+    path: `${base}/:id`,
+    auth: admin('viewer'),
+    params: one,
+    returns: RolloutDetail,
+    summary: 'Show a rollout with all its actions',
+    spec: '4.6',
+  }),
+  getRolloutAction: endpoint({
+    method: 'GET',
+    path: `${base}/:id/actions/:slug`,
+    auth: admin('viewer'),
+    params: z.strictObject({ id: RolloutId, slug: Slug }),
+    returns: z.object({ action: RolloutAction, attempts: z.array(RolloutAttempt) }),
+    summary: 'Show what proves the outcome for one tenant, attempt by attempt',
+  }),
+  startRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/start`,
+    auth: admin('operator'),
+    params: one,
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'PLAN_STALE', 'PLAN_REFUSED', 'CONFIG', 'CONFLICT'],
+    summary: 'Start execution in the background',
+    spec: '4.6',
+  }),
+  pauseRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/pause`,
+    auth: admin('operator'),
+    params: one,
+    body: z.strictObject({ reason: Reason }),
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'CONFLICT'],
+    summary: 'Start no further tenant; those under way finish',
+    spec: '4.6',
+  }),
+  resumeRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/resume`,
+    auth: admin('operator'),
+    params: one,
+    /** Without `skipFailed` the failed tenants of the phase are tried again; with it they are left out. */
+    body: z.strictObject({
+      skipFailed: z.boolean().default(false),
+      /** Tenants to leave out by name, failed or not begun yet: one whose box somebody else holds and does not give back. */
+      skip: TargetSlugs.optional(),
+    }),
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'CONFIG', 'CONFLICT'],
+    summary: 'Go back to the phase before the pause; on a running rollout it changes nothing',
+    spec: '4.6',
+  }),
+  abortRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/abort`,
+    auth: admin('operator'),
+    params: one,
+    body: z.strictObject({ reason: Reason.optional() }),
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'CONFLICT'],
+    summary: 'End it as failed; tenants under way finish and are recorded',
+    spec: '4.6',
+  }),
+  rollbackRollout: endpoint({
+    method: 'POST',
+    path: `${base}/:id/rollback`,
+    auth: admin('operator'),
+    params: one,
+    /** What happens to boxes that are updated already. Only `none` is possible so far: they stay as they are. */
+    body: z.strictObject({ reason: Reason, boxes: z.enum(['none', 'images', 'snapshot']).default('none') }),
+    returns: Rollout,
+    problems: ['INVALID_TRANSITION', 'CONFLICT'],
+    summary: 'End it as rolled back',
+    spec: '3.7',
+  }),
+  rolloutEvents: endpoint({
+    method: 'GET',
+    path: `${base}/:id/events`,
+    auth: admin('viewer'),
+    params: one,
+    returns: sse(RolloutEvent),
+    summary: 'Follow a rollout live; the header Last-Event-ID continues after an event, without it the whole story is replayed',
+  }),
+} as const satisfies Contract

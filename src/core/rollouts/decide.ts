@@ -1,0 +1,138 @@
+import type { Progress } from '../boxes/index.ts'
+import type { CommandStatus } from '../hosts/index.ts'
+import type { ActionError, ActionStatus } from './action.ts'
+import { byTurn, nextTurns, type Parallelism, type Turn } from './makespan.ts'
+import { explainPause, explainWait } from './pause-reason.ts'
+import { progressShown, statusAfter } from './progress.ts'
+import type { Phase } from './rollout.ts'
+import { phaseOf, type RolloutState } from './transition.ts'
+
+// What the engine does next, given what is stored and what the agents said. Invariants: no tenant starts while the rollout is not in
+// its phase; never more in flight than the limits say; a box that somebody else holds waits, and its phase with it; an update that an
+// agent took is ended by nothing but the agent's own answer.
+
+/** The commands of one attempt, in their order. */
+export type CommandStep = 'observe' | 'prefetch' | 'update'
+
+export type EngineRollout = Pick<RolloutState, 'kind' | 'status'> &
+  Readonly<{ id: string; failureThreshold: number; holdAfter: Phase | null }>
+
+export type EngineAction = Turn &
+  Readonly<{
+    phase: Phase
+    status: ActionStatus
+    hostName: string
+    waived: boolean
+    /** Who else acts on the box at the moment, and for how long at most. */
+    held: Readonly<{ holder: string; until: string }> | null
+    step: CommandStep | null
+    commandId: string | null
+    overdue: boolean
+    progress: Progress | null
+    error: ActionError | null
+  }>
+
+export type EngineCommand = Readonly<{
+  id: string
+  status: CommandStatus
+  /** Whether an agent ever had it in hand. */
+  taken: boolean
+  /** Null until there is one; it may come after the command expired. */
+  result: unknown
+  error: ActionError | null
+  /** Oldest first. */
+  progress: readonly Progress[]
+}>
+
+export type Step =
+  | Readonly<{ do: 'begin'; slug: string }>
+  | Readonly<{ do: 'wait'; slug: string; why: string | null }>
+  | Readonly<{ do: 'examine' | 'pin' | 'judge'; slug: string; commandId: string; result: unknown }>
+  | Readonly<{ do: 'show'; slug: string; commandId: string; status: ActionStatus; progress: Progress }>
+  | Readonly<{ do: 'fail'; slug: string; commandId: string; error: ActionError }>
+  | Readonly<{ do: 'overdue'; slug: string; commandId: string }>
+  | Readonly<{ do: 'pause'; reason: string }>
+  | Readonly<{ do: 'advance'; from: Phase }>
+
+const inFlight = new Set<ActionStatus>(['preflight', 'pulling', 'snapshotting', 'updating', 'probing', 'rolling_back'])
+export const isInFlight = (status: ActionStatus): boolean => inFlight.has(status)
+export const inFlightStatuses: readonly ActionStatus[] = [...inFlight]
+
+/** Ended without its target, and by nothing but an operator's word to be passed over. */
+export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'waived'>): boolean =>
+  !waived && (status === 'failed' || status === 'rolled_back' || status === 'rollback_failed')
+
+/** All that can be done now; after it the engine looks again. Empty when there is nothing to do but wait. */
+export function decide(
+  rollout: EngineRollout,
+  actions: readonly EngineAction[],
+  commands: ReadonlyMap<string, EngineCommand>,
+  limits: Parallelism,
+): Step[] {
+  const flying = actions.filter(({ status }) => isInFlight(status))
+  const steps = flying.flatMap((action) => follow(action, action.commandId === null ? undefined : commands.get(action.commandId)))
+  const phase = phaseOf(rollout)
+  // What is in flight comes first: what it brings may forbid to begin more.
+  if (!phase || steps.some((step) => step.do !== 'show')) return steps
+  return [...steps, ...drive(rollout, phase, actions, flying, limits)]
+}
+
+const afterSuccess = { observe: 'examine', prefetch: 'pin', update: 'judge' } as const satisfies Record<CommandStep, Step['do']>
+
+function follow(action: EngineAction, command: EngineCommand | undefined): Step[] {
+  if (!command || !action.step) return []
+  const { slug } = action
+  const commandId = command.id
+  if (command.result !== null) return [{ do: afterSuccess[action.step], slug, commandId, result: command.result }]
+  if (command.status === 'failed') return [{ do: 'fail', slug, commandId, error: command.error ?? unexplained }]
+  const shown = show(action, command)
+  if (command.status !== 'expired') return shown
+  if (action.step !== 'update' || !command.taken) return [{ do: 'fail', slug, commandId, error: expired(action, command) }]
+  return action.overdue ? shown : [...shown, { do: 'overdue', slug, commandId }]
+}
+
+const unexplained: ActionError = { code: 'INTERNAL', message: 'the agent gave up without saying why: its log tells more' }
+
+function expired({ slug, hostName, step }: EngineAction, { taken, error }: EngineCommand): ActionError {
+  if (!taken) return { code: 'HOST_OFFLINE', message: `the agent of ${hostName} never fetched "${step}" for ${slug}: is it running?` }
+  return error ?? { code: 'COMMAND_EXPIRED', message: `the agent of ${hostName} took "${step}" for ${slug} and did not finish it in time` }
+}
+
+function show(action: EngineAction, { id, progress: told }: EngineCommand): Step[] {
+  const progress = told.at(-1)
+  if (!progress) return []
+  const status = statusAfter(
+    told.map(({ step }) => step),
+    action.status,
+  )
+  if (status === action.status && progressShown(action.progress, progress)) return []
+  return [{ do: 'show', slug: action.slug, commandId: id, status, progress }]
+}
+
+function drive(
+  rollout: EngineRollout,
+  phase: Phase,
+  actions: readonly EngineAction[],
+  flying: readonly EngineAction[],
+  limits: Parallelism,
+): Step[] {
+  const inPhase = actions.filter((action) => action.phase === phase)
+  const failures = inPhase.filter(isFailure)
+  const waiting = inPhase.filter(({ status }) => status === 'pending')
+  const blocked = failures.length >= rollout.failureThreshold
+  if (!blocked && waiting.length > 0) return begin(waiting, flying, limits)
+  if (flying.length > 0) return []
+  return failures.length > 0 ? [{ do: 'pause', reason: explainPause(phase, failures) }] : [{ do: 'advance', from: phase }]
+}
+
+/** A held box takes no place from the others; that it waits, and for whom, is told once. */
+function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
+  const free = waiting.filter(({ held }) => held === null)
+  const turns = nextTurns(free.toSorted(byTurn), flying, limits).map(({ slug }) => ({ do: 'begin', slug }) as const)
+  const told = waiting.flatMap(({ slug, held, progress }) => {
+    const why = held && explainWait(held)
+    return why === (progress?.detail ?? null) ? [] : [{ do: 'wait', slug, why } as const]
+  })
+  const begun = new Set(turns.map(({ slug }) => slug))
+  return [...turns, ...told.filter(({ slug }) => !begun.has(slug))]
+}

@@ -1,0 +1,33 @@
+// Rollouts as rules: states and moves, phases, plans, and what the engine should do next. All of it pure.
+// It decides who goes when and what an outcome means; it never asks a box anything and keeps no time.
+export { ActionError, ActionStatus, RolloutAction, RolloutAttempt } from './action.ts'
+export { RolloutDetail, RolloutEvent, RolloutEventType, rolloutsContract } from './contract.ts'
+export {
+  type CommandStep,
+  decide,
+  type EngineAction,
+  type EngineCommand,
+  type EngineRollout,
+  inFlightStatuses,
+  isFailure,
+  isInFlight,
+  type Step,
+} from './decide.ts'
+export { type Examination, examineBox, type KnownBox } from './examine-box.ts'
+export { judgeUpdate } from './judge-update.ts'
+export { makespanMs, type Parallelism } from './makespan.ts'
+export { explainHold, explainOverdue } from './pause-reason.ts'
+export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
+export { PlannedBox, RolloutPlan } from './plan.ts'
+export { changedImages, type PastUpdate, type PlanInput, planRollout } from './plan-rollout.ts'
+export { statusAfter } from './progress.ts'
+export {
+  ActionCounts,
+  type AuditLine,
+  Phase,
+  Rollout,
+  RolloutKind,
+  RolloutStatus,
+  RolloutSummary,
+} from './rollout.ts'
+export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'

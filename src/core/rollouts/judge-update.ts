@@ -1,0 +1,25 @@
+import type { UpdateResult } from '../boxes/index.ts'
+import type { ActionError, ActionStatus } from './action.ts'
+
+export type Verdict = Readonly<{ status: ActionStatus; error: ActionError | null }>
+
+const statuses = { failed: 'failed', rolled_back: 'rolled_back', rollback_failed: 'rollback_failed' } as const
+
+/**
+ * What an update's answer is worth. `committed` counts only when the digests that RUN are the ones that were asked for and the box proved
+ * healthy; whoever says otherwise has failed. `digests` maps service to the digest it was to have.
+ */
+export function judgeUpdate(result: UpdateResult, digests: Readonly<Record<string, string>>): Verdict {
+  if (result.outcome !== 'committed')
+    return { status: statuses[result.outcome], error: result.error ?? { code: 'UPDATE_FAILED', message: 'the agent did not say why' } }
+  const wrong = Object.entries(digests).filter(([service, digest]) => result.digestsAfter[service] !== digest)
+  if (wrong.length > 0)
+    return failed(
+      'DIGEST_MISMATCH',
+      `the agent committed, but ${wrong.map(([service]) => service).join(', ')} runs another image than planned`,
+    )
+  if (!result.healthOk) return failed('PROBE_FAILED', 'the agent committed without proof that the box is healthy')
+  return { status: 'succeeded', error: null }
+}
+
+const failed = (code: string, message: string): Verdict => ({ status: 'failed', error: { code, message } })

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { Component, Digest, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
+import { Timestamp } from '../contract/index.ts'
+import { Finding } from './finding.ts'
+import { Phase, RolloutKind, TierTargets } from './rollout.ts'
+
+/** What would happen to one box. `skip` = it runs its target already. */
+export const PlannedBox = z.object({
+  tenantSlug: z.string(),
+  boxId: z.string(),
+  hostId: z.string(),
+  /** As operators know the host. */
+  hostName: z.string().optional(),
+  tier: Tier,
+  phase: Phase,
+  does: z.enum(['update', 'skip', 'refuse']),
+  from: InstalledVersions,
+  to: TierVersions,
+  changes: z.array(Component),
+  /** Image per changing service; the digest is known only where another box runs that image already. */
+  images: z.partialRecord(VersionedService, z.object({ image: z.string(), digest: Digest.nullable() })),
+  findings: z.array(Finding),
+  expectedMs: z.number(),
+  /** How long its chat answers 503: as expected, and when the probes take all the time they may. */
+  expectedFenceMs: z.number(),
+  worstFenceMs: z.number(),
+})
+export type PlannedBox = z.infer<typeof PlannedBox>
+
+export const PlannedPhase = z.object({ phase: Phase, slugs: z.array(z.string()), expectedMs: z.number() })
+export type PlannedPhase = z.infer<typeof PlannedPhase>
+
+/** Who goes when, from what to what, and what speaks against it. */
+export const RolloutPlan = z.object({
+  kind: RolloutKind,
+  madeAt: Timestamp,
+  manifestRevision: z.number().int(),
+  targets: TierTargets,
+  targetSlugs: z.array(z.string()).nullable(),
+  parallel: z.number().int(),
+  phases: z.array(PlannedPhase),
+  boxes: z.array(PlannedBox),
+  updates: z.number().int(),
+  refusals: z.number().int(),
+  warnings: z.number().int(),
+  /** From start to end if nothing fails. */
+  expectedMs: z.number(),
+})
+export type RolloutPlan = z.infer<typeof RolloutPlan>

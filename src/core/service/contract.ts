@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { type Contract, empty, endpoint, open, text } from '../contract/index.ts'
+
+const Readiness = z.object({
+  ready: z.boolean(),
+  version: z.string(),
+  /** The server's time, by which a client sees how far its own clock is off. */
+  time: z.string(),
+  checks: z.record(z.string(), z.object({ ok: z.boolean(), message: z.string().optional() })),
+})
+export type Readiness = z.infer<typeof Readiness>
+
+/** What tells of the daemon itself. None of it needs a token, and none of it tells of a tenant. */
+export const serviceContract = {
+  healthz: endpoint({ method: 'GET', path: '/healthz', auth: open, returns: empty, status: 200, summary: 'The process lives' }),
+  readyz: endpoint({
+    method: 'GET',
+    path: '/readyz',
+    auth: open,
+    returns: Readiness,
+    problems: ['UNAVAILABLE'],
+    summary: 'The daemon can serve: database reachable, not draining; 503 otherwise',
+  }),
+  metrics: endpoint({
+    method: 'GET',
+    path: '/metrics',
+    auth: open,
+    returns: text('text/plain; version=0.0.4; charset=utf-8'),
+    summary: 'Prometheus metrics',
+  }),
+  openApi: endpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    auth: open,
+    returns: z.record(z.string(), z.unknown()),
+    summary: 'This interface as OpenAPI 3.1',
+  }),
+  docs: endpoint({
+    method: 'GET',
+    path: '/docs',
+    auth: open,
+    returns: text('text/html; charset=utf-8'),
+    summary: 'This interface for people',
+  }),
+  docsStyle: endpoint({
+    method: 'GET',
+    path: '/docs/style.css',
+    auth: open,
+    returns: text('text/css; charset=utf-8'),
+    summary: 'The look of /docs',
+  }),
+} satisfies Contract

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { diffManifests, parseManifest } from '../../../src/core/boxes/index.ts'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { aManifest } from '../../support/boxes.ts'
+
+const withFree = (change: object) => ({ ...aManifest(), tiers: { ...aManifest().tiers, free: { ...aManifest().tiers.free, ...change } } })
+
+test.each([
+  ['an unknown tier', { ...aManifest(), tiers: { ...aManifest().tiers, gold: aManifest().tiers.free } }, 'tiers.gold'],
+  ['a missing tier', { ...aManifest(), tiers: { free: aManifest().tiers.free, pro: aManifest().tiers.pro } }, 'tiers.enterprise'],
+  ['a missing version', withFree({ synapse: undefined }), 'tiers.free.synapse'],
+  ['latest', withFree({ postgres: 'latest' }), 'tiers.free.postgres'],
+  ['a version with shell characters', withFree({ minio: '1;reboot' }), 'tiers.free.minio'],
+  ['a migrations head that is no number', withFree({ migrationsHead: '12' }), 'tiers.free.migrationsHead'],
+  ['an image that cannot be read', { ...aManifest(), images: { ...aManifest().images, synapse: 'synapse v{version}' } }, 'images.synapse'],
+  ['an image without the place of the version', { ...aManifest(), images: { ...aManifest().images, minio: 'minio:1' } }, 'images.minio'],
+  ['a missing image', { ...aManifest(), images: { ...aManifest().images, edge: undefined } }, 'images.edge'],
+  ['an unknown field', { ...aManifest(), comment: 'hi' }, 'comment'],
+  ['nothing at all', null, '(whole)'],
+])('a manifest with %s is refused, naming the field', (_, manifest, path) => {
+  try {
+    parseManifest(manifest)
+    expect.unreachable()
+  } catch (error) {
+    expect(isProblem(error, 'MANIFEST_INVALID')).toBe(true)
+    if (isProblem(error)) expect(error.details?.map((one) => one.path)).toContain(path)
+  }
+})
+
+test('every wrong field is named at once', () => {
+  const wrong = withFree({ synapse: 'latest', postgres: undefined })
+  expect(() => parseManifest(wrong)).toThrow(/tiers\.free\.postgres .*; tiers\.free\.synapse .*latest/)
+})
+
+test('the manifest in config/ is valid', () => {
+  expect(() => parseManifest(parse(readFileSync('config/manifest.yaml', 'utf8')))).not.toThrow()
+})
+
+test('a difference is told by path, from what to what', () => {
+  expect(diffManifests(aManifest(), aManifest())).toEqual([])
+  expect(diffManifests(aManifest(), withFree({ synapse: '1.163.2' }) as ReturnType<typeof aManifest>)).toEqual([
+    { path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' },
+  ])
+  expect(diffManifests(undefined, aManifest())).toHaveLength(16)
+})

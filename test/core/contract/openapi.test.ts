@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { admin, empty, endpoint, openApiDocument } from '../../../src/core/contract/index.ts'
+
+const contract = {
+  pause: endpoint({
+    method: 'POST',
+    path: '/rollouts/:id/pause',
+    auth: admin('operator'),
+    params: z.object({ id: z.string() }),
+    query: z.strictObject({ dry: z.stringbool().optional() }),
+    body: z.strictObject({ reason: z.string().min(3) }),
+    returns: z.object({ status: z.enum(['paused']) }),
+    problems: ['INVALID_TRANSITION'],
+    summary: 'Pause',
+    spec: '4.6',
+  }),
+  forget: endpoint({
+    method: 'DELETE',
+    path: '/rollouts/:id/pause',
+    auth: admin('operator'),
+    params: z.object({ id: z.string() }),
+    returns: empty,
+    summary: 'Forget',
+  }),
+}
+
+type Operation = {
+  parameters: { name: string; in: string; required: boolean }[]
+  requestBody: { content: { 'application/json': { schema: { required: string[] } } } }
+  responses: Record<string, unknown>
+  operationId: string
+}
+const document = openApiDocument({ rollouts: contract }, { title: 'Test', version: '1' }) as {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+}
+const pause = document.paths['/rollouts/{id}/pause']?.post as Operation
+
+test('a path holds all its methods', () => {
+  expect(Object.keys(document.paths['/rollouts/{id}/pause'] ?? {})).toEqual(['post', 'delete'])
+})
+
+test('parameters and body come from the schemas', () => {
+  expect(pause.parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([
+    ['id', 'path', true],
+    ['dry', 'query', false],
+  ])
+  expect(pause.requestBody.content['application/json'].schema.required).toEqual(['reason'])
+})
+
+test('each failure that can happen is declared by status', () => {
+  expect(Object.keys(pause.responses)).toEqual(['200', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503'])
+})

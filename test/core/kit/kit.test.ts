@@ -1,0 +1,109 @@
+import { inspect } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  canonicalJson,
+  catalogue,
+  duration,
+  manualClock,
+  newId,
+  plural,
+  printable,
+  problem,
+  Secret,
+  sha256Hex,
+} from '../../../src/core/kit/index.ts'
+
+describe('problems', () => {
+  test('every code has a status that fits its exit code', () => {
+    for (const [code, { status, exit }] of Object.entries(catalogue)) {
+      expect(status, code).toBeGreaterThanOrEqual(400)
+      if (exit === 3) expect(status, code).toBe(404)
+      if (exit === 6) expect([401, 429, 502, 503, 507], code).toContain(status)
+    }
+  })
+
+  test('the body carries code, message and retryable, and only what was given beyond', () => {
+    expect(problem('NOT_FOUND', 'no box nord').toBody()).toEqual({ code: 'NOT_FOUND', message: 'no box nord', retryable: false })
+  })
+})
+
+describe('canonical JSON', () => {
+  test('the order of keys does not matter', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (object) => {
+        const turned = Object.fromEntries(Object.entries(object).reverse())
+        expect(canonicalJson(turned)).toBe(canonicalJson(object))
+      }),
+    )
+  })
+
+  test('it reads back as the same value', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)))
+      }),
+    )
+  })
+
+  test('the hash is SHA-256', () => {
+    expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+  })
+})
+
+test('a secret shows itself nowhere but in reveal()', () => {
+  const hidden = new Secret('hunter2')
+  const shown = [String(hidden), `${hidden}`, JSON.stringify({ hidden }), inspect(hidden), inspect({ deep: { hidden } })].join(' ')
+  expect(shown).not.toContain('hunter2')
+  expect(hidden.reveal()).toBe('hunter2')
+})
+
+describe('the manual clock', () => {
+  test('sleepers wake in the order of their time, each seeing its own time', async () => {
+    const clock = manualClock()
+    const seen: [string, number][] = []
+    const sleeper = async (name: string, ms: number) => {
+      await clock.sleep(ms)
+      seen.push([name, clock.monotonicMs()])
+    }
+    void sleeper('late', 3000)
+    void sleeper('early', 1000)
+    await clock.advance(5000)
+    expect(seen).toEqual([
+      ['early', 1000],
+      ['late', 3000],
+    ])
+    expect(clock.monotonicMs()).toBe(5000)
+  })
+
+  test('an aborted sleep ends at once and is forgotten', async () => {
+    const clock = manualClock()
+    const stop = new AbortController()
+    const slept = clock.sleep(60_000, stop.signal)
+    stop.abort()
+    await slept
+    expect(clock.sleepers()).toBe(0)
+  })
+})
+
+test('text of others is shown without control characters', () => {
+  expect(printable('ok\u001b[31mred\u0007\nnext')).toBe('ok\ufffd[31mred\ufffd\nnext')
+})
+
+test.each([
+  [840, '840 ms'],
+  [12_000, '12 s'],
+  [200_000, '3 min 20 s'],
+  [180_000, '3 min'],
+  [7_500_000, '2 h 05 min'],
+])('%i ms reads %s', (ms, text) => {
+  expect(duration(ms)).toBe(text)
+})
+
+test('counts read as a person says them', () => {
+  expect([plural(1, 'box', 'boxes'), plural(3, 'box', 'boxes'), plural(0, 'host')]).toEqual(['1 box', '3 boxes', '0 hosts'])
+})
+
+test('ids carry their prefix and nothing that a shell or a URL would mind', () => {
+  expect(newId({ bytes: (count) => new Uint8Array(count).fill(255) }, 'box')).toMatch(/^box_[0-9a-z]{20}$/)
+})

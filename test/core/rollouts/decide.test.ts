@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest'
+import { decide, type EngineAction, type EngineCommand, type EngineRollout, judgeUpdate } from '../../../src/core/rollouts/index.ts'
+import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
+
+const rollout: EngineRollout = { id: 'ro_x', kind: 'staged', status: 'canary', failureThreshold: 1, holdAfter: null }
+const limits = { parallel: 3, perHost: 1 }
+const next = (actions: readonly EngineAction[], commands: readonly EngineCommand[] = [], changes: Partial<EngineRollout> = {}) =>
+  decide({ ...rollout, ...changes }, actions, new Map(commands.map((command) => [command.id, command])), limits)
+const flying = (slug: string, changes: Partial<EngineAction> = {}) =>
+  anEngineAction(slug, { status: 'preflight', step: 'observe', commandId: `${slug}.1`, ...changes })
+
+describe('the queue', () => {
+  test('begins at most three, the longest first', () => {
+    const waiting = ['a', 'b', 'c', 'd'].map((slug, n) => anEngineAction(slug, { expectedMs: n * 1000 }))
+    expect(next(waiting)).toEqual(['d', 'c', 'b'].map((slug) => ({ do: 'begin', slug })))
+  })
+
+  test('begins one per host', () => {
+    const waiting = ['a', 'b', 'c'].map((slug) => anEngineAction(slug, { hostId: slug === 'c' ? 'h2' : 'h1' }))
+    expect(next(waiting)).toEqual([
+      { do: 'begin', slug: 'a' },
+      { do: 'begin', slug: 'c' },
+    ])
+  })
+
+  test('takes boxes of the running phase only', () => {
+    expect(next([anEngineAction('a', { phase: 'pro' }), flying('b')], [anEngineCommand('b.1')])).toEqual([])
+  })
+
+  test('an empty phase passes at once', () => {
+    expect(next([anEngineAction('a', { phase: 'pro' })])).toEqual([{ do: 'advance', from: 'canary' }])
+  })
+
+  describe('a box that somebody else holds', () => {
+    const held = anEngineAction('a', { expectedMs: 9000, held: { holder: 'rollout:ro_y', until: '2026-01-05T03:00:00.000Z' } })
+    const why = 'held by rollout ro_y until 2026-01-05T03:00:00.000Z at the latest; it begins when it is free'
+    const told = { ...held, progress: { step: 'wait', detail: why, at: '2026-01-05T02:00:00.000Z' } }
+
+    test('waits and says for whom, once, and takes no place from the others', () => {
+      const others = ['b', 'c', 'd'].map((slug) => anEngineAction(slug))
+      expect(next([held, ...others])).toEqual([...['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })), { do: 'wait', slug: 'a', why }])
+      expect(next([told])).toEqual([])
+    })
+
+    test('keeps its phase open, until it is free', () => {
+      expect(next([told, anEngineAction('b', { status: 'succeeded' })])).toEqual([])
+      expect(next([{ ...told, held: null }])).toEqual([{ do: 'begin', slug: 'a' }])
+    })
+
+    test('waits for nobody any more once it is free, also while there is no place for it', () => {
+      const full = ['b', 'c', 'd'].map((slug) => flying(slug))
+      const commands = full.map(({ slug }) => anEngineCommand(`${slug}.1`))
+      expect(next([{ ...told, held: null }, ...full], commands)).toEqual([{ do: 'wait', slug: 'a', why: null }])
+    })
+
+    test('does not hide a failure of its phase', () => {
+      expect(next([told, anEngineAction('b', { status: 'failed' })])).toMatchObject([{ do: 'pause' }])
+    })
+  })
+
+  test.each(['queued', 'paused', 'failed', 'rolled_back', 'done'] as const)('a rollout that is %s starts no further tenant', (status) => {
+    expect(next([anEngineAction('a'), flying('b')], [anEngineCommand('b.1')], { status })).toEqual([])
+  })
+})
+
+describe('a failure', () => {
+  const failed = anEngineAction('a', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such\ntag' } })
+
+  test('starts no further tenant, and the phase pauses once nothing is in flight', () => {
+    expect(next([failed, anEngineAction('b'), flying('c')], [anEngineCommand('c.1')])).toEqual([])
+    const [step] = next([failed, anEngineAction('b')])
+    expect(step).toMatchObject({ do: 'pause' })
+    expect((step as { reason: string }).reason).toBe(
+      'canary stopped: a failed (PULL_FAILED: no such tag). Next: resume the rollout to try it again, resume without it (skipFailed), or abort it.',
+    )
+  })
+
+  test('below the threshold others still begin, but the phase does not advance', () => {
+    expect(next([failed, anEngineAction('b')], [], { failureThreshold: 2 })).toEqual([{ do: 'begin', slug: 'b' }])
+    expect(next([failed, anEngineAction('b', { status: 'succeeded' })], [], { failureThreshold: 2 })).toMatchObject([{ do: 'pause' }])
+  })
+
+  test('that was left out blocks nothing', () => {
+    expect(next([{ ...failed, waived: true }])).toEqual([{ do: 'advance', from: 'canary' }])
+  })
+
+  test('of a restore is not to be tried again by a resume', () => {
+    const [step] = next([{ ...failed, status: 'rollback_failed' }])
+    expect((step as { reason: string }).reason).toMatch(/could not be restored and rests stopped.*Next: mend by hand.*skipFailed/)
+  })
+})
+
+describe('a command', () => {
+  test.each([
+    ['observe', 'examine'],
+    ['prefetch', 'pin'],
+    ['update', 'judge'],
+  ] as const)('%s that succeeded leads to %s', (step, does) => {
+    const done = anEngineCommand('a.1', { status: 'succeeded', taken: true, result: { some: 'thing' } })
+    expect(next([flying('a', { step })], [done])).toEqual([{ do: does, slug: 'a', commandId: 'a.1', result: { some: 'thing' } }])
+  })
+
+  test('is followed after the rollout is over', () => {
+    const done = anEngineCommand('a.1', { status: 'succeeded', taken: true, result: {} })
+    expect(next([flying('a', { step: 'update' })], [done], { status: 'failed' })).toMatchObject([{ do: 'judge' }])
+  })
+
+  test('that failed ends its attempt with the agent’s words', () => {
+    const error = { code: 'PULL_FAILED', message: 'no such tag' }
+    expect(next([flying('a')], [anEngineCommand('a.1', { status: 'failed', taken: true, error })])).toEqual([
+      { do: 'fail', slug: 'a', commandId: 'a.1', error },
+    ])
+  })
+
+  test('that nobody fetched in time says that the host is offline', () => {
+    expect(next([flying('a', { step: 'update' })], [anEngineCommand('a.1', { status: 'expired' })])).toMatchObject([
+      { do: 'fail', error: { code: 'HOST_OFFLINE', message: expect.stringContaining('the agent of host-of-a never') } },
+    ])
+  })
+
+  test('that may still change the box is never given up: it is overdue, once', () => {
+    const lost = anEngineCommand('a.1', { status: 'expired', taken: true, error: { code: 'COMMAND_EXPIRED', message: 'late' } })
+    const action = flying('a', { status: 'updating', step: 'update' })
+    expect(next([action], [lost])).toEqual([{ do: 'overdue', slug: 'a', commandId: 'a.1' }])
+    expect(next([{ ...action, overdue: true }], [lost])).toEqual([])
+    expect(next([flying('a', { step: 'prefetch' })], [lost])).toMatchObject([{ do: 'fail', error: { code: 'COMMAND_EXPIRED' } }])
+  })
+
+  test('whose answer came after it expired is judged all the same', () => {
+    const late = anEngineCommand('a.1', { status: 'expired', taken: true, result: { outcome: 'committed' } })
+    expect(next([flying('a', { step: 'update', overdue: true })], [late], { status: 'failed' })).toMatchObject([{ do: 'judge' }])
+  })
+
+  test('shows where it stands by all that it told, and says nothing twice', () => {
+    const steps = ['prefetch', 'fence', 'stop', 'snapshot'].map((step) => ({ step, at: '2026-01-05T02:00:00.000Z' }))
+    const action = flying('a', { status: 'pulling', step: 'update' })
+    const running = anEngineCommand('a.1', { status: 'running', taken: true, progress: steps })
+    const progress = steps.at(-1) ?? null
+    expect(next([action], [running])).toEqual([{ do: 'show', slug: 'a', commandId: 'a.1', status: 'snapshotting', progress }])
+    expect(next([{ ...action, status: 'snapshotting', progress }], [running])).toEqual([])
+  })
+})
+
+describe('a committed update', () => {
+  const result = {
+    outcome: 'committed',
+    healthOk: true,
+    digestsAfter: { synapse: 'sha256:new' },
+    error: null,
+  } as unknown as Parameters<typeof judgeUpdate>[0]
+
+  test('counts only with the planned digests running and the box proven healthy', () => {
+    expect(judgeUpdate(result, { synapse: 'sha256:new' }).status).toBe('succeeded')
+    expect(judgeUpdate(result, { synapse: 'sha256:other' }).error?.code).toBe('DIGEST_MISMATCH')
+    expect(judgeUpdate(result, { postgres: 'sha256:new' }).error?.code).toBe('DIGEST_MISMATCH')
+    expect(judgeUpdate({ ...result, healthOk: false }, { synapse: 'sha256:new' }).error?.code).toBe('PROBE_FAILED')
+  })
+
+  test.each(['failed', 'rolled_back', 'rollback_failed'] as const)('%s is what the agent says', (outcome) => {
+    const error = { code: 'PROBE_FAILED', message: 'no sync' }
+    expect(judgeUpdate({ ...result, outcome, error }, {})).toEqual({ status: outcome, error })
+  })
+})

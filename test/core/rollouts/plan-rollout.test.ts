@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { type KnownBox, makespanMs, type PlanInput, planRollout } from '../../../src/core/rollouts/index.ts'
+import { aManifest, aReport } from '../../support/boxes.ts'
+import { aKnownBox } from '../../support/rollouts.ts'
+
+const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 }
+const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
+  planRollout({
+    rolloutId: 'ro_x',
+    kind: 'staged',
+    manifest: aManifest({ synapse: '1.163.2' }),
+    manifestRevision: 2,
+    boxes,
+    targetSlugs: null,
+    history: [],
+    probe,
+    limits: { parallel: 3, perHost: 1 },
+    now: '2026-01-05T02:10:00.000Z',
+    staleAfterMs: 26 * 3_600_000,
+    ...changes,
+  })
+
+test('a plan names phase, from, to and image of every box', () => {
+  const { boxes, updates, refusals, phases } = plan([aKnownBox('acme'), aKnownBox('corp', { tier: 'pro', hostOnline: false })])
+  expect(boxes.map(({ tenantSlug, phase, does }) => [tenantSlug, phase, does])).toEqual([
+    ['acme', 'canary', 'update'],
+    ['corp', 'pro', 'refuse'],
+  ])
+  expect(boxes[0]).toMatchObject({
+    from: { synapse: '1.157.1' },
+    to: { synapse: '1.163.2' },
+    images: { synapse: { image: 'registry.example/synapse:v1.163.2', digest: null } },
+  })
+  expect({ updates, refusals }).toEqual({ updates: 1, refusals: 1 })
+  expect(phases.map(({ slugs }) => slugs)).toEqual([['acme'], [], [], ['corp'], []])
+})
+
+test('a rollout of the whole fleet leaves observed boxes out; one that names such a box is refused', () => {
+  const fleet = [aKnownBox('acme'), aKnownBox('wild', { managed: false })]
+  const all = plan(fleet)
+  expect(all.boxes[1]).toMatchObject({ does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED' }] })
+  expect(all.refusals).toBe(0)
+  expect(plan(fleet, { targetSlugs: ['wild'] }).refusals).toBe(1)
+})
+
+test('a digest is told where another box runs that image already', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const ahead = aReport('zeta', {
+    services: { synapse: { image: 'registry.example/synapse:v1.163.2', digest, state: 'running', restartCount: 0 } } as never,
+  })
+  const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta', { installed: { ...ahead.installed, synapse: '1.163.2' }, report: ahead })])
+  expect(boxes[0]?.images.synapse?.digest).toBe(digest)
+  expect(boxes[1]?.does).toBe('skip')
+})
+
+test('targetSlugs narrow the scope before phases are chosen; a name that no box has is refused by name', () => {
+  const fleet = [aKnownBox('acme'), aKnownBox('beta'), aKnownBox('corp', { tier: 'pro' })]
+  const narrow = plan(fleet, { targetSlugs: ['corp', 'corp'] })
+  expect(narrow.boxes.map(({ tenantSlug, phase }) => [tenantSlug, phase])).toEqual([['corp', 'canary']])
+  expect(() => plan(fleet, { targetSlugs: ['acme', 'nobody'] })).toThrow(
+    expect.toSatisfy((error) => isProblem(error, 'VALIDATION') && error.details?.[0]?.path === 'targetSlugs.1'),
+  )
+})
+
+describe('expectations', () => {
+  test('come from the spec’s probes while there is no history, from it afterwards', () => {
+    const [fresh] = plan([aKnownBox('acme')]).boxes
+    expect(fresh).toMatchObject({ expectedMs: 240_000, expectedFenceMs: 180_000 })
+    const history = [
+      { slug: 'acme', durationMs: 100, fencedMs: 10 },
+      { slug: 'acme', durationMs: 999, fencedMs: 99 },
+      { slug: 'beta', durationMs: 300, fencedMs: 30 },
+    ]
+    const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta')], { history })
+    expect(boxes.map(({ expectedMs, expectedFenceMs }) => [expectedMs, expectedFenceMs])).toEqual([
+      [100, 10],
+      [300, 30],
+    ])
+  })
+
+  test('three workers take a third of the time, one host takes all of it', () => {
+    const turns = Array.from({ length: 9 }, (_, n) => ({ slug: `t${n}`, hostId: `h${n}`, expectedMs: 100 }))
+    expect(makespanMs(turns, { parallel: 3, perHost: 1 })).toBe(300)
+    expect(
+      makespanMs(
+        turns.map((turn) => ({ ...turn, hostId: 'h' })),
+        { parallel: 3, perHost: 1 },
+      ),
+    ).toBe(900)
+  })
+
+  test('on hosts of their own the queue is never far from the bound of its workers', () => {
+    const times = fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 40 })
+    fc.assert(
+      fc.property(times, (list) => {
+        const turns = list.map((expectedMs, n) => ({ slug: `t${n}`, hostId: `h${n}`, expectedMs }))
+        // The last to end began when no worker was idle.
+        const bound = list.reduce((a, b) => a + b, 0) / 3 + (Math.max(...list) * 2) / 3
+        expect(makespanMs(turns, { parallel: 3, perHost: 1 })).toBeLessThanOrEqual(bound + 1e-6)
+      }),
+    )
+  })
+
+  test('10,000 boxes are planned in a moment', () => {
+    const fleet = Array.from({ length: 10_000 }, (_, n) => aKnownBox(`t${n}`, { hostId: `h${n % 1000}` }))
+    expect(plan(fleet).updates).toBe(10_000)
+  })
+})
