@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+type WriteOptions = Readonly<{ mode?: number }>
+
+/**
+ * Replaces a file whole or not at all: written beside it, fsynced, renamed, folder fsynced.
+ * After a crash at any point the path holds the old content or the new, never a part.
+ */
+export async function writeFileAtomic(path: string, content: string | Uint8Array, { mode = 0o600 }: WriteOptions = {}): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const temporary = join(dirname(path), `.${process.pid}.${randomUUID()}.tmp`)
+  try {
+    const file = await open(temporary, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, mode)
+    try {
+      await file.writeFile(content)
+      await file.chmod(mode)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await syncFolder(dirname(path))
+}
+
+/** Makes a rename or an unlink in the folder survive a power cut. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+/** The text of a file, or undefined when it does not exist. Other failures are thrown. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
