@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# parts.sh base | minio | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
+set -euo pipefail
+source "$(dirname -- "$0")/cache.sh"
+
+# One root for all images, so that its layer is stored and pushed once. Paths that no test reads make up half of it.
+base() {
+  local root=$CACHE/parts/base-root mirror
+  mirror=$(debian_mirror)
+  rm -rf "$root"
+  debootstrap --variant=minbase --include=ca-certificates,curl,python3,postgresql-15,nginx-light "$DEBIAN_SUITE" "$root" "$mirror"
+  # The ids of the official images: a volume filled by one is readable by the other.
+  chroot "$root" groupmod -g 999 postgres
+  chroot "$root" usermod -u 999 postgres
+  chroot "$root" chown -R postgres:postgres /var/lib/postgresql
+  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,i18n,info}/* \
+    "$root"/usr/lib/x86_64-linux-gnu/libLLVM* "$root"/usr/lib/postgresql/15/lib/bitcode "$root"/usr/lib/postgresql/15/lib/llvmjit* \
+    "$root"/var/lib/postgresql/15 "$root"/var/log/* "$root"/etc/nginx/sites-enabled/*
+  mkdir -p "$root"/var/log/nginx
+  chroot "$root" dpkg-query -W -f '${source:Upstream-Version}' postgresql-15 >"$CACHE/parts/postgres-version"
+  chroot "$root" dpkg-query -W -f '${source:Upstream-Version}' nginx >"$CACHE/parts/edge-version"
+  tar -C "$root" --sort=name --exclude=./dev --exclude=./proc --exclude=./sys -cf - . | docker import - tenantry-testbed/base
+  rm -rf "$root"
+}
+
+minio() {
+  local time=${MINIO_RELEASE#RELEASE.}
+  # Unless told, a build from source calls itself DEVELOPMENT.
+  local set=github.com/minio/minio/cmd
+  GOBIN=$CACHE/bin CGO_ENABLED=0 go install -trimpath -ldflags "-s -w
+    -X $set.ReleaseTag=$MINIO_RELEASE -X $set.Version=$(sed -E 's/T(..)-(..)-(..)Z/T\1:\2:\3Z/' <<<"$time")
+    -X $set.CommitID=${MINIO_MODULE##*-} -X $set.ShortCommitID=${MINIO_MODULE##*-}" "$MINIO_MODULE"
+  "$CACHE/bin/minio" --version
+}
+
+# The lock file beside the image's Dockerfile pins what Synapse itself leaves open.
+synapse() {
+  local site=$CACHE/parts/synapse-$1 lock=$TESTBED_DIR/images/synapse/lock-$1.txt
+  rm -rf "$site"
+  python3 -m pip install --target "$site" --no-compile --only-binary=:all: --python-version "$PYTHON_ABI" \
+    --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 --no-deps --requirement "$lock"
+  rm -rf "${site:?}/bin"
+}
+
+case ${1:-} in
+  base) once base "$DEBIAN_SUITE $(declare -f base | sha256sum | cut -c1-16)" base ;;
+  minio) once minio "$MINIO_MODULE $MINIO_RELEASE" minio ;;
+  synapse) once "synapse-$2" "$(hash_of "images/synapse/lock-$2.txt")" synapse "$2" ;;
+  *) die 'usage: parts.sh base | minio | synapse <version>' ;;
+esac
