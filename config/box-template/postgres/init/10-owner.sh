@@ -1,0 +1,9 @@
+#!/bin/sh
+# Run once by the image, on an empty volume. Synapse and the agent work as the database's owner, who is no superuser. The superuser
+# has no password, so nobody on the network can be it: only the agent, from inside this container, to make or drop the database of a restore.
+set -eu
+psql -X -q -v ON_ERROR_STOP=1 -U "$POSTGRES_USER" -d postgres <<SQL
+create role synapse login nosuperuser nocreatedb nocreaterole noreplication password '$POSTGRES_PASSWORD';
+create database synapse owner synapse template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C';
+alter role current_user password null;
+SQL
