@@ -1,0 +1,95 @@
+import type { Account } from '../../core/admin/index.ts'
+import type { AdminRole } from '../../core/contract/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { AdminAccountTable } from './admin.tables.ts'
+import { nameHash } from './login-attempts.ts'
+
+/** An account as the room itself sees it; what leaves the room is `Account`. */
+export type StoredAccount = Readonly<{
+  id: string
+  name: string
+  role: AdminRole
+  active: boolean
+  passwordHash: string | null
+  initialPasswordExpiresAt: string | null
+  sealedTotp: string | null
+  totpConfirmed: boolean
+  totpStep: number | null
+  lastLoginAt: string | null
+  createdAt: string
+  createdBy: string
+}>
+
+export async function accountByName(db: DbOrTx, name: string): Promise<StoredAccount | undefined> {
+  const row = await db.selectFrom('admin_accounts').selectAll().where('name', '=', name.trim().toLowerCase()).executeTakeFirst()
+  return row && stored(row)
+}
+
+export async function accountById(db: DbOrTx, id: string): Promise<StoredAccount> {
+  const row = await db.selectFrom('admin_accounts').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `there is no account ${id}`)
+  return stored(row)
+}
+
+/** The account as the API shows it, with the lock that strangers' failures put on it. */
+export async function shownAccount(db: DbOrTx, id: string, now: string): Promise<Account> {
+  const [account] = await shownAccounts(db, now, id)
+  if (!account) throw problem('NOT_FOUND', `there is no account ${id}`)
+  return account
+}
+
+export async function shownAccounts(db: DbOrTx, now: string, id?: string): Promise<Account[]> {
+  const rows = await db
+    .selectFrom('admin_accounts')
+    .selectAll()
+    .$if(id !== undefined, (query) => query.where('id', '=', id as string))
+    .orderBy('name')
+    .execute()
+  const locks = await db.selectFrom('login_failures').select(['name_hash', 'locked_until']).where('locked_until', '>', now).execute()
+  const lockOf = (name: string) => locks.find(({ name_hash }) => name_hash === nameHash(name))?.locked_until ?? null
+  return rows.map((row) => shown(stored(row), lockOf(row.name)))
+}
+
+/** Locks the rows of all working admins, so that of two who shut each other out at once one is refused. */
+export async function refuseLastAdmin(tx: Tx, id: string): Promise<void> {
+  const admins = await tx
+    .selectFrom('admin_accounts')
+    .select('id')
+    .where('role', '=', 'admin')
+    .where('status', '=', 'active')
+    .orderBy('id')
+    .modifyEnd(forUpdate(tx))
+    .execute()
+  if (admins.length === 1 && admins[0]?.id === id)
+    throw problem('CONFLICT', 'this is the last working account with the role admin: create another one first')
+}
+
+const stored = (row: AdminAccountTable): StoredAccount => ({
+  id: row.id,
+  name: row.name,
+  role: row.role,
+  active: row.status === 'active',
+  passwordHash: row.password_hash,
+  initialPasswordExpiresAt: row.initial_password_expires_at,
+  sealedTotp: row.totp_secret,
+  totpConfirmed: row.totp_confirmed_at !== null,
+  totpStep: row.totp_step === null ? null : Number(row.totp_step),
+  lastLoginAt: row.last_login_at,
+  createdAt: row.created_at,
+  createdBy: row.created_by,
+})
+
+const shown = (account: StoredAccount, lockedUntil: string | null): Account => ({
+  id: account.id,
+  name: account.name,
+  role: account.role,
+  status: account.active ? 'active' : 'disabled',
+  totp: account.totpConfirmed,
+  mustChangePassword: account.initialPasswordExpiresAt !== null,
+  initialPasswordExpiresAt: account.initialPasswordExpiresAt,
+  lockedUntil,
+  lastLoginAt: account.lastLoginAt,
+  createdAt: account.createdAt,
+  createdBy: account.createdBy,
+})

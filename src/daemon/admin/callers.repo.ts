@@ -1,0 +1,68 @@
+import type { SetupStep } from '../../core/admin/index.ts'
+import { setupSteps } from '../../core/admin/index.ts'
+import { type AdminRole, adminRoles } from '../../core/contract/index.ts'
+import { type AdminActor, type Clock, isoIn, isoNow, type TokenActor } from '../../core/kit/index.ts'
+import type { Db } from '../db/index.ts'
+
+/** A credential as the records have it: whom it stands for, until when, and what is not set up yet. */
+export type Caller = Readonly<{
+  actor: AdminActor | TokenActor
+  accountId: string
+  expiresAtMs: number
+  setup: readonly SetupStep[]
+}>
+
+/** The caller of a session; undefined when it ended, or its account was disabled. */
+export async function callerOfSession(db: Db, sessionId: string, totpRequired: boolean): Promise<Caller | undefined> {
+  const row = await db
+    .selectFrom('admin_sessions')
+    .innerJoin('admin_accounts', 'admin_accounts.id', 'admin_sessions.account_id')
+    .select(['admin_sessions.expires_at', 'admin_accounts.id', 'name', 'role', 'initial_password_expires_at', 'totp_confirmed_at'])
+    .where('admin_sessions.id', '=', sessionId)
+    .where('revoked_at', 'is', null)
+    .where('status', '=', 'active')
+    .executeTakeFirst()
+  if (!row) return undefined
+  const standing = { role: row.role, hasInitialPassword: row.initial_password_expires_at !== null, hasTotp: row.totp_confirmed_at !== null }
+  return {
+    actor: { kind: 'admin', accountId: row.id, name: row.name, role: row.role, sessionId },
+    accountId: row.id,
+    expiresAtMs: Date.parse(row.expires_at),
+    setup: setupSteps(standing, totpRequired),
+  }
+}
+
+/** The caller of an API token; undefined when it is gone, or the account that made it was disabled. */
+export async function callerOfToken(db: Db, hash: string): Promise<Caller | undefined> {
+  const row = await db
+    .selectFrom('api_tokens')
+    .innerJoin('admin_accounts', 'admin_accounts.id', 'api_tokens.account_id')
+    .select(['api_tokens.id', 'api_tokens.name', 'api_tokens.role', 'account_id', 'expires_at', 'admin_accounts.role as creator_role'])
+    .where('hash', '=', hash)
+    .where('status', '=', 'active')
+    .executeTakeFirst()
+  if (!row) return undefined
+  const role = lower(row.role, row.creator_role)
+  return {
+    actor: { kind: 'token', tokenId: row.id, accountId: row.account_id, name: row.name, role },
+    accountId: row.account_id,
+    expiresAtMs: Date.parse(row.expires_at),
+    setup: [],
+  }
+}
+
+/** A token never reaches above the account that made it, whatever became of that account's role. */
+const lower = (role: TokenActor['role'], creator: AdminRole): TokenActor['role'] =>
+  creator === 'admin' || adminRoles.indexOf(role) <= adminRoles.indexOf(creator) ? role : creator
+
+const noteUseEveryMs = 10 * 60_000
+
+/** When a token was used, to ten minutes: enough to find the ones that nobody needs. */
+export async function noteTokenUse(db: Db, clock: Clock, tokenId: string): Promise<void> {
+  await db
+    .updateTable('api_tokens')
+    .set({ last_used_at: isoNow(clock) })
+    .where('id', '=', tokenId)
+    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', isoIn(clock, -noteUseEveryMs))]))
+    .execute()
+}

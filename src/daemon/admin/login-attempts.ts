@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import { failureMemoryMs, knownNetworkMs, lockMs, mostFailures, networkOf } from '../../core/admin/index.ts'
+import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+
+/** One try at a password, counted before the password is looked at: of a hundred at once, ten are checked. */
+export type Attempt = Readonly<{ nameHash: string; network: string; knownNetwork: boolean; lastOne: boolean }>
+
+type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+
+export const nameHash = (name: string): string => sha256Hex(name.trim().toLowerCase())
+
+/**
+ * Counts an attempt as failed until it proves otherwise, in one statement. Throws ACCOUNT_LOCKED while the lock lasts; such attempts are
+ * not counted and do not extend it. Names that nobody has are counted alike.
+ */
+export async function reserveAttempt(needs: Needs, name: string, address: string): Promise<Attempt> {
+  const [hashed, network] = [nameHash(name), networkOf(address)]
+  const knownNetwork = await isKnown(needs, hashed, network)
+  const counted = knownNetwork ? network : ''
+  const failures = await countOne(needs, hashed, counted)
+  if (failures === undefined) {
+    const minutes = lockMs / 60_000
+    throw problem('ACCOUNT_LOCKED', `too many failed logins: wait ${minutes} minutes, or let \`tenantryd admin unlock\` lift the lock`, {
+      retryAfterSeconds: await secondsLeft(needs, hashed, counted),
+    })
+  }
+  return { nameHash: hashed, network, knownNetwork, lastOne: failures >= mostFailures }
+}
+
+async function isKnown({ db, clock }: Needs, hashed: string, network: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('login_networks')
+    .select('network')
+    .where('name_hash', '=', hashed)
+    .where('network', '=', network)
+    .where('last_login_at', '>', isoIn(clock, -knownNetworkMs))
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** The failures so far with this one; undefined when locked. */
+async function countOne({ db, clock }: Needs, hashed: string, network: string): Promise<number | undefined> {
+  const [now, forgetAt, lockUntil] = [isoNow(clock), isoIn(clock, failureMemoryMs), isoIn(clock, lockMs)]
+  const { rows } = await sql<{ failures: number }>`
+    insert into login_failures (name_hash, network, failures, forget_at, locked_until) values (${hashed}, ${network}, 1, ${forgetAt}, null)
+    on conflict (name_hash, network) do update set
+      failures = case when login_failures.forget_at <= ${now} then 1 else login_failures.failures + 1 end,
+      locked_until = case when login_failures.forget_at > ${now} and login_failures.failures + 1 >= ${mostFailures} then ${lockUntil} end,
+      forget_at = ${forgetAt}
+    where login_failures.locked_until is null or login_failures.locked_until <= ${now}
+    returning failures`.execute(db)
+  return rows[0] && Number(rows[0].failures)
+}
+
+async function secondsLeft({ db, clock }: Needs, hashed: string, network: string): Promise<number> {
+  const row = await db
+    .selectFrom('login_failures')
+    .select('locked_until')
+    .where('name_hash', '=', hashed)
+    .where('network', '=', network)
+    .executeTakeFirst()
+  const left = row?.locked_until ? Date.parse(row.locked_until) - clock.now().getTime() : 0
+  return Math.max(1, Math.ceil(left / 1000))
+}
+
+const counterOf = ({ nameHash: hashed, network, knownNetwork }: Attempt) => ({ hashed, network: knownNetwork ? network : '' })
+
+/** The password was right but a code was missing: the attempt was no failure, and no success either. */
+export async function uncountAttempt({ db }: Needs, attempt: Attempt): Promise<void> {
+  const { hashed, network } = counterOf(attempt)
+  await db
+    .updateTable('login_failures')
+    .set((row) => ({ failures: row('failures', '-', 1), locked_until: null }))
+    .where('name_hash', '=', hashed)
+    .where('network', '=', network)
+    .where('failures', '>', 0)
+    .execute()
+}
+
+/** A success wipes the failures that were counted with it; those of strangers, for a known network, stay. */
+export async function settleAttempt(tx: Tx, attempt: Attempt): Promise<void> {
+  const { hashed, network } = counterOf(attempt)
+  await tx.deleteFrom('login_failures').where('name_hash', '=', hashed).where('network', '=', network).execute()
+}
+
+export async function rememberNetwork(tx: Tx, clock: Clock, { nameHash: hashed, network }: Attempt): Promise<void> {
+  const now = isoNow(clock)
+  await tx
+    .insertInto('login_networks')
+    .values({ name_hash: hashed, network, last_login_at: now })
+    .onConflict((c) => c.columns(['name_hash', 'network']).doUpdateSet({ last_login_at: now }))
+    .execute()
+}

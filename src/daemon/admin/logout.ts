@@ -1,0 +1,16 @@
+import type { AdminActor } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { AdminNeeds } from './needs.ts'
+import { endSession } from './sessions.repo.ts'
+
+/** Ends the session that asks. */
+export async function logout(
+  { db, clock, revocations }: Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>,
+  actor: AdminActor,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (await endSession(tx, clock, actor.sessionId))
+      await recordAudit(tx, clock, { actor, action: 'session.closed', subject: actor.sessionId })
+  })
+  await revocations.readNow()
+}

@@ -1,0 +1,49 @@
+import { type AuditEntry, type ChainHead, chainStart } from '../../core/audit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { AuditTable } from './audit.tables.ts'
+
+/** Every chain that left a trace, also one whose head was taken away. */
+export async function chainNames(db: DbOrTx): Promise<string[]> {
+  const heads = await db.selectFrom('audit_heads').select('chain').execute()
+  const entries = await db.selectFrom('audit').select('chain').distinct().execute()
+  return [...new Set([...heads, ...entries].map(({ chain }) => chain))].sort()
+}
+
+export async function headOf(db: DbOrTx, chain: string): Promise<ChainHead> {
+  const row = await db.selectFrom('audit_heads').select(['seq', 'hash']).where('chain', '=', chain).executeTakeFirst()
+  return row ? { seq: Number(row.seq), hash: row.hash } : chainStart
+}
+
+/** A page of a chain in the order it was written, after `after`. */
+export async function entriesAfter(db: DbOrTx, chain: string, after: number, limit: number): Promise<AuditEntry[]> {
+  const rows = await db
+    .selectFrom('audit')
+    .selectAll()
+    .where('chain', '=', chain)
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return rows.map(asEntry)
+}
+
+export const asEntry = (row: AuditTable): AuditEntry => ({
+  chain: row.chain,
+  seq: Number(row.seq),
+  at: row.at,
+  actor: row.actor,
+  action: row.action,
+  subject: row.subject,
+  data: readable(row.data),
+  previousHash: row.previous_hash,
+  hash: row.hash,
+})
+
+/** Data that somebody made unreadable stays text: its hash will not fit, which is what there is to say. */
+function readable(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return data
+  }
+}

@@ -1,0 +1,28 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+
+export type CheckpointKey = Readonly<{ id: string; privateKey: KeyObject; publicKey: KeyObject }>
+
+/** The Ed25519 key of the checkpoints: a 0600 file outside the database, made once, with its public half beside it for whoever checks. */
+export async function loadCheckpointKey(dataDir: string): Promise<CheckpointKey> {
+  const file = join(dataDir, 'audit-checkpoint.key')
+  const found = await readIfThere(file)
+  if (found === undefined) return makeKey(file)
+  if ((statSync(file).mode & 0o077) !== 0) throw problem('CONFIG', `${file} can be read by others: chmod 600 ${file}`)
+  return asKey(createPrivateKey(found))
+}
+
+async function makeKey(file: string): Promise<CheckpointKey> {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  await writeFileAtomic(file, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
+  await writeFileAtomic(`${file}.pub`, publicKey.export({ type: 'spki', format: 'pem' }), { mode: 0o644 })
+  return asKey(privateKey)
+}
+
+function asKey(privateKey: KeyObject): CheckpointKey {
+  const publicKey = createPublicKey(privateKey)
+  return { id: sha256Hex(publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16), privateKey, publicKey }
+}

@@ -1,0 +1,30 @@
+import { setImmediate as breathe } from 'node:timers/promises'
+import { type ChainHead, type ChainReport, chainStart, verifyChain } from '../../core/audit/index.ts'
+import type { Db } from '../db/index.ts'
+import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
+
+const pageSize = 200
+
+/** Proves every chain (or one) from its first entry to the head that it had when asked, page by page: the daemon goes on answering meanwhile. */
+export async function verifyAudit({ db }: { db: Db }, { chain }: { chain?: string | undefined }): Promise<ChainReport[]> {
+  const reports: ChainReport[] = []
+  for (const name of chain === undefined ? await chainNames(db) : [chain]) reports.push(await verifyOne(db, name))
+  return reports
+}
+
+async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
+  const head = await headOf(db, chain)
+  const broken = (brokenAt: number, reason: string): ChainReport => ({ chain, entries: head.seq, ok: false, brokenAt, reason, head })
+  let proved: ChainHead = chainStart
+  while (proved.seq < head.seq) {
+    const page = await entriesAfter(db, chain, proved.seq, Math.min(pageSize, head.seq - proved.seq))
+    if (page.length === 0) return broken(proved.seq + 1, `the log ends at entry ${proved.seq}, its head says ${head.seq}`)
+    const verdict = verifyChain(page, proved)
+    if (!verdict.ok) return broken(verdict.brokenAt, verdict.reason)
+    proved = verdict.head
+    await breathe()
+  }
+  if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
+  if (head.seq === 0 && (await entriesAfter(db, chain, 0, 1)).length > 0) return broken(1, 'there are entries, but the head is gone')
+  return { chain, entries: head.seq, ok: true, head }
+}

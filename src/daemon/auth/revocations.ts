@@ -1,0 +1,80 @@
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import { type Db, nextSeq, type Tx } from '../db/index.ts'
+
+/** Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token. */
+export type Revoked = Readonly<{ kind: 'admin-session' | 'admin-account' | 'api-token'; subject: string }>
+
+export type Revocations = Readonly<{
+  /** Rises whenever something was revoked: what was read before it rose must not be kept. */
+  position(): number
+  /** False when the last good read began more than a second ago: then memory proves nothing and the database is asked. */
+  fresh(): boolean
+  /** Reads what came since; for the replica that revoked something itself. */
+  readNow(): Promise<void>
+  onRevoked(listener: (revoked: Revoked | 'everything') => void): void
+}>
+
+type Needs = Readonly<{ db: Db; clock: Clock; log: Logger }>
+
+const stream = 'revocations'
+const readEveryMs = 500
+const staleAfterMs = 1000
+
+/** Tells every replica within a second, in the transaction of the change. */
+export async function revoke(tx: Tx, clock: Clock, { kind, subject }: Revoked): Promise<void> {
+  const seq = await nextSeq(tx, stream)
+  await tx
+    .insertInto('revocations')
+    .values({ seq, kind, subject, created_at: isoNow(clock) })
+    .execute()
+}
+
+/** Re-reads the sequence until the signal aborts. Resolves after the first read. */
+export async function watchRevocations({ db, clock, log }: Needs, signal: AbortSignal): Promise<Revocations> {
+  const listeners: ((revoked: Revoked | 'everything') => void)[] = []
+  const tell = (revoked: Revoked | 'everything') => {
+    for (const listener of listeners) listener(revoked)
+  }
+  let position = await lastSeq(db)
+  let readAt = clock.monotonicMs()
+  let reading: Promise<void> = Promise.resolve()
+  const fresh = () => clock.monotonicMs() - readAt <= staleAfterMs
+
+  const read = async () => {
+    const begun = clock.monotonicMs()
+    const rows = await db.selectFrom('revocations').selectAll().where('seq', '>', position).orderBy('seq').execute()
+    // After a gap, rows may have been cleaned away unseen.
+    if (!fresh()) tell('everything')
+    for (const { kind, subject } of rows) tell({ kind, subject } as Revoked)
+    position = Number(rows.at(-1)?.seq ?? position)
+    readAt = begun
+  }
+  // One read at a time, and each begins after it was asked for.
+  const readNow = () => {
+    reading = reading.catch(() => undefined).then(read)
+    return reading
+  }
+  void keepReading({ clock, log }, readNow, signal)
+  return { position: () => position, fresh, readNow, onRevoked: (listener) => void listeners.push(listener) }
+}
+
+async function lastSeq(db: Db): Promise<number> {
+  const row = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
+  return Number(row?.seq ?? 0)
+}
+
+async function keepReading({ clock, log }: Pick<Needs, 'clock' | 'log'>, readNow: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  let failing = false
+  for (;;) {
+    await clock.sleep(readEveryMs, signal)
+    if (signal.aborted) return
+    try {
+      await readNow()
+      failing = false
+    } catch (error) {
+      if (!failing) log.warn({ err: error }, 'revocations cannot be read: every request now asks the database')
+      failing = true
+    }
+  }
+}

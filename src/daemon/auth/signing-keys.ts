@@ -1,0 +1,110 @@
+import { type CryptoKey, decodeProtectedHeader, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
+import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
+import { type KeyNeeds, rotateSigningKeys } from './rotate-signing-keys.ts'
+import { type Audience, liveKeys, openPrivateKey, type SigningKey } from './signing-keys.repo.ts'
+
+/** Claims of ours: who (`sub`) and in which session (`sid`). Roles are never in a token. */
+type Claims = Readonly<{ sub: string; sid: string; expiresAtMs: number }>
+
+export type SigningKeys = Readonly<{
+  sign(claims: { sub: string; sid: string }, lifetimeMs: number): Promise<{ token: string; expiresAt: string }>
+  /** Checks signature, algorithm, audience and expiry, nothing else. Throws UNAUTHENTICATED. */
+  verify(token: string): Promise<Claims>
+}>
+
+const algorithm = 'ES256'
+/** New keys are published ten minutes before use, so a minute is soon enough; an unknown `kid` is looked up at once, but not more often than this. */
+const reloadAfterMs = 60_000
+const unknownReloadMs = 1000
+const mostVerified = 10_000
+
+/** Signs and checks the tokens of one audience with its own keys. Makes the first key if there is none. */
+export async function openSigningKeys(needs: KeyNeeds, audience: Audience): Promise<SigningKeys> {
+  await rotateSigningKeys(needs, audience)
+  const keys = keyCache(needs, audience)
+  const verified = new Map<string, Claims>()
+
+  const sign: SigningKeys['sign'] = async ({ sub, sid }, lifetimeMs) => {
+    const { kid, key } = await keys.signer()
+    const issued = Math.floor(needs.clock.now().getTime() / 1000)
+    const token = await new SignJWT({ sid })
+      .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
+      .setSubject(sub)
+      .setAudience(audience)
+      .setIssuedAt(issued)
+      .setExpirationTime(issued + Math.floor(lifetimeMs / 1000))
+      .sign(key)
+    return { token, expiresAt: isoIn(needs.clock, lifetimeMs) }
+  }
+
+  const verify: SigningKeys['verify'] = async (token) => {
+    const known = verified.get(token)
+    const claims = known ?? (await check(token))
+    if (claims.expiresAtMs <= needs.clock.now().getTime()) throw refused('it has expired')
+    if (!known) remember(verified, token, claims)
+    return claims
+  }
+
+  const check = async (token: string): Promise<Claims> => {
+    const key = await keys.verifier(kidOf(token))
+    if (!key) throw refused('its key is unknown')
+    try {
+      const options = { algorithms: [algorithm], audience, currentDate: needs.clock.now(), requiredClaims: ['sub', 'sid', 'exp'] }
+      const { payload } = await jwtVerify(token, key, options)
+      return { sub: String(payload.sub), sid: String(payload.sid), expiresAtMs: Number(payload.exp) * 1000 }
+    } catch {
+      throw refused('it is not valid or has expired')
+    }
+  }
+
+  return { sign, verify }
+}
+
+const refused = (reason: string) => problem('UNAUTHENTICATED', `the token was refused: ${reason}. Log in again`)
+
+function kidOf(token: string): string {
+  try {
+    return String(decodeProtectedHeader(token).kid)
+  } catch {
+    throw refused('it is not a token of this daemon')
+  }
+}
+
+function remember(verified: Map<string, Claims>, token: string, claims: Claims): void {
+  if (verified.size >= mostVerified) verified.delete(verified.keys().next().value as string)
+  verified.set(token, claims)
+}
+
+type Loaded = Readonly<{ rows: readonly SigningKey[]; atMs: number }>
+
+/** The audience's keys as the database has them, read again as time passes, each imported once. */
+function keyCache({ db, clock, keyring }: KeyNeeds, audience: Audience) {
+  let loaded: Promise<Loaded> | undefined
+  const publicKeys = new Map<string, Promise<CryptoKey>>()
+  const privateKeys = new Map<string, Promise<CryptoKey>>()
+
+  const load = async (): Promise<Loaded> => ({ rows: await liveKeys(db, isoNow(clock), audience), atMs: clock.monotonicMs() })
+  const rows = async (olderThanMs: number) => {
+    const before = await loaded?.catch(() => undefined)
+    if (!before || clock.monotonicMs() - before.atMs >= olderThanMs) loaded = load()
+    return (await (loaded as Promise<Loaded>)).rows
+  }
+  const imported = (cache: Map<string, Promise<CryptoKey>>, kid: string, jwk: () => JWK) => {
+    if (!cache.has(kid)) cache.set(kid, importJWK(jwk(), algorithm) as Promise<CryptoKey>)
+    return cache.get(kid) as Promise<CryptoKey>
+  }
+  const believed = (all: readonly SigningKey[], kid: string) =>
+    all.find((key) => key.kid === kid && (key.verifyUntil === null || key.verifyUntil > isoNow(clock)))
+
+  return {
+    async signer() {
+      const row = (await rows(reloadAfterMs)).filter(({ signFrom }) => signFrom <= isoNow(clock)).at(-1)
+      if (!row) throw problem('UNAVAILABLE', 'there is no signing key: the daemon is still starting')
+      return { kid: row.kid, key: await imported(privateKeys, row.kid, () => JSON.parse(openPrivateKey(keyring, row).reveal())) }
+    },
+    async verifier(kid: string) {
+      const row = believed(await rows(reloadAfterMs), kid) ?? believed(await rows(unknownReloadMs), kid)
+      return row && imported(publicKeys, kid, () => row.publicKey as JWK)
+    },
+  }
+}

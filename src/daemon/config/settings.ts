@@ -1,0 +1,91 @@
+import { z } from 'zod'
+
+const List = z.union([
+  z.array(z.string()),
+  z.string().transform((text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  ),
+])
+const Ms = z.coerce.number().int().min(1)
+const Base64Key = z
+  .string()
+  .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
+
+/** Every setting of the daemon. The file has this shape; `snapshotStore` is also TENANTRY_SNAPSHOT_STORE, `probe.spacingMs` TENANTRY_PROBE_SPACING_MS. */
+export const Settings = z.strictObject({
+  listen: z
+    .string()
+    .regex(/^(\[[0-9a-f:]+\]|[^:]+):[0-9]{1,5}$/, 'must be address:port, such as 127.0.0.1:8440')
+    .default('127.0.0.1:8440'),
+  dataDir: z.string().default('./.tenantry'),
+  /** `sqlite:<file>` or `postgres://…`; the default is a file in `dataDir`. */
+  database: z
+    .string()
+    .regex(/^(sqlite:|postgres(ql)?:\/\/)/, 'must begin with sqlite: or postgres://')
+    .optional(),
+  publicUrl: z.url({ protocol: /^https?$/ }).optional(),
+  /** First seals, all open: put a new key in front to rotate, then run `tenantryd rekey`. */
+  secretKey: z.preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(Base64Key).min(1)).optional(),
+  /** Snapshot repositories are opened by keys derived from it. Keep a copy where no box and no daemon is. */
+  backupKey: Base64Key.optional(),
+  snapshotStore: z
+    .string()
+    .regex(/^(s3:\/\/|file:)/, "must be s3://host/bucket or file:<folder on the agent's host>")
+    .optional(),
+  snapshotStoreCredentials: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }).optional(),
+  approvalTokenSha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits: `tenantryd approval-token` prints them')
+    .optional(),
+  log: z.enum(['pretty', 'json']).optional(),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
+  /** Addresses of proxies whose forwarding header is believed. */
+  trustedProxies: List.default([]),
+  /** When a box counts as healthy (service specification, section 8). */
+  probe: z
+    .strictObject({
+      consecutive: z.coerce.number().int().min(1).max(20).default(3),
+      spacingMs: Ms.default(60_000),
+      timeoutMs: Ms.default(30 * 60_000),
+    })
+    .prefault({}),
+  rollouts: z
+    .strictObject({
+      parallel: z.coerce.number().int().min(1).max(50).default(3),
+      perHost: z.coerce.number().int().min(1).max(50).default(1),
+      pollMs: Ms.default(5000),
+      /** A box that takes longer than this, all steps together, has failed. */
+      actionDeadlineMs: Ms.default(2 * 60 * 60_000),
+    })
+    .prefault({}),
+  agents: z
+    .strictObject({
+      longPollMs: Ms.max(60_000).default(25_000),
+      /** Silence after which a host is offline. */
+      offlineAfterMs: Ms.default(90_000),
+      /** An agent that holds a command must be heard of within this, or the command is offered again. */
+      requeueAfterMs: Ms.default(120_000),
+      /** Silence after which a running command counts as lost. It must be longer than `requeueAfterMs`. */
+      reapAfterMs: Ms.default(10 * 60_000),
+    })
+    .prefault({}),
+  boxes: z
+    .strictObject({
+      /** Ports given to new boxes on each host, three each. */
+      firstPort: z.coerce.number().int().min(1024).max(65_000).default(18_000),
+      /** A report older than this says nothing about a box any more. */
+      staleAfterMs: Ms.default(26 * 60 * 60_000),
+    })
+    .prefault({}),
+  admin: z
+    .strictObject({
+      /** Demand one-time codes of `admin` and `operator`; the default is yes unless everything is on loopback. */
+      requireTotp: z.union([z.boolean(), z.stringbool()]).optional(),
+    })
+    .prefault({}),
+})
+
+export type Settings = z.output<typeof Settings>

@@ -1,0 +1,83 @@
+import type { CronRunStatus } from '../../core/crons/index.ts'
+import { type Actor, type Clock, isoIn, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Db, Tx } from '../db/index.ts'
+import { type DefinedJob, occurrencesBetween } from './job.ts'
+import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
+
+export type RunNeeds = Readonly<{ db: Db; clock: Clock; random: Random; holder: string }>
+
+/** A run that is ours to execute. */
+export type BegunRun = Readonly<{ id: string; startedAt: string }>
+
+export const leaseMs = 60_000
+/** A run that begins later than this is not the run of its time any more. */
+const graceMs = 60_000
+const keptMs = 90 * 24 * 60 * 60_000
+
+/**
+ * Sees to all occurrences of a job up to now, for all replicas: the row of the job is locked, so one of them does it and the others find
+ * nothing left. Those that nobody was there for are `missed`, and the job is run once in their place; one that falls into a run is `skipped`.
+ */
+export const beginDueRun = ({ db, ...needs }: RunNeeds, job: DefinedJob): Promise<BegunRun | undefined> =>
+  db.transaction().execute(async (tx) => {
+    const now = needs.clock.now()
+    const due = occurrencesBetween(job, await lockJob(tx, job.key), now)
+    const latest = due.at(-1)
+    if (!latest) return undefined
+    await servedUntil(tx, job.key, latest.toISOString())
+    const isOnTime = now.getTime() - latest.getTime() <= graceMs
+    for (const at of isOnTime ? due.slice(0, -1) : due) await noteMissed(needs, tx, job, at)
+    await forgetRunsBefore(tx, job.key, isoIn(needs.clock, -keptMs))
+    const running = await runningRun(tx, job.key, isoNow(needs.clock))
+    const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
+    if (!running) return begin(needs, tx, job, occurrence)
+    await note(needs, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still going on` })
+    return undefined
+  })
+
+/** Begins a run by hand. Throws CONFLICT while one is going on. */
+export const beginManualRun = ({ db, ...needs }: RunNeeds, actor: Actor, job: DefinedJob): Promise<BegunRun> =>
+  db.transaction().execute(async (tx) => {
+    await lockJob(tx, job.key)
+    const running = await runningRun(tx, job.key, isoNow(needs.clock))
+    if (running) throw problem('CONFLICT', `${job.key} is running since ${running.started_at}: wait for its end`)
+    const run = await begin(needs, tx, job, undefined)
+    await recordAudit(tx, needs.clock, { actor, action: 'cron.triggered', subject: job.key, data: { runId: run.id } })
+    return run
+  })
+
+type WithoutDb = Omit<RunNeeds, 'db'>
+
+async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: DefinedJob, occurrence: string | undefined): Promise<BegunRun> {
+  const [id, startedAt] = [newId(random, 'run'), isoNow(clock)]
+  await insertRun(tx, {
+    ...emptyRun,
+    id,
+    job_key: key,
+    occurrence: occurrence ?? id,
+    status: 'running',
+    started_at: startedAt,
+    holder,
+    lease_until: isoIn(clock, leaseMs),
+  })
+  return { id, startedAt }
+}
+
+const emptyRun = { finished_at: null, duration_ms: null, message: null, holder: null, lease_until: null } as const
+
+const noteMissed = (needs: WithoutDb, tx: Tx, job: DefinedJob, at: Date) =>
+  note(needs, tx, job, {
+    occurrence: at.toISOString(),
+    status: 'missed',
+    at: at.toISOString(),
+    message: 'no daemon was there to run it at its time',
+  })
+
+type Note = Readonly<{ occurrence: string; status: CronRunStatus; message: string; at?: string }>
+
+async function note({ clock, random }: WithoutDb, tx: Tx, { key }: DefinedJob, { occurrence, status, message, at }: Note): Promise<void> {
+  const started = at ?? isoNow(clock)
+  const ended = { finished_at: started, duration_ms: 0, message }
+  await insertRun(tx, { ...emptyRun, ...ended, id: newId(random, 'run'), job_key: key, occurrence, status, started_at: started })
+}

@@ -1,0 +1,45 @@
+import { isoIn, isoNow } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import { type BegunRun, leaseMs, type RunNeeds } from './begin-run.ts'
+import type { DefinedJob } from './job.ts'
+import { finishRun, renewRun } from './runs.repo.ts'
+import type { RunTracker } from './track-runs.ts'
+
+export type ExecuteNeeds = RunNeeds & Readonly<{ log: Logger; runs: RunTracker }>
+
+/** Runs the job and stores how it ended; never throws for the job's own failure. A run that was taken for lost is told to stop. */
+export async function executeRun(needs: ExecuteNeeds, job: DefinedJob, run: BegunRun, draining: AbortSignal): Promise<void> {
+  const { db, clock, log } = needs
+  const over = new AbortController()
+  const lost = new AbortController()
+  const heartbeat = keepAlive(needs, run, over.signal, lost)
+  const end = await outcome(job, AbortSignal.any([draining, lost.signal]))
+  over.abort()
+  await heartbeat
+  await finishRun(db, { ...run, ...end, finishedAt: isoNow(clock) })
+  log.info({ job: job.key, runId: run.id, status: end.status, message: end.message }, 'job ended')
+}
+
+type Outcome = Readonly<{ status: 'succeeded' | 'failed'; message: string }>
+
+async function outcome(job: DefinedJob, signal: AbortSignal): Promise<Outcome> {
+  try {
+    const message = await job.run({ signal })
+    return signal.aborted ? { status: 'failed', message: `stopped before its end: ${message}` } : { status: 'succeeded', message }
+  } catch (error) {
+    return { status: 'failed', message: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+async function keepAlive({ db, clock, log }: ExecuteNeeds, { id }: BegunRun, over: AbortSignal, lost: AbortController): Promise<void> {
+  for (;;) {
+    await clock.sleep(leaseMs / 3, over)
+    if (over.aborted) return
+    // A database that is briefly away is no reason to stop: the lease allows for two misses.
+    const isOurs = await renewRun(db, id, isoNow(clock), isoIn(clock, leaseMs)).catch((err) => {
+      log.warn({ err, runId: id }, 'the lease of a job run was not renewed')
+      return true
+    })
+    if (!isOurs) return lost.abort()
+  }
+}

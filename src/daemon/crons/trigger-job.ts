@@ -1,0 +1,28 @@
+import type { Actor } from '../../core/kit/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { beginManualRun } from './begin-run.ts'
+import { type ExecuteNeeds, executeRun } from './execute-run.ts'
+import type { DefinedJob } from './job.ts'
+import { registerJob, runById } from './runs.repo.ts'
+
+/** How long the caller is kept waiting; the run itself goes on. */
+const patienceMs = 30_000
+
+/** Runs a job now (spec 4.6). `success` says how it ended, or that it is on its way when it takes longer than the caller waits. Throws CONFLICT. */
+export async function triggerJob(
+  needs: ExecuteNeeds,
+  actor: Actor,
+  job: DefinedJob,
+  draining: AbortSignal,
+): Promise<{ success: boolean; message: string }> {
+  const { db, clock } = needs
+  await registerJob(db, job.key, isoNow(clock))
+  const run = await beginManualRun(needs, actor, job)
+  const over = new AbortController()
+  needs.runs.watch(executeRun(needs, job, run, draining).finally(() => over.abort()))
+  await clock.sleep(patienceMs, over.signal)
+  const { status, message } = await runById(db, run.id)
+  if (status === 'running')
+    return { success: true, message: `${job.key} is running: \`tenantry crons history ${job.key}\` will tell its end` }
+  return { success: status === 'succeeded', message: message ?? status }
+}

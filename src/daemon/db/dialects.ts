@@ -1,0 +1,75 @@
+import Database from 'better-sqlite3'
+import { CompiledQuery, Kysely, PostgresAdapter, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import pg from 'pg'
+import { problem } from '../../core/kit/index.ts'
+import type { Db, DbOrTx, Tables } from './database.ts'
+
+// All that differs between SQLite and PostgreSQL stands in this file.
+
+export type DialectName = 'sqlite' | 'postgres'
+
+export type OpenDatabase = Readonly<{ db: Db; dialect: DialectName; close(): Promise<void> }>
+
+/** Opens `sqlite:<file>` (`sqlite::memory:` too) or `postgres://…`. It does not migrate. */
+export function openDatabase(url: string): OpenDatabase {
+  if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
+  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url)
+  throw problem('CONFIG_INVALID', 'database: give `sqlite:<file>` or `postgres://user@host/name`')
+}
+
+/**
+ * Transactions take the write lock when they begin. With SQLite's default, one that reads first and then writes fails at once
+ * when another process wrote in between; like this it waits its turn.
+ */
+class ImmediateSqliteDialect extends SqliteDialect {
+  override createDriver() {
+    const driver = super.createDriver()
+    driver.beginTransaction = async (connection) => {
+      await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+    }
+    return driver
+  }
+}
+
+function openSqlite(file: string): OpenDatabase {
+  const database = new Database(file)
+  database.pragma('journal_mode = WAL')
+  // A commit that was answered must survive a power cut: the daemon tells agents to act upon it.
+  database.pragma('synchronous = FULL')
+  database.pragma('foreign_keys = ON')
+  database.pragma('busy_timeout = 5000')
+  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect({ database }) })
+  return { db, dialect: 'sqlite', close: () => db.destroy() }
+}
+
+function openPostgres(connectionString: string): OpenDatabase {
+  const pool = new pg.Pool({
+    connectionString,
+    max: 10,
+    connectionTimeoutMillis: 10_000,
+    // int8 (counts, sequences) as numbers: none of ours passes 2^53.
+    types: { getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format as 'text')) },
+  })
+  pool.on('error', () => undefined) // an idle connection that dies is replaced at the next query
+  // One that dies between two statements of a transaction: the next statement fails, and nobody else needs to hear of it.
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  return { db, dialect: 'postgres', close: () => db.destroy() }
+}
+
+export const dialectOf = (db: DbOrTx): DialectName => (db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite')
+
+/** Locks the row it reads until the transaction ends. SQLite has one writer anyway and no such clause. */
+export const forUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update` : sql``)
+
+/** Skips rows that others have locked, for work queues. */
+export const skipLocked = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update skip locked` : sql``)
+
+/** Column type of an id that counts up by itself. */
+export const autoIdType = (db: Kysely<unknown>) => (db.getExecutor().adapter instanceof PostgresAdapter ? sql`bigserial` : sql`integer`)
+
+/** True for the failure of a unique constraint, in either dialect. */
+export const isUniqueViolation = (error: unknown): boolean => {
+  const code = (error as { code?: string } | undefined)?.code
+  return code === '23505' || code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
+}

@@ -1,0 +1,9 @@
+// The daemon's database: one schema on SQLite and PostgreSQL, ownership by leases, ordered streams, follow-up work.
+// Rooms bring their tables and migrations; no room's rule lives here. Inside `db.transaction()` use only the `tx`:
+// SQLite has one connection, and a query on `db` there would wait for its own transaction for ever.
+export type { Db, DbOrTx, Tx } from './database.ts'
+export { dialectOf, forUpdate, isUniqueViolation, type OpenDatabase, openDatabase } from './dialects.ts'
+export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
+export { migrate, migrationState } from './migrate.ts'
+export { drainOutbox, enqueueOutbox, type OutboxHandler } from './outbox.ts'
+export { appendEvent, eventsAfter, nextSeq } from './streams.ts'

@@ -1,0 +1,94 @@
+import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import helmet, { type HelmetOptions } from 'helmet'
+import { problem, type Random, randomText } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { HttpMetrics } from './metrics.ts'
+import { type MountNeeds, mount } from './mount.ts'
+import { asProblem } from './problems.ts'
+import type { Served } from './serve.ts'
+
+export type AppNeeds = MountNeeds & Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[] }>
+
+/** Answers are data or our own pages. Headers that only old browsers read, or that the policy says already, are left out. */
+const headers: HelmetOptions = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { 'default-src': ["'none'"], 'style-src': ["'self'"], 'frame-ancestors': ["'none'"] },
+  },
+  crossOriginOpenerPolicy: false,
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xFrameOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+}
+
+const requestIdForm = /^[A-Za-z0-9-]{1,64}$/
+
+/** The daemon's HTTP side: every answer has a request id, every failure the one error shape. */
+export function buildApp(served: readonly Served[], needs: AppNeeds): Express {
+  const app = express()
+  app.disable('x-powered-by').disable('etag').set('query parser', 'simple')
+  app.set('trust proxy', needs.trustedProxies.length > 0 ? [...needs.trustedProxies] : false)
+  app.use(helmet(headers))
+  app.use(identifyRequest(needs))
+  mount(app, served, needs)
+  app.use(refuseUnknown(served))
+  app.use(answerProblem(needs))
+  return app
+}
+
+function identifyRequest({ random, clock, log, metrics }: AppNeeds) {
+  const replica = randomText(random, 8)
+  let count = 0
+  return (request: Request, response: Response, next: NextFunction) => {
+    const given = request.headers['x-request-id']
+    count += 1
+    const requestId = typeof given === 'string' && requestIdForm.test(given) ? given : `${replica}-${count.toString(36)}`
+    response.locals.requestId = requestId
+    response.setHeader('x-request-id', requestId)
+    const start = clock.monotonicMs()
+    response.on('finish', () => {
+      const ms = clock.monotonicMs() - start
+      metrics.observe(request.method, (request.route?.path as string | undefined) ?? 'unknown', response.statusCode, ms)
+      tell(log, request, response, ms)
+    })
+    next()
+  }
+}
+
+/** Reads and polls are the bulk of the traffic and tell nothing by themselves. */
+function tell(log: Logger, request: Request, response: Response, ms: number): void {
+  const level = request.method === 'GET' && response.statusCode < 500 ? 'debug' : 'info'
+  if (!log.isLevelEnabled(level)) return
+  const { requestId, actor } = response.locals
+  const { method, path } = request
+  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name }, 'request')
+}
+
+/** 405 for a known path with another method, 404 for the rest. */
+function refuseUnknown(served: readonly Served[]) {
+  const known = served.map(({ endpoint }) => ({
+    method: endpoint.method,
+    form: new RegExp(`^${endpoint.path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}/?$`),
+  }))
+  return (request: Request, response: Response) => {
+    const methods = known.filter(({ form }) => form.test(request.path)).map(({ method }) => method)
+    if (methods.length === 0) throw problem('NOT_FOUND', `${request.path} does not exist: /docs lists what does`)
+    response.set('allow', methods.join(', '))
+    throw problem('METHOD_NOT_ALLOWED', `${request.path} takes ${methods.join(', ')}, not ${request.method}`)
+  }
+}
+
+function answerProblem({ log }: AppNeeds) {
+  return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
+    const found = asProblem(error)
+    if (found.code === 'INTERNAL') log.error({ requestId: response.locals.requestId, path: request.path, err: error }, 'a handler failed')
+    if (response.headersSent) return void response.destroy()
+    if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
+    else if (found.status === 503) response.set('retry-after', '5')
+    if (found.status === 401) response.set('www-authenticate', 'Bearer')
+    response.status(found.status).json(found.toBody())
+  }
+}

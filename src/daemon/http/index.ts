@@ -1,0 +1,5 @@
+// Turns contracts into an HTTP server: identity, validation, answers, problems, streams, metrics. It knows no room.
+export { buildApp } from './app.ts'
+export { type HttpMetrics, makeMetrics } from './metrics.ts'
+export type { Authenticators } from './mount.ts'
+export { type Served, serve } from './serve.ts'

@@ -1,0 +1,89 @@
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
+import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
+import { addressKey, addressLimit } from './address-limit.ts'
+import { IncomingCall } from './incoming-call.ts'
+import type { Served } from './serve.ts'
+import { sendStream } from './stream.ts'
+
+/** Turns the credentials of a request into an actor, or throws UNAUTHENTICATED. */
+export type Authenticators = Readonly<{
+  /** Refuses a session that is not set up in full unless `setup` lets it in. */
+  admin(authorization: string | undefined, options?: { setup?: boolean }): Promise<AdminActor | TokenActor>
+  agent(authorization: string | undefined): Promise<AgentActor>
+}>
+
+export type MountNeeds = Readonly<{
+  authenticate: Authenticators
+  clock: Clock
+  /** Aborts when the daemon drains: long polls and streams end, so that their clients go to another replica. */
+  draining: AbortSignal
+  /** Tests check every answer against its contract. */
+  validateAnswers?: boolean
+}>
+
+const defaultBodyLimit = 256 * 1024
+
+/** Joins the declared endpoints to the app: identity and role before a byte of the body is read, then content type, validation, handler, answer. */
+export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
+  for (const one of served) {
+    const { endpoint } = one
+    const method = endpoint.method.toLowerCase() as 'get'
+    app[method](endpoint.path, doorkeeper(endpoint, needs), ...bodyReader(endpoint), answerer(one, needs))
+  }
+}
+
+const bodyReader = (endpoint: EndpointShape): RequestHandler[] =>
+  endpoint.body ? [requireJson, express.json({ limit: endpoint.bodyLimit ?? defaultBodyLimit, strict: false, type: () => true })] : []
+
+function requireJson(request: Request, _: Response, next: NextFunction): void {
+  const hasBody =
+    request.headers['content-length'] !== undefined
+      ? request.headers['content-length'] !== '0'
+      : request.headers['transfer-encoding'] !== undefined
+  if (hasBody && !request.is(['application/json', '+json'])) throw problem('UNSUPPORTED_MEDIA_TYPE', 'send the body as application/json')
+  next()
+}
+
+function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountNeeds): RequestHandler {
+  const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
+  return async (request, response, next) => {
+    limit?.(addressKey(request.ip ?? 'unknown'))
+    const actor = await identify(auth, request, authenticate)
+    if (actor) response.locals.actor = actor
+    next()
+  }
+}
+
+function answerer({ endpoint, handler }: Served, needs: MountNeeds): RequestHandler {
+  return async (request, response) => {
+    const actor: Actor | undefined = response.locals.actor
+    const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
+    await answer(endpoint, await handler(call as never), response, call, needs.validateAnswers)
+  }
+}
+
+async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
+  if (auth.kind === 'none') return undefined
+  if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
+  const actor = await authenticate.admin(request.get('authorization'), auth)
+  if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens may not do this: log in as a person')
+  if (!roleAtLeast(actor.role, auth.role)) throw problem('FORBIDDEN', `this needs the role ${auth.role}; ${actor.name} is ${actor.role}`)
+  return actor
+}
+
+async function answer(endpoint: EndpointShape, result: unknown, response: Response, call: IncomingCall, validate = false): Promise<void> {
+  const { returns } = endpoint
+  if (isSchema(returns)) {
+    response.status(endpoint.status ?? 200).json(validate ? returns.parse(result) : result)
+  } else if (returns.kind === 'empty') {
+    response.status(endpoint.status ?? 204).end()
+  } else if (returns.kind === 'text') {
+    response
+      .status(endpoint.status ?? 200)
+      .type(returns.contentType)
+      .send(result as string)
+  } else {
+    await sendStream(response, result as never, call.signal)
+  }
+}

@@ -1,0 +1,13 @@
+import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+
+/** The problem that an exception of the web framework or of a handler stands for; what is not expected becomes INTERNAL without its text. */
+export function asProblem(error: unknown): Problem {
+  if (isProblem(error)) return error
+  const { type, status } = error as { type?: string; status?: number }
+  if (type === 'entity.parse.failed') return problem('BAD_JSON', 'the body is not JSON: check quotes and commas')
+  if (type === 'entity.too.large') return problem('PAYLOAD_TOO_LARGE', 'the body is larger than this endpoint takes')
+  if (type === 'encoding.unsupported' || type === 'charset.unsupported')
+    return problem('UNSUPPORTED_MEDIA_TYPE', 'send the body as UTF-8 JSON without another encoding')
+  if (status === 400 || error instanceof URIError) return problem('VALIDATION', 'the address or body of the request cannot be read')
+  return problem('INTERNAL', 'a fault of the daemon: its log tells more under this request id', { cause: error })
+}

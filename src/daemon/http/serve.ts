@@ -1,0 +1,21 @@
+import type { z } from 'zod'
+import type { ActorOf, EndpointShape, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+
+type Answered<E extends EndpointShape> = E['returns'] extends z.ZodType
+  ? z.input<E['returns']>
+  : E['returns'] extends { kind: 'text' }
+    ? string
+    : E['returns'] extends { kind: 'sse' }
+      ? AsyncIterable<StreamMessage<unknown>>
+      : undefined
+
+/** What a handler is given: the validated parts, who asks, and a signal that aborts when the client leaves or the daemon drains. */
+type Call<E extends EndpointShape> = RequestOf<E> &
+  Readonly<{ actor: ActorOf<E['auth']>; requestId: string; address: string; signal: AbortSignal; header(name: string): string | undefined }>
+
+type Handler<E extends EndpointShape> = (call: Call<E>) => Promise<Answered<E>> | Answered<E>
+
+/** An endpoint joined to the verb that answers it. */
+export type Served = Readonly<{ endpoint: EndpointShape; handler: (call: never) => unknown }>
+
+export const serve = <E extends EndpointShape>(endpoint: E, handler: Handler<E>): Served => ({ endpoint, handler })

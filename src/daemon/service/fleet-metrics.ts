@@ -1,0 +1,53 @@
+import { Gauge, type Registry } from 'prom-client'
+import { type Clock, isoIn } from '../../core/kit/index.ts'
+import type { Db } from '../db/index.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry; offlineAfterMs: number }>
+type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
+
+/**
+ * What an operator's alerts look at, counted when it is asked for: silent hosts, drifting boxes, work that piles up or was given up.
+ * Counts only, and a handful of statements: scraping must not cost what grows with the fleet more than one pass over it.
+ */
+export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): void {
+  const gauge = (name: string, help: string, label: string, count: () => Promise<Counted>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      async collect() {
+        this.reset()
+        for (const row of await count()) this.set({ [label]: row.label }, Number(row.count))
+      },
+    })
+  const counted = db.fn.countAll().as('count')
+
+  gauge('tenantry_boxes', 'Live boxes by drift, as last compared', 'severity', () =>
+    db.selectFrom('boxes').select(['drift_severity as label', counted]).where('live', '=', 1).groupBy('drift_severity').execute(),
+  )
+  gauge('tenantry_commands', 'Commands to agents that are not over', 'status', () =>
+    db
+      .selectFrom('commands')
+      .select(['status as label', counted])
+      .where('status', 'in', ['queued', 'leased', 'running'])
+      .groupBy('status')
+      .execute(),
+  )
+  gauge('tenantry_outbox', 'Follow-up work that is not done; dead is work that was given up', 'status', () =>
+    db.selectFrom('outbox').select(['status as label', counted]).groupBy('status').execute(),
+  )
+  gauge('tenantry_rollouts', 'Rollouts by status', 'status', () =>
+    db.selectFrom('rollouts').select(['status as label', counted]).groupBy('status').execute(),
+  )
+  gauge('tenantry_hosts', 'Enrolled hosts, and whether their agents are heard', 'state', async () => {
+    const silentBefore = isoIn(clock, -offlineAfterMs)
+    const hosts = await db.selectFrom('hosts').select(['status', 'last_seen_at']).execute()
+    const stateOf = ({ status, last_seen_at }: (typeof hosts)[number]) =>
+      status === 'active' ? ((last_seen_at ?? '') > silentBefore ? 'online' : 'offline') : status
+    return ['online', 'offline', 'frozen', 'revoked'].map((label) => ({
+      label,
+      count: hosts.filter((host) => stateOf(host) === label).length,
+    }))
+  })
+}

@@ -1,0 +1,36 @@
+import { sql } from 'kysely'
+import type { Registry } from 'prom-client'
+import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
+import type { Db } from '../db/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { docsPage, docsStyle } from './docs-page.ts'
+
+export type ServiceNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  registry: Registry
+  version: string
+  draining: AbortSignal
+  openApi: () => Record<string, unknown>
+}>
+
+export const serviceRoutes = (needs: ServiceNeeds): Served[] => [
+  serve(contract.healthz, () => undefined),
+  serve(contract.readyz, () => readiness(needs)),
+  serve(contract.metrics, () => needs.registry.metrics()),
+  serve(contract.openApi, () => needs.openApi()),
+  serve(contract.docs, () => docsPage(needs.openApi())),
+  serve(contract.docsStyle, () => docsStyle),
+]
+
+/** Throws UNAVAILABLE when a load balancer should send nobody here. */
+async function readiness({ db, clock, version, draining }: ServiceNeeds): Promise<Readiness> {
+  if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down: ask another')
+  const databaseError = await sql`select 1`.execute(db).then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  if (databaseError) throw problem('UNAVAILABLE', 'the database does not answer: the log of the daemon tells why', { cause: databaseError })
+  return { ready: true, version, time: isoNow(clock), checks: { database: { ok: true } } }
+}

@@ -1,0 +1,165 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminContract } from '../../../src/core/admin/index.ts'
+import { auditContract } from '../../../src/core/audit/index.ts'
+import { authContract } from '../../../src/core/auth/index.ts'
+import { adminRoles, type EndpointShape, makeClient } from '../../../src/core/contract/index.ts'
+import { adminRoutes } from '../../../src/daemon/admin/index.ts'
+import { auditRoutes } from '../../../src/daemon/audit/index.ts'
+import { authRoutes } from '../../../src/daemon/auth/index.ts'
+import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
+import { silentLogger } from '../../../src/node/index.ts'
+import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+
+const contract = { ...adminContract, ...auditContract, ...authContract }
+let room: AdminRoom
+let server: Server
+let baseUrl: string
+const authorizations: Record<string, string> = {}
+
+const clientOf = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: authorizations[who] ?? '' }) })
+
+beforeAll(async () => {
+  const { db } = await emptyDatabase('sqlite')
+  room = await anAdminRoom(db)
+  const app = buildApp([...adminRoutes(room), ...auditRoutes(room), ...authRoutes(room)], {
+    ...room,
+    authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    draining: new AbortController().signal,
+    trustedProxies: [],
+    validateAnswers: true,
+  })
+  server = app.listen(0, '127.0.0.1')
+  await new Promise((ready) => server.once('listening', ready))
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (const role of adminRoles) {
+    await anAccount(room, `the-${role}`, role)
+    authorizations[role] = (await aSession(room, `the-${role}`)).authorization
+  }
+  const { token } = await clientOf('admin').createToken({ body: { name: 'ci', role: 'operator', days: 7 } })
+  authorizations.token = `Bearer ${token}`
+})
+afterAll(() => {
+  room.stop()
+  server.close()
+})
+
+const callers = [...adminRoles, 'token', 'nobody'] as const
+
+/** What the caller gets, told by the contract alone. */
+function expectedRefusal({ auth }: EndpointShape, who: (typeof callers)[number]): number | undefined {
+  if (auth.kind !== 'admin') return undefined
+  if (who === 'nobody') return 401
+  if (auth.person && who === 'token') return 403
+  return adminRoles.indexOf(who === 'token' ? 'operator' : who) < adminRoles.indexOf(auth.role) ? 403 : undefined
+}
+
+describe('who may call what', () => {
+  const rows = Object.entries(contract).flatMap(([name, endpoint]) => callers.map((who) => [name, who, endpoint as EndpointShape] as const))
+  test.each(rows)('%s as %s', async (_, who, endpoint) => {
+    await room.clock.advance(3000) // the limit per address is another matter
+    if (endpoint.path.endsWith('/logout')) return
+    const path = endpoint.path.replace(':id', 'not-an-id')
+    const headers = { authorization: authorizations[who] ?? '', 'content-type': 'application/json' }
+    const body = endpoint.body ? { body: '{"bad":1}' } : {}
+    const { status } = await fetch(`${baseUrl}${path}`, { method: endpoint.method, headers, ...body })
+    const refusal = expectedRefusal(endpoint, who)
+    if (refusal) expect(status).toBe(refusal)
+    else expect([200, 400]).toContain(status) // allowed in: only the bad body or id stops it
+  })
+})
+
+describe('over the wire', () => {
+  test('login, whoami, logout', async () => {
+    await room.clock.advance(3000)
+    const { token, account, setup } = await clientOf('nobody').login({ body: { name: 'The-Viewer', password: aPassword } })
+    expect([account.role, setup]).toEqual(['viewer', []])
+    authorizations.guest = `Bearer ${token}`
+    expect(await clientOf('guest').whoAmI()).toMatchObject({ account: { name: 'the-viewer' }, token: null, setup: [] })
+    await clientOf('guest').logout()
+    await expect(clientOf('guest').whoAmI()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  test('an API token says so of itself', async () => {
+    expect(await clientOf('token').whoAmI()).toMatchObject({ account: { role: 'operator' }, sessionId: null, token: { name: 'ci' } })
+  })
+
+  test('a created account logs in once and must change its password; the audit log has it and holds', async () => {
+    await room.clock.advance(3000)
+    const { account, initialPassword } = await clientOf('admin').createAccount({ body: { name: 'dora', role: 'operator' } })
+    expect(account).toMatchObject({ name: 'dora', mustChangePassword: true, createdBy: 'the-admin' })
+    const { token, setup } = await clientOf('nobody').login({ body: { name: 'dora', password: initialPassword } })
+    expect(setup).toEqual(['password'])
+    authorizations.dora = `Bearer ${token}`
+    await expect(clientOf('dora').listAudit()).rejects.toMatchObject({ code: 'SETUP_REQUIRED', status: 403 })
+    await clientOf('dora').changePassword({ body: { currentPassword: initialPassword, newPassword: aPassword } })
+    const { entries } = await clientOf('dora').listAudit({ query: { subject: 'dora' } })
+    expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
+      ['account.password-changed', 'admin:dora'],
+      ['account.created', 'admin:the-admin'],
+    ])
+    expect((await clientOf('dora').verifyAudit()).chains).toMatchObject([{ chain: 'admin', ok: true }])
+  })
+
+  test('names are taken once', async () => {
+    await clientOf('admin').createAccount({ body: { name: 'twice', role: 'viewer' } })
+    const again = clientOf('admin').createAccount({ body: { name: 'TWICE', role: 'viewer' } })
+    await expect(again).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+    const token = () => clientOf('admin').createToken({ body: { name: 'twice', role: 'viewer' } })
+    await token()
+    await expect(token()).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  })
+
+  test('a password reset ends the sessions and gives a one-time password', async () => {
+    await room.clock.advance(3000)
+    const { id } = await anAccount(room, 'emil', 'viewer')
+    const { authorization } = await aSession(room, 'emil')
+    const { initialPassword } = await clientOf('admin').resetPassword({ params: { id } })
+    await expect(room.authenticate(authorization)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    const { setup } = await clientOf('nobody').login({ body: { name: 'emil', password: initialPassword } })
+    expect(setup).toEqual(['password'])
+  })
+
+  test('sessions of others are seen and ended by admins only', async () => {
+    const { sessions: own } = await clientOf('viewer').listSessions()
+    expect(own.filter(({ current }) => current)).toHaveLength(1)
+    expect(own.every(({ accountName }) => accountName === 'the-viewer')).toBe(true)
+    await expect(clientOf('viewer').listSessions({ query: { all: 'true' } })).rejects.toMatchObject({ code: 'FORBIDDEN' })
+    const { sessions } = await clientOf('admin').listSessions({ query: { all: 'true' } })
+    const id = sessions.find(({ accountName }) => accountName === 'the-reviewer')?.id as string
+    await expect(clientOf('viewer').revokeSession({ params: { id } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await clientOf('admin').revokeSession({ params: { id } })
+    await expect(clientOf('reviewer').whoAmI()).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+  })
+
+  test('the eleventh login of a second from one address is refused before a password is looked at', async () => {
+    await room.clock.advance(3000)
+    const tries = await Promise.allSettled(
+      Array.from({ length: 11 }, (_, n) => clientOf('nobody').login({ body: { name: `n${n}`, password: 'x' } })),
+    )
+    const codes = tries.map((one) => (one.status === 'rejected' ? one.reason.code : 'in'))
+    expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(1)
+  })
+
+  test('the published keys are public ones', async () => {
+    const { keys } = await clientOf('nobody').jwks()
+    expect(keys).toMatchObject([{ kty: 'EC', alg: 'ES256', use: 'sig' }])
+    expect(keys[0]).not.toHaveProperty('d')
+  })
+
+  test('a lock shows in the list of accounts', async () => {
+    await anAccount(room, 'frida', 'viewer')
+    for (let n = 0; n < 10; n++) {
+      await room.clock.advance(1000)
+      await clientOf('nobody')
+        .login({ body: { name: 'frida', password: 'x' } })
+        .catch(() => undefined)
+    }
+    const { accounts } = await clientOf('admin').listAccounts()
+    expect(accounts.find(({ name }) => name === 'frida')?.lockedUntil).toMatch(/^2026-/)
+  })
+})

@@ -1,0 +1,102 @@
+import { createPublicKey, verify } from 'node:crypto'
+import { mkdtemp, readFile, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Checkpoint, checkpointText } from '../../../src/core/audit/index.ts'
+import { manualClock, type SystemActor } from '../../../src/core/kit/index.ts'
+import { checkpointAudit, checkpointHandler, checkpointTopic, recordAudit, requestCheckpoint } from '../../../src/daemon/audit/index.ts'
+import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
+import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
+import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
+import { silentLogger } from '../../../src/node/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const clock = manualClock()
+const actor: SystemActor = { kind: 'system', name: 'test' }
+const write = (db: Db, action: string, more: { subject?: string; chain?: string } = {}) =>
+  db.transaction().execute((tx) => recordAudit(tx, clock, { actor, action, data: { nested: { b: 1, a: [true] } }, ...more }))
+const writeMany = async (db: Db, count: number) => {
+  for (let n = 1; n <= count; n++) await write(db, `act.${n}`)
+}
+
+onBothDialects('the audit log', (fresh) => {
+  test('a log of several pages and chains verifies to its heads', async () => {
+    const db = await fresh()
+    await writeMany(db, 205)
+    await write(db, 'rollout.paused', { chain: 'rollout:1' })
+    expect(await verifyAudit({ db }, {})).toMatchObject([
+      { chain: 'admin', entries: 205, ok: true, head: { seq: 205 } },
+      { chain: 'rollout:1', entries: 1, ok: true },
+    ])
+  })
+
+  test('concurrent appends keep one unbroken chain', async () => {
+    const db = await fresh()
+    await Promise.all(Array.from({ length: 40 }, (_, n) => write(db, `act.${n}`)))
+    expect(await verifyAudit({ db }, {})).toMatchObject([{ entries: 40, ok: true }])
+  })
+
+  test('an act that is rolled back leaves no entry', async () => {
+    const db = await fresh()
+    await write(db, 'first')
+    await expect(
+      db.transaction().execute(async (tx) => {
+        await recordAudit(tx, clock, { actor, action: 'second' })
+        throw new Error('the act failed')
+      }),
+    ).rejects.toThrow('the act failed')
+    expect(await verifyAudit({ db }, {})).toMatchObject([{ entries: 1, ok: true }])
+  })
+
+  const tampering: Record<string, [(db: Db) => Promise<unknown>, number]> = {
+    'a changed entry': [(db) => db.updateTable('audit').set({ actor: 'admin:mallory' }).where('seq', '=', 3).execute(), 3],
+    'an entry cut out': [(db) => db.deleteFrom('audit').where('seq', '=', 3).execute(), 3],
+    'unreadable data': [(db) => db.updateTable('audit').set({ data: '{' }).where('seq', '=', 3).execute(), 3],
+    'a cut end': [(db) => db.deleteFrom('audit').where('seq', '>', 3).execute(), 4],
+    'a head set back': [(db) => db.updateTable('audit_heads').set({ seq: 4 }).execute(), 4],
+    'a head taken away': [(db) => db.deleteFrom('audit_heads').execute(), 1],
+  }
+  test.each(Object.keys(tampering))('verify finds %s', async (kind) => {
+    const db = await fresh()
+    await writeMany(db, 5)
+    const [tamper, brokenAt] = tampering[kind] as (typeof tampering)[string]
+    await tamper(db)
+    expect(await verifyAudit({ db }, {})).toMatchObject([{ chain: 'admin', ok: false, brokenAt }])
+  })
+
+  test('the list is newest first, in pages, by exact filter or beginning', async () => {
+    const db = await fresh()
+    await writeMany(db, 5)
+    await write(db, 'box.added', { subject: 'north' })
+    const first = await listAudit({ db }, { chain: 'admin', limit: 4 })
+    expect(first.entries.map(({ seq }) => seq)).toEqual([6, 5, 4, 3])
+    const second = await listAudit({ db }, { chain: 'admin', limit: 4, cursor: Number(first.nextCursor) })
+    expect([second.entries.map(({ seq }) => seq), second.nextCursor]).toEqual([[2, 1], null])
+    expect((await listAudit({ db }, { chain: 'admin', limit: 9, action: 'act.*' })).entries).toHaveLength(5)
+    expect((await listAudit({ db }, { chain: 'admin', limit: 9, action: 'act.1' })).entries).toHaveLength(1)
+    expect((await listAudit({ db }, { chain: 'admin', limit: 9, subject: 'nor*', actor: 'system:test' })).entries).toHaveLength(1)
+    expect((await listAudit({ db }, { chain: 'admin', limit: 9, action: '%' })).entries).toHaveLength(0)
+  })
+
+  test('a checkpoint asked for in a transaction is signed, appended and not repeated', async () => {
+    const db = await fresh()
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
+    const needs = { db, clock, log: silentLogger(), dataDir }
+    await writeMany(db, 2)
+    await db.transaction().execute((tx) => requestCheckpoint(tx, clock))
+    await drainOutbox({ ...needs, handlers: { [checkpointTopic]: checkpointHandler(needs) } })
+    expect(await checkpointAudit(needs)).toEqual([])
+    await write(db, 'third')
+    expect(await checkpointAudit(needs)).toMatchObject([{ chain: 'admin', count: 3 }])
+
+    const lines = (await readFile(join(dataDir, 'audit-checkpoints.jsonl'), 'utf8')).trim().split('\n')
+    const checkpoints = lines.map((line) => JSON.parse(line) as Checkpoint)
+    const publicKey = createPublicKey(await readFile(join(dataDir, 'audit-checkpoint.key.pub'), 'utf8'))
+    const holds = (one: Checkpoint) => verify(null, Buffer.from(checkpointText(one)), publicKey, Buffer.from(one.signature, 'base64url'))
+    expect(checkpoints.map(({ count }) => count)).toEqual([2, 3])
+    expect(checkpoints.map(holds)).toEqual([true, true])
+    expect(holds({ ...(checkpoints[0] as Checkpoint), count: 1 })).toBe(false)
+    expect((await stat(join(dataDir, 'audit-checkpoint.key'))).mode & 0o777).toBe(0o600)
+  })
+})

@@ -1,0 +1,109 @@
+import { mkdtemp, readdir, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { loadConfig, variableNames } from '../../../src/daemon/config/index.ts'
+import { packageRoot } from '../../../src/node/index.ts'
+
+const key = Buffer.alloc(32, 7).toString('base64')
+
+async function aFile(text: string): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'tenantry-config-')), 'tenantryd.yaml')
+  await writeFile(file, text)
+  return file
+}
+
+/** The paths that were refused. */
+function refusedPaths(file: string | undefined, env: Record<string, string> = {}): readonly string[] {
+  try {
+    loadConfig({ env, ...(file ? { file } : {}) })
+  } catch (error) {
+    if (isProblem(error, 'CONFIG_INVALID')) return error.details?.map(({ path }) => path) ?? [error.message]
+    throw error
+  }
+  return []
+}
+
+test('without file and environment the embedded defaults stand, on loopback', () => {
+  const config = loadConfig({ env: {} })
+  expect(config).toMatchObject({ listen: '127.0.0.1:8440', baseUrl: 'http://127.0.0.1:8440', production: false, totpRequired: false })
+  expect(config.databaseUrl).toMatch(/^sqlite:\/.*\.tenantry\/tenantry\.db$/)
+  expect(Object.isFrozen(config)).toBe(true)
+})
+
+test.each([
+  ['TENANTRY_LISTEN', 'listen'],
+  ['TENANTRY_DATA_DIR', 'dataDir'],
+  ['TENANTRY_DATABASE', 'database'],
+  ['TENANTRY_SECRET_KEY', 'secretKey'],
+  ['TENANTRY_BACKUP_KEY', 'backupKey'],
+  ['TENANTRY_SNAPSHOT_STORE', 'snapshotStore'],
+  ['TENANTRY_APPROVAL_TOKEN_SHA256', 'approvalTokenSha256'],
+  ['TENANTRY_PUBLIC_URL', 'publicUrl'],
+  ['TENANTRY_LOG', 'log'],
+  ['TENANTRY_PROBE_SPACING_MS', 'probe.spacingMs'],
+  ['TENANTRY_SNAPSHOT_STORE_CREDENTIALS_ACCESS_KEY_ID', 'snapshotStoreCredentials.accessKeyId'],
+  ['TENANTRY_ADMIN_REQUIRE_TOTP', 'admin.requireTotp'],
+])('%s sets %s', (variable, path) => {
+  expect(variableNames().get(variable)?.join('.')).toBe(path)
+})
+
+test('the environment wins over the file, key by key', async () => {
+  const file = await aFile('listen: 127.0.0.1:1\nprobe:\n  spacingMs: 5\n  consecutive: 4\n')
+  const config = loadConfig({ file, env: { TENANTRY_PROBE_SPACING_MS: '7' } })
+  expect(config).toMatchObject({ listen: '127.0.0.1:1', probe: { spacingMs: 7, consecutive: 4 } })
+})
+
+test('every key that is unknown or wrong is refused with its path, all at once', async () => {
+  const file = await aFile('lisen: 1\nprobe:\n  spacing: 5\n  consecutive: 0\nsecretKey: c2hvcnQ=\n')
+  expect([...refusedPaths(file, { TENANTRY_LISTN: 'x', TENANTRY_LOG: 'loud' })].sort()).toEqual(
+    ['TENANTRY_LISTN', 'lisen', 'log', 'probe.consecutive', 'probe.spacing', 'secretKey.0'].sort(),
+  )
+})
+
+test('a wrong value from the environment names its variable', () => {
+  const load = () => loadConfig({ env: { TENANTRY_PROBE_CONSECUTIVE: 'many' } })
+  expect(load).toThrow(/probe\.consecutive .*\(TENANTRY_PROBE_CONSECUTIVE\)/)
+})
+
+test.each(['', '# nothing\n'])('a file without settings is as none: %j', async (text) => {
+  expect(refusedPaths(await aFile(text))).toEqual([])
+})
+
+test.each(['just words\n', '- a\n- b\n', 'a: [\n', 'listen: 1\nlisten: 2\n'])('what holds no settings is refused: %j', async (text) => {
+  expect(refusedPaths(await aFile(text), { TENANTRY_PROBE_SPACING_MS: '7' })).toHaveLength(1)
+})
+
+test('a value where a group belongs is refused, also when the environment sets part of the group', async () => {
+  expect(refusedPaths(await aFile('probe: 5\n'), { TENANTRY_PROBE_SPACING_MS: '7' })).toEqual(['probe'])
+})
+
+test('a missing file is refused by name', () => {
+  expect(refusedPaths('/nowhere/tenantryd.yaml')[0]).toMatch(/\/nowhere\/tenantryd\.yaml cannot be read \(ENOENT\)/)
+})
+
+test('variables of the other programs are left alone', () => {
+  expect(refusedPaths(undefined, { TENANTRY_URL: 'x', TENANTRY_TOKEN: 'y', TENANTRY_AGENT_DIR: 'z', PATH: '/bin' })).toEqual([])
+})
+
+test('a list of keys rotates: the first seals', () => {
+  const other = Buffer.alloc(32, 8).toString('base64')
+  expect(loadConfig({ env: { TENANTRY_SECRET_KEY: `${other},${key}` } }).secretKey).toEqual([other, key])
+})
+
+test.each([
+  [{}, false],
+  [{ TENANTRY_PUBLIC_URL: 'http://localhost:8440' }, false],
+  [{ TENANTRY_PUBLIC_URL: 'https://tenantry.example' }, true],
+  [{ TENANTRY_PUBLIC_URL: 'https://127.example.org' }, true],
+  [{ TENANTRY_DATABASE: 'postgres://db/tenantry' }, true],
+  [{ TENANTRY_LISTEN: '0.0.0.0:8440' }, true],
+] as const)('%j is production: %s, and there one-time codes are demanded', (env, production) => {
+  expect(loadConfig({ env })).toMatchObject({ production, totpRequired: production })
+})
+
+test('every settings file that the package carries loads', async () => {
+  const files = (await readdir(packageRoot('config'), { recursive: true })).filter((name) => /tenantryd.*\.ya?ml$/.test(name))
+  for (const file of files) expect(refusedPaths(packageRoot('config', file)), file).toEqual([])
+})

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { appendEvent, type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+onBothDialects('streams', (fresh, dialect) => {
+  const clock = manualClock()
+  const append = (db: Db, n: number) =>
+    db.transaction().execute((tx) => appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'test.done', payload: { n } }))
+
+  test('numbers rise by one and pages continue after the last number read', async () => {
+    const db = await fresh()
+    for (let n = 1; n <= 5; n++) expect(await append(db, n)).toBe(n)
+    const page = await eventsAfter(db, { stream: 's', after: 2, limit: 2 })
+    expect(page.map((event) => event.payload)).toEqual([{ n: 3 }, { n: 4 }])
+  })
+
+  test('an aborted transaction leaves no gap', async () => {
+    const db = await fresh()
+    await append(db, 1)
+    const aborted = db.transaction().execute(async (tx) => {
+      await appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'test.done', payload: {} })
+      throw new Error('changed my mind')
+    })
+    await expect(aborted).rejects.toThrow('changed my mind')
+    expect(await append(db, 2)).toBe(2)
+  })
+
+  test.runIf(dialect === 'postgres')('a reader never sees a number before the ones below it', async () => {
+    const db = await fresh()
+    await Promise.all(Array.from({ length: 40 }, (_, n) => append(db, n)))
+    const seen = await eventsAfter(db, { stream: 's', after: 0 })
+    expect(seen.map((event) => event.seq)).toEqual(Array.from({ length: 40 }, (_, n) => n + 1))
+  })
+})

@@ -1,0 +1,168 @@
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { z } from 'zod'
+import { admin, type Contract, empty, endpoint, makeClient, open, sse } from '../../../src/core/contract/index.ts'
+import { isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
+import { buildApp, makeMetrics, type Served, serve } from '../../../src/daemon/http/index.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+
+const contract = {
+  echo: endpoint({
+    method: 'POST',
+    path: '/echo/:id',
+    auth: open,
+    params: z.object({ id: z.string().max(8) }),
+    query: z.strictObject({ loud: z.stringbool().default(false) }),
+    body: z.strictObject({ text: z.string(), nested: z.strictObject({ n: z.number() }).optional() }),
+    bodyLimit: 1000,
+    returns: z.object({ id: z.string(), text: z.string(), loud: z.boolean() }),
+    summary: 'Says it again',
+  }),
+  secretRoom: endpoint({
+    method: 'GET',
+    path: '/room',
+    auth: admin('operator'),
+    returns: z.object({ name: z.string() }),
+    summary: 'For operators',
+  }),
+  nothing: endpoint({ method: 'DELETE', path: '/room', auth: open, returns: empty, summary: 'Does nothing' }),
+  broken: endpoint({ method: 'GET', path: '/broken', auth: open, returns: empty, summary: 'Has a fault' }),
+  busy: endpoint({ method: 'GET', path: '/busy', auth: open, returns: empty, summary: 'Is busy' }),
+  guarded: endpoint({ method: 'GET', path: '/guarded', auth: open, perAddress: 2, returns: empty, summary: 'Few at a time' }),
+  count: endpoint({ method: 'GET', path: '/count', auth: open, returns: sse(z.object({ n: z.number() })), summary: 'Counts' }),
+} satisfies Contract
+
+const open_: (() => void)[] = []
+afterEach(() => {
+  for (const close of open_.splice(0)) close()
+})
+
+async function* counting() {
+  for (const n of [1, 2, 3]) yield { id: String(n), event: 'n', data: { n } }
+}
+
+async function start(role: 'viewer' | 'operator' = 'viewer') {
+  const served: Served[] = [
+    serve(contract.echo, ({ params, query, body }) => ({ id: params.id, text: body.text, loud: query.loud })),
+    serve(contract.secretRoom, ({ actor }) => ({ name: actor.name })),
+    serve(contract.nothing, () => undefined),
+    serve(contract.broken, () => {
+      throw new Error('password=hunter2 at line 7')
+    }),
+    serve(contract.busy, () => {
+      throw problem('UNAVAILABLE', 'try again', { retryAfterSeconds: 7 })
+    }),
+    serve(contract.guarded, () => undefined),
+    serve(contract.count, () => counting()),
+  ]
+  const authenticate = {
+    admin: async (authorization: string | undefined) => {
+      if (authorization !== 'Bearer good') throw problem('UNAUTHENTICATED', 'log in first: tenantry login')
+      return { kind: 'admin', accountId: 'a1', name: 'anna', role, sessionId: 's1' } as const
+    },
+    agent: () => Promise.reject(problem('UNAUTHENTICATED', 'enrol first')),
+  }
+  const app = buildApp(served, {
+    authenticate,
+    clock: manualClock(),
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    draining: new AbortController().signal,
+    trustedProxies: [],
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  open_.push(() => server.close())
+  await new Promise((resolve) => server.once('listening', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const post = (url: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>
+  fetch(url, { method: 'POST', body, headers })
+
+const failures = [
+  ['a field of the wrong type', (base: string) => post(`${base}/echo/1`, '{"text":5}'), 400, 'VALIDATION'],
+  ['an unknown field', (base: string) => post(`${base}/echo/1`, '{"text":"a","extra":1}'), 400, 'VALIDATION'],
+  ['an unknown query parameter', (base: string) => post(`${base}/echo/1?quiet=1`, '{"text":"a"}'), 400, 'VALIDATION'],
+  ['a broken percent escape', (base: string) => post(`${base}/echo/%E0%A4%A`, '{"text":"a"}'), 400, 'VALIDATION'],
+  ['no JSON', (base: string) => post(`${base}/echo/1`, '{'), 400, 'BAD_JSON'],
+  ['no token', (base: string) => fetch(`${base}/room`), 401, 'UNAUTHENTICATED'],
+  ['a role too low', (base: string) => fetch(`${base}/room`, { headers: { authorization: 'Bearer good' } }), 403, 'FORBIDDEN'],
+  ['an unknown path', (base: string) => fetch(`${base}/nowhere`), 404, 'NOT_FOUND'],
+  ['another method', (base: string) => fetch(`${base}/room`, { method: 'PUT' }), 405, 'METHOD_NOT_ALLOWED'],
+  ['too large a body', (base: string) => post(`${base}/echo/1`, JSON.stringify({ text: 'x'.repeat(2000) })), 413, 'PAYLOAD_TOO_LARGE'],
+  [
+    'a wrong content type',
+    (base: string) => post(`${base}/echo/1`, '{"text":"a"}', { 'content-type': 'text/plain' }),
+    415,
+    'UNSUPPORTED_MEDIA_TYPE',
+  ],
+  ['a fault', (base: string) => fetch(`${base}/broken`), 500, 'INTERNAL'],
+  ['a busy service', (base: string) => fetch(`${base}/busy`), 503, 'UNAVAILABLE'],
+] as const
+
+test.each(failures)('%s is answered in the one error shape', async (_title, call, status, code) => {
+  const response = await call(await start())
+  const body = (await response.json()) as Record<string, unknown>
+  expect({ status: response.status, code: body.code }).toEqual({ status, code })
+  expect(typeof body.message).toBe('string')
+  expect(typeof body.retryable).toBe('boolean')
+  expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9-]{1,64}$/)
+})
+
+test('every field that does not fit is named by its path', async () => {
+  const response = await post(`${await start()}/echo/1`, '{"nested":{"n":"x"},"extra":1}')
+  const { details } = (await response.json()) as { details: { path: string }[] }
+  expect(details.map(({ path }) => path).sort()).toEqual(['extra', 'nested.n', 'text'])
+})
+
+test('a fault tells nothing of itself', async () => {
+  const response = await fetch(`${await start()}/broken`)
+  expect(await response.text()).not.toContain('hunter2')
+})
+
+test('405 says what is allowed and 503 when to come back', async () => {
+  const base = await start()
+  expect((await fetch(`${base}/room`, { method: 'PUT' })).headers.get('allow')).toBe('GET, DELETE')
+  expect((await fetch(`${base}/busy`)).headers.get('retry-after')).toBe('7')
+})
+
+test('the fifth request at once from one address is refused where strangers may try', async () => {
+  const base = await start()
+  const statuses = []
+  for (let n = 0; n < 5; n++) statuses.push((await fetch(`${base}/guarded`)).status)
+  expect(statuses).toEqual([204, 204, 204, 204, 429])
+})
+
+test('a request id from outside is kept when it is harmless and replaced when it is not', async () => {
+  const base = await start()
+  const kept = await fetch(`${base}/nowhere`, { headers: { 'x-request-id': 'abc-123' } })
+  const replaced = await fetch(`${base}/nowhere`, { headers: { 'x-request-id': 'abc"><script>' } })
+  expect(kept.headers.get('x-request-id')).toBe('abc-123')
+  expect(replaced.headers.get('x-request-id')).not.toContain('script')
+})
+
+test('the typed client sends what the contract says and gives problems back', async () => {
+  const client = makeClient(contract, { baseUrl: await start('operator'), headers: () => ({ authorization: 'Bearer good' }) })
+  expect(await client.echo({ params: { id: 'a/b' }, query: { loud: 'true' }, body: { text: 'hi' } })).toEqual({
+    id: 'a/b',
+    text: 'hi',
+    loud: true,
+  })
+  expect(await client.secretRoom()).toEqual({ name: 'anna' })
+  expect(await client.nothing()).toBeUndefined()
+  await expect(client.busy()).rejects.toSatisfy((error) => isProblem(error, 'UNAVAILABLE') && error.retryAfterSeconds === 7)
+})
+
+test('the client reads a stream message by message', async () => {
+  const client = makeClient(contract, { baseUrl: await start() })
+  const seen = []
+  for await (const message of await client.count()) seen.push(message)
+  expect(seen).toEqual([1, 2, 3].map((n) => ({ id: String(n), event: 'n', data: { n } })))
+})
+
+test('a daemon that is not there is a typed problem', async () => {
+  const client = makeClient(contract, { baseUrl: 'http://127.0.0.1:9' })
+  await expect(client.nothing()).rejects.toSatisfy((error) => isProblem(error, 'UNREACHABLE'))
+})
