@@ -1,0 +1,35 @@
+import { diffManifests, type ManifestChange, parseManifest } from '../../core/boxes/index.ts'
+import { type Actor, actorLabel, type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { type Db, isUniqueViolation } from '../db/index.ts'
+import { insertManifest, newestManifest } from './manifests.repo.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock }>
+
+export type AppliedManifest = Readonly<{ revision: number; changed: boolean; changes: readonly ManifestChange[] }>
+
+/** Makes a manifest the canonical one (spec 9.5). The content of the current revision keeps that revision; older content becomes a new one. */
+export async function applyManifest({ db, clock }: Needs, actor: Actor, value: unknown): Promise<AppliedManifest> {
+  const manifest = parseManifest(value)
+  const apply = db.transaction().execute(async (tx) => {
+    const current = await newestManifest(tx)
+    const changes = diffManifests(current?.manifest, manifest)
+    const changed = current === undefined || changes.length > 0
+    const revision = changed ? (current?.revision ?? 0) + 1 : current.revision
+    if (changed) await insertManifest(tx, { revision, manifest, appliedAt: isoNow(clock), appliedBy: actorLabel(actor) })
+    const action = changed ? 'manifest.applied' : 'manifest.unchanged'
+    await recordAudit(tx, clock, { actor, action, subject: `revision ${revision}`, data: { revision, changes } })
+    return { revision, changed, changes }
+  })
+  return apply.catch((error) => {
+    if (!isUniqueViolation(error)) throw error
+    throw problem('CONFLICT', 'another manifest was applied at the same moment: look at it, then apply yours again')
+  })
+}
+
+/** What applying would change; changes nothing. */
+export async function compareManifest({ db }: Pick<Needs, 'db'>, value: unknown): Promise<Omit<AppliedManifest, 'changed'>> {
+  const manifest = parseManifest(value)
+  const current = await newestManifest(db)
+  return { revision: current?.revision ?? 0, changes: diffManifests(current?.manifest, manifest) }
+}

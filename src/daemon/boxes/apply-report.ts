@@ -1,0 +1,51 @@
+import { driftReport, type HostId, type ProbeResult, type VersionsReport } from '../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { type BoxRecord, installedColumns } from './box-record.ts'
+import { boxBySlug, saveReport } from './boxes.repo.ts'
+import type { BoxTable } from './boxes.tables.ts'
+import { newestManifest } from './manifests.repo.ts'
+
+type Needs = Readonly<{ clock: Clock }>
+
+/** Takes in what an agent says about boxes of its own host. What is about another host's box, or from before a move, is passed over. */
+export async function applyReports(needs: Needs, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
+  for (const report of reports) {
+    const box = await boxBySlug(tx, report.slug)
+    if (box?.hostId === hostId) await applyReport(needs, tx, box, report)
+  }
+}
+
+/** Stores what runs in a box and compares it with the manifest at once. False when the report does not count. */
+export async function applyReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
+  const reportedAt = receivedAt(clock, report)
+  if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
+  return saveReport(tx, box, reportedAt, {
+    ...installedColumns(report.installed),
+    managed: report.managed ? 1 : 0,
+    fenced: report.fenced ? 1 : 0,
+    ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
+    last_report: JSON.stringify(report),
+    ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
+    ...(await driftColumns(clock, tx, box, report)),
+  })
+}
+
+// The agent's clock may be ahead; a time to come would make the report fresh for ever.
+function receivedAt(clock: Clock, { at }: VersionsReport): string {
+  const now = isoNow(clock)
+  const said = new Date(at)
+  return Number.isNaN(said.getTime()) || said.toISOString() > now ? now : said.toISOString()
+}
+
+async function driftColumns(clock: Clock, tx: Tx, { tier }: BoxRecord, { installed }: VersionsReport): Promise<Partial<BoxTable>> {
+  const current = await newestManifest(tx)
+  if (!current) return {}
+  const drift = driftReport({ tier, installed, freshness: 'fresh' }, current.manifest, current.revision)
+  return {
+    drift_report: JSON.stringify(drift),
+    drift_severity: drift.severity,
+    drift_revision: current.revision,
+    last_drift_check_at: isoNow(clock),
+  }
+}

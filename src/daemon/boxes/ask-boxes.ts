@@ -1,0 +1,88 @@
+import { type Actor, newId, plural, problem, type Random } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Db, Tx } from '../db/index.ts'
+import { type CommandBus, enqueueCommand } from '../hosts/index.ts'
+import type { BoxRecord } from './box-record.ts'
+import { boxesInScope, existingBox } from './boxes.repo.ts'
+import { type FleetNeeds, lookAtFleet } from './fleet.ts'
+
+// Questions to agents; none of them changes a box.
+
+export type AskNeeds = FleetNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+
+type Question = Readonly<{ slug: string; commandId: string }>
+type Unreachable = Readonly<{ slug: string; host: string }>
+export type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] }>
+
+/** An answer that takes longer is of no use: the next question comes anyway. */
+const deadlineMs = 10 * 60_000
+/** Commands per transaction: others want to write too. */
+const chunkSize = 250
+
+/** Asks the agents of live boxes, all or the named ones, what runs. Throws VALIDATION naming an unknown slug. */
+export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
+  const asked = await askVersions(needs, await boxesInScope(needs.db, { slugs }))
+  const data = { slugs: slugs ?? 'all', asked: asked.commands.length, unreachable: asked.unreachable.length }
+  await needs.db.transaction().execute((tx) => recordAudit(tx, needs.clock, { actor, action: 'boxes.scan', data }))
+  return asked
+}
+
+/** The nightly question to every live box (spec 4.10, version sync). */
+export async function syncVersions(needs: AskNeeds, signal?: AbortSignal): Promise<string> {
+  const { commands, unreachable } = await askVersions(needs, await boxesInScope(needs.db), signal)
+  return `${plural(commands.length, 'box', 'boxes')} asked, ${unreachable.length} unreachable`
+}
+
+async function askVersions(needs: AskNeeds, boxes: readonly BoxRecord[], signal?: AbortSignal): Promise<Asked> {
+  const fleet = await lookAtFleet(needs, needs.db)
+  const isOnline = (box: BoxRecord) => fleet.host(box.hostId)?.status === 'online'
+  const reachable = boxes.filter(isOnline)
+  const commands: Question[] = []
+  for (let at = 0; at < reachable.length && !signal?.aborted; at += chunkSize) {
+    const chunk = reachable.slice(at, at + chunkSize)
+    commands.push(...(await needs.db.transaction().execute((tx) => askChunk(needs, tx, chunk))))
+    for (const hostId of new Set(chunk.map((box) => box.hostId))) needs.bus.queued(hostId)
+  }
+  const away = boxes.filter((box) => !isOnline(box))
+  return { commands, unreachable: away.map(({ slug, hostId }) => ({ slug, host: fleet.host(hostId)?.name ?? hostId })) }
+}
+
+async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxRecord[]): Promise<Question[]> {
+  const questions: Question[] = []
+  for (const box of boxes) {
+    const commandId = newId(random, 'cmd')
+    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.report_versions', deadlineMs })
+    questions.push({ slug: box.slug, commandId })
+  }
+  return questions
+}
+
+const addressed = (box: BoxRecord) => ({
+  hostId: box.hostId,
+  boxId: box.id,
+  payload: { slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch },
+})
+
+/** Asks for one probe. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
+export async function checkBox(needs: AskNeeds, actor: Actor, slug: string): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = needs
+  const box = await existingBox(db, slug)
+  await requireReachable(needs, box)
+  const commandId = newId(random, 'cmd')
+  await db.transaction().execute(async (tx) => {
+    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
+    await recordAudit(tx, clock, { actor, action: 'box.check', subject: slug, data: { commandId } })
+  })
+  bus.queued(box.hostId)
+  return { commandId }
+}
+
+async function requireReachable(needs: AskNeeds, { slug, live, hostId }: BoxRecord): Promise<void> {
+  if (!live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
+  const host = (await lookAtFleet(needs, needs.db)).host(hostId)
+  if (host?.status !== 'online')
+    throw problem(
+      'HOST_OFFLINE',
+      `the host ${host?.name ?? hostId} of ${slug} is ${host?.status ?? 'gone'}: start its agent, then try again`,
+    )
+}

@@ -1,0 +1,103 @@
+import {
+  type BoxId,
+  type BoxPorts,
+  type DriftReport,
+  type HostId,
+  type InstalledVersions,
+  type Plan,
+  type ProbeResult,
+  portsFrom,
+  type Severity,
+  type TenantId,
+  type Tier,
+  tierOf,
+  type VersionsReport,
+} from '../../core/boxes/index.ts'
+import type { BoxTable } from './boxes.tables.ts'
+
+/** A box with what its tenant says about it. */
+export type BoxRecord = Readonly<{
+  id: BoxId
+  slug: string
+  tenantId: TenantId
+  tenantName: string
+  chatDomain: string
+  plan: Plan
+  tier: Tier
+  hostId: HostId
+  live: boolean
+  managed: boolean
+  canary: boolean
+  fenced: boolean
+  ownershipEpoch: number
+  publicUrl: string
+  internalUrl: string | null
+  ports: BoxPorts | null
+  folder: string | null
+  project: string | null
+  findings: readonly string[]
+  /** The command that made or adopted it, or is to. */
+  setUp: Readonly<{ commandId: string; attempt: number }>
+  installed: InstalledVersions
+  databaseBytes: number | null
+  report: VersionsReport | null
+  reportedAt: string | null
+  probe: ProbeResult | null
+  driftReport: DriftReport | null
+  severity: Severity
+  lastDriftCheckAt: string | null
+  createdAt: string
+}>
+
+/** A row of `boxes` joined with its tenant. */
+export type BoxRow = BoxTable & { tenant_name: string; chat_domain: string; plan: Plan }
+
+const parsed = <Value>(text: string | null): Value | null => (text === null ? null : (JSON.parse(text) as Value))
+
+export const installedOf = (row: InstalledColumns): InstalledVersions => ({
+  migrationsHead: row.installed_migrations_head,
+  postgres: row.installed_postgres,
+  synapse: row.installed_synapse,
+  minio: row.installed_minio,
+})
+
+export type InstalledColumns = Pick<BoxTable, 'installed_migrations_head' | 'installed_postgres' | 'installed_synapse' | 'installed_minio'>
+
+export const installedColumns = (installed: InstalledVersions): InstalledColumns => ({
+  installed_migrations_head: installed.migrationsHead,
+  installed_postgres: installed.postgres,
+  installed_synapse: installed.synapse,
+  installed_minio: installed.minio,
+})
+
+export const toBox = (row: BoxRow): BoxRecord => ({
+  id: row.id as BoxId,
+  slug: row.slug,
+  tenantId: row.tenant_id as TenantId,
+  tenantName: row.tenant_name,
+  chatDomain: row.chat_domain,
+  plan: row.plan,
+  tier: tierOf(row.plan),
+  hostId: row.host_id as HostId,
+  live: row.live === 1,
+  managed: row.managed === 1,
+  canary: row.canary === 1,
+  fenced: row.fenced === 1,
+  ownershipEpoch: row.ownership_epoch,
+  publicUrl: row.public_url,
+  internalUrl: row.internal_url,
+  ports: row.first_port === null ? null : portsFrom(row.first_port),
+  folder: row.folder,
+  project: row.project,
+  findings: JSON.parse(row.findings),
+  setUp: { commandId: row.set_up_command, attempt: row.set_up_attempt },
+  installed: installedOf(row),
+  databaseBytes: row.database_bytes === null ? null : Number(row.database_bytes),
+  report: parsed(row.last_report),
+  reportedAt: row.reported_at,
+  probe: parsed(row.last_probe),
+  driftReport: parsed(row.drift_report),
+  severity: row.drift_severity,
+  lastDriftCheckAt: row.last_drift_check_at,
+  createdAt: row.created_at,
+})

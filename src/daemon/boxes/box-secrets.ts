@@ -1,0 +1,44 @@
+import type { BoxId, CommandOutputs } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, type Random, type Secret } from '../../core/kit/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.ts'
+
+/** What a box's host made and the platform needs to speak to the box. */
+export type BoxSecretName = keyof CommandOutputs
+
+type Needs = Readonly<{ clock: Clock; random: Random; keyring: Keyring }>
+
+/** What this room keeps sealed, for `tenantryd rekey`. */
+export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secrets', column: 'sealed', key: 'id' }]
+
+const place = (boxId: BoxId, name: BoxSecretName) => ({ table: 'box_secrets', row: `${boxId}/${name}`, column: 'sealed' })
+
+/** Seals what the agent delivered; delivering again replaces. */
+export async function sealOutputs({ clock, random, keyring }: Needs, tx: Tx, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
+  for (const [name, value] of Object.entries(outputs) as [BoxSecretName, string | undefined][]) {
+    if (value === undefined) continue
+    const row = {
+      id: `${boxId}/${name}`,
+      box_id: boxId,
+      name,
+      sealed: seal(keyring, random, place(boxId, name), value),
+      updated_at: isoNow(clock),
+    }
+    await tx
+      .insertInto('box_secrets')
+      .values(row)
+      .onConflict((c) => c.column('id').doUpdateSet({ sealed: row.sealed, updated_at: row.updated_at }))
+      .execute()
+  }
+}
+
+/** Opens one; undefined when the box never delivered it. */
+export async function boxSecret(
+  { keyring }: Pick<Needs, 'keyring'>,
+  db: DbOrTx,
+  boxId: BoxId,
+  name: BoxSecretName,
+): Promise<Secret | undefined> {
+  const row = await db.selectFrom('box_secrets').select('sealed').where('box_id', '=', boxId).where('name', '=', name).executeTakeFirst()
+  return row && unseal(keyring, place(boxId, name), row.sealed)
+}

@@ -1,0 +1,25 @@
+import type { BoxId, CommandSecrets, HostId } from '../../core/boxes/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { BoxSide, Command } from '../hosts/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+import { applyReports } from './apply-report.ts'
+import { sealOutputs } from './box-secrets.ts'
+import { hostOfBox } from './boxes.repo.ts'
+import { boxResultHandlers } from './finish-commands.ts'
+
+export type BoxSideNeeds = Readonly<{
+  clock: Clock
+  random: Random
+  keyring: Keyring
+  secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
+}>
+
+/** What the channel to the agents asks about boxes, answered. */
+export const boxSide = (needs: BoxSideNeeds): BoxSide => ({
+  hostOfBox: (db, boxId) => hostOfBox(db, boxId as BoxId),
+  resultHandlers: boxResultHandlers(needs),
+  reportHandler: (tx, hostId, reports) => applyReports(needs, tx, hostId as HostId, reports),
+  secretsFor: needs.secretsFor,
+  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(needs, tx, boxId as BoxId, outputs),
+})

@@ -1,0 +1,53 @@
+import type { Severity } from '../../core/boxes/index.ts'
+
+export type BoxTable = {
+  id: string
+  tenant_id: string
+  host_id: string
+  slug: string
+  /** From the first good set-up on. */
+  live: number
+  managed: number
+  canary: number
+  fenced: number
+  /** Rises when the box gets another owner; what a host says under a lower one is not believed. */
+  ownership_epoch: number
+  public_url: string
+  internal_url: string | null
+  /** The first of three; null for a box that was adopted. */
+  first_port: number | null
+  folder: string | null
+  project: string | null
+  findings: string
+  set_up_command: string
+  set_up_attempt: number
+  installed_migrations_head: string
+  installed_postgres: string
+  installed_synapse: string
+  installed_minio: string
+  database_bytes: number | null
+  last_report: string | null
+  reported_at: string | null
+  last_probe: string | null
+  drift_report: string | null
+  drift_severity: Severity
+  drift_revision: number
+  last_drift_check_at: string | null
+  created_at: string
+}
+
+/** `id` is box and name in one: sealed values are bound to it. */
+type BoxSecretTable = { id: string; box_id: string; name: string; sealed: string; updated_at: string }
+
+type BoxHoldTable = { box_id: string; holder: string; until: string }
+
+export type ManifestTable = { revision: number; content: string; applied_at: string; applied_by: string }
+
+declare module '../db/database.ts' {
+  interface Tables {
+    boxes: BoxTable
+    box_secrets: BoxSecretTable
+    box_holds: BoxHoldTable
+    manifests: ManifestTable
+  }
+}

@@ -1,0 +1,39 @@
+import type { BoxId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import type { Command, ResultHandlers } from '../hosts/index.ts'
+import { applyReport } from './apply-report.ts'
+import type { BoxRecord } from './box-record.ts'
+import { boxById, changeBox } from './boxes.repo.ts'
+
+type Needs = Readonly<{ clock: Clock }>
+
+/** Takes in what a good result says about its box. `prefetch` says nothing: pulled images change nothing that runs. */
+export const boxResultHandlers = (needs: Needs): ResultHandlers => ({
+  'tenant-box.report_versions': (tx, command, { report }) => takeReport(needs, tx, command, report),
+  'tenant-box.healthcheck': (tx, command, { report, probe }) => takeReport(needs, tx, command, report, probe),
+  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(needs, tx, command, { report, probe, findings: [] }),
+  'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(needs, tx, command, { report, findings }),
+  'tenant-box.update': async (tx, command, { report, probes }) => {
+    if (report) await takeReport(needs, tx, command, report, probes.at(-1))
+  },
+})
+
+const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
+
+async function takeReport(needs: Needs, tx: Tx, command: Command, report: VersionsReport, probe?: ProbeResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (box) await applyReport(needs, tx, box, report, probe)
+}
+
+type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
+
+/** A box is live from its first good set-up on. What an attempt says that a later one replaced decides nothing. */
+async function finishSetUp({ clock }: Needs, tx: Tx, command: Command, { report, probe, findings }: SetUpResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box || box.live || box.setUp.commandId !== command.id) return
+  await applyReport({ clock }, tx, box, report, probe)
+  await changeBox(tx, box, { live: 1, findings: JSON.stringify(findings) })
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
+}

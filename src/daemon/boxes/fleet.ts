@@ -1,0 +1,74 @@
+import { type BoxStatus, type Freshness, freshnessOf, type HostId } from '../../core/boxes/index.ts'
+import { isOffline } from '../../core/hosts/index.ts'
+import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { allHosts, type Command, commandsByIds } from '../hosts/index.ts'
+import { type BoxHold, holdsOf } from './box-holds.ts'
+import type { BoxRecord } from './box-record.ts'
+
+export type FleetNeeds = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
+
+/** A host as far as boxes care. */
+type HostState = Readonly<{ id: HostId; name: string; status: 'online' | 'offline' | 'frozen' | 'revoked' }>
+
+/** The hosts at one moment, and with them which reports still count. */
+export type Fleet = Readonly<{
+  staleBefore: string
+  silentHosts: readonly HostId[]
+  host(id: HostId): HostState | undefined
+  freshness(box: { reportedAt: string | null; hostId: HostId }): Freshness
+}>
+
+export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: FleetNeeds, db: DbOrTx): Promise<Fleet> {
+  const now = clock.now()
+  const states = (await allHosts(db)).map((host): HostState => {
+    const status = host.status === 'active' ? (isOffline(host, now, offlineAfterMs) ? 'offline' : 'online') : host.status
+    return { id: host.id, name: host.name, status }
+  })
+  const byId = new Map(states.map((host) => [host.id, host]))
+  const isOnline = (id: HostId) => byId.get(id)?.status === 'online'
+  return {
+    staleBefore: new Date(now.getTime() - staleAfterMs).toISOString(),
+    silentHosts: states.filter(({ status }) => status !== 'online').map(({ id }) => id),
+    host: (id) => byId.get(id),
+    freshness: ({ reportedAt, hostId }) => freshnessOf({ reportedAt, hostOnline: isOnline(hostId) }, now.getTime(), staleAfterMs),
+  }
+}
+
+/** What belongs to a box but is kept elsewhere. */
+export type Surroundings = Readonly<{
+  fleet: Fleet
+  hold: BoxHold | undefined
+  status: BoxStatus
+  setUpError: Command['error']
+  reportAgeMs: number | null
+}>
+
+export async function surroundingsOf(
+  needs: FleetNeeds,
+  db: DbOrTx,
+  boxes: readonly BoxRecord[],
+  fleet: Fleet,
+): Promise<(box: BoxRecord) => Surroundings> {
+  const { clock } = needs
+  const holds = await holdsOf(
+    db,
+    clock,
+    boxes.map(({ id }) => id),
+  )
+  const begun = boxes.filter(({ live }) => !live).map(({ setUp }) => setUp.commandId)
+  const commands = new Map((await commandsByIds(db, begun)).map((command) => [command.id, command]))
+  return (box) => {
+    const command = commands.get(box.setUp.commandId)
+    return {
+      fleet,
+      hold: holds.get(box.id),
+      status: box.live ? 'ready' : command && hasFailed(command) ? 'failed' : 'provisioning',
+      setUpError: box.live ? null : (command?.error ?? null),
+      reportAgeMs: box.reportedAt === null ? null : Math.max(0, elapsedMs(box.reportedAt, isoNow(clock))),
+    }
+  }
+}
+
+/** A command that nobody will finish any more; one that expired may still be told of late, and is then taken in. */
+const hasFailed = ({ status }: Pick<Command, 'status'>): boolean => status === 'failed' || status === 'expired'

@@ -1,0 +1,71 @@
+import type { z } from 'zod'
+import {
+  allocatePorts,
+  type BoxCommandPayload,
+  type ProbeRule,
+  type ProvisionBody,
+  portsFrom,
+  targetImage,
+  VersionedService,
+} from '../../core/boxes/index.ts'
+import { type Actor, problem } from '../../core/kit/index.ts'
+import type { Tx } from '../db/index.ts'
+import type { BoxRecord } from './box-record.ts'
+import { portsTaken } from './boxes.repo.ts'
+import { currentManifest } from './manifests.repo.ts'
+import { type SetUp, type SetUpNeeds, setUpBox } from './set-up-box.ts'
+
+export type ProvisionNeeds = SetUpNeeds & Readonly<{ firstPort: number; probe: ProbeRule }>
+type Wanted = z.output<typeof ProvisionBody>
+type Kind = 'tenant-box.provision'
+
+/** Beside the probes: images may have to be pulled and a first database made. */
+const workMs = 60 * 60_000
+
+/** Makes a box on a host, with the versions of the manifest unless others are asked for. */
+export const provisionBox = (needs: ProvisionNeeds, actor: Actor, wanted: Wanted) =>
+  setUpBox(needs, actor, wanted, {
+    kind: 'tenant-box.provision',
+    action: 'box.provision',
+    deadlineMs: workMs + needs.probe.timeoutMs,
+    place: async (tx, hostId) => {
+      const first = allocatePorts(await portsTaken(tx, hostId), needs.firstPort).public
+      return { ...nowhere, public_url: publicUrl(wanted), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
+    },
+    otherThan: (begun) => {
+      if (begun.ports === null) return 'adoption'
+      return begun.publicUrl === publicUrl(wanted) ? undefined : `the public URL ${begun.publicUrl}`
+    },
+    leftNothing: (begun) => begun.ports === null, // a failed adoption may become a box of our own
+    payload: (tx, box) => payloadOf(needs, tx, box, wanted),
+  } satisfies SetUp<Kind>)
+
+const nowhere = { folder: null, project: null } as const
+
+const publicUrl = ({ publicUrl: given, chatDomain }: Wanted): string => (given ?? `https://${chatDomain}`).replace(/\/+$/, '')
+
+async function payloadOf({ probe }: ProvisionNeeds, tx: Tx, box: BoxRecord, wanted: Wanted): Promise<BoxCommandPayload<Kind>> {
+  if (!box.ports) throw problem('CONFLICT', `the box ${box.slug} has no ports: it was begun as an adoption`)
+  return {
+    slug: box.slug,
+    boxId: box.id,
+    ownershipEpoch: box.ownershipEpoch,
+    chatDomain: box.chatDomain,
+    publicUrl: box.publicUrl,
+    images: await imagesOf(tx, box, wanted.versions ?? {}),
+    ports: box.ports,
+    probe,
+  }
+}
+
+type Overrides = NonNullable<Wanted['versions']>
+
+async function imagesOf(tx: Tx, { tier }: BoxRecord, versions: Overrides): Promise<BoxCommandPayload<Kind>['images']> {
+  const { manifest } = await currentManifest(tx)
+  const wanted = { ...manifest.tiers[tier], ...definedOf(versions) }
+  const tiers = { ...manifest.tiers, [tier]: wanted }
+  const [postgres, synapse, minio] = VersionedService.options.map((service) => targetImage({ ...manifest, tiers }, tier, service))
+  return { edge: manifest.images.edge, postgres, synapse, minio } as BoxCommandPayload<Kind>['images']
+}
+
+const definedOf = (versions: Overrides) => Object.fromEntries(Object.entries(versions).filter(([, version]) => version !== undefined))

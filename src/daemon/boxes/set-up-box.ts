@@ -1,0 +1,171 @@
+import type { BoxCommandKind, BoxCommandPayload, BoxDetail, BoxId, HostId, Plan, TenantId } from '../../core/boxes/index.ts'
+import { isFinal } from '../../core/hosts/index.ts'
+import { type Actor, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
+import { type CommandBus, commandsByIds, enqueueCommand, type Host, hostByName } from '../hosts/index.ts'
+import { createTenant, deleteTenant } from '../tenants/index.ts'
+import type { BoxRecord } from './box-record.ts'
+import { boxBySlug, insertBox } from './boxes.repo.ts'
+import type { BoxTable } from './boxes.tables.ts'
+import type { FleetNeeds } from './fleet.ts'
+import { describeBox } from './show-boxes.ts'
+
+export type SetUpNeeds = FleetNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+
+/** What is the same whether a box is made or adopted. */
+export type NewBox = Readonly<{ slug: string; name: string; plan: Plan; chatDomain: string; host: string; canary: boolean }>
+
+type Place = Pick<BoxTable, 'public_url' | 'internal_url' | 'first_port' | 'folder' | 'project'>
+
+/** The two ways to a box. `place` decides where a new one goes; a box that was begun keeps its place. */
+export type SetUp<Kind extends BoxCommandKind> = Readonly<{
+  kind: Kind
+  action: string
+  deadlineMs: number
+  place(tx: Tx, hostId: HostId): Promise<Place>
+  /** Why the begun box is not the one asked for; undefined when it is. */
+  otherThan(begun: BoxRecord): string | undefined
+  /** True when a failed beginning left nothing on its host: then a corrected call takes its place. */
+  leftNothing(begun: BoxRecord): boolean
+  payload(tx: Tx, box: BoxRecord): Promise<BoxCommandPayload<Kind>>
+}>
+
+type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
+
+/** Tries again when another box took the slug or the ports in the same moment; then it is there to be seen. */
+const tries = 3
+
+/**
+ * Registers tenant and box and sends the command, in one transaction. The same slug again goes on with a box that is not ready yet: with the
+ * command that is still open, else with a new attempt. Throws ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
+ */
+export async function setUpBox<Kind extends BoxCommandKind>(
+  needs: SetUpNeeds,
+  actor: Actor,
+  wanted: NewBox,
+  way: SetUp<Kind>,
+): Promise<Accepted> {
+  for (let left = tries; ; left--) {
+    try {
+      const accepted = await needs.db.transaction().execute((tx) => begin(needs, tx, actor, wanted, way))
+      needs.bus.queued(accepted.hostId)
+      return { box: accepted.box, commandId: accepted.commandId }
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error
+      if (left <= 1) throw problem('CONFLICT', `other boxes were made on ${wanted.host} at the same moment: try again`)
+    }
+  }
+}
+
+async function begin<Kind extends BoxCommandKind>(
+  needs: SetUpNeeds,
+  tx: Tx,
+  actor: Actor,
+  wanted: NewBox,
+  way: SetUp<Kind>,
+): Promise<Accepted & { hostId: HostId }> {
+  const host = usable(await hostByName(tx, wanted.host))
+  const found = await boxBySlug(tx, wanted.slug)
+  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(tx, found) : found
+  if (begun) refuseOther(begun, wanted, host, way)
+  if (begun && (await isUnderWay(tx, begun)))
+    return { box: await describeBox(needs, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
+  const box = begun ? await nextAttempt(tx, begun, way.kind) : await register(needs, tx, wanted, host, way)
+  const { id: commandId } = await enqueueCommand(tx, needs.clock, {
+    id: box.setUp.commandId,
+    hostId: box.hostId,
+    boxId: box.id,
+    kind: way.kind,
+    payload: await way.payload(tx, box),
+    deadlineMs: way.deadlineMs,
+  })
+  const answer = { box: await describeBox(needs, tx, box), commandId, hostId: host.id }
+  const { name, plan, chatDomain } = wanted
+  const data = { host: host.name, name, plan, chatDomain, attempt: box.setUp.attempt, commandId }
+  await recordAudit(tx, needs.clock, { actor, action: way.action, subject: box.slug, data })
+  return answer
+}
+
+function usable(host: Host): Host {
+  if (host.status === 'revoked') throw problem('HOST_REVOKED', `the host ${host.name} was revoked: enrol it again, or use another`)
+  if (host.status === 'frozen') throw problem('CONFLICT', `the host ${host.name} is frozen: two agents used its key; enrol it again first`)
+  return host
+}
+
+function refuseOther<Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): void {
+  if (begun.live) throw problem('ALREADY_EXISTS', `the box ${begun.slug} of ${begun.tenantName} exists: choose another slug`)
+  const other = differenceOf(begun, wanted, host, way)
+  if (other) throw problem('CONFLICT', `the box ${begun.slug} was begun with ${other}: repeat the call as it was, or choose another slug`)
+}
+
+const differenceOf = <Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): string | undefined =>
+  (begun.hostId !== host.id && 'another host') ||
+  (begun.chatDomain !== wanted.chatDomain && `the chat domain ${begun.chatDomain}`) ||
+  (begun.plan !== wanted.plan && `the plan ${begun.plan}`) ||
+  (begun.tenantName !== wanted.name && `the name ${begun.tenantName}`) ||
+  way.otherThan(begun)
+
+/** A mistyped folder must not use a slug up: what failed without a trace gives way to the call that mends it. */
+const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>) =>
+  !begun.live && way.leftNothing(begun) && differenceOf(begun, wanted, host, way) !== undefined && !(await isUnderWay(tx, begun))
+
+async function forget(tx: Tx, { id, tenantId }: BoxRecord): Promise<undefined> {
+  await tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).execute()
+  await deleteTenant(tx, tenantId)
+  return undefined
+}
+
+const isUnderWay = async (tx: Tx, { setUp }: BoxRecord) =>
+  (await commandsByIds(tx, [setUp.commandId])).some(({ status }) => !isFinal(status))
+
+const setUpCommand = (boxId: BoxId, kind: BoxCommandKind, attempt: number) => `${boxId}.${kind.replace('tenant-box.', '')}.${attempt}`
+
+async function register<Kind extends BoxCommandKind>(
+  { clock, random }: SetUpNeeds,
+  tx: Tx,
+  wanted: NewBox,
+  host: Host,
+  way: SetUp<Kind>,
+): Promise<BoxRecord> {
+  const tenant = await createTenant({ clock, random }, tx, wanted)
+  const id = newId<BoxId>(random, 'box')
+  const row = { ...emptyBox, id, host_id: host.id, slug: wanted.slug, canary: wanted.canary ? 1 : 0, created_at: isoNow(clock) }
+  const place = await way.place(tx, host.id)
+  await insertBox(tx, { ...row, ...place, tenant_id: tenant.id satisfies TenantId, set_up_command: setUpCommand(id, way.kind, 1) })
+  return (await boxBySlug(tx, wanted.slug)) as BoxRecord
+}
+
+const emptyBox = {
+  live: 0,
+  managed: 0,
+  fenced: 0,
+  ownership_epoch: 1,
+  findings: '[]',
+  set_up_attempt: 1,
+  installed_migrations_head: 'unknown',
+  installed_postgres: 'unknown',
+  installed_synapse: 'unknown',
+  installed_minio: 'unknown',
+  database_bytes: null,
+  last_report: null,
+  reported_at: null,
+  last_probe: null,
+  drift_report: null,
+  drift_severity: 'unknown',
+  drift_revision: 0,
+  last_drift_check_at: null,
+} as const satisfies Partial<BoxTable>
+
+async function nextAttempt(tx: Tx, box: BoxRecord, kind: BoxCommandKind): Promise<BoxRecord> {
+  const attempt = box.setUp.attempt + 1
+  const { numUpdatedRows } = await tx
+    .updateTable('boxes')
+    .set({ set_up_attempt: attempt, set_up_command: setUpCommand(box.id, kind, attempt) })
+    .where('id', '=', box.id)
+    .where('set_up_attempt', '=', box.setUp.attempt)
+    .where('live', '=', 0)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw problem('CONFLICT', `somebody else began ${box.slug} anew at the same moment: look at it again`)
+  return (await boxBySlug(tx, box.slug)) as BoxRecord
+}

@@ -1,0 +1,41 @@
+import type { BoxDetail, BoxRow, Severity, Tier } from '../../core/boxes/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+import { hostByName } from '../hosts/index.ts'
+import type { BoxRecord } from './box-record.ts'
+import { detailOf, rowOf } from './box-view.ts'
+import { boxesAfter, existingBox } from './boxes.repo.ts'
+import { type FleetNeeds, lookAtFleet, surroundingsOf } from './fleet.ts'
+
+type Needs = FleetNeeds & Readonly<{ db: Db }>
+type Wanted = Readonly<{
+  tier?: Tier | undefined
+  host?: string | undefined
+  severity?: Severity | undefined
+  slug?: string | undefined
+  cursor?: string | undefined
+  limit: number
+}>
+
+/** A page of boxes by slug. */
+export async function listBoxes(needs: Needs, wanted: Wanted): Promise<{ boxes: BoxRow[]; nextCursor: string | null }> {
+  const { db } = needs
+  const { tier, host, severity, slug, cursor, limit } = wanted
+  const hostId = host === undefined ? undefined : (await hostByName(db, host)).id
+  const fleet = await lookAtFleet(needs, db)
+  const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
+  const page = found.slice(0, limit)
+  const around = await surroundingsOf(needs, db, page, fleet)
+  return {
+    boxes: page.map((box) => rowOf(box, around(box))),
+    nextCursor: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
+  }
+}
+
+export const showBox = async (needs: Needs, slug: string): Promise<BoxDetail> =>
+  describeBox(needs, needs.db, await existingBox(needs.db, slug))
+
+/** The wire's form of one box. */
+export async function describeBox(needs: FleetNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
+  const around = await surroundingsOf(needs, db, [box], await lookAtFleet(needs, db))
+  return detailOf(box, around(box))
+}

@@ -1,0 +1,75 @@
+import { setMaxListeners } from 'node:events'
+import { mkdir, readFile } from 'node:fs/promises'
+import type { Server } from 'node:http'
+import { type Clock, problem, type Random } from '../core/kit/index.ts'
+import { type Logger, packageRoot } from '../node/index.ts'
+import { importManifest } from './boxes/index.ts'
+import type { Config } from './config/index.ts'
+import { migrate, openDatabase } from './db/index.ts'
+import { requireWindows } from './hosts/index.ts'
+import { buildApp } from './http/index.ts'
+import { loadKeyring } from './sealed/index.ts'
+import { wire } from './wire.ts'
+
+export type DaemonNeeds = Readonly<{ config: Config; clock: Clock; random: Random; log: Logger; validateAnswers?: boolean }>
+
+/** A running daemon. `close` finishes requests, hands work back to other replicas, and closes the database. */
+export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
+
+/** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
+export async function startDaemon({ config, clock, random, log, validateAnswers = false }: DaemonNeeds): Promise<Daemon> {
+  requireWindows(config.agents)
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  const keyring = await loadKeyring({ random }, config)
+  const { db, close: closeDatabase } = openDatabase(config.databaseUrl)
+  const stopping = new AbortController()
+  setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
+  try {
+    await migrate(db)
+    await importManifest({ db, clock }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
+    const { served, authenticate, metrics, begin } = await wire({ config, db, keyring, clock, random, log, draining: stopping.signal })
+    const { trustedProxies } = config
+    const app = buildApp(served, { authenticate, clock, random, log, metrics, draining: stopping.signal, trustedProxies, validateAnswers })
+    const server = await listen(app, config.listen)
+    const loops = begin()
+    log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
+    const close = async () => {
+      stopping.abort()
+      await Promise.all([closeServer(server), ...loops])
+      await closeDatabase()
+    }
+    return { url: config.baseUrl, close }
+  } catch (error) {
+    stopping.abort()
+    await closeDatabase()
+    throw error
+  }
+}
+
+async function listen(app: ReturnType<typeof buildApp>, address: string): Promise<Server> {
+  const at = address.lastIndexOf(':')
+  const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
+  await new Promise<void>((ready, failed) => {
+    server.once('listening', ready)
+    server.once('error', ({ code }: NodeJS.ErrnoException) =>
+      failed(problem('PORT_TAKEN', `cannot listen on ${address} (${code}): another tenantryd may be running, or set TENANTRY_LISTEN`)),
+    )
+  })
+  return server
+}
+
+/** Whoever has not sent a whole request or taken a whole answer by then is cut off. */
+const drainMs = 5000
+const idleEveryMs = 50
+
+/** Requests under way are finished; long polls and streams have been told to end. Connections that clients keep open for later are closed. */
+const closeServer = (server: Server) =>
+  new Promise<void>((closed) => {
+    const idle = setInterval(() => server.closeIdleConnections(), idleEveryMs)
+    const late = setTimeout(() => server.closeAllConnections(), drainMs)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(late)
+      closed()
+    })
+  })

@@ -1,0 +1,66 @@
+import { agentContract } from '../../core/hosts/index.ts'
+import type { AgentActor } from '../../core/kit/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { commandSecrets, takeOutputs, takeProgress, takeResult } from './command-answers.ts'
+import { enrolHost } from './enrol-host.ts'
+import { renewHeld } from './held-commands.ts'
+import { hello, refuseSecondAgent } from './hello.ts'
+import type { HostsNeeds } from './needs.ts'
+import { nextCommand } from './next-command.ts'
+
+/** What agents say. All but enrolment and hello is heard only from the agent that said hello last. */
+export function agentRoutes(needs: HostsNeeds): Served[] {
+  const { db, boxes } = needs
+  const known =
+    <Call extends { actor: AgentActor }, Answer>(verb: (call: Call) => Promise<Answer>) =>
+    async (call: Call): Promise<Answer> => {
+      await refuseSecondAgent(needs, call.actor, 'refused')
+      return verb(call)
+    }
+  return [
+    serve(agentContract.enrolHost, ({ body }) => enrolHost(needs, body)),
+    serve(agentContract.hello, ({ actor, body }) => hello(needs, actor, body)),
+    serve(
+      agentContract.nextCommand,
+      known(async ({ actor, body, signal }) => ({ command: await nextCommand(needs, actor, body.holding, signal) })),
+    ),
+    serve(
+      agentContract.heartbeat,
+      known(async ({ actor, body }) => {
+        const lost = await db.transaction().execute((tx) => renewHeld(tx, needs, actor, body.holding))
+        return { lost: lost.map(({ id }) => id) }
+      }),
+    ),
+    serve(
+      agentContract.postProgress,
+      known(async ({ actor, params, body }) => {
+        await takeProgress(needs, actor, { ...params, leaseToken: body.leaseToken }, body.progress)
+        return undefined
+      }),
+    ),
+    serve(
+      agentContract.postResult,
+      known(async ({ actor, params, body }) => ({
+        status: await takeResult(needs, actor, { ...params, leaseToken: body.leaseToken }, body.outcome),
+      })),
+    ),
+    serve(
+      agentContract.commandSecrets,
+      known(({ actor, params, body }) => commandSecrets(needs, actor, { ...params, ...body })),
+    ),
+    serve(
+      agentContract.postOutputs,
+      known(async ({ actor, params, body }) => {
+        await takeOutputs(needs, actor, { ...params, leaseToken: body.leaseToken }, body.outputs)
+        return undefined
+      }),
+    ),
+    serve(
+      agentContract.postReports,
+      known(async ({ actor, body }) => {
+        await db.transaction().execute((tx) => boxes.reportHandler(tx, actor.hostId, body.reports))
+        return undefined
+      }),
+    ),
+  ]
+}

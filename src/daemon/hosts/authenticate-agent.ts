@@ -1,0 +1,83 @@
+import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
+import { agentAudience, agentToken } from '../../core/hosts/index.ts'
+import { type AgentActor, isoNow, type Problem, problem } from '../../core/kit/index.ts'
+import { findHostByKeyId, type Host, markSeen } from './host.repo.ts'
+import type { HostsNeeds } from './needs.ts'
+
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'baseUrl'>
+
+/** Calls come often; the row need not be written at each. */
+const seenEveryMs = 5000
+
+/**
+ * The host behind a call, by a token of at most 60 s that its key signed for this daemon. The record is read at each call: a revoked host is
+ * out at once. Throws UNAUTHENTICATED, CLOCK_SKEW, HOST_REVOKED, HOST_FROZEN.
+ */
+export const authenticateAgent =
+  (needs: Needs) =>
+  async (authorization: string | undefined): Promise<AgentActor> => {
+    const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
+    if (!token) throw problem('UNAUTHENTICATED', 'agents sign each call with their key: no token was sent')
+    const host = await findHostByKeyId(needs.db, keyIdOf(token))
+    if (!host) throw problem('UNAUTHENTICATED', 'no host is enrolled with this key: `tenantry-agent enrol` does it')
+    const instanceId = await verify(needs, token, host)
+    refuseShutOut(host)
+    await see(needs, host)
+    return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
+  }
+
+function keyIdOf(token: string): string {
+  try {
+    return String(decodeProtectedHeader(token).kid ?? '')
+  } catch {
+    throw problem('UNAUTHENTICATED', 'this is not a token of an agent')
+  }
+}
+
+async function verify({ clock, baseUrl }: Needs, token: string, host: Host): Promise<string> {
+  const now = clock.now()
+  try {
+    const { payload } = await jwtVerify(token, await importJWK(host.publicKey, agentToken.algorithm), {
+      algorithms: [agentToken.algorithm],
+      audience: agentAudience(baseUrl),
+      clockTolerance: agentToken.leewaySeconds,
+      // Counted from `iat`, so that a token that allows itself more life gets none; it also refuses an `iat` in the future.
+      maxTokenAge: agentToken.lifeSeconds,
+      currentDate: now,
+      requiredClaims: ['iat', 'exp', agentToken.instanceClaim],
+    })
+    return String(payload[agentToken.instanceClaim]).slice(0, 64)
+  } catch (error) {
+    throw refusal(error, now)
+  }
+}
+
+/** Time is only spoken of with tokens whose signature was good: the library looks at it last. */
+function refusal(error: unknown, now: Date): Problem {
+  const claim = (error as { claim?: string }).claim
+  const late = error instanceof errors.JWTExpired
+  const early = error instanceof errors.JWTClaimValidationFailed && claim === 'iat'
+  if (!late && !early) return problem('UNAUTHENTICATED', 'the token was not signed by this host’s key for this daemon')
+  const signedAt = Number((error as errors.JWTExpired).payload.iat) * 1000
+  const offset = Math.round((signedAt - now.getTime()) / 1000)
+  const serverTime = now.toISOString()
+  return problem(
+    'CLOCK_SKEW',
+    `the daemon's time is ${serverTime}, this token was signed ${Math.abs(offset)} s ${offset > 0 ? 'after' : 'before'} it: set the clock of the host (timedatectl, chrony)`,
+    { details: [{ path: 'serverTime', reason: serverTime }] },
+  )
+}
+
+function refuseShutOut({ name, status, reason }: Host): void {
+  if (status === 'revoked') throw problem('HOST_REVOKED', `${name} was revoked (${reason}): it needs a new invitation to enrol again`)
+  if (status === 'frozen')
+    throw problem(
+      'HOST_FROZEN',
+      `${name} is frozen (${reason}): find the second agent, then \`tenantry hosts invite ${name}\` and enrol anew`,
+    )
+}
+
+async function see({ db, clock }: Needs, host: Host): Promise<void> {
+  const silentMs = host.lastSeenAt === null ? Number.POSITIVE_INFINITY : clock.now().getTime() - Date.parse(host.lastSeenAt)
+  if (silentMs >= seenEveryMs) await markSeen(db, host.id, isoNow(clock))
+}

@@ -1,0 +1,68 @@
+import { calculateJwkThumbprint } from 'jose'
+import { type AgentPublicKey, plainUrl, supportedProtocols } from '../../core/hosts/index.ts'
+import { isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { findHostByKeyId, findHostByName, saveEnrolment } from './host.repo.ts'
+import type { HostsNeeds } from './needs.ts'
+
+export type Enrol = Readonly<{ token: string; publicKey: AgentPublicKey; daemonUrl: string; protocolVersion: number; agentVersion: string }>
+
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'random' | 'baseUrl'>
+
+/**
+ * Turns an invitation into a host. The same key may ask again with the same token, because an answer can be lost on its way.
+ * Throws ENROLMENT_INVALID, PROTOCOL_VERSION, VALIDATION (another daemon was meant), CONFLICT.
+ */
+export async function enrolHost(needs: Needs, enrol: Enrol): Promise<{ hostId: string; name: string; keyId: string }> {
+  requireOurUrl(needs.baseUrl, enrol.daemonUrl)
+  requireProtocol(enrol.protocolVersion)
+  const keyId = await calculateJwkThumbprint(enrol.publicKey)
+  return needs.db.transaction().execute(async (tx) => {
+    const name = await consumeInvite(tx, isoNow(needs.clock), sha256Hex(enrol.token), keyId)
+    const known = await findHostByKeyId(tx, keyId)
+    if (known?.name === name && known.status === 'active') return { hostId: known.id, name, keyId }
+    if (known) throw problem('CONFLICT', 'this key was enrolled before: delete the state folder of the agent and enrol again')
+    return { hostId: await admit(needs, tx, { name, keyId, enrol }), name, keyId }
+  })
+}
+
+async function admit({ clock, random }: Needs, tx: Tx, { name, keyId, enrol }: { name: string; keyId: string; enrol: Enrol }) {
+  const former = await findHostByName(tx, name)
+  if (former?.status === 'active') throw problem('CONFLICT', `${name} is enrolled already: \`tenantry hosts revoke ${name}\` first`)
+  const id = former?.id ?? newId(random, 'host')
+  const { publicKey, agentVersion } = enrol
+  await saveEnrolment(tx, { id, name, keyId, publicKey, agentVersion, at: isoNow(clock) })
+  const actor = { kind: 'agent', hostId: id, name, instanceId: 'enrolment' } as const
+  await recordAudit(tx, clock, { actor, action: 'host.enrolled', subject: name, data: { hostId: id, keyId, again: former !== undefined } })
+  return id
+}
+
+/** One guarded update decides who of two has it. */
+async function consumeInvite(tx: Tx, now: string, tokenHash: string, keyId: string): Promise<string> {
+  const used = await tx
+    .updateTable('host_invites')
+    .set({ used_at: now, used_by_key_id: keyId })
+    .where('token_sha256', '=', tokenHash)
+    .where('expires_at', '>', now)
+    .where((or) => or.or([or('used_at', 'is', null), or('used_by_key_id', '=', keyId)]))
+    .returning('host_name')
+    .executeTakeFirst()
+  if (!used)
+    throw problem('ENROLMENT_INVALID', 'this enrolment token is unknown, used or expired: make a new one with `tenantry hosts invite`')
+  return used.host_name
+}
+
+/** Tokens of the agent name the URL that it was enrolled with; another one would only fail later, at every call. */
+function requireOurUrl(baseUrl: string, daemonUrl: string): void {
+  if (plainUrl(daemonUrl) !== plainUrl(baseUrl))
+    throw problem('VALIDATION', `this daemon is known as ${plainUrl(baseUrl)}: enrol with --url ${plainUrl(baseUrl)}`)
+}
+
+/** Throws PROTOCOL_VERSION that says which side is the old one. */
+export function requireProtocol(version: number): void {
+  if (supportedProtocols.includes(version)) return
+  const newest = Math.max(...supportedProtocols)
+  const old = version > newest ? 'the daemon is older: upgrade tenantryd' : 'the agent is older: upgrade tenantry-agent'
+  throw problem('PROTOCOL_VERSION', `the agent speaks version ${version}, this daemon ${supportedProtocols.join(', ')}; ${old}`)
+}

@@ -1,0 +1,129 @@
+import type { Selectable } from 'kysely'
+import type { HostId } from '../../core/boxes/index.ts'
+import type { AgentPublicKey, EngineInfo, HostResources, Instances } from '../../core/hosts/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { HostTable } from './hosts.tables.ts'
+
+/** A machine with an enrolled agent. */
+export type Host = Readonly<{
+  id: HostId
+  name: string
+  status: 'active' | 'frozen' | 'revoked'
+  reason: string | null
+  publicKey: AgentPublicKey
+  instances: Instances
+  enrolledAt: string
+  lastSeenAt: string | null
+  agentVersion: string | null
+  protocolVersion: number | null
+  engine: EngineInfo | null
+  resources: HostResources | null
+}>
+
+const json = <Value>(text: string | null): Value | null => (text === null ? null : JSON.parse(text))
+
+const hostOf = (row: Selectable<HostTable>): Host => ({
+  id: row.id as HostId,
+  name: row.name,
+  status: row.status,
+  reason: row.reason,
+  publicKey: JSON.parse(row.public_key),
+  instances: { current: row.instance_id, retired: JSON.parse(row.retired_instances) },
+  enrolledAt: row.enrolled_at,
+  lastSeenAt: row.last_seen_at,
+  agentVersion: row.agent_version,
+  protocolVersion: row.protocol_version,
+  engine: json(row.engine),
+  resources: json(row.resources),
+})
+
+async function hostBy(db: DbOrTx, column: 'id' | 'name' | 'key_id', value: string): Promise<Host | undefined> {
+  const row = await db.selectFrom('hosts').selectAll().where(column, '=', value).executeTakeFirst()
+  return row && hostOf(row)
+}
+
+export const findHostByName = (db: DbOrTx, name: string) => hostBy(db, 'name', name)
+export const findHostByKeyId = (db: DbOrTx, keyId: string) => hostBy(db, 'key_id', keyId)
+
+/** Throws NOT_FOUND. */
+export async function hostById(db: DbOrTx, id: string): Promise<Host> {
+  const host = await hostBy(db, 'id', id)
+  if (!host) throw problem('NOT_FOUND', `there is no host with the id ${id}`)
+  return host
+}
+
+/** Throws NOT_FOUND. */
+export async function hostByName(db: DbOrTx, name: string): Promise<Host> {
+  const host = await hostBy(db, 'name', name)
+  if (!host) throw problem('NOT_FOUND', `there is no host ${name}: \`tenantry hosts list\` shows all, \`tenantry hosts invite\` adds one`)
+  return host
+}
+
+export async function allHosts(db: DbOrTx): Promise<Host[]> {
+  return (await db.selectFrom('hosts').selectAll().orderBy('name').execute()).map(hostOf)
+}
+
+/** First statement of a transaction that hands out or takes back commands of the host: two of them never run at once. */
+export async function lockHost(tx: Tx, id: string): Promise<Host> {
+  const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirstOrThrow()
+  return hostOf(row)
+}
+
+export type Enrolment = Readonly<{ id: string; name: string; keyId: string; publicKey: AgentPublicKey; agentVersion: string; at: string }>
+
+/** A new host, or a revoked or frozen one under a new key: its id, and so its boxes, stay. */
+export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentVersion, at }: Enrolment): Promise<void> {
+  const fresh = {
+    status: 'active',
+    reason: null,
+    key_id: keyId,
+    public_key: JSON.stringify(publicKey),
+    instance_id: null,
+    retired_instances: '[]',
+    enrolled_at: at,
+    last_seen_at: null,
+    agent_version: agentVersion,
+  } as const
+  await tx
+    .insertInto('hosts')
+    .values({ id, name, protocol_version: null, engine: null, resources: null, ...fresh })
+    .onConflict((c) => c.column('name').doUpdateSet(fresh))
+    .execute()
+}
+
+/** False when the host was not `active` any more. */
+export async function shutOut(tx: Tx, id: string, status: 'frozen' | 'revoked', reason: string): Promise<boolean> {
+  const from = status === 'revoked' ? (['active', 'frozen'] as const) : (['active'] as const)
+  const done = await tx.updateTable('hosts').set({ status, reason }).where('id', '=', id).where('status', 'in', from).executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+export type Greeting = Readonly<{
+  instances: Instances
+  agentVersion: string
+  protocolVersion: number
+  engine: EngineInfo | null
+  resources: HostResources | null
+  at: string
+}>
+
+export async function saveGreeting(tx: Tx, id: string, greeting: Greeting): Promise<void> {
+  await tx
+    .updateTable('hosts')
+    .set({
+      instance_id: greeting.instances.current,
+      retired_instances: JSON.stringify(greeting.instances.retired),
+      agent_version: greeting.agentVersion,
+      protocol_version: greeting.protocolVersion,
+      engine: greeting.engine && JSON.stringify(greeting.engine),
+      resources: greeting.resources && JSON.stringify(greeting.resources),
+      last_seen_at: greeting.at,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function markSeen(db: DbOrTx, id: string, at: string): Promise<void> {
+  await db.updateTable('hosts').set({ last_seen_at: at }).where('id', '=', id).execute()
+}

@@ -1,0 +1,38 @@
+import { type CommandView, type HostView, hostsContract, isOffline } from '../../core/hosts/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { awaitChange } from './await-command.ts'
+import type { Command } from './command.repo.ts'
+import { allHosts, type Host, hostById, hostByName } from './host.repo.ts'
+import { inviteHost } from './invite-host.ts'
+import type { HostsNeeds } from './needs.ts'
+import { revokeHost } from './shut-out-host.ts'
+
+/** What operators ask about hosts and commands. */
+export function hostsRoutes(needs: HostsNeeds): Served[] {
+  const { db } = needs
+  return [
+    serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(needs, actor, body)),
+    serve(hostsContract.listHosts, async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(needs, host)) })),
+    serve(hostsContract.showHost, async ({ params }) => viewOf(needs, await hostByName(db, params.name))),
+    serve(hostsContract.revokeHost, async ({ actor, params, body }) =>
+      viewOf(needs, await revokeHost(needs, actor, { ...params, ...body })),
+    ),
+    serve(hostsContract.showCommand, async ({ params, query, signal }) => {
+      const command = await awaitChange(needs, { ...params, ...query }, signal)
+      return commandView(command, await hostById(db, command.hostId))
+    }),
+  ]
+}
+
+function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
+  const { id, name, enrolledAt, lastSeenAt, agentVersion, protocolVersion, engine, resources, reason } = host
+  const heard = isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
+  const status = host.status === 'active' ? heard : host.status
+  return { id, name, status, enrolledAt, lastSeenAt, agentVersion, protocolVersion, engine, resources, reason }
+}
+
+const commandView = ({ payload: _payload, leaseToken: _leaseToken, progress, ...command }: Command, host: Host): CommandView => ({
+  ...command,
+  hostName: host.name,
+  progress: [...progress],
+})

@@ -1,0 +1,14 @@
+// Hosts and the channel to their agents: enrolment, identity, commands handed out under leases, results taken back once.
+// It never dials a host, knows no box beyond where it is, and never decides by the content of a command or a result.
+import './hosts.tables.ts'
+
+export { agentRoutes } from './agent.routes.ts'
+export { authenticateAgent } from './authenticate-agent.ts'
+export { awaitCommand } from './await-command.ts'
+export { type Command, commandById, commandsByIds, enqueueCommand, type NewCommand } from './command.repo.ts'
+export { type CommandBus, makeCommandBus, runBusPoll } from './command-bus.ts'
+export { allHosts, type Host, hostById, hostByName } from './host.repo.ts'
+export { hostsRoutes } from './hosts.routes.ts'
+export { deleteEndedInvites } from './invite-host.ts'
+export type { AgentTimes, BoxSide, HostsNeeds, ResultHandlers } from './needs.ts'
+export { commandSweep, requireWindows, runCommandSweep } from './sweep-commands.ts'

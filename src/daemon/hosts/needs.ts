@@ -1,0 +1,38 @@
+import type { BoxCommandKind, BoxCommandResult, CommandOutputs, CommandSecrets, VersionsReport } from '../../core/boxes/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
+import type { Command } from './command.repo.ts'
+import type { CommandBus } from './command-bus.ts'
+
+/** What other rooms do with a good result, by kind, in the transaction that stores it: when it throws, the agent delivers again. */
+export type ResultHandlers = {
+  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, result: BoxCommandResult<Kind>) => Promise<void>
+}
+
+/** What this room asks of others; the composition file gives it. Hosts know no box: only where one is, and what is said of it. */
+export type BoxSide = Readonly<{
+  /** The host that a box is on now; undefined when there is no such box. */
+  hostOfBox(db: DbOrTx, boxId: string): Promise<string | undefined>
+  resultHandlers: ResultHandlers
+  /** Reports as the agent of `hostId` sent them; boxes of other hosts among them must be passed over. */
+  reportHandler(tx: Tx, hostId: string, reports: readonly VersionsReport[]): Promise<void>
+  /** Only what the command's kind may have leaves the daemon, whatever is returned here. */
+  secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
+  /** Seals and stores; called again with the same outputs when the answer was lost. */
+  acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
+}>
+
+export type AgentTimes = Readonly<{ longPollMs: number; offlineAfterMs: number; requeueAfterMs: number; reapAfterMs: number }>
+
+export type HostsNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  bus: CommandBus
+  /** As agents were enrolled with: the audience of their tokens rests on it. */
+  baseUrl: string
+  agents: AgentTimes
+  boxes: BoxSide
+}>

@@ -1,0 +1,104 @@
+import { sql } from 'kysely'
+import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
+import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { type Command, commandOf, commandsByIds } from './command.repo.ts'
+import type { Waiting } from './command-bus.ts'
+import { renewHeld } from './held-commands.ts'
+import { lockHost } from './host.repo.ts'
+import type { HostsNeeds } from './needs.ts'
+
+/** The next command for the host, waited for as long as a long poll lasts; null when there was none. */
+export async function nextCommand(
+  needs: HostsNeeds,
+  agent: AgentActor,
+  holding: readonly HeldCommand[],
+  signal: AbortSignal,
+): Promise<LeasedCommand | null> {
+  const { clock, bus, agents } = needs
+  const untilMs = clock.monotonicMs() + agents.longPollMs
+  for (;;) {
+    const work = bus.untilQueued(agent.hostId) // before the look, so that nothing queued between the two is missed
+    try {
+      const command = signal.aborted ? undefined : await lease(needs, agent, holding)
+      if (command) return command
+      const leftMs = untilMs - clock.monotonicMs()
+      if (leftMs <= 0 || signal.aborted) return null
+      await either(clock, work, leftMs, signal)
+    } finally {
+      work.cancel()
+    }
+  }
+}
+
+async function either(clock: Clock, { woken }: Waiting, ms: number, signal: AbortSignal): Promise<void> {
+  const done = new AbortController()
+  const end = () => done.abort()
+  signal.addEventListener('abort', end)
+  if (signal.aborted) end()
+  await Promise.race([woken, clock.sleep(ms, done.signal)])
+  signal.removeEventListener('abort', end)
+  end()
+}
+
+async function lease(needs: HostsNeeds, agent: AgentActor, holding: readonly HeldCommand[]): Promise<LeasedCommand | undefined> {
+  const leased = await needs.db.transaction().execute(async (tx) => {
+    await lockHost(tx, agent.hostId)
+    await renewHeld(tx, needs, agent, holding)
+    for (const command of await offered(tx, isoNow(needs.clock), agent.hostId, holding)) {
+      if ((await needs.boxes.hostOfBox(tx, command.boxId)) === agent.hostId) return handOut(tx, needs, command)
+    }
+    return undefined
+  })
+  if (leased) needs.bus.changed(leased.id)
+  return leased
+}
+
+/**
+ * What may be handed out, oldest first: queued, or handed out before and never taken up (the answer was lost on its way). A box has one
+ * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free.
+ */
+async function offered(tx: Tx, now: string, hostId: string, holding: readonly HeldCommand[]): Promise<Command[]> {
+  const heldIds = holding.map(({ id }) => id)
+  const busyBoxes = (await commandsByIds(tx, heldIds)).filter(isUntold).map(({ boxId }) => boxId)
+  let query = tx
+    .selectFrom('commands as c')
+    .selectAll()
+    .where('c.host_id', '=', hostId)
+    .where('c.status', 'in', ['queued', 'leased'])
+    .where('c.deadline_at', '>', now)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('commands as other')
+            .select('other.id')
+            .whereRef('other.box_id', '=', 'c.box_id')
+            .whereRef('other.id', '<>', 'c.id')
+            .where('other.status', 'in', ['leased', 'running']),
+        ),
+      ),
+    )
+  if (heldIds.length > 0) query = query.where('c.id', 'not in', heldIds)
+  if (busyBoxes.length > 0) query = query.where('c.box_id', 'not in', busyBoxes)
+  return (await query.orderBy('c.created_at').orderBy('c.id').limit(20).execute()).map(commandOf)
+}
+
+/** The list of a poll that waited may name commands whose outcome came in meanwhile. */
+const isUntold = ({ status, result }: Command) => !isFinal(status) || (status === 'expired' && result === null)
+
+async function handOut(tx: Tx, { clock, agents }: HostsNeeds, command: Command): Promise<LeasedCommand> {
+  const leaseToken = command.leaseToken + 1
+  await tx
+    .updateTable('commands')
+    .set({
+      status: 'leased',
+      lease_token: leaseToken,
+      lease_until: isoIn(clock, agents.requeueAfterMs),
+      heard_at: isoNow(clock),
+      revision: sql`revision + 1`,
+    })
+    .where('id', '=', command.id)
+    .execute()
+  const { id, kind, boxId, payload, deadlineAt } = command
+  return { id, kind, boxId, payload, leaseToken, deadlineMs: Math.max(1, elapsedMs(isoNow(clock), deadlineAt)) }
+}

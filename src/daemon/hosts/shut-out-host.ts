@@ -1,0 +1,37 @@
+import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { expireCommands } from './expire-commands.ts'
+import { type Host, hostByName, shutOut } from './host.repo.ts'
+import type { HostsNeeds } from './needs.ts'
+
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'bus' | 'log'>
+
+/** Ends the trust in a host's key at once, on every replica, and with it its open commands. Throws NOT_FOUND, CONFLICT. */
+export async function revokeHost(
+  { db, clock, bus }: Needs,
+  actor: Actor,
+  { name, reason }: { name: string; reason: string },
+): Promise<Host> {
+  const { host, expired } = await db.transaction().execute(async (tx) => {
+    const { id } = await hostByName(tx, name)
+    if (!(await shutOut(tx, id, 'revoked', reason))) throw problem('CONFLICT', `${name} is revoked already`)
+    const error = { code: 'HOST_REVOKED', message: `${name} was revoked: ${reason}` }
+    const expired = await expireCommands(tx, isoNow(clock), { hostId: id, error })
+    await recordAudit(tx, clock, { actor, action: 'host.revoked', subject: name, data: { hostId: id, reason, commands: expired } })
+    return { host: await hostByName(tx, name), expired }
+  })
+  for (const id of expired) bus.changed(id)
+  return host
+}
+
+/** Two agents use one key: nobody can tell which is ours, so neither is heard until an operator has looked. */
+export async function freezeHost({ db, clock, log }: Omit<Needs, 'bus'>, host: Host, instanceId: string): Promise<void> {
+  const reason = `two agents used its key at ${isoNow(clock)}`
+  await db.transaction().execute(async (tx) => {
+    if (!(await shutOut(tx, host.id, 'frozen', reason))) return
+    const actor = { kind: 'agent', hostId: host.id, name: host.name, instanceId } as const
+    const instances = [host.instances.current, instanceId]
+    await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data: { hostId: host.id, instances } })
+  })
+  log.error({ host: host.name, instances: [host.instances.current, instanceId] }, 'two agents use the key of one host: it is frozen')
+}

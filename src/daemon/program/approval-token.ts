@@ -1,0 +1,17 @@
+import { sha256Hex } from '../../core/kit/index.ts'
+import { type Globals, type Machine, print } from '../../node/machine.ts'
+
+/** Makes an approval token. It is stored nowhere: the settings keep its hash. */
+export async function approvalToken(machine: Machine, options: Globals): Promise<undefined> {
+  const token = Buffer.from(machine.random.bytes(32)).toString('base64url')
+  const sha256 = sha256Hex(token)
+  const words = [
+    `token   ${token}`,
+    `sha256  ${sha256}`,
+    '',
+    'Give the token to those who may approve an emergency rollout; it is not shown again.',
+    `Set TENANTRY_APPROVAL_TOKEN_SHA256=${sha256} and restart the daemon.`,
+  ]
+  print(machine, options, { token, sha256 }, words.join('\n'))
+  return undefined
+}

@@ -1,0 +1,29 @@
+import { stringify } from 'yaml'
+import { type Globals, type Machine, print } from '../../node/machine.ts'
+import type { Config } from '../config/index.ts'
+import { settingsOf } from './installation.ts'
+
+/** Shows what the daemon would run with, secrets left out; a setting that is wrong is thrown with its path. */
+export async function checkConfig(machine: Machine, options: Globals): Promise<undefined> {
+  const shown = redacted(settingsOf(machine, options))
+  print(machine, options, shown, stringify(shown).trimEnd())
+  return undefined
+}
+
+const hidden = '[secret]'
+
+function redacted(config: Config): Record<string, unknown> {
+  const { secretKey, backupKey, snapshotStoreCredentials: credentials, ...rest } = config
+  return {
+    ...rest,
+    ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
+    databaseUrl: withoutPassword(config.databaseUrl),
+    ...(secretKey ? { secretKey: secretKey.map(() => hidden) } : {}),
+    ...(backupKey ? { backupKey: hidden } : {}),
+    ...(credentials ? { snapshotStoreCredentials: { ...credentials, secretAccessKey: hidden } } : {}),
+  }
+}
+
+/** Passwords stand between `:` and `@`, or in the query. */
+const withoutPassword = (url: string) =>
+  url.replace(/^(\w+:\/\/[^/?#]*?:)[^/?#]*@/, `$1${hidden}@`).replace(/([?&]password=)[^&]*/gi, `$1${hidden}`)

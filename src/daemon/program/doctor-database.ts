@@ -1,0 +1,103 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sql } from 'kysely'
+import { duration, isProblem } from '../../core/kit/index.ts'
+import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import type { Machine } from '../../node/machine.ts'
+import type { Config } from '../config/index.ts'
+import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } from '../db/index.ts'
+import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
+import { sealedColumns } from './sealed-columns.ts'
+
+/** What needs the database: it answers, is of this version, its secrets open, somebody may log in, and its clock agrees. */
+export async function databaseChecks(machine: Machine, config: Config): Promise<Check[]> {
+  const keys = await secretKey(machine, config)
+  const file = config.databaseUrl.startsWith('sqlite:') ? config.databaseUrl.slice('sqlite:'.length) : undefined
+  if (file && !(await isThere(file))) return [keys.check, well('database', `${file} will be made at the first start`)]
+  let opened: OpenDatabase | undefined
+  try {
+    opened = openDatabase(config.databaseUrl)
+    const schema = await schemaCheck(opened.db)
+    if (schema.state === 'failed') return [keys.check, schema]
+    const more = schema.state === 'ok' ? [await clockCheck(machine, opened.db), await accounts(opened.db)] : []
+    const opens = schema.state === 'ok' && keys.keyring ? await secretsOpen(opened.db, keys.keyring) : keys.check
+    return [opens, schema, ...more]
+  } catch (error) {
+    const reason = (error as Error).message || (error as { code?: string }).code
+    return [keys.check, failing('database', `it does not answer: ${reason}`, 'is the server running, and is TENANTRY_DATABASE right?')]
+  } finally {
+    await opened?.close()
+  }
+}
+
+const isThere = (file: string) =>
+  stat(file).then(
+    () => true,
+    () => false,
+  )
+
+/** Looks for the key without making one. */
+async function secretKey({ random }: Machine, config: Config): Promise<{ check: Check; keyring?: Keyring }> {
+  const file = join(config.dataDir, 'secret.key')
+  if (!config.secretKey && !config.production && !(await isThere(file)))
+    return { check: well('secret key', `${file} will be made at the first start`) }
+  try {
+    const keyring = await loadKeyring({ random }, config)
+    return { keyring, check: well('secret key', config.secretKey ? 'from TENANTRY_SECRET_KEY' : file) }
+  } catch (error) {
+    const mend = config.production
+      ? 'TENANTRY_SECRET_KEY=$(openssl rand -base64 32), kept where no backup of the database is'
+      : `chmod 600 ${file}`
+    return { check: failing('secret key', (error as Error).message, mend) }
+  }
+}
+
+async function secretsOpen(db: Db, keyring: Keyring): Promise<Check> {
+  try {
+    for (const column of sealedColumns) await opensAll({ db, keyring }, column)
+    return well('secret key', 'opens every secret in the database')
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return failing('secret key', error.message, 'put the key that this database was written with into TENANTRY_SECRET_KEY')
+  }
+}
+
+async function schemaCheck(db: Db): Promise<Check> {
+  const { pending, unknown } = await migrationState(db)
+  const newer = 'start the newer tenantryd, or restore a backup made by this one'
+  if (unknown.length > 0) return failing('database', `written by a newer program (${unknown.join(', ')})`, newer)
+  if (pending.length > 0)
+    return doubtful('database', `reachable, and ${pending.length} migrations behind`, 'back it up; `tenantryd serve` brings it up to date')
+  return well('database', `${dialectOf(db) === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, up to date`)
+}
+
+const mostSkewMs = 5000
+
+/** Against the database's clock, and against what was written last: tokens, leases and deadlines hang on it. */
+async function clockCheck({ clock }: Machine, db: Db): Promise<Check> {
+  const mend = 'set the clock, and let it be kept: timedatectl set-ntp true'
+  const now = clock.now().getTime()
+  const skewMs = dialectOf(db) === 'postgres' ? Math.abs(now - (await serverTime(db))) : 0
+  if (skewMs > mostSkewMs) return failing('clock', `it differs from that of the database by ${duration(skewMs)}`, mend)
+  const last = await db.selectFrom('audit').select('at').orderBy('at', 'desc').limit(1).executeTakeFirst()
+  const behindMs = last ? Date.parse(last.at) - now : 0
+  if (behindMs > mostSkewMs) return failing('clock', `it is ${duration(behindMs)} behind the newest entry of the audit log`, mend)
+  return well('clock', clock.now().toISOString())
+}
+
+async function serverTime(db: Db): Promise<number> {
+  const { rows } = await sql<{ ms: string }>`select (extract(epoch from clock_timestamp()) * 1000)::text as ms`.execute(db)
+  return Number(rows[0]?.ms)
+}
+
+async function accounts(db: Db): Promise<Check> {
+  const admins = await db
+    .selectFrom('admin_accounts')
+    .select('name')
+    .where('role', '=', 'admin')
+    .where('status', '=', 'active')
+    .where('password_hash', 'is not', null)
+    .execute()
+  if (admins.length === 0) return doubtful('accounts', 'nobody with the role admin can log in', '`tenantryd admin create --name <name>`')
+  return well('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
+}

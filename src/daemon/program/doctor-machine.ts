@@ -1,0 +1,62 @@
+import { access, constants, stat, statfs } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { isProblem } from '../../core/kit/index.ts'
+import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import type { Globals } from '../../node/machine.ts'
+import type { Config } from '../config/index.ts'
+import { requireSnapshots } from '../snapshots/index.ts'
+
+/** What can be looked at without the database: files, keys, space, what rollouts need. */
+export async function machineChecks(config: Config, options: Globals): Promise<Check[]> {
+  return [...(await settingsFile(options)), await dataDirectory(config), await diskSpace(config), snapshots(config), approval(config)]
+}
+
+const modeOf = async (path: string): Promise<number | undefined> => (await stat(path).catch(() => undefined))?.mode
+
+async function settingsFile({ config: file }: Globals): Promise<Check[]> {
+  if (!file || (((await modeOf(file)) ?? 0) & 0o077) === 0) return []
+  return [doubtful('settings file', `${file} can be read by others, and it may hold secrets`, `chmod 600 ${file}`)]
+}
+
+async function dataDirectory({ dataDir }: Config): Promise<Check> {
+  const [name, mode] = ['data directory', await modeOf(dataDir)]
+  if (mode === undefined) return well(name, `${resolve(dataDir)} will be made at the first start`)
+  if ((mode & 0o170000) !== 0o040000) return failing(name, `${dataDir} is no directory`, 'set TENANTRY_DATA_DIR to a directory')
+  const writable = await access(dataDir, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!writable) return failing(name, `${dataDir} cannot be written by this user`, `run as its owner, or chown it`)
+  if ((mode & 0o077) !== 0) return doubtful(name, `${dataDir} can be read by others`, `chmod 700 ${dataDir}`)
+  return well(name, resolve(dataDir))
+}
+
+const gigabyte = 1024 ** 3
+
+async function diskSpace({ dataDir }: Config): Promise<Check> {
+  const name = 'disk space'
+  const found = await firstThere(resolve(dataDir))
+  const { bavail, blocks, bsize } = await statfs(found)
+  const [free, share] = [(bavail * bsize) / gigabyte, bavail / blocks]
+  const says = `${free.toFixed(1)} GB free where the data directory is (${Math.round(share * 100)} %)`
+  const mend = 'free some space, or move TENANTRY_DATA_DIR to a larger disk'
+  if (free < 0.2) return failing(name, says, mend)
+  return free < 2 ? doubtful(name, says, mend) : well(name, says)
+}
+
+const firstThere = async (path: string): Promise<string> => ((await modeOf(path)) === undefined ? firstThere(dirname(path)) : path)
+
+function snapshots(config: Config): Check {
+  try {
+    requireSnapshots(config)
+    return well('snapshots', `backup key set, snapshots go to ${config.snapshotStore}`)
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return doubtful('snapshots', 'rollouts cannot be started', error.message)
+  }
+}
+
+const approval = ({ approvalTokenSha256 }: Config): Check =>
+  approvalTokenSha256
+    ? well('approval token', 'its hash is set: emergency rollouts can be created')
+    : doubtful('approval token', 'emergency rollouts cannot be created', '`tenantryd approval-token` makes a token and says what to set')

@@ -1,0 +1,28 @@
+import { type ExitCode, isProblem } from '../../core/kit/index.ts'
+import { type Check, failing, tellChecks, well } from '../../node/checks.ts'
+import type { Globals, Machine } from '../../node/machine.ts'
+import type { Config } from '../config/index.ts'
+import { databaseChecks } from './doctor-database.ts'
+import { machineChecks } from './doctor-machine.ts'
+import { settingsOf } from './installation.ts'
+
+/** Looks at everything the daemon stands on and changes nothing. Exit code 1 when something would keep it from working. */
+export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {
+  return tellChecks(machine, options, await allChecks(machine, options), 16)
+}
+
+async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
+  let config: Config
+  try {
+    config = settingsOf(machine, options)
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return [failing('settings', error.message, '`tenantryd check-config` lists every setting that is wrong')]
+  }
+  const source = options.config ? `${options.config} and the environment` : 'from the environment and defaults'
+  return [
+    well('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
+    ...(await machineChecks(config, options)),
+    ...(await databaseChecks(machine, config)),
+  ]
+}

@@ -1,0 +1,28 @@
+import { mkdir } from 'node:fs/promises'
+import type { Clock, Random, SystemActor } from '../../core/kit/index.ts'
+import type { Globals, Machine } from '../../node/machine.ts'
+import { type Config, loadConfig } from '../config/index.ts'
+import { type Db, migrate, openDatabase } from '../db/index.ts'
+
+/** Settings and database of this machine, for a command that does one thing with them. */
+export type Installation = Readonly<{ config: Config; db: Db; clock: Clock; random: Random; actor: SystemActor }>
+
+export const settingsOf = ({ env }: Machine, { config }: Globals): Config =>
+  loadConfig({ env, ...(config === undefined ? {} : { file: config }) })
+
+/** Opens the database, brought up to this program if it is older or empty, and closes it afterwards. A daemon may be running beside. */
+export async function withInstallation<Result>(
+  machine: Machine,
+  globals: Globals,
+  work: (installation: Installation) => Promise<Result>,
+): Promise<Result> {
+  const config = settingsOf(machine, globals)
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
+  const { db, close } = openDatabase(config.databaseUrl)
+  try {
+    await migrate(db)
+    return await work({ config, db, clock: machine.clock, random: machine.random, actor: { kind: 'system', name: 'tenantryd' } })
+  } finally {
+    await close()
+  }
+}

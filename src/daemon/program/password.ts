@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import { NewPassword } from '../../core/admin/index.ts'
+import { parsePart } from '../../core/contract/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { Machine } from '../../node/machine.ts'
+
+/** A new password from a file, from a person (typed twice, without echo), or from stdin. Throws VALIDATION when it is too short. */
+export async function readNewPassword(machine: Machine, file: string | undefined): Promise<string> {
+  const password = file !== undefined ? await fromFile(file) : machine.stdin.isTTY ? await fromPerson(machine) : await fromStdin(machine)
+  return parsePart(NewPassword, password, 'password')
+}
+
+const firstLine = (text: string) => text.split(/\r?\n/)[0] ?? ''
+
+async function fromFile(file: string): Promise<string> {
+  try {
+    return firstLine(await readFile(file, 'utf8'))
+  } catch (error) {
+    throw problem(
+      'USAGE',
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): --password-file names a file with the password`,
+    )
+  }
+}
+
+async function fromStdin({ stdin }: Machine): Promise<string> {
+  let text = ''
+  for await (const chunk of stdin) text += String(chunk)
+  return firstLine(text)
+}
+
+async function fromPerson({ signal }: Machine): Promise<string> {
+  const { password } = await import('@inquirer/prompts')
+  const context = { output: process.stderr, signal }
+  const validate = (text: string) => NewPassword.safeParse(text).error?.issues[0]?.message ?? true
+  const first = await password({ message: 'Password (at least 12 characters):', mask: false, validate }, context)
+  await password({ message: 'Once more:', mask: false, validate: (text) => text === first || 'is not the same' }, context)
+  return first
+}

@@ -1,0 +1,62 @@
+import { Command, CommanderError } from 'commander'
+import { type ExitCode, isProblem, printable, problem } from '../../core/kit/index.ts'
+import type { Machine } from '../../node/machine.ts'
+import { packageVersion } from '../../node/package.ts'
+import { registerOneShots } from './one-shots.ts'
+import { registerServe } from './register-serve.ts'
+
+/** Joins a command to the program. `act` wraps what it does: its exit code becomes the program's. */
+export type Register = (program: Command, machine: Machine, act: Act) => void
+type Act = (work: (options: never) => Promise<ExitCode | undefined>) => (...given: unknown[]) => Promise<void>
+
+const commands: readonly Register[] = [registerServe, registerOneShots]
+
+/** Runs one command line to its exit code. Nothing is thrown. */
+export async function runProgram(argv: readonly string[], machine: Machine): Promise<ExitCode> {
+  let exit: ExitCode = 0
+  const act: Act =
+    (work) =>
+    async (...given) => {
+      const command = given.at(-1) as Command
+      exit = (await work(command.optsWithGlobals() as never)) ?? 0
+    }
+  try {
+    await build(machine, act).parseAsync([...argv], { from: 'user' })
+    return exit
+  } catch (error) {
+    return fail(machine, error, argv.includes('--json'))
+  }
+}
+
+function build(machine: Machine, act: Act): Command {
+  const program = new Command('tenantryd')
+    .description('The Tenantry daemon, and what is done on its own machine')
+    .version(packageVersion(), '--version')
+    .option('--config <file>', 'settings; environment variables win over it')
+    .option('--json', 'print results as JSON')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => machine.stdout.write(text), writeErr: (text) => machine.stderr.write(text) })
+    .showHelpAfterError('(tenantryd --help shows all commands)')
+  for (const register of commands) register(program, machine, act)
+  return program
+}
+
+function fail({ stderr, env }: Machine, error: unknown, json: boolean): ExitCode {
+  // Help and version are answers; what is wrong with the line commander has said already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (isInterrupt(error)) return 1
+  const found = isProblem(error)
+    ? error
+    : problem('INTERNAL', `a fault of this program (${(error as Error)?.message ?? error}); with TENANTRY_DEBUG=1 it shows where`)
+  if (env.TENANTRY_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`)
+  if (json) {
+    stderr.write(`${JSON.stringify(found.toBody(), null, 2)}\n`)
+    return found.exit
+  }
+  stderr.write(`error: ${printable(found.message)} [${found.code}]\n`)
+  for (const { path, reason } of (found.details?.length ?? 0) > 1 ? (found.details ?? []) : []) stderr.write(`  ${path} ${reason}\n`)
+  return found.exit
+}
+
+/** Ctrl-C at a question. */
+const isInterrupt = (error: unknown) => error instanceof Error && (error.name === 'ExitPromptError' || error.name === 'AbortPromptError')

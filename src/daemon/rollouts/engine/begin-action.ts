@@ -1,0 +1,71 @@
+import type { BoxId } from '../../../core/boxes/index.ts'
+import { isoIn, isoNow, isProblem } from '../../../core/kit/index.ts'
+import { type ActionError, type KnownBox, phaseOf } from '../../../core/rollouts/index.ts'
+import { holdBox } from '../../boxes/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
+import { insertAttempt } from '../attempts.repo.ts'
+import { untried } from '../create-rollout.ts'
+import { knownBox } from '../known-boxes.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
+import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { asOwner, leftMs, type Owned, send } from './owned.ts'
+import { settle } from './settle.ts'
+
+/** A host that is asked what runs on it and says nothing for this long is not worth a place in the queue. */
+const observeMs = 10 * 60_000
+
+/** The hold outlives the deadline: an update may be under way until its agent says otherwise. */
+export const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadlineMs + 24 * 60 * 60_000
+
+/**
+ * The turn of a box: it is held, and its agent asked what runs now. Nothing happens when the rollout left the phase meanwhile, or when
+ * somebody else was faster to hold the box: then it waits.
+ */
+export const beginAction = (owned: Owned, slug: string): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    const { needs } = owned
+    const action = await actionBySlug(tx, rollout.id, slug)
+    if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
+    const box = await knownBox(needs, tx, slug)
+    if (box && !(await hold(tx, needs, rollout, box))) return undefined
+    const begun = await openAttempt(tx, needs, rollout, action, box)
+    if (!box) return settle(tx, needs, rollout, begun, { status: 'failed', error: gone(slug) })
+    const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
+    const deadlineMs = Math.min(observeMs, leftMs(needs, begun))
+    const sent = await send(tx, needs, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
+    await replaceAction(tx, begun, sent)
+    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: sent })
+    const data = { slug, attempt: sent.attempt, hostId: sent.hostId }
+    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.begun', data })
+    return sent
+  })
+
+async function openAttempt(
+  tx: Tx,
+  { clock }: RolloutsNeeds,
+  rollout: StoredRollout,
+  action: StoredAction,
+  box: KnownBox | undefined,
+): Promise<StoredAction> {
+  const at = isoNow(clock)
+  const where = box ? { boxId: box.boxId, hostId: box.hostId } : {}
+  const begun: StoredAction = { ...action, ...untried, ...where, status: 'preflight', attempt: action.attempt + 1, startedAt: at }
+  await replaceAction(tx, action, begun)
+  await insertAttempt(tx, { actionId: action.id, attempt: begun.attempt, rolloutId: rollout.id, at })
+  return begun
+}
+
+async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: KnownBox): Promise<boolean> {
+  try {
+    const until = isoIn(needs.clock, holdForMs(needs))
+    await holdBox(tx, needs.clock, { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until })
+    return true
+  } catch (error) {
+    if (!isProblem(error, 'BOX_HELD')) throw error
+    return false
+  }
+}
+
+const gone = (slug: string): ActionError => ({ code: 'NOT_FOUND', message: `${slug} has no live box any more: leave it out` })

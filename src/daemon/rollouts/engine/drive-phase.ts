@@ -1,0 +1,44 @@
+import { isoNow } from '../../../core/kit/index.ts'
+import { explainHold, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
+import { requestCheckpoint } from '../../audit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
+import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { asOwner, type Owned } from './owned.ts'
+
+/** The engine itself pauses, with a reason that ends in what may be done now. */
+export async function pauseByEngine(
+  tx: Tx,
+  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  rollout: StoredRollout,
+  reason: string,
+): Promise<StoredRollout> {
+  const paused = transition(rollout, { type: 'pause', reason, at: isoNow(clock) })
+  await replaceRollout(tx, rollout, paused)
+  await tell(tx, clock, paused, { type: 'rollout.paused', reason })
+  await writeDown(tx, clock, paused, { actor: engineActor, action: 'rollout.paused', data: { reason } })
+  return paused
+}
+
+/** A phase with failures pauses instead of advancing. Nothing happens when somebody else was faster. */
+export const pausePhase = (owned: Owned, reason: string): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    if (phaseOf(rollout)) await pauseByEngine(tx, owned.needs, rollout, reason)
+    return undefined
+  })
+
+/** A phase without failures leads to the next one at once, unless the rollout was told to hold here. */
+export const advancePhase = (owned: Owned, from: Phase): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    if (phaseOf(rollout) !== from) return undefined
+    const { needs } = owned
+    const next = transition(rollout, { type: 'advance', at: isoNow(needs.clock) })
+    const type = isOver(next.status) ? 'rollout.done' : 'rollout.phase'
+    await replaceRollout(tx, rollout, next)
+    await requestCheckpoint(tx, needs.clock, { chain: streamOf(rollout.id) })
+    await tell(tx, needs.clock, next, { type })
+    await writeDown(tx, needs.clock, next, { actor: engineActor, action: type, data: { from, to: next.status } })
+    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(tx, needs, next, explainHold(from))
+    return undefined
+  })

@@ -1,0 +1,98 @@
+import { isProblem } from '../../../core/kit/index.ts'
+import { acquireLease, type Lease, releaseLease } from '../../db/index.ts'
+import type { Command } from '../../hosts/index.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import type { Watcher } from '../rollout-bus.ts'
+import { rolloutsToDrive } from '../rollouts.repo.ts'
+import { streamOf } from '../tell.ts'
+import { round } from './round.ts'
+
+/** After this without a word from its owner a rollout is taken over by another replica. */
+const shortestLeaseMs = 30_000
+
+/** A bound on what one look at a rollout may set off, so that none of them starves the others. */
+const mostRounds = 50
+
+export type RolloutEngine = Readonly<{
+  /** Brings every rollout that this replica owns, or can take, as far as it goes now; answers the commands it waits for. */
+  tick(signal: AbortSignal): Promise<readonly Command[]>
+  /** Gives the leases back, so that another replica need not wait for their end. */
+  handBack(): Promise<void>
+}>
+
+/** All that the engine remembers is which leases it holds: killed at any point, the next one goes on from the database. */
+export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
+  const { db, clock, log, holder, settings } = needs
+  const leases = new Map<string, Lease>()
+  const ttlMs = Math.max(shortestLeaseMs, settings.pollMs * 4)
+
+  const drive = async (rolloutId: string, signal: AbortSignal): Promise<readonly Command[]> => {
+    const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), holder, ttlMs })
+    if (!lease) return []
+    leases.set(rolloutId, lease)
+    for (let rounds = 1; ; rounds++) {
+      const { done, waitingFor } = await round({ needs, lease, rolloutId }, signal)
+      if (done === 0 || rounds === mostRounds || signal.aborted) return waitingFor
+    }
+  }
+
+  const release = async (rolloutId: string, lease: Lease) => {
+    leases.delete(rolloutId)
+    await releaseLease({ db, clock }, lease)
+  }
+
+  const tick = async (signal: AbortSignal) => {
+    const wanted = await rolloutsToDrive(db)
+    for (const [id, lease] of leases) if (!wanted.includes(id)) await release(id, lease)
+    const waitingFor: Command[] = []
+    for (const id of wanted) {
+      if (signal.aborted) break
+      try {
+        waitingFor.push(...(await drive(id, signal)))
+      } catch (error) {
+        if (isProblem(error, 'LEASE_LOST')) leases.delete(id)
+        log.warn({ rolloutId: id, err: error }, 'a rollout could not be driven and will be looked at again')
+      }
+    }
+    return waitingFor
+  }
+
+  return {
+    tick,
+    handBack: async () => {
+      for (const [id, lease] of leases) await release(id, lease)
+    },
+  }
+}
+
+/**
+ * Drives rollouts until the signal aborts: looks every `pollMs` and at once when a command or a rollout changed in this process. Any number
+ * of replicas may run it; each rollout has one owner. Resolves once the leases are handed back.
+ */
+export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSignal): Promise<void> {
+  const { clock, log, rolloutBus, settings } = needs
+  const engine = makeRolloutEngine(needs)
+  const watcher = rolloutBus.watch()
+  try {
+    while (!signal.aborted) {
+      const waitingFor = await engine.tick(signal).catch((err) => {
+        log.warn({ err }, 'rollouts could not be looked at and will be again')
+        return []
+      })
+      const stopListening = listen(needs, waitingFor, watcher)
+      await watcher.wait(clock, settings.pollMs, signal)
+      stopListening()
+    }
+  } finally {
+    watcher.close()
+    await engine.handBack().catch((err) => log.warn({ err }, 'the leases of rollouts were not handed back and will run out'))
+  }
+}
+
+function listen({ bus }: Pick<RolloutsNeeds, 'bus'>, commands: readonly Command[], watcher: Watcher): () => void {
+  const waitings = commands.map(({ id, revision }) => bus.untilChanged(id, revision))
+  for (const { woken } of waitings) void woken.then(watcher.wake)
+  return () => {
+    for (const { cancel } of waitings) cancel()
+  }
+}

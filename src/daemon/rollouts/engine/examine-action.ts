@@ -1,0 +1,69 @@
+import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
+import { isoNow } from '../../../core/kit/index.ts'
+import { changedImages, type Examination, examineBox } from '../../../core/rollouts/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { replaceAction, type StoredAction } from '../actions.repo.ts'
+import { keepEvidence } from '../attempts.repo.ts'
+import { knownBox } from '../known-boxes.ts'
+import { tell } from '../tell.ts'
+import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
+import { type Ending, settle } from './settle.ts'
+
+type Observed = BoxCommandResult<'tenant-box.report_versions'>
+
+/** What runs is known now: the box is left as it is, refused, or its images are pulled, which no user notices. */
+export const examineAction = (owned: Owned, slug: string, commandId: string, { report }: Observed): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    const { needs } = owned
+    const action = await awaiting(tx, rollout.id, slug, commandId)
+    if (!action) return undefined
+    const box = await knownBox(needs, tx, slug)
+    if (!box)
+      return settle(tx, needs, rollout, action, {
+        status: 'failed',
+        error: { code: 'NOT_FOUND', message: `${slug} has no live box any more` },
+      })
+    const now = isoNow(needs.clock)
+    // It has answered just now and is held by us; the registry only adds what the report cannot know.
+    const seen = {
+      ...box,
+      installed: report.installed,
+      report,
+      reportedAt: now,
+      hostOnline: true,
+      heldBy: null,
+      managed: box.managed && report.managed,
+    }
+    const found = examineBox(seen, action.to, { now, staleAfterMs: needs.staleAfterMs })
+    const before = { ...action, from: report.installed, findings: found.findings }
+    const ending = endingOf(found)
+    if (ending)
+      return settle(tx, needs, rollout, action, {
+        ...ending,
+        shows: { from: before.from, findings: before.findings },
+        evidence: { report },
+      })
+    await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, { digestsBefore: digestsOf(report) })
+    const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
+    const pulling = await prefetch(tx, owned, { ...before, status: 'pulling', images }, box.ownershipEpoch)
+    await replaceAction(tx, action, pulling)
+    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: pulling })
+    return pulling
+  })
+
+function endingOf({ does, findings }: Examination): Ending | undefined {
+  if (does === 'update') return undefined
+  if (does === 'skip') return { status: 'skipped', error: null }
+  const refusals = findings.filter(({ severity }) => severity === 'refuse')
+  return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: refusals.map(({ message }) => message).join('; ') } }
+}
+
+const digestsOf = ({ services }: Observed['report']): Record<string, string | null> =>
+  Object.fromEntries(Object.entries(services).map(([service, running]) => [service, running?.digest ?? null]))
+
+function prefetch(tx: Tx, { needs }: Owned, action: StoredAction, ownershipEpoch: number): Promise<StoredAction> {
+  const { tenantSlug: slug, boxId, images, to } = action
+  const services = Object.fromEntries(Object.entries(images).map(([service, image]) => [service as VersionedService, { image }]))
+  const payload = { slug, boxId, ownershipEpoch, targets: { services, migrationsHead: to.migrationsHead } }
+  return send(tx, needs, action, { step: 'prefetch', kind: 'tenant-box.prefetch', payload, deadlineMs: leftMs(needs, action) })
+}

@@ -1,0 +1,48 @@
+import type { BoxCommandKind, BoxCommandPayload } from '../../../core/boxes/index.ts'
+import { elapsedMs, isoNow } from '../../../core/kit/index.ts'
+import { type CommandStep, isInFlight } from '../../../core/rollouts/index.ts'
+import { holdLease, type Lease, type Tx } from '../../db/index.ts'
+import { enqueueCommand } from '../../hosts/index.ts'
+import { actionBySlug, type StoredAction } from '../actions.repo.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import { lockRollout, type StoredRollout } from '../rollouts.repo.ts'
+
+/** A rollout in the hands of this replica, for as long as the lease is its own. */
+export type Owned = Readonly<{ needs: RolloutsNeeds; lease: Lease; rolloutId: string }>
+
+/** Every write of the engine: under its lease, with the rollout locked. Throws LEASE_LOST when another replica took over. */
+export async function asOwner(
+  { needs, lease, rolloutId }: Owned,
+  write: (tx: Tx, rollout: StoredRollout) => Promise<StoredAction | undefined>,
+): Promise<void> {
+  const sent = await needs.db.transaction().execute(async (tx) => {
+    await holdLease(tx, lease)
+    return write(tx, await lockRollout(tx, rolloutId))
+  })
+  if (sent) needs.bus.queued(sent.hostId)
+  needs.rolloutBus.changed(rolloutId)
+}
+
+/** The action if it still waits for that command; undefined when what was decided about it is no longer true. */
+export async function awaiting(tx: Tx, rolloutId: string, slug: string, commandId: string): Promise<StoredAction | undefined> {
+  const action = await actionBySlug(tx, rolloutId, slug)
+  return isInFlight(action.status) && action.commandId === commandId ? action : undefined
+}
+
+/** What is left of the time that all steps of an attempt have together. */
+export const leftMs = ({ clock, settings }: RolloutsNeeds, { startedAt }: StoredAction): number =>
+  Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : elapsedMs(startedAt, isoNow(clock))))
+
+type Order<Kind extends BoxCommandKind> = Readonly<{ step: CommandStep; kind: Kind; payload: BoxCommandPayload<Kind>; deadlineMs: number }>
+
+/** Queues the next command of an attempt, in the transaction that notes that it is under way: neither exists without the other. */
+export async function send<Kind extends BoxCommandKind>(
+  tx: Tx,
+  { clock }: RolloutsNeeds,
+  action: StoredAction,
+  { step, kind, payload, deadlineMs }: Order<Kind>,
+): Promise<StoredAction> {
+  const id = `${action.rolloutId}.${action.tenantSlug}.${action.attempt}.${step}`
+  await enqueueCommand(tx, clock, { id, hostId: action.hostId, boxId: action.boxId, kind, payload, deadlineMs })
+  return { ...action, step, commandId: id }
+}

@@ -1,0 +1,85 @@
+import { isProblem } from '../../../core/kit/index.ts'
+import { decide, type EngineCommand, isInFlight, type Step } from '../../../core/rollouts/index.ts'
+import { type BoxHold, holdsBySlug } from '../../boxes/index.ts'
+import { type Command, commandsByIds } from '../../hosts/index.ts'
+import { engineActions } from '../actions.repo.ts'
+import { rolloutById } from '../rollouts.repo.ts'
+import { streamOf } from '../tell.ts'
+import { beginAction } from './begin-action.ts'
+import { advancePhase, pausePhase } from './drive-phase.ts'
+import { examineAction } from './examine-action.ts'
+import { failAction, judgeAction } from './judge-action.ts'
+import type { Owned } from './owned.ts'
+import { pinDigests } from './pin-digests.ts'
+import { noteOverdue, showProgress, showWait } from './watch-action.ts'
+
+/** How many steps were taken, and which commands are waited for. */
+export type Round = Readonly<{ done: number; waitingFor: readonly Command[] }>
+
+/** Looks, decides, does. Every step checks in its own transaction that what was decided still holds, so a round may be broken off anywhere. */
+export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
+  const { db, settings } = owned.needs
+  const rollout = await rolloutById(db, owned.rolloutId) // before its actions: one that is resumed here has them reset
+  const actions = await engineActions(db, owned.rolloutId, await holdsOfOthers(owned))
+  const ids = actions.flatMap(({ status, commandId }) => (isInFlight(status) && commandId !== null ? [commandId] : []))
+  const waitingFor = await commandsByIds(db, ids)
+  const steps = decide(rollout, actions, new Map(waitingFor.map((command) => [command.id, seen(command)])), settings)
+  let done = 0
+  for (const step of steps) if (!signal.aborted && (await attempt(owned, step))) done++
+  return { done, waitingFor }
+}
+
+async function holdsOfOthers({ needs: { db, clock }, rolloutId }: Owned): Promise<ReadonlyMap<string, BoxHold>> {
+  const holds = await holdsBySlug(db, clock)
+  return new Map([...holds].filter(([, { holder }]) => holder !== streamOf(rolloutId)))
+}
+
+function seen({ id, status, leaseToken, result, error, progress, heardAt, finishedAt }: Command): EngineCommand {
+  // An error that came after the daemon had given up is an answer like any other.
+  const cameLate = status === 'expired' && heardAt !== null && finishedAt !== null && heardAt > finishedAt
+  return {
+    id,
+    status: cameLate && result === null ? 'failed' : status,
+    taken: leaseToken > 0,
+    result,
+    error,
+    progress,
+  }
+}
+
+/** False when the step could not be taken; one box's trouble keeps no other from its turn. Throws LEASE_LOST. */
+async function attempt(owned: Owned, step: Step): Promise<boolean> {
+  try {
+    await execute(owned, step)
+    return true
+  } catch (error) {
+    if (isProblem(error, 'LEASE_LOST')) throw error
+    owned.needs.log.error({ rolloutId: owned.rolloutId, step: step.do, err: error }, 'a step of a rollout failed and will be tried again')
+    return false
+  }
+}
+
+function execute(owned: Owned, step: Step): Promise<void> {
+  switch (step.do) {
+    case 'begin':
+      return beginAction(owned, step.slug)
+    case 'wait':
+      return showWait(owned, step.slug, step.why)
+    case 'examine':
+      return examineAction(owned, step.slug, step.commandId, step.result as never)
+    case 'pin':
+      return pinDigests(owned, step.slug, step.commandId, step.result as never)
+    case 'judge':
+      return judgeAction(owned, step.slug, step.commandId, step.result as never)
+    case 'show':
+      return showProgress(owned, step.slug, step.commandId, step.status, step.progress)
+    case 'fail':
+      return failAction(owned, step.slug, step.commandId, step.error)
+    case 'overdue':
+      return noteOverdue(owned, step.slug, step.commandId)
+    case 'pause':
+      return pausePhase(owned, step.reason)
+    case 'advance':
+      return advancePhase(owned, step.from)
+  }
+}

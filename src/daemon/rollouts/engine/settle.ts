@@ -1,0 +1,36 @@
+import type { BoxId } from '../../../core/boxes/index.ts'
+import { elapsedMs, isoNow } from '../../../core/kit/index.ts'
+import type { ActionError, ActionStatus } from '../../../core/rollouts/index.ts'
+import { releaseHold } from '../../boxes/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { replaceAction, type StoredAction } from '../actions.repo.ts'
+import { type Evidence, keepEvidence } from '../attempts.repo.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
+import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+
+/** How an attempt ended. `shows` goes into the action, `evidence` into the attempt. */
+export type Ending = Readonly<{ status: ActionStatus; error: ActionError | null; shows?: Partial<StoredAction>; evidence?: Evidence }>
+
+/** The box is free again and the outcome stands, also when the rollout is over by now. */
+export async function settle(
+  tx: Tx,
+  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  rollout: StoredRollout,
+  action: StoredAction,
+  { status, error, shows = {}, evidence = {} }: Ending,
+): Promise<undefined> {
+  const at = isoNow(clock)
+  const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
+  const settled: StoredAction = { ...action, ...shows, status, error, step: null, overdueAt: null, finishedAt: at, durationMs }
+  await replaceAction(tx, action, settled)
+  await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, { durationMs, ...evidence, status, error, finishedAt: at })
+  await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
+  await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
+  const { tenantSlug: slug, attempt, snapshotId } = settled
+  await writeDown(tx, clock, rollout, {
+    actor: engineActor,
+    action: `rollout.action.${status}`,
+    data: { slug, attempt, snapshotId, error },
+  })
+}

@@ -1,0 +1,53 @@
+import type { BoxId, Progress } from '../../../core/boxes/index.ts'
+import { isoIn, isoNow } from '../../../core/kit/index.ts'
+import { type ActionStatus, explainOverdue, phaseOf } from '../../../core/rollouts/index.ts'
+import { holdBox } from '../../boxes/index.ts'
+import { hostById } from '../../hosts/index.ts'
+import { actionBySlug, replaceAction } from '../actions.repo.ts'
+import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { holdForMs } from './begin-action.ts'
+import { pauseByEngine } from './drive-phase.ts'
+import { asOwner, awaiting, type Owned } from './owned.ts'
+
+/** What the agent says it does becomes what everybody sees. It decides nothing. */
+export const showProgress = (owned: Owned, slug: string, commandId: string, status: ActionStatus, progress: Progress): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    const action = await awaiting(tx, rollout.id, slug, commandId)
+    if (!action) return undefined
+    const shown = { ...action, status, progress }
+    await replaceAction(tx, action, shown)
+    await tell(tx, owned.needs.clock, rollout, { type: 'rollout.action', action: shown })
+    return undefined
+  })
+
+/** A box that others hold waits for its turn, and everybody sees for whom; null when it waits no longer. */
+export const showWait = (owned: Owned, slug: string, why: string | null): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    const { clock } = owned.needs
+    const action = await actionBySlug(tx, rollout.id, slug)
+    if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
+    const shown = { ...action, progress: why === null ? null : { step: 'wait', detail: why, at: isoNow(clock) } }
+    await replaceAction(tx, action, shown)
+    await tell(tx, clock, rollout, { type: 'rollout.action', action: shown })
+    return undefined
+  })
+
+/**
+ * Nothing is heard of an update that an agent took. Only the agent knows how it ends, so the action stays as it is, the box stays held,
+ * and the rollout pauses for a person to look.
+ */
+export const noteOverdue = (owned: Owned, slug: string, commandId: string): Promise<void> =>
+  asOwner(owned, async (tx, rollout) => {
+    const { needs } = owned
+    const action = await awaiting(tx, rollout.id, slug, commandId)
+    if (!action || action.overdueAt !== null) return undefined
+    const overdue = { ...action, overdueAt: isoNow(needs.clock) }
+    await replaceAction(tx, action, overdue)
+    const until = isoIn(needs.clock, holdForMs(needs))
+    await holdBox(tx, needs.clock, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id), until })
+    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: overdue })
+    const data = { slug, attempt: action.attempt, hostId: action.hostId }
+    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.overdue', data })
+    if (phaseOf(rollout)) await pauseByEngine(tx, needs, rollout, explainOverdue(slug, (await hostById(tx, action.hostId)).name))
+    return undefined
+  })

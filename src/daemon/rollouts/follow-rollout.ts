@@ -1,0 +1,59 @@
+import type { StreamMessage } from '../../core/contract/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { isOver } from '../../core/rollouts/index.ts'
+import { eventsAfter } from '../db/index.ts'
+import { countActions } from './actions.repo.ts'
+import type { VerbNeeds } from './needs.ts'
+import { rolloutById } from './rollouts.repo.ts'
+import { streamOf } from './tell.ts'
+
+type Wanted = Readonly<{ id: string; lastEventId?: string | undefined; signal: AbortSignal }>
+
+/** How often other replicas' events are looked for. */
+const lookMs = 1000
+
+/** The story of a rollout from after `lastEventId`, then live; it ends when there will be nothing more to tell. Throws NOT_FOUND. */
+export async function followRollout(needs: VerbNeeds, wanted: Wanted): Promise<AsyncIterable<StreamMessage<unknown>>> {
+  const after = readPosition(wanted.lastEventId)
+  await rolloutById(needs.db, wanted.id)
+  return messages(needs, wanted, after)
+}
+
+function readPosition(lastEventId: string | undefined): number {
+  if (lastEventId === undefined || lastEventId === '') return 0
+  if (!/^[0-9]{1,15}$/.test(lastEventId))
+    throw problem('VALIDATION', 'Last-Event-ID: must be the id of an event of this stream', {
+      details: [{ path: 'Last-Event-ID', reason: 'must be the id of an event of this stream' }],
+    })
+  return Number(lastEventId)
+}
+
+async function* messages(
+  { db, clock, rolloutBus }: VerbNeeds,
+  { id, signal }: Wanted,
+  after: number,
+): AsyncGenerator<StreamMessage<unknown>> {
+  const watcher = rolloutBus.watch(id)
+  let seq = after
+  try {
+    while (!signal.aborted) {
+      const told = await isTold({ db }, id) // before the events are read: none can come after them unseen
+      const events = await eventsAfter(db, { stream: streamOf(id), after: seq })
+      for (const event of events) {
+        seq = event.seq
+        yield { id: String(seq), event: event.eventType, data: event.payload }
+      }
+      if (events.length > 0) continue
+      if (told) return
+      await watcher.wait(clock, lookMs, signal)
+    }
+  } finally {
+    watcher.close()
+  }
+}
+
+/** Over, and nothing of it in flight that would still be recorded. */
+async function isTold({ db }: Pick<VerbNeeds, 'db'>, id: string): Promise<boolean> {
+  const { status } = await rolloutById(db, id)
+  return isOver(status) && (await countActions(db, [id]))(id).running === 0
+}

@@ -1,0 +1,9 @@
+// Rollouts as they happen: planned, stored, driven box by box, told live, and proven attempt by attempt.
+// One replica owns each running rollout by a lease; what it knows is in the database, so it may be killed anywhere.
+// It only orders: whether an update is committed or restored is decided by the box's agent, and no job starts a rollout by itself.
+import './rollouts.tables.ts'
+
+export { makeRolloutEngine, startRolloutEngine } from './engine/engine.ts'
+export type { RolloutsNeeds } from './needs.ts'
+export { makeRolloutBus } from './rollout-bus.ts'
+export { rolloutsRoutes } from './rollouts.routes.ts'

@@ -1,0 +1,36 @@
+import { problem } from '../../core/kit/index.ts'
+import type { RolloutKind, RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
+import type { Db } from '../db/index.ts'
+import { countActions } from './actions.repo.ts'
+import { rolloutsPage } from './rollouts.repo.ts'
+import { summaryOf } from './show-rollout.ts'
+
+type Query = Readonly<{ limit: number; cursor?: string | undefined; status?: RolloutStatus | undefined; kind?: RolloutKind | undefined }>
+
+/** A page of rollouts with action counts, newest first. */
+export async function listRollouts(
+  { db }: Readonly<{ db: Db }>,
+  { limit, cursor, status, kind }: Query,
+): Promise<{ rollouts: RolloutSummary[]; nextCursor: string | null }> {
+  const after = cursor === undefined ? undefined : readCursor(cursor)
+  const found = await rolloutsPage(db, { limit: limit + 1, after, status, kind })
+  const page = found.slice(0, limit)
+  const counts = await countActions(
+    db,
+    page.map(({ id }) => id),
+  )
+  const last = page.at(-1)
+  return {
+    rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id))),
+    nextCursor: found.length > limit && last ? `${last.createdAt}_${last.id}` : null,
+  }
+}
+
+function readCursor(cursor: string): { createdAt: string; id: string } {
+  const match = /^([0-9TZ:.-]+)_(.+)$/.exec(cursor)
+  if (!match)
+    throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
+      details: [{ path: 'cursor', reason: 'is not a cursor' }],
+    })
+  return { createdAt: match[1] as string, id: match[2] as string }
+}

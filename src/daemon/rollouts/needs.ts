@@ -1,0 +1,31 @@
+import type { ProbeRule } from '../../core/boxes/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { Parallelism } from '../../core/rollouts/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db } from '../db/index.ts'
+import type { CommandBus } from '../hosts/index.ts'
+import type { RolloutBus } from './rollout-bus.ts'
+
+type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
+
+/** All that rollouts need; each verb names what it takes of it. */
+export type RolloutsNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  /** Commands to agents: told when one is queued, listened to for what becomes of it. */
+  bus: CommandBus
+  rolloutBus: RolloutBus
+  /** This replica, as leases name it. */
+  holder: string
+  settings: RolloutSettings
+  probe: ProbeRule
+  staleAfterMs: number
+  offlineAfterMs: number
+  /** Throws CONFIG unless there is a backup key and somewhere to put snapshots: no snapshot, no update. */
+  requireSnapshots(): unknown
+}>
+
+/** What every verb stands on. */
+export type VerbNeeds = Pick<RolloutsNeeds, 'db' | 'clock' | 'rolloutBus'>

@@ -1,0 +1,53 @@
+import type { Clock } from '../../core/kit/index.ts'
+
+/** Somebody who waits. What happened between two waits is not missed: the next wait then returns at once. */
+export type Watcher = Readonly<{
+  wake(): void
+  /** Until something happened, `ms` are over, or the signal aborts. */
+  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void>
+  close(): void
+}>
+
+/**
+ * Wakes the engine and the event streams of this process at once, after a commit. It carries no data: whoever is woken reads the database,
+ * and looks by itself now and then for what other replicas did.
+ */
+export type RolloutBus = Readonly<{
+  changed(rolloutId: string): void
+  /** One rollout, or all of them. */
+  watch(rolloutId?: string): Watcher
+}>
+
+export function makeRolloutBus(): RolloutBus {
+  const watchers = new Map<Watcher, string | undefined>()
+  return {
+    changed: (rolloutId) => {
+      for (const [watcher, wanted] of watchers) if (wanted === undefined || wanted === rolloutId) watcher.wake()
+    },
+    watch: (rolloutId) => {
+      const watcher = makeWatcher(() => watchers.delete(watcher))
+      watchers.set(watcher, rolloutId)
+      return watcher
+    },
+  }
+}
+
+function makeWatcher(close: () => void): Watcher {
+  let woken = false
+  let stop: () => void = () => undefined
+  const wake = () => {
+    woken = true
+    stop()
+  }
+  const wait = async (clock: Clock, ms: number, signal: AbortSignal) => {
+    if (!woken && !signal.aborted) {
+      const timer = new AbortController()
+      stop = () => timer.abort()
+      signal.addEventListener('abort', stop)
+      await clock.sleep(ms, timer.signal)
+      signal.removeEventListener('abort', stop)
+    }
+    woken = false
+  }
+  return { wake, wait, close }
+}

@@ -1,0 +1,173 @@
+import { type Selectable, sql } from 'kysely'
+import type { Manifest } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import {
+  inFlightStatuses,
+  phaseOrder,
+  type Rollout,
+  type RolloutKind,
+  type RolloutPlan,
+  type RolloutStatus,
+} from '../../core/rollouts/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { RolloutTable } from './rollouts.tables.ts'
+
+/** A rollout as it is stored, without its plan (which is long and read alone). */
+export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'auditLog' | 'targets'> & { manifest: Manifest }>
+
+const columns = [
+  'id',
+  'kind',
+  'status',
+  'previous_status',
+  'pause_reason',
+  'error',
+  'reason',
+  'cve_id',
+  'triggered_by',
+  'created_by',
+  'manifest_revision',
+  'manifest',
+  'digests',
+  'target_slugs',
+  'failure_threshold',
+  'skip_refused',
+  'hold_after',
+  'created_at',
+  'started_at',
+  'finished_at',
+] as const satisfies (keyof RolloutTable)[]
+
+const rolloutOf = (row: Pick<Selectable<RolloutTable>, (typeof columns)[number]>): StoredRollout => ({
+  id: row.id,
+  kind: row.kind,
+  status: row.status,
+  previousStatus: row.previous_status,
+  pauseReason: row.pause_reason,
+  error: row.error,
+  reason: row.reason,
+  cveId: row.cve_id,
+  triggeredBy: row.triggered_by,
+  createdBy: row.created_by,
+  manifestRevision: row.manifest_revision,
+  manifest: JSON.parse(row.manifest),
+  digests: JSON.parse(row.digests),
+  targetSlugs: row.target_slugs === null ? null : JSON.parse(row.target_slugs),
+  failureThreshold: row.failure_threshold,
+  skipRefused: row.skip_refused === 1,
+  holdAfter: row.hold_after,
+  createdAt: row.created_at,
+  startedAt: row.started_at,
+  finishedAt: row.finished_at,
+})
+
+const notFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}: \`tenantry rollouts list\` shows all`)
+
+/** Throws NOT_FOUND. */
+export async function rolloutById(db: DbOrTx, id: string): Promise<StoredRollout> {
+  const row = await db.selectFrom('rollouts').select(columns).where('id', '=', id).executeTakeFirst()
+  if (!row) throw notFound(id)
+  return rolloutOf(row)
+}
+
+/** Reads it and keeps everybody else from changing it until the commit. Throws NOT_FOUND. */
+export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
+  const row = await tx.selectFrom('rollouts').select(columns).where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+  if (!row) throw notFound(id)
+  return rolloutOf(row)
+}
+
+/** Throws NOT_FOUND. */
+export async function planOf(db: DbOrTx, id: string): Promise<RolloutPlan> {
+  const row = await db.selectFrom('rollouts').select('plan').where('id', '=', id).executeTakeFirst()
+  if (!row) throw notFound(id)
+  return JSON.parse(row.plan)
+}
+
+type Repeat = Readonly<{ key: string; sum: string }>
+
+export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: RolloutPlan, repeat: Repeat | null): Promise<void> {
+  await tx
+    .insertInto('rollouts')
+    .values({
+      id: rollout.id,
+      kind: rollout.kind,
+      ...stateColumns(rollout),
+      reason: rollout.reason,
+      cve_id: rollout.cveId,
+      triggered_by: rollout.triggeredBy,
+      created_by: rollout.createdBy,
+      manifest_revision: rollout.manifestRevision,
+      manifest: JSON.stringify(rollout.manifest),
+      target_slugs: rollout.targetSlugs && JSON.stringify(rollout.targetSlugs),
+      failure_threshold: rollout.failureThreshold,
+      skip_refused: rollout.skipRefused ? 1 : 0,
+      hold_after: rollout.holdAfter,
+      plan: JSON.stringify(plan),
+      idempotency_key: repeat?.key ?? null,
+      idempotency_sum: repeat?.sum ?? null,
+      created_at: rollout.createdAt,
+    })
+    .execute()
+}
+
+const stateColumns = (rollout: StoredRollout) => ({
+  status: rollout.status,
+  previous_status: rollout.previousStatus,
+  pause_reason: rollout.pauseReason,
+  error: rollout.error,
+  digests: JSON.stringify(rollout.digests),
+  started_at: rollout.startedAt,
+  finished_at: rollout.finishedAt,
+})
+
+/** Stores what moves, pauses and pulls change. Guarded by the status that was read; throws CONFLICT when it is another by now. */
+export async function replaceRollout(tx: Tx, before: StoredRollout, after: StoredRollout): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('rollouts')
+    .set(stateColumns(after))
+    .where('id', '=', before.id)
+    .where('status', '=', before.status)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the rollout ${before.id} is not ${before.status} any more: look at it again`)
+}
+
+/** The rollout that an earlier call with the same Idempotency-Key made. */
+export async function rolloutByKey(db: DbOrTx, key: string): Promise<{ id: string; sum: string | null } | undefined> {
+  const row = await db.selectFrom('rollouts').select(['id', 'idempotency_sum']).where('idempotency_key', '=', key).executeTakeFirst()
+  return row && { id: row.id, sum: row.idempotency_sum }
+}
+
+type Page = Readonly<{
+  limit: number
+  after?: Readonly<{ createdAt: string; id: string }> | undefined
+  status?: RolloutStatus | undefined
+  kind?: RolloutKind | undefined
+}>
+
+/** A page of rollouts, newest first. */
+export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind }: Page): Promise<StoredRollout[]> {
+  let query = db.selectFrom('rollouts').select(columns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
+  if (status) query = query.where('status', '=', status)
+  if (kind) query = query.where('kind', '=', kind)
+  if (after)
+    query = query.where((where) =>
+      where.or([
+        where('created_at', '<', after.createdAt),
+        where.and([where('created_at', '=', after.createdAt), where('id', '<', after.id)]),
+      ]),
+    )
+  return (await query.execute()).map(rolloutOf)
+}
+
+const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
+
+/** Rollouts that want an engine: those in a phase, and those with an action still in flight, whatever became of them. */
+export async function rolloutsToDrive(db: DbOrTx): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from rollouts where status in (${sql.join(runningStatuses)})
+    union
+    select rollout_id as id from rollout_actions where status in (${sql.join([...inFlightStatuses])})
+    order by id`.execute(db)
+  return rows.map(({ id }) => id)
+}

@@ -1,0 +1,91 @@
+import type { ActionStatus, CommandStep, Phase, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
+
+export type RolloutTable = {
+  id: string
+  kind: RolloutKind
+  status: RolloutStatus
+  previous_status: RolloutStatus | null
+  pause_reason: string | null
+  error: string | null
+  reason: string | null
+  cve_id: string | null
+  triggered_by: string | null
+  created_by: string
+  manifest_revision: number
+  /** The manifest itself: what a rollout does may not change when revisions do. */
+  manifest: string
+  /** Image reference to the digest that the first pull found. */
+  digests: string
+  target_slugs: string | null
+  failure_threshold: number
+  skip_refused: number
+  hold_after: Phase | null
+  plan: string
+  idempotency_key: string | null
+  idempotency_sum: string | null
+  created_at: string
+  started_at: string | null
+  finished_at: string | null
+}
+
+export type RolloutActionTable = {
+  id: string
+  rollout_id: string
+  slug: string
+  box_id: string
+  host_id: string
+  tier: 'free' | 'pro' | 'enterprise'
+  phase: Phase
+  status: ActionStatus
+  waived: number
+  attempt: number
+  /** Which command is under way, and which of the three it is; null while nothing is. */
+  step: CommandStep | null
+  command_id: string | null
+  /** Service to image, as decided when the box was looked at. */
+  images: string
+  snapshot_ok: number | null
+  update_ok: number | null
+  health_ok: number | null
+  rolled_back: number
+  snapshot_id: string | null
+  from_versions: string
+  to_versions: string
+  findings: string
+  progress: string | null
+  expected_ms: number
+  started_at: string | null
+  /** Since when an update that an agent has in hand is waited for in vain. */
+  overdue_at: string | null
+  finished_at: string | null
+  duration_ms: number | null
+  fenced_ms: number | null
+  error: string | null
+}
+
+export type RolloutAttemptTable = {
+  action_id: string
+  attempt: number
+  rollout_id: string
+  status: ActionStatus
+  started_at: string
+  finished_at: string | null
+  snapshot_id: string | null
+  snapshot_sha256: string | null
+  digests_before: string
+  digests_after: string
+  probes: string
+  compose_backup: string | null
+  duration_ms: number | null
+  fenced_ms: number | null
+  report: string | null
+  error: string | null
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    rollouts: RolloutTable
+    rollout_actions: RolloutActionTable
+    rollout_attempts: RolloutAttemptTable
+  }
+}

@@ -1,0 +1,18 @@
+import type { Plan } from '../../core/boxes/index.ts'
+import type { TenantStatus } from '../../core/tenants/index.ts'
+
+export type TenantTable = {
+  id: string
+  slug: string
+  chat_domain: string
+  name: string
+  plan: Plan
+  status: TenantStatus
+  created_at: string
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    tenants: TenantTable
+  }
+}

@@ -1,0 +1,122 @@
+import { api } from '../core/api.ts'
+import { openApiDocument } from '../core/contract/index.ts'
+import { type Clock, newId, type Random } from '../core/kit/index.ts'
+import { type Logger, packageVersion } from '../node/index.ts'
+import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
+import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
+import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
+import { boxesJobs, boxesRoutes, boxSide } from './boxes/index.ts'
+import type { Config } from './config/index.ts'
+import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
+import { type Db, drainOutbox } from './db/index.ts'
+import {
+  agentRoutes,
+  authenticateAgent,
+  deleteEndedInvites,
+  hostsRoutes,
+  makeCommandBus,
+  runBusPoll,
+  runCommandSweep,
+} from './hosts/index.ts'
+import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
+import { makeRolloutBus, rolloutsRoutes, startRolloutEngine } from './rollouts/index.ts'
+import type { Keyring } from './sealed/index.ts'
+import { fleetMetrics, serviceRoutes } from './service/index.ts'
+import { commandSecrets, requireSnapshots } from './snapshots/index.ts'
+import { tenantsRoutes } from './tenants/index.ts'
+
+export type WireNeeds = Readonly<{
+  config: Config
+  db: Db
+  keyring: Keyring
+  clock: Clock
+  random: Random
+  log: Logger
+  draining: AbortSignal
+}>
+
+/** All rooms joined: what is served, who may call, and the work that goes on until the daemon drains. */
+export type Wired = Readonly<{
+  served: readonly Served[]
+  authenticate: Authenticators
+  metrics: HttpMetrics
+  /** Starts the loops; each promise resolves once its loop has handed its work back. */
+  begin(): readonly Promise<void>[]
+}>
+
+const outboxEveryMs = 1000
+const hourMs = 60 * 60_000
+
+/** The only file that knows every room. */
+export async function wire(needs: WireNeeds): Promise<Wired> {
+  const { config, db, clock, random, log, draining } = needs
+  const holder = newId(random, 'replica')
+  const bus = makeCommandBus()
+  const admin = await adminNeeds(needs)
+  const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, probe: config.probe }
+  const side = boxSide({ ...needs, secretsFor: commandSecrets(config) })
+  const hosts = { db, clock, random, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
+  const rollouts = {
+    ...boxes,
+    log,
+    holder,
+    rolloutBus: makeRolloutBus(),
+    settings: config.rollouts,
+    requireSnapshots: () => requireSnapshots(config),
+  }
+  const crons = {
+    db,
+    clock,
+    random,
+    log,
+    holder,
+    jobs: [...boxesJobs(boxes), passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites })],
+    draining,
+    runs: trackRuns((err) => log.error({ err }, 'the end of a job run was not stored')),
+  }
+  const checkpoints = { db, clock, log, dataDir: config.dataDir }
+  const metrics = makeMetrics()
+  fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
+  const version = packageVersion()
+  const document = openApiDocument(api, { title: 'Tenantry', version })
+  const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints) } }
+
+  const begin = () => [
+    runBusPoll(hosts, draining),
+    runCommandSweep(hosts, draining),
+    runScheduler(crons, crons.jobs, draining),
+    startRolloutEngine(rollouts, draining),
+    repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
+    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
+    repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
+  ]
+  const served = [
+    ...serviceRoutes({ db, clock, registry: metrics.registry, version, draining, openApi: () => document }),
+    ...authRoutes(needs),
+    ...adminRoutes(admin),
+    ...auditRoutes(needs),
+    ...hostsRoutes(hosts),
+    ...agentRoutes(hosts),
+    ...tenantsRoutes(needs),
+    ...boxesRoutes(boxes),
+    ...rolloutsRoutes(rollouts),
+    ...cronsRoutes(crons),
+  ]
+  return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
+}
+
+async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {
+  const { config, db, clock, random, keyring, draining } = needs
+  const revocations = await watchRevocations(needs, draining)
+  return { db, clock, random, keyring, keys: await openSigningKeys(needs, 'admin'), revocations, totpRequired: config.totpRequired }
+}
+
+type Repeated = Readonly<{ ms: number; what: string; work: () => Promise<unknown> }>
+
+async function repeat({ clock, log, draining }: WireNeeds, { ms, what, work }: Repeated): Promise<void> {
+  while (!draining.aborted) {
+    await work().catch((err) => log.warn({ err }, `${what} failed and will be tried again`))
+    await clock.sleep(ms, draining)
+  }
+}

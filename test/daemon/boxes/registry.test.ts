@@ -1,0 +1,237 @@
+import { expect, test } from 'vitest'
+import type { BoxId } from '../../../src/core/boxes/index.ts'
+import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
+import {
+  applyManifest,
+  applyReports,
+  boxById,
+  boxesInScope,
+  boxesJobs,
+  boxSecret,
+  boxSide,
+  detectDrift,
+  holdBox,
+  importManifest,
+  manifestByRevision,
+  releaseHold,
+} from '../../../src/daemon/boxes/index.ts'
+import { commandById } from '../../../src/daemon/hosts/index.ts'
+import { aManifest, aReport } from '../../support/boxes.ts'
+import { aBoxesRoom, aHost, aLiveBox, anApi, anOperator, type BoxesRoom, heardOf, manyBoxes } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const code = async (call: Promise<unknown>) =>
+  call.then(
+    () => 'no problem',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const hourMs = 3_600_000
+const say = (room: BoxesRoom, hostId: string, ...reports: ReturnType<typeof aReport>[]) =>
+  room.db.transaction().execute((tx) => applyReports(room, tx, hostId as never, reports))
+
+onBothDialects('the registry of boxes', (fresh) => {
+  test('a new manifest shows as drift at once, per component and for the box', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'north')
+    const api = await anApi(room)
+    expect(await api.applyManifest({ body: { manifest: aManifest({ synapse: '1.163.2' }) } })).toMatchObject({ revision: 2, changed: true })
+    const { boxes } = await api.listBoxes({ query: { severity: 'minor' } })
+    expect(boxes).toMatchObject([
+      { slug: 'north', severity: 'minor', components: { synapse: 'minor', postgres: 'none' }, last_drift_check_at: isoNow(room.clock) },
+    ])
+    const { driftReport } = await api.showBox({ params: { slug: 'north' } })
+    expect(driftReport?.components.find((item) => item.component === 'synapse')?.explanation).toBe('a minor version behind the manifest')
+  })
+
+  test('a box whose report is too old, or whose host is silent, is unknown, in lists and to the job', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'north')
+    const api = await anApi(room)
+    const show = async () => (await api.listBoxes()).boxes.map(({ severity, freshness }) => ({ severity, freshness }))
+    await room.clock.advance(2 * 60_000)
+    expect(await show()).toEqual([{ severity: 'unknown', freshness: 'offline' }])
+    expect((await api.listBoxes({ query: { severity: 'none' } })).boxes).toEqual([])
+    expect((await api.listBoxes({ query: { severity: 'unknown' } })).boxes).toHaveLength(1)
+    await heardOf(room)
+    expect(await show()).toEqual([{ severity: 'none', freshness: 'fresh' }])
+    await room.clock.advance(27 * hourMs)
+    await heardOf(room)
+    expect(await show()).toEqual([{ severity: 'unknown', freshness: 'stale' }])
+    expect(await detectDrift(room)).toBe('1 box checked: 1 unknown')
+    expect((await api.showBox({ params: { slug: 'north' } })).driftReport).toMatchObject({ severity: 'unknown', freshness: 'stale' })
+  })
+
+  test('a report is believed only from the host of the box, under its ownership, and never backwards', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const other = await aHost(room, 'host-2')
+    const box = await aLiveBox(room, 'north')
+    const installed = (synapse: string) => ({ installed: { ...aManifest().tiers.free, synapse } })
+    const synapse = async () => (await boxById(room.db, box.id))?.installed.synapse
+    await say(room, other, aReport('north', installed('6.6.6')))
+    await say(room, box.hostId, aReport('north', { ...installed('6.6.6'), ownershipEpoch: 2 }))
+    await say(room, box.hostId, aReport('north', { ...installed('6.6.6'), at: '2026-01-05T01:00:00.000Z' }))
+    await say(room, box.hostId, aReport('nobody', installed('6.6.6')))
+    expect(await synapse()).toBe('1.157.1')
+    await say(room, box.hostId, aReport('north', { ...installed('1.163.2'), at: '2036-01-01T00:00:00.000Z', databaseBytes: 5e9 }))
+    expect(await boxById(room.db, box.id)).toMatchObject({
+      reportedAt: isoNow(room.clock),
+      databaseBytes: 5e9,
+      installed: { synapse: '1.163.2' },
+    })
+  })
+
+  test('the job checks a large fleet whole, in pieces', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await manyBoxes(room, 1203)
+    const started = isoNow(room.clock)
+    expect(await detectDrift(room)).toBe('1203 boxes checked: 802 in sync, 401 with minor drift')
+    const checked = await room.db.selectFrom('boxes').select('drift_severity').where('last_drift_check_at', '=', started).execute()
+    expect(checked.filter((box) => box.drift_severity === 'minor')).toHaveLength(401)
+  })
+
+  test('lists are filtered and paged by slug', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aHost(room, 'host-2')
+    await aLiveBox(room, 'alpha', { plan: 'pro' })
+    await aLiveBox(room, 'beta')
+    await aLiveBox(room, 'gamma', { plan: 'dedicated', host: 'host-2' })
+    const api = await anApi(room)
+    const slugs = async (query: Parameters<typeof api.listBoxes>[0]) => (await api.listBoxes(query)).boxes.map(({ slug }) => slug)
+    expect(await slugs({ query: { tier: 'pro' } })).toEqual(['alpha'])
+    expect(await slugs({ query: { host: 'host-2' } })).toEqual(['gamma'])
+    expect(await slugs({ query: { slug: 'et' } })).toEqual(['beta'])
+    const first = await api.listBoxes({ query: { limit: 2 } })
+    expect(first.nextCursor).toBe('beta')
+    expect(await slugs({ query: { limit: 2, cursor: 'beta' } })).toEqual(['gamma'])
+    expect(await code(api.listBoxes({ query: { host: 'nowhere' } }))).toBe('NOT_FOUND')
+  })
+
+  test('a scan asks the agents that are there and names the rest', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'alpha')
+    await aHost(room, 'host-2')
+    await aLiveBox(room, 'beta', { host: 'host-2' })
+    await room.clock.advance(2 * 60_000)
+    await heardOf(room, 'host-1')
+    const api = await anApi(room)
+    const { commands, unreachable } = await api.scanBoxes({ body: {} })
+    expect(commands).toMatchObject([{ slug: 'alpha' }])
+    expect(unreachable).toEqual([{ slug: 'beta', host: 'host-2' }])
+    expect((await commandById(room.db, commands[0]?.commandId ?? '')).kind).toBe('tenant-box.report_versions')
+    await expect(api.scanBoxes({ body: { slugs: ['alpha', 'nobody'] } })).rejects.toThrow(/there is no box nobody/)
+    expect(await code(api.scanBoxes({ body: { slugs: ['nobody'] } }))).toBe('VALIDATION')
+    expect(await code(api.checkBox({ params: { slug: 'beta' } }))).toBe('HOST_OFFLINE')
+    const { commandId } = await api.checkBox({ params: { slug: 'alpha' } })
+    expect((await commandById(room.db, commandId)).kind).toBe('tenant-box.healthcheck')
+  })
+
+  test('two jobs: drift at minute 7 of every hour, real versions at 03:30, and neither sends an update', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'alpha')
+    await room.db.deleteFrom('commands').execute()
+    const jobs = boxesJobs(room)
+    expect(jobs.map(({ key, expression }) => [key, expression])).toEqual([
+      ['tenant-box-drift-detection', '7 * * * *'],
+      ['tenant-box-version-sync', '30 3 * * *'],
+    ])
+    const { signal } = new AbortController()
+    expect(await Promise.all(jobs.map((job) => job.run({ signal })))).toEqual(['1 box checked: 1 in sync', '1 box asked, 0 unreachable'])
+    const commands = await room.db.selectFrom('commands').select('kind').execute()
+    expect(commands).toEqual([{ kind: 'tenant-box.report_versions' }])
+  })
+
+  test('the scope of a rollout is live boxes, and an unknown slug is named', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'alpha', { plan: 'dedicated' })
+    const api = await anApi(room)
+    await api.provisionBox({ body: { slug: 'beta', name: 'B', plan: 'light', chatDomain: 'b.example', host: 'host-1' } })
+    expect(await boxesInScope(room.db)).toMatchObject([{ slug: 'alpha', tier: 'enterprise', managed: true }])
+    expect(await code(boxesInScope(room.db, { slugs: ['alpha', 'beta'] }))).toBe('VALIDATION')
+    expect(await boxesInScope(room.db, { slugs: [] })).toEqual([])
+  })
+
+  test('a canary is marked and unmarked, and the log tells who did it', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'alpha')
+    const api = await anApi(room)
+    expect((await api.changeBox({ params: { slug: 'alpha' }, body: { canary: true } })).canary).toBe(true)
+    expect((await api.listBoxes()).boxes[0]?.canary).toBe(true)
+    const last = await room.db.selectFrom('audit').selectAll().orderBy('seq', 'desc').executeTakeFirst()
+    expect(last).toMatchObject({ action: 'box.canary', subject: 'alpha', actor: 'admin:anna' })
+    expect(await code(api.changeBox({ params: { slug: 'nobody' }, body: { canary: true } }))).toBe('NOT_FOUND')
+  })
+
+  test('a box has one holder; the next one comes when it lets go or its time is over', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const { id } = await aLiveBox(room, 'alpha')
+    const hold = (holder: string, until = '2026-01-05T03:00:00.000Z') =>
+      room.db.transaction().execute((tx) => holdBox(tx, room.clock, { boxId: id, holder, until }))
+    await hold('rollout r1')
+    await hold('rollout r1', '2026-01-05T03:30:00.000Z')
+    expect(await code(hold('restore x'))).toBe('BOX_HELD')
+    await expect(hold('restore x')).rejects.toThrow(/rollout r1 until 2026-01-05T03:30/)
+    expect((await (await anApi(room)).listBoxes()).boxes[0]).toMatchObject({ heldBy: 'rollout r1' })
+    await room.db.transaction().execute((tx) => releaseHold(tx, { boxId: id, holder: 'somebody else' }))
+    expect(await code(hold('restore x'))).toBe('BOX_HELD')
+    await room.clock.advance(2 * hourMs)
+    await hold('restore x', '2026-01-05T09:00:00.000Z')
+    await room.db.transaction().execute((tx) => releaseHold(tx, { boxId: id, holder: 'restore x' }))
+    await hold('rollout r2', '2026-01-05T09:00:00.000Z')
+  })
+
+  test('what a host delivers is sealed, and opens only for its box', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const { id } = await aLiveBox(room, 'alpha')
+    const side = boxSide({ ...room, secretsFor: async () => ({}) })
+    const deliver = (edgeSecret: string) =>
+      room.db.transaction().execute((tx) => side.acceptOutputs(tx, { boxId: id } as never, { edgeSecret }))
+    await deliver('first')
+    await deliver('hunter2')
+    const stored = await room.db.selectFrom('box_secrets').selectAll().execute()
+    expect(stored).toHaveLength(1)
+    expect(JSON.stringify(stored)).not.toContain('hunter2')
+    expect((await boxSecret(room, room.db, id, 'edgeSecret'))?.reveal()).toBe('hunter2')
+    expect(await boxSecret(room, room.db, 'box_other' as BoxId, 'edgeSecret')).toBeUndefined()
+    expect(await side.hostOfBox(room.db, id)).toBe('hst_host-1')
+    expect(await side.hostOfBox(room.db, 'box_other')).toBeUndefined()
+  })
+})
+
+onBothDialects('the manifest', (fresh) => {
+  test('the same content keeps its revision, other content gets the next, older content too', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const apply = (synapse: string) => applyManifest(room, anOperator, aManifest({ synapse }))
+    expect(await apply('1.157.1')).toMatchObject({ revision: 1, changed: false })
+    expect(await apply('1.163.2')).toMatchObject({ revision: 2, changed: true })
+    expect(await apply('1.157.1')).toMatchObject({ revision: 3, changed: true })
+    expect((await manifestByRevision(room.db, 2)).manifest.tiers.pro.synapse).toBe('1.163.2')
+    const actions = await room.db.selectFrom('audit').select('action').where('action', 'like', 'manifest%').orderBy('seq').execute()
+    expect(actions.map(({ action }) => action)).toEqual(['manifest.applied', 'manifest.unchanged', 'manifest.applied', 'manifest.applied'])
+  })
+
+  test('over the wire: shown, compared, applied, listed; a bad one changes nothing', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const manifest = aManifest({ synapse: '1.163.2' })
+    expect((await api.diffManifest({ body: { manifest } })).changes).toHaveLength(3)
+    expect((await api.showManifest()).revision).toBe(1)
+    await api.applyManifest({ body: { manifest } })
+    const page = await api.listManifestRevisions({ query: { limit: 1 } })
+    expect(page).toMatchObject({ revisions: [{ revision: 2, appliedBy: 'admin:anna' }], nextCursor: '2' })
+    expect((await api.listManifestRevisions({ query: { cursor: '2' } })).revisions).toMatchObject([{ revision: 1 }])
+    expect(await code(api.listManifestRevisions({ query: { cursor: 'x' } }))).toBe('VALIDATION')
+    expect(await code(api.applyManifest({ body: { manifest: aManifest({ synapse: 'latest' }) } }))).toBe('MANIFEST_INVALID')
+    expect(await code(api.applyManifest({ body: {} as never }))).toBe('VALIDATION')
+    expect((await api.showManifest()).revision).toBe(2)
+  })
+
+  test('the file is taken in at the first start only', async () => {
+    const room = { ...(await aBoxesRoom(await fresh())) }
+    await room.db.deleteFrom('manifests').execute()
+    expect(await code(importManifest(room, 'a: [')).catch(String)).toBe('MANIFEST_INVALID')
+    expect(await importManifest(room, JSON.stringify(aManifest()))).toBe(true)
+    expect(await importManifest(room, JSON.stringify(aManifest({ synapse: '9.9.9' })))).toBe(false)
+    const last = await room.db.selectFrom('audit').selectAll().orderBy('seq', 'desc').executeTakeFirst()
+    expect(last).toMatchObject({ action: 'manifest.applied', actor: 'system:start' })
+  })
+})

@@ -1,0 +1,161 @@
+import { expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { boxById } from '../../../src/daemon/boxes/index.ts'
+import { commandById } from '../../../src/daemon/hosts/index.ts'
+import { aProbe, aReport } from '../../support/boxes.ts'
+import { aBoxesRoom, aHost, aLiveBox, anApi, answerCommand, type BoxesRoom, failCommand } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const wanted = { slug: 'north', name: 'North School', plan: 'light', chatDomain: 'chat.north.example', host: 'host-1' } as const
+const code = async (call: Promise<unknown>) =>
+  call.then(
+    () => 'no problem',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const audit = ({ db }: BoxesRoom) => db.selectFrom('audit').select(['action', 'subject']).orderBy('seq').execute()
+
+onBothDialects('setting a box up', (fresh) => {
+  test('a provisioned box gets ports, images of the manifest and a command, and is live once it reports', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const { box, commandId } = await api.provisionBox({ body: { ...wanted, canary: true } })
+    expect(box).toMatchObject({ slug: 'north', status: 'provisioning', live: false, severity: 'unknown', freshness: 'never', canary: true })
+    expect(box.ports).toEqual({ public: 18_000, platform: 18_001, probe: 18_002 })
+    expect(box.publicUrl).toBe('https://chat.north.example')
+    expect(await commandById(room.db, commandId)).toMatchObject({
+      kind: 'tenant-box.provision',
+      hostId: 'hst_host-1',
+      payload: { images: { synapse: 'registry.example/synapse:v1.157.1', edge: 'registry.example/edge:1.22' }, ports: box.ports },
+    })
+    await answerCommand(room, commandId, { report: aReport('north'), probe: aProbe() })
+    expect(await api.showBox({ params: { slug: 'north' } })).toMatchObject({
+      status: 'ready',
+      live: true,
+      managed: true,
+      severity: 'none',
+      installed: { synapse: '1.157.1' },
+      probe: { verdict: 'ok' },
+    })
+    expect(await audit(room)).toContainEqual({ action: 'box.provision', subject: 'north' })
+  })
+
+  test('versions may be given in place of the manifest’s', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const { commandId } = await api.provisionBox({ body: { ...wanted, versions: { synapse: '1.97.0' } } })
+    const { payload } = await commandById(room.db, commandId)
+    expect(payload).toMatchObject({ images: { synapse: 'registry.example/synapse:v1.97.0', postgres: 'registry.example/postgres:17.6' } })
+  })
+
+  test('a box slug twice is refused, naming who has it', async () => {
+    const room = await aBoxesRoom(await fresh())
+    await aLiveBox(room, 'north')
+    const api = await anApi(room)
+    const again = api.provisionBox({ body: wanted })
+    expect(await code(again)).toBe('ALREADY_EXISTS')
+    await expect(again).rejects.toThrow(/north of School north/)
+    expect(await code(api.provisionBox({ body: { ...wanted, slug: 'other', chatDomain: 'north.example' } }))).toBe('ALREADY_EXISTS')
+  })
+
+  test('a failed adoption gives way to the call that mends it, and keeps neither slug nor domain', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const adopt = (folder: string) => api.adoptBox({ body: { ...wanted, folder, project: 'north' } })
+    const mistyped = await adopt('/srv/nroth')
+    expect(await code(adopt('/srv/north'))).toBe('CONFLICT') // the first is still under way
+    await failCommand(room, mistyped.commandId)
+    const mended = await adopt('/srv/north')
+    expect(mended.box).toMatchObject({ slug: 'north', folder: '/srv/north', live: false })
+    expect(mended.box.boxId).not.toBe(mistyped.box.boxId)
+    await failCommand(room, mended.commandId)
+    expect((await api.provisionBox({ body: wanted })).box.ports).not.toBeNull()
+  })
+
+  test.each(['north; rm -rf /', '$(id)', '../north', 'north`id`', 'North', 'a', 'north-'])('the box name %j is refused', async (slug) => {
+    const api = await anApi(await aBoxesRoom(await fresh()))
+    expect(await code(api.provisionBox({ body: { ...wanted, slug } }))).toBe('VALIDATION')
+    expect(await code(api.adoptBox({ body: { ...wanted, slug, folder: '/srv/north', project: 'north' } }))).toBe('VALIDATION')
+  })
+
+  test('while provisioning goes on the same call answers the same command', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const first = await api.provisionBox({ body: wanted })
+    expect((await api.provisionBox({ body: wanted })).commandId).toBe(first.commandId)
+  })
+
+  test.each(['failed', 'expired'] as const)('after provisioning %s the same call tries anew with the same ports', async (status) => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const first = await api.provisionBox({ body: wanted })
+    await failCommand(room, first.commandId, status)
+    expect(await api.showBox({ params: { slug: 'north' } })).toMatchObject({
+      status: 'failed',
+      setUp: { attempt: 1, error: { code: 'PULL_FAILED' } },
+    })
+    const second = await api.provisionBox({ body: wanted })
+    expect(second.commandId).not.toBe(first.commandId)
+    expect(second.box).toMatchObject({
+      boxId: first.box.boxId,
+      ports: first.box.ports,
+      status: 'provisioning',
+      setUp: { attempt: 2, error: null },
+    })
+    await answerCommand(room, first.commandId, { report: aReport('north'), probe: aProbe() })
+    expect((await boxById(room.db, first.box.boxId as never))?.live).toBe(false)
+    await answerCommand(room, second.commandId, { report: aReport('north'), probe: aProbe() })
+    expect((await boxById(room.db, first.box.boxId as never))?.live).toBe(true)
+  })
+
+  test('a begun box cannot be continued as another one', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    await aHost(room, 'host-2')
+    await api.provisionBox({ body: wanted })
+    for (const change of [{ host: 'host-2' }, { plan: 'pro' as const }, { chatDomain: 'other.example' }, { name: 'South School' }])
+      expect(await code(api.provisionBox({ body: { ...wanted, ...change } }))).toBe('CONFLICT')
+    expect(await code(api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } }))).toBe('CONFLICT')
+  })
+
+  test('boxes made at the same moment get different ports', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const slugs = ['aaa', 'bbb', 'ccc', 'ddd']
+    const made = await Promise.allSettled(
+      slugs.map((slug) => api.provisionBox({ body: { ...wanted, slug, chatDomain: `${slug}.example` } })),
+    )
+    const boxes = made.flatMap((one) => (one.status === 'fulfilled' ? [one.value.box] : []))
+    expect(new Set(boxes.map((box) => box.ports?.public)).size).toBe(boxes.length)
+    for (const one of made) if (one.status === 'rejected') expect(isProblem(one.reason, 'CONFLICT')).toBe(true)
+  })
+
+  test('a host must exist and not be shut out', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    await aHost(room, 'gone', { status: 'revoked' })
+    expect(await code(api.provisionBox({ body: { ...wanted, host: 'nowhere' } }))).toBe('NOT_FOUND')
+    expect(await code(api.provisionBox({ body: { ...wanted, host: 'gone' } }))).toBe('HOST_REVOKED')
+    expect((await api.listTenants()).tenants).toEqual([])
+  })
+
+  test('an adopted stack is observed, with what it lacks to be managed', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const { commandId } = await api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } })
+    await answerCommand(room, commandId, { report: aReport('north', { managed: false }), findings: ['there is no edge'] })
+    expect(await api.showBox({ params: { slug: 'north' } })).toMatchObject({
+      live: true,
+      managed: false,
+      ports: null,
+      folder: '/srv/north',
+      findings: ['there is no edge'],
+    })
+    expect((await api.listTenants()).tenants).toMatchObject([{ slug: 'north', plan: 'light', tier: 'free', status: 'active' }])
+  })
+
+  test('a folder that climbs or has shell characters is refused', async () => {
+    const api = await anApi(await aBoxesRoom(await fresh()))
+    for (const folder of ['/srv/../etc', 'srv/north', '/srv/$(id)', '/srv/a b'])
+      expect(await code(api.adoptBox({ body: { ...wanted, folder, project: 'north' } }))).toBe('VALIDATION')
+  })
+})

@@ -1,0 +1,62 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import { api } from '../../src/core/api.ts'
+import { loadConfig } from '../../src/daemon/config/index.ts'
+import { startDaemon } from '../../src/daemon/daemon.ts'
+import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
+import { keyring } from '../../src/daemon/sealed/index.ts'
+import { wire } from '../../src/daemon/wire.ts'
+import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+const base = { clock: systemClock, random: systemRandom, log: silentLogger() }
+
+async function start(listen: string) {
+  const config = loadConfig({ env: { TENANTRY_LISTEN: listen, TENANTRY_DATA_DIR: await mkdtemp(join(tmpdir(), 'tenantry-daemon-')) } })
+  const daemon = await startDaemon({ ...base, config, validateAnswers: true })
+  closing.push(daemon.close)
+  return daemon
+}
+
+test('what is declared is mounted, and what is mounted is declared', async () => {
+  const { db, close } = openDatabase('sqlite::memory:')
+  closing.push(close)
+  await migrate(db)
+  const stop = new AbortController()
+  const { served } = await wire({
+    ...base,
+    config: loadConfig({ env: {} }),
+    db,
+    keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
+    draining: stop.signal,
+  })
+  stop.abort()
+  const name = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
+  const declared = Object.values(api).flatMap((contract) => Object.values(contract).map(name))
+  expect(served.map(({ endpoint }) => name(endpoint)).sort()).toEqual(declared.sort())
+})
+
+describe('a daemon on embedded defaults', () => {
+  test('is ready, tells its interface, and asks for a login', async () => {
+    const { url } = await start('127.0.0.1:18471')
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+    expect(await (await fetch(`${url}/readyz`)).json()).toMatchObject({ ready: true, checks: { database: { ok: true } } })
+    expect(await (await fetch(`${url}/openapi.json`)).json()).toMatchObject({ openapi: '3.1.0' })
+    expect(await (await fetch(`${url}/docs`)).text()).toContain('/admin/tenant-boxes/rollouts')
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    for (const line of ['tenantry_http_request_seconds', 'tenantry_hosts{state="online"} 0', 'tenantry_boxes'])
+      expect(metrics).toContain(line)
+    expect((await fetch(`${url}/api/admin/v1/hosts`)).status).toBe(401)
+  })
+
+  test('a port in use is a clear problem', async () => {
+    await start('127.0.0.1:18472')
+    await expect(start('127.0.0.1:18472')).rejects.toMatchObject({ code: 'PORT_TAKEN' })
+  })
+})

@@ -1,0 +1,354 @@
+import { expect, test } from 'vitest'
+import { type AgentIdentity, connect } from '../../../src/agent/channel/index.ts'
+import { makeClient } from '../../../src/core/contract/index.ts'
+import { hostsContract } from '../../../src/core/hosts/index.ts'
+import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { awaitCommand, commandById, commandSweep, commandsByIds, enqueueCommand, requireWindows } from '../../../src/daemon/hosts/index.ts'
+import { systemRandom } from '../../../src/node/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aReport, hostWorld, shortTimes } from '../../support/host-world.ts'
+
+const refused = (code: ProblemCode) => expect.toSatisfy((error: unknown) => isProblem(error, code), code)
+const silence = { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports: [], holding: [] }
+const id = 'r1.b1.1.report'
+const good = { ok: true as const, result: { report: aReport() } }
+
+onBothDialects('commands of agents', (fresh) => {
+  const setUp = async () => {
+    const world = await hostWorld(await fresh())
+    const speak = (identity: AgentIdentity) => connect({ clock: world.clock, random: systemRandom, identity })
+    const identity = await world.enrol('host-1')
+    const agent = speak(identity)
+    await agent.hello({ body: silence })
+    const hostId = identity.hostId
+    const next = async (holding: { id: string; leaseToken: number }[] = []) => (await agent.nextCommand({ body: { holding } })).command
+    const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
+    const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
+    /** Time passes as it does for a daemon that sweeps all along. */
+    const pass = async (seconds: number) => {
+      await sweep()
+      for (let passed = 0; passed < seconds; passed += 5) {
+        await world.clock.advance(5000)
+        await sweep()
+      }
+    }
+    const stored = (which = id) => commandById(world.needs.db, which)
+    return { ...world, speak, identity, agent, hostId, next, admin, sweep, pass, stored }
+  }
+
+  test('a command queued twice is one command, and its id belongs to it for ever', async () => {
+    const { enqueue, hostId, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await enqueue({ id, hostId })
+    expect(await stored()).toMatchObject({ status: 'queued', leaseToken: 0, deadlineAt: '2026-01-05T03:00:01.000Z' })
+    await expect(enqueue({ id, hostId, boxId: 'box_2' })).rejects.toEqual(refused('CONFLICT'))
+  })
+
+  test('a waiting agent gets a command as soon as it is queued, and its result is stored and handled once', async () => {
+    const { enqueue, hostId, next, agent, told, stored } = await setUp()
+    const waiting = next()
+    await enqueue({ id, hostId })
+    expect(await waiting).toMatchObject({ id, kind: 'tenant-box.report_versions', leaseToken: 1, deadlineMs: 3_600_000 })
+    expect(await stored()).toMatchObject({ status: 'leased' })
+    const call = { params: { id }, body: { leaseToken: 1, outcome: good } }
+    expect(await agent.postResult(call)).toEqual({ status: 'succeeded' })
+    expect(await agent.postResult(call)).toEqual({ status: 'succeeded' })
+    expect(told.results).toHaveLength(1)
+    expect(told.results[0]).toMatchObject({ command: { id, status: 'succeeded' }, result: { report: { slug: 'elm-school' } } })
+  })
+
+  test('questions are forgotten a week after they are over; what changes a box, or belongs to a rollout, is not', async () => {
+    const { needs, enqueue, hostId, clock, sweep } = await setUp()
+    const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
+    const change = { hostId, boxId: 'box_1', kind: 'tenant-box.adopt', deadlineMs: 600_000 } as const
+    await enqueue({ id: 'cmd_old', hostId })
+    await enqueue({ id: 'ro_1.elm-school.1.observe', hostId })
+    const adopt = { ...change, id: 'cmd_adopt', payload: { ...payload, folder: '/srv/elm', project: 'elm' } }
+    await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, adopt))
+    const ids = async () => (await needs.db.selectFrom('commands').select('id').orderBy('id').execute()).map((row) => row.id)
+    await clock.advance(6 * 86_400_000)
+    await sweep()
+    expect(await ids()).toHaveLength(3)
+    await enqueue({ id: 'cmd_new', hostId })
+    await clock.advance(2 * 86_400_000)
+    await sweep()
+    expect(await ids()).toEqual(['cmd_adopt', 'cmd_new', 'ro_1.elm-school.1.observe'])
+  })
+
+  test('a result is taken at once while the same command is renewed, and no progress gets lost between two calls', async () => {
+    const { enqueue, hostId, next, agent, stored } = await setUp()
+    for (let n = 1; n <= 12; n++) {
+      const held = { id: `r1.b1.${n}.report`, leaseToken: 1 }
+      await enqueue({ id: held.id, hostId })
+      await next()
+      const tell = (step: string) =>
+        agent.postProgress({ params: held, body: { leaseToken: 1, progress: [{ step, at: '2026-01-05T02:00:00.000Z' }] } })
+      await Promise.all([tell('a'), tell('b'), agent.heartbeat({ body: { holding: [held] } })])
+      expect((await stored(held.id)).progress.map(({ step }) => step).sort()).toEqual(['a', 'b'])
+      const beat = agent.heartbeat({ body: { holding: [held] } })
+      expect(await agent.postResult({ params: held, body: { leaseToken: 1, outcome: good } })).toEqual({ status: 'succeeded' })
+      await beat
+    }
+  })
+
+  test('a long poll without work ends with nothing after 25 s', async () => {
+    const { clock, next } = await setUp()
+    const waiting = next()
+    while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(25_000)
+    expect(await waiting).toBeNull()
+  })
+
+  test('a command queued by another replica is found by looking', async () => {
+    const { needs, clock, told, hostId, next } = await setUp()
+    const waiting = next()
+    while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+    told.hostOf.set('box_1', hostId)
+    const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
+    const command = { id, hostId, boxId: 'box_1', kind: 'tenant-box.report_versions', payload, deadlineMs: 60_000 } as const
+    await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, command))
+    await needs.bus.poll(needs.db)
+    expect((await waiting)?.id).toBe(id)
+  })
+
+  test('a box has one command at a time; other boxes go on', async () => {
+    const { enqueue, hostId, next, agent } = await setUp()
+    await enqueue({ id: 'a', hostId, boxId: 'box_1' })
+    await enqueue({ id: 'b', hostId, boxId: 'box_1' })
+    await enqueue({ id: 'c', hostId, boxId: 'box_2' })
+    expect((await next())?.id).toBe('a')
+    const a = { id: 'a', leaseToken: 1 }
+    expect((await next([a]))?.id).toBe('c')
+    await agent.postResult({ params: { id: 'a' }, body: { leaseToken: 1, outcome: good } })
+    // The list of an older call may still name what is finished.
+    expect((await next([a, { id: 'c', leaseToken: 1 }]))?.id).toBe('b')
+  })
+
+  test('a command whose answer was lost on its way is offered again, with a lease that ends the first', async () => {
+    const { enqueue, hostId, next, agent } = await setUp()
+    await enqueue({ id, hostId })
+    expect((await next())?.leaseToken).toBe(1)
+    expect((await next())?.leaseToken).toBe(2)
+    const withFirst = agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: good } })
+    await expect(withFirst).rejects.toEqual(refused('NOT_FOUND'))
+  })
+
+  test('for another host, and for a host that the box has left, the command does not exist', async () => {
+    const { enqueue, enrol, speak, hostId, next, agent, told } = await setUp()
+    await enqueue({ id, hostId })
+    const thief = speak(await enrol('host-2'))
+    await thief.hello({ body: silence })
+    await next()
+    const params = { id }
+    const attempts = (from: typeof agent) => [
+      () => from.postResult({ params, body: { leaseToken: 1, outcome: good } }),
+      () => from.postProgress({ params, body: { leaseToken: 1, progress: [] } }),
+      () => from.commandSecrets({ params, body: { leaseToken: 1 } }),
+      () => from.postOutputs({ params, body: { leaseToken: 1, outputs: {} } }),
+    ]
+    for (const attempt of attempts(thief)) await expect(attempt()).rejects.toEqual(refused('NOT_FOUND'))
+    expect((await thief.heartbeat({ body: { holding: [{ id, leaseToken: 1 }] } })).lost).toEqual([id])
+    told.hostOf.set('box_1', 'host_elsewhere')
+    for (const attempt of attempts(agent)) await expect(attempt()).rejects.toEqual(refused('NOT_FOUND'))
+    expect(told.results).toEqual([])
+    expect(told.outputs).toEqual([])
+  })
+
+  test('a command for a box that has moved away is not handed out', async () => {
+    const { clock, enqueue, hostId, next, told } = await setUp()
+    await enqueue({ id, hostId })
+    told.hostOf.set('box_1', 'host_elsewhere')
+    const waiting = next()
+    while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(25_000)
+    expect(await waiting).toBeNull()
+  })
+
+  test('only the holder gets secrets, only those of the kind, and only until the command is over', async () => {
+    const { enqueue, hostId, next, agent, told } = await setUp()
+    told.secrets = { snapshots: { repository: 's3:r', password: 'p', env: {} } }
+    const targets = { services: {}, migrationsHead: '0000' }
+    const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1, targets }
+    await enqueue({ id: 'fetch', hostId, kind: 'tenant-box.prefetch', payload } as never)
+    await enqueue({ id: 'report', hostId, boxId: 'box_2' })
+    const params = { id: 'fetch' }
+    await expect(agent.commandSecrets({ params, body: { leaseToken: 1 } })).rejects.toEqual(refused('NOT_FOUND'))
+    const held = await next()
+    await next([{ id: 'fetch', leaseToken: 1 }])
+    expect(held?.payload).toEqual(payload)
+    expect(await agent.commandSecrets({ params, body: { leaseToken: 1 } })).toEqual(told.secrets)
+    expect(await agent.commandSecrets({ params: { id: 'report' }, body: { leaseToken: 1 } })).toEqual({})
+    const failed = { ok: false as const, error: { code: 'PULL_FAILED', message: 'no such tag' } }
+    expect(await agent.postResult({ params, body: { leaseToken: 1, outcome: failed } })).toEqual({ status: 'failed' })
+    await expect(agent.commandSecrets({ params, body: { leaseToken: 1 } })).rejects.toEqual(refused('NOT_FOUND'))
+  })
+
+  test('outputs go to the room that seals them', async () => {
+    const { enqueue, hostId, next, agent, told } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    await agent.postOutputs({ params: { id }, body: { leaseToken: 1, outputs: { edgeSecret: 's' } } })
+    expect(told.outputs).toEqual([{ edgeSecret: 's' }])
+  })
+
+  test('progress makes a command running, keeps the newest steps, and wakes who waits for a change', async () => {
+    const { enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    const { revision } = await admin.showCommand({ params: { id } })
+    const waiting = admin.showCommand({ params: { id }, query: { waitMs: 30_000, seen: revision } })
+    while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+    const step = (step: string) => ({ step, at: '2026-01-05T02:00:00.000Z' })
+    await agent.postProgress({ params: { id }, body: { leaseToken: 1, progress: [step('pull')] } })
+    expect(await waiting).toMatchObject({ status: 'running', hostName: 'host-1', progress: [{ step: 'pull' }] })
+    const many = Array.from({ length: 100 }, (_, at) => step(`step-${at}`))
+    for (let times = 0; times < 3; times++) await agent.postProgress({ params: { id }, body: { leaseToken: 1, progress: many } })
+    expect((await stored()).progress).toHaveLength(200)
+  })
+
+  test('whoever awaits a command gets it when it is over', async () => {
+    const { needs, enqueue, hostId, next, agent } = await setUp()
+    await enqueue({ id, hostId })
+    const awaited = awaitCommand(needs, id, new AbortController().signal)
+    await next()
+    await agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: good } })
+    expect((await awaited).status).toBe('succeeded')
+    const gone = new AbortController()
+    await enqueue({ id: 'second', hostId })
+    const unfinished = awaitCommand(needs, 'second', gone.signal)
+    gone.abort()
+    expect((await unfinished).status).toBe('queued')
+  })
+
+  test('a result that does not fit its kind, or is too large, is refused and the command stays open', async () => {
+    const { enqueue, hostId, next, agent, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    const post = (result: unknown) => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: { ok: true, result } } })
+    await expect(post({ report: { slug: 1 } })).rejects.toEqual(refused('VALIDATION'))
+    await expect(post({ report: aReport(), padding: 'x'.repeat(1_100_000) })).rejects.toEqual(refused('PAYLOAD_TOO_LARGE'))
+    expect((await stored()).status).toBe('leased')
+  })
+
+  test('when the handler of a result fails, nothing is stored and the agent may deliver again', async () => {
+    const { needs, enqueue, hostId, next, agent, stored, told } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    const handlers = needs.boxes.resultHandlers as Record<string, unknown>
+    const healthy = handlers['tenant-box.report_versions']
+    handlers['tenant-box.report_versions'] = () => Promise.reject(new Error('no'))
+    const post = () => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: good } })
+    await expect(post()).rejects.toEqual(refused('INTERNAL'))
+    expect((await stored()).status).toBe('leased')
+    handlers['tenant-box.report_versions'] = healthy
+    await post()
+    expect(told.results).toHaveLength(1)
+  })
+
+  test('a silent agent’s command is offered again, and the agent that comes back claims it with the lease it had', async () => {
+    const { enqueue, hostId, next, agent, pass, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    await pass(60)
+    await agent.heartbeat({ body: { holding: [{ id, leaseToken: 1 }] } })
+    await pass(115)
+    expect((await stored()).status).toBe('running')
+    await pass(5)
+    expect((await stored()).status).toBe('queued')
+    expect((await agent.heartbeat({ body: { holding: [{ id, leaseToken: 1 }] } })).lost).toEqual([])
+    expect(await stored()).toMatchObject({ status: 'running', leaseToken: 1 })
+  })
+
+  test('an agent that restarted without the command is offered it at once; what it names it keeps', async () => {
+    const { speak, identity, enqueue, hostId, next, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    await enqueue({ id: 'kept', hostId, boxId: 'box_2' })
+    await next([{ id, leaseToken: 1 }])
+    const restarted = speak(identity)
+    await restarted.hello({ body: { ...silence, holding: [{ id: 'kept', leaseToken: 1 }] } })
+    expect((await stored()).status).toBe('queued')
+    expect((await stored('kept')).status).toBe('running')
+    const { command } = await restarted.nextCommand({ body: { holding: [{ id: 'kept', leaseToken: 1 }] } })
+    expect(command).toMatchObject({ id, leaseToken: 2 })
+  })
+
+  test('a daemon that was away itself does not take its absence for that of the agents', async () => {
+    const { needs, clock, enqueue, hostId, next, sweep, stored } = await setUp()
+    await enqueue({ id, hostId })
+    await next()
+    await sweep()
+    await clock.advance(20 * 60_000)
+    const restarted = commandSweep({ ...needs, holder: 'replica-2' })
+    await restarted()
+    expect((await stored()).status).toBe('leased')
+    await clock.advance(19_000)
+    await restarted()
+    expect((await stored()).status).toBe('leased')
+  })
+
+  test('a command past its deadline expires; its late result is kept and handled, but it stays expired', async () => {
+    const { clock, enqueue, hostId, next, agent, sweep, stored, told } = await setUp()
+    await enqueue({ id, hostId, deadlineMs: 60_000 })
+    await next()
+    await clock.advance(60_000)
+    await sweep()
+    expect(await stored()).toMatchObject({ status: 'expired', error: { code: 'COMMAND_EXPIRED' } })
+    expect((await agent.heartbeat({ body: { holding: [{ id, leaseToken: 1 }] } })).lost).toEqual([id])
+    const call = { params: { id }, body: { leaseToken: 1, outcome: good } }
+    expect(await agent.postResult(call)).toEqual({ status: 'expired' })
+    await agent.postResult(call)
+    expect(told.results).toHaveLength(1)
+    expect(await stored()).toMatchObject({ status: 'expired', result: { report: { slug: 'elm-school' } } })
+  })
+
+  test('a box whose command the daemon gave up is not free while its agent still works on it', async () => {
+    const { clock, enqueue, hostId, next, sweep } = await setUp()
+    await enqueue({ id, hostId, deadlineMs: 60_000 })
+    await next()
+    await clock.advance(60_000)
+    await sweep()
+    await enqueue({ id: 'retry', hostId })
+    await enqueue({ id: 'other', hostId, boxId: 'box_2' })
+    expect((await next([{ id, leaseToken: 1 }]))?.id).toBe('other')
+  })
+
+  test('a command that was taken and never heard of again is given up before its deadline; one that nobody took waits', async () => {
+    const { enqueue, hostId, next, pass, stored } = await setUp()
+    await enqueue({ id, hostId, deadlineMs: 7_200_000 })
+    await enqueue({ id: 'waiting', hostId, boxId: 'box_2', deadlineMs: 7_200_000 })
+    await next()
+    await pass(600)
+    expect(await stored()).toMatchObject({ status: 'expired', error: { code: 'HOST_OFFLINE' } })
+    expect((await stored('waiting')).status).toBe('queued')
+  })
+
+  test('only one replica sweeps', async () => {
+    const { needs, clock, enqueue, hostId, sweep, stored } = await setUp()
+    await sweep()
+    await enqueue({ id, hostId, deadlineMs: 1 })
+    await clock.advance(10)
+    await commandSweep({ ...needs, holder: 'replica-2' })()
+    expect((await stored()).status).toBe('queued')
+    await sweep()
+    expect((await stored()).status).toBe('expired')
+  })
+
+  test('reports at hello and afterwards go to the boxes with the id of the host that sent them', async () => {
+    const { speak, identity, hostId, told, needs } = await setUp()
+    const again = speak(identity)
+    await again.hello({ body: { ...silence, reports: [aReport()] } })
+    await again.postReports({ body: { reports: [aReport('oak-school')] } })
+    expect(told.reports.slice(1).map((one) => [one.hostId, one.reports[0]?.slug])).toEqual([
+      [hostId, 'elm-school'],
+      [hostId, 'oak-school'],
+    ])
+    expect(await commandsByIds(needs.db, [])).toEqual([])
+  })
+})
+
+test('windows that would give a command up when it is offered again are refused at the start', () => {
+  expect(() => requireWindows(shortTimes)).not.toThrow()
+  expect(() => requireWindows({ ...shortTimes, reapAfterMs: 120_000 })).toThrow(/requeueAfterMs/)
+  expect(() => requireWindows({ ...shortTimes, longPollMs: 60_000 })).toThrow(/longPollMs/)
+})

@@ -1,0 +1,194 @@
+import { importJWK, SignJWT } from 'jose'
+import { expect, test, vi } from 'vitest'
+import { connect, enrolAgent, newAgentKey } from '../../../src/agent/channel/index.ts'
+import { makeClient } from '../../../src/core/contract/index.ts'
+import { hostsContract } from '../../../src/core/hosts/index.ts'
+import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index.ts'
+import { systemRandom } from '../../../src/node/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { hostWorld } from '../../support/host-world.ts'
+
+const refused = (code: ProblemCode, text = /./) =>
+  expect.toSatisfy((error: unknown) => isProblem(error, code) && text.test((error as Error).message), `${code} saying ${text}`)
+
+const agentVersion = '0.1.0'
+const silence = { protocolVersion: 1, agentVersion, engine: null, resources: null, reports: [], holding: [] }
+
+onBothDialects('enrolment and identity of agents', (fresh) => {
+  const setUp = async () => {
+    const world = await hostWorld(await fresh())
+    const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
+    const enrol = async (token: string, key = newAgentKey()) => {
+      await world.clock.advance(1000)
+      return enrolAgent({ daemonUrl: world.baseUrl, agentVersion }, await key, secret(token))
+    }
+    const speak = (identity: Awaited<ReturnType<typeof enrol>>, clock = world.clock) => connect({ clock, random: systemRandom, identity })
+    return { ...world, admin, enrolWith: enrol, speak }
+  }
+
+  test('an invitation enrols one host under the name it was made for, and the audit log tells both', async () => {
+    const { admin, enrolWith, speak, needs } = await setUp()
+    const { token, expiresAt } = await admin.inviteHost({ body: { name: 'host-1' } })
+    expect(expiresAt).toBe('2026-01-05T02:15:00.000Z')
+    const identity = await enrolWith(token)
+    expect(identity.name).toBe('host-1')
+    await speak(identity).hello({ body: silence })
+    expect(await admin.showHost({ params: { name: 'host-1' } })).toMatchObject({ status: 'online', agentVersion })
+    const actions = await needs.db.selectFrom('audit').select(['action', 'actor']).orderBy('seq').execute()
+    expect(actions).toEqual([
+      { action: 'host.invited', actor: 'admin:anna' },
+      { action: 'host.enrolled', actor: 'agent:host-1' },
+    ])
+    const kept = await needs.db.selectFrom('host_invites').selectAll().execute()
+    expect(JSON.stringify(kept)).not.toContain(token)
+  })
+
+  test('a token that was used, has expired or never was enrols nobody', async () => {
+    const { admin, enrolWith, clock } = await setUp()
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    await enrolWith(token)
+    await expect(enrolWith(token)).rejects.toEqual(refused('ENROLMENT_INVALID', /tenantry hosts invite/))
+    const late = await admin.inviteHost({ body: { name: 'host-2' } })
+    await clock.advance(15 * 60_000)
+    await expect(enrolWith(late.token)).rejects.toEqual(refused('ENROLMENT_INVALID'))
+    await expect(enrolWith('made-up')).rejects.toEqual(refused('ENROLMENT_INVALID'))
+  })
+
+  test('of many agents with one token exactly one is enrolled', async () => {
+    const { admin, enrolWith, clock } = await setUp()
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    await clock.advance(1000)
+    const tries = await Promise.allSettled([enrolWith(token), enrolWith(token)])
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  })
+
+  test('the agent whose answer was lost gets it again with the same key', async () => {
+    const { admin, enrolWith } = await setUp()
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    const key = newAgentKey()
+    const first = await enrolWith(token, key)
+    expect(await enrolWith(token, key)).toEqual(first)
+  })
+
+  test('a newer invitation ends the older one, and an enrolled name is not given away', async () => {
+    const { admin, enrolWith } = await setUp()
+    const older = await admin.inviteHost({ body: { name: 'host-1' } })
+    const newer = await admin.inviteHost({ body: { name: 'host-1' } })
+    await expect(enrolWith(older.token)).rejects.toEqual(refused('ENROLMENT_INVALID'))
+    await enrolWith(newer.token)
+    await expect(admin.inviteHost({ body: { name: 'host-1' } })).rejects.toEqual(refused('ALREADY_EXISTS', /revoke/))
+  })
+
+  test('enrolling by another URL of the daemon is refused with the right one', async () => {
+    const { admin, baseUrl, clock } = await setUp()
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    await clock.advance(1000)
+    const other = baseUrl.replace('127.0.0.1', 'localhost')
+    const fetch: typeof globalThis.fetch = (url, init) => globalThis.fetch(String(url).replace('localhost', '127.0.0.1'), init)
+    const enrolling = enrolAgent({ daemonUrl: other, agentVersion, fetch }, await newAgentKey(), secret(token))
+    await expect(enrolling).rejects.toEqual(refused('VALIDATION', new RegExp(`--url ${baseUrl}`)))
+  })
+
+  test('the agent of a revoked host is out at once, and its open commands expire; a new invitation keeps the host', async () => {
+    const { admin, enrol, enrolWith, enqueue, speak } = await setUp()
+    const identity = await enrol('host-1')
+    const agent = speak(identity)
+    await agent.hello({ body: silence })
+    await enqueue({ id: 'r1.b1.1.report', hostId: identity.hostId })
+    await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'sold' } })
+    await expect(agent.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('HOST_REVOKED', /sold/))
+    const command = await admin.showCommand({ params: { id: 'r1.b1.1.report' } })
+    expect(command).toMatchObject({ status: 'expired', error: { code: 'HOST_REVOKED' } })
+    await expect(admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'again' } })).rejects.toEqual(refused('CONFLICT'))
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    const anew = await enrolWith(token)
+    expect(anew.hostId).toBe(identity.hostId)
+    await speak(anew).hello({ body: silence })
+    await expect(agent.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
+  })
+
+  test.each([-95_000, 95_000])('a clock that is %i ms off is told the time', async (offMs) => {
+    const { clock, enrol, speak } = await setUp()
+    const identity = await enrol('host-1')
+    const wrong = { ...clock, now: () => new Date(clock.now().getTime() + offMs) }
+    const call = speak(identity, wrong).hello({ body: silence })
+    await expect(call).rejects.toEqual(refused('CLOCK_SKEW', /the daemon's time is 2026-01-05T02:00:01.000Z.*95 s/))
+  })
+
+  test('a small difference of the clocks is borne, and an old token is not', async () => {
+    const { clock, enrol, speak } = await setUp()
+    const identity = await enrol('host-1')
+    for (const offMs of [-80_000, 25_000]) {
+      const wrong = { ...clock, now: () => new Date(clock.now().getTime() + offMs) }
+      await speak(identity, wrong).hello({ body: silence })
+    }
+  })
+
+  test('tokens of another key, for another daemon, unsigned, or that give themselves an hour are refused', async () => {
+    const { clock, enrol, baseUrl } = await setUp()
+    const identity = await enrol('host-1')
+    const at = Math.floor(clock.now().getTime() / 1000)
+    const sign = async (change: { aud?: string; iat?: number; exp?: number; key?: Awaited<ReturnType<typeof newAgentKey>> }) =>
+      new SignJWT({ iid: 'x' })
+        .setProtectedHeader({ alg: 'EdDSA', kid: identity.keyId })
+        .setAudience(change.aud ?? `${baseUrl}/agent`)
+        .setIssuedAt(change.iat ?? at)
+        .setExpirationTime(change.exp ?? at + 60)
+        .sign(await importJWK(change.key ?? identity.privateKey, 'EdDSA'))
+    const status = async (token: string) => {
+      const response = await fetch(`${baseUrl}/api/agent/v1/hello`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(silence),
+      })
+      return response.status
+    }
+    expect(await status(await sign({}))).toBe(200)
+    expect(await status(await sign({ key: await newAgentKey() }))).toBe(401)
+    expect(await status(await sign({ aud: 'https://other.example/agent' }))).toBe(401)
+    expect(await status(await sign({ iat: at - 600, exp: at + 3600 }))).toBe(401)
+    const [, payload] = (await sign({})).split('.')
+    const none = Buffer.from(JSON.stringify({ alg: 'none', kid: identity.keyId })).toString('base64url')
+    expect(await status(`${none}.${payload}.`)).toBe(401)
+    expect(await status('nonsense')).toBe(401)
+  })
+
+  test('a second live agent with the same key freezes the host, and nobody is heard until it enrols anew', async () => {
+    const { admin, clock, enrol, enrolWith, speak, needs } = await setUp()
+    const error = vi.spyOn(needs.log, 'error')
+    const identity = await enrol('host-1')
+    const [ours, theirs] = [speak(identity), speak(identity)]
+    await ours.hello({ body: silence })
+    await theirs.hello({ body: silence })
+    await expect(ours.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('UNAVAILABLE'))
+    await clock.advance(10_000)
+    await expect(ours.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('HOST_FROZEN'))
+    await expect(theirs.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('HOST_FROZEN', /invite host-1/))
+    expect(await admin.showHost({ params: { name: 'host-1' } })).toMatchObject({ status: 'frozen' })
+    expect(error).toHaveBeenCalledOnce()
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    await speak(await enrolWith(token)).hello({ body: silence })
+    expect(await admin.showHost({ params: { name: 'host-1' } })).toMatchObject({ status: 'online', reason: null })
+  })
+
+  test('an agent of another protocol is told which side to upgrade', async () => {
+    const { enrol, speak } = await setUp()
+    const agent = speak(await enrol('host-1'))
+    await expect(agent.hello({ body: { ...silence, protocolVersion: 99 } })).rejects.toEqual(
+      refused('PROTOCOL_VERSION', /upgrade tenantryd/),
+    )
+    await expect(agent.hello({ body: { ...silence, protocolVersion: 0 } })).rejects.toEqual(
+      refused('PROTOCOL_VERSION', /upgrade tenantry-agent/),
+    )
+  })
+
+  test('a host that was silent for 90 s is offline', async () => {
+    const { admin, clock, enrol, speak } = await setUp()
+    const agent = speak(await enrol('host-1'))
+    await agent.hello({ body: silence })
+    await clock.advance(91_000)
+    expect((await admin.listHosts()).hosts[0]?.status).toBe('offline')
+    await agent.heartbeat({ body: { holding: [] } })
+    expect((await admin.listHosts()).hosts[0]?.status).toBe('online')
+  })
+})

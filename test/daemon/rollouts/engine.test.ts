@@ -1,0 +1,383 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
+import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
+import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
+import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { digestOf, newImage, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
+
+const fleet = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta' },
+  { slug: 'cora' },
+  { slug: 'dora' },
+  { slug: 'prima', plan: 'pro' as const },
+  { slug: 'magna', plan: 'dedicated' as const },
+]
+
+onBothDialects('the rollout engine', (fresh) => {
+  test('brings every box to its target, phase by phase, and says so', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await world.started()
+    await world.settle()
+    const { status, actions, counts, digests, finishedAt, auditLog } = await world.show(id)
+    expect(status).toBe('done')
+    expect(finishedAt).not.toBeNull()
+    expect(counts).toMatchObject({ total: 6, succeeded: 6, running: 0 })
+    expect(digests).toEqual({ [newImage]: digestOf(newImage) })
+    for (const action of actions)
+      expect(action).toMatchObject({ status: 'succeeded', attempt: 1, snapshotOk: true, updateOk: true, healthOk: true, rolledBack: false })
+    const phases = auditLog.filter(({ action }) => action === 'rollout.phase').map(({ data }) => data.to)
+    expect(phases).toEqual(['free_5', 'free_100', 'pro', 'enterprise'])
+    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+  })
+
+  test('the update is ordered with the digests of the first pull, and carries no secret', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    for (const step of ['observe', 'prefetch', 'update']) {
+      await world.tick()
+      const [command] = await world.open()
+      expect(command?.id).toBe(`${id}.acme.1.${step}`)
+      if (step !== 'update' && command) await world.work(command)
+    }
+    const [update] = await world.open()
+    expect(update?.payload).toEqual({
+      slug: 'acme',
+      boxId: 'box_acme',
+      ownershipEpoch: 1,
+      targets: { services: { synapse: { image: newImage, digest: digestOf(newImage) } }, migrationsHead: '0000' },
+      probe: world.needs.probe,
+      fence: { mode: 'until-stable' },
+      deadlineMs: 7_200_000,
+    })
+  })
+
+  test('evidence of the attempt is kept', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    await world.settle()
+    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    expect(action).toMatchObject({ snapshotId: 'snap-acme', fencedMs: 150_000 })
+    expect(attempts).toMatchObject([
+      {
+        attempt: 1,
+        status: 'succeeded',
+        snapshotId: 'snap-acme',
+        snapshotSha256: 'f'.repeat(64),
+        digestsAfter: { synapse: digestOf(newImage) },
+        composeBackup: 'compose.yaml.acme',
+        report: { slug: 'acme' },
+      },
+    ])
+    expect(attempts[0]?.probes).toHaveLength(1)
+  })
+
+  describe('a failure', () => {
+    test('stops new tenants of the phase, lets running ones finish, and pauses with its reason', async () => {
+      const boxes = ['can', ...'abcdefgh'.split('').map((letter) => `box-${letter}`)].map((slug) => ({ slug, canary: slug === 'can' }))
+      const world = await rolloutWorld(await fresh(), boxes)
+      const id = await world.started()
+      for (const { slug } of boxes.slice(1)) world.fates.set(slug, ['rolls-back'])
+      await world.settle()
+      const { status, previousStatus, pauseReason, counts } = await world.show(id)
+      expect(status).toBe('paused')
+      expect(previousStatus).toBe('free_5')
+      expect(counts).toMatchObject({ succeeded: 1, rolledBack: 1, pending: 7 })
+      expect(pauseReason).toMatch(
+        /^free_5 stopped: box-. failed and was restored \(PROBE_FAILED: three probes failed\)\. Next: resume the rollout/,
+      )
+    })
+
+    test('resume tries again as a new attempt and goes on', async () => {
+      const world = await rolloutWorld(await fresh(), fleet)
+      world.fates.set('acme', ['pull-fails'])
+      const id = await world.started()
+      await world.settle()
+      expect(await world.statuses(id)).toMatchObject({ acme: 'failed', beta: 'pending' })
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.settle()
+      expect((await world.show(id)).status).toBe('done')
+      const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+      expect(action).toMatchObject({ status: 'succeeded', attempt: 2, error: null })
+      expect(attempts.map(({ attempt, status, error }) => [attempt, status, error?.code])).toEqual([
+        [1, 'failed', 'PULL_FAILED'],
+        [2, 'succeeded', undefined],
+      ])
+    })
+
+    test('resume with skipFailed leaves it out: it stays failed and blocks no longer', async () => {
+      const world = await rolloutWorld(await fresh(), fleet)
+      world.fates.set('acme', ['fails'])
+      const id = await world.started()
+      await world.settle()
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+      await world.settle()
+      const { status, counts } = await world.show(id)
+      expect(status).toBe('done')
+      expect(counts).toMatchObject({ failed: 1, succeeded: 5 })
+    })
+
+    test('a box whose restore failed is left out or mended, never tried again', async () => {
+      const world = await rolloutWorld(await fresh(), fleet)
+      world.fates.set('acme', ['rollback-fails'])
+      const id = await world.started()
+      await world.settle()
+      expect(await world.statuses(id)).toMatchObject({ acme: 'rollback_failed' })
+      await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: false })).rejects.toSatisfy((error) =>
+        isProblem(error, 'CONFLICT'),
+      )
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+      await world.settle()
+      expect((await world.show(id)).status).toBe('done')
+    })
+
+    test('an agent that commits another image than planned has failed', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      world.fates.set('acme', ['lies'])
+      const id = await world.started()
+      await world.settle()
+      const [action] = (await world.show(id)).actions
+      expect(action).toMatchObject({ status: 'failed', updateOk: false, error: { code: 'DIGEST_MISMATCH' } })
+    })
+
+    test('a tag that moved between two pulls is refused before anything is stopped', async () => {
+      const world = await rolloutWorld(await fresh(), [
+        { slug: 'acme', canary: true },
+        { slug: 'prima', plan: 'pro' },
+      ])
+      const id = await world.started()
+      for (let turn = 0; turn < 20; turn++) {
+        await world.tick()
+        for (const command of await world.open()) {
+          if (command.id === `${id}.prima.1.prefetch`)
+            await world.answer(command.id, { digests: { [newImage]: digestOf('moved') }, pulledMs: 1 })
+          else await world.work(command)
+        }
+      }
+      const { status, actions } = await world.show(id)
+      expect(status).toBe('paused')
+      expect(actions.find(({ tenantSlug }) => tenantSlug === 'prima')).toMatchObject({
+        status: 'failed',
+        error: { code: 'DIGEST_MISMATCH' },
+      })
+      expect(await world.commandIds()).not.toContain(`${id}.prima.1.update`)
+    })
+  })
+
+  describe('at its turn', () => {
+    describe('a box that somebody else holds', () => {
+      const holder = 'rollout:ro_other'
+      const heldWorld = async () => {
+        const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta', canary: true }, { slug: 'cora' }])
+        const id = await world.started()
+        const until = isoIn(world.clock, 3_600_000)
+        const { db } = world.needs
+        await db.transaction().execute((tx) => holdBox(tx, world.clock, { boxId: 'box_acme' as never, holder, until }))
+        await world.settle()
+        return { world, id, until, db }
+      }
+      const toldOf = async (world: RolloutWorld, id: string) => {
+        const { rows } = await sql<{ payload: string }>`select payload from events where stream = ${`rollout:${id}`}`.execute(
+          world.needs.db,
+        )
+        return rows.filter(({ payload }) => payload.includes('held by rollout ro_other')).length
+      }
+
+      test('waits and is not touched; the others of its phase go, the next phase does not', async () => {
+        const { world, id, until } = await heldWorld()
+        expect(await world.statuses(id)).toEqual({ acme: 'pending', beta: 'succeeded', cora: 'pending' })
+        const { status, actions } = await world.show(id)
+        expect(status).toBe('canary')
+        expect(actions[0]?.progress).toMatchObject({
+          step: 'wait',
+          detail: expect.stringContaining(`held by rollout ro_other until ${until}`),
+        })
+        await world.tick()
+        await world.tick()
+        expect(await toldOf(world, id)).toBe(1)
+        expect([...(await holdsOf(world.needs.db, world.clock)).values()]).toMatchObject([{ holder }])
+      })
+
+      test.each(['is given back', 'runs out'])('goes on when the hold %s', async (how) => {
+        const { world, id, db } = await heldWorld()
+        if (how === 'runs out') await world.clock.advance(3_600_001)
+        else await db.transaction().execute((tx) => releaseHold(tx, { boxId: 'box_acme' as never, holder }))
+        await world.heartbeat()
+        await world.settle()
+        expect((await world.show(id)).status).toBe('done')
+        expect((await showAction(world.needs, { id, slug: 'acme' })).action).toMatchObject({ status: 'succeeded', attempt: 1 })
+      })
+
+      test('can be left out by hand', async () => {
+        const { world, id } = await heldWorld()
+        const skip = ['acme']
+        await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip })).rejects.toMatchObject({ code: 'CONFLICT' })
+        await pauseRollout(world.needs, anOperator, { id, reason: 'acme is held for ever' })
+        const unknown = resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip: ['beta'] })
+        await expect(unknown).rejects.toMatchObject({ code: 'VALIDATION', details: [{ path: 'skip.0' }] })
+        await resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip })
+        await world.settle()
+        expect(await world.statuses(id)).toEqual({ acme: 'skipped', beta: 'succeeded', cora: 'succeeded' })
+        expect((await world.show(id)).status).toBe('done')
+      })
+    })
+
+    test('a box that reached its target meanwhile is skipped', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      const id = await world.started()
+      world.installed.set('acme', { ...world.reportOf('acme').installed, synapse: '1.163.2' })
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'skipped' })
+      expect((await world.show(id)).status).toBe('done')
+    })
+
+    test('a box that is newer than its target is refused', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      const id = await world.started()
+      world.installed.set('acme', { ...world.reportOf('acme').installed, synapse: '1.170.0' })
+      await world.settle()
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'PREFLIGHT_REFUSED' } })
+    })
+  })
+
+  test('progress of the agent is what the action shows', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    for (let step = 0; step < 2; step++) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    const update = `${id}.acme.1.update`
+    await world.take(update)
+    for (const [step, status] of [
+      ['prefetch', 'pulling'],
+      ['stop', 'snapshotting'],
+      ['recreate', 'updating'],
+      ['probe', 'probing'],
+      ['restore-data', 'rolling_back'],
+    ] as const) {
+      await world.tellProgress(update, step)
+      await world.tick()
+      expect((await world.show(id)).actions[0]).toMatchObject({ status, progress: { step } })
+    }
+  })
+
+  describe('pause and abort', () => {
+    const underWay = async (slugs: readonly string[]) => {
+      const world = await rolloutWorld(
+        await fresh(),
+        slugs.map((slug) => ({ slug, plan: 'pro' as const, canary: slug === slugs[0] })),
+      )
+      const id = await world.started()
+      await world.tick()
+      return { world, id }
+    }
+
+    test('a paused rollout starts no further tenant; the one under way finishes; resume goes on', async () => {
+      const { world, id } = await underWay(['acme', 'beta'])
+      await pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' })
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'pending' })
+      expect((await world.show(id)).status).toBe('paused')
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.settle()
+      expect((await world.show(id)).status).toBe('done')
+    })
+
+    test('an aborted rollout is failed for good; the tenant under way finishes and is recorded, the others are cancelled', async () => {
+      const { world, id } = await underWay(['acme', 'beta'])
+      await abortRollout(world.needs, anOperator, { id, reason: 'wrong version' })
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
+      expect(await world.show(id)).toMatchObject({ status: 'failed', error: 'wrong version' })
+      await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: true })).rejects.toSatisfy((error) =>
+        isProblem(error, 'INVALID_TRANSITION'),
+      )
+    })
+  })
+
+  describe('an agent that is not heard of', () => {
+    const atUpdate = async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+      const id = await world.started()
+      for (let step = 0; step < 2; step++) {
+        await world.tick()
+        for (const command of await world.open()) await world.work(command)
+      }
+      await world.tick()
+      return { world, id, update: `${id}.acme.1.update` }
+    }
+
+    test('and never fetched the update has not touched the box: failed, host offline', async () => {
+      const { world, id, update } = await atUpdate()
+      await world.expire(update)
+      await world.tick()
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
+    })
+
+    test('and has the update in hand decides alone: the action stays, the box stays held, the rollout pauses once', async () => {
+      const { world, id, update } = await atUpdate()
+      await world.take(update)
+      await world.tellProgress(update, 'recreate')
+      await world.clock.advance(8_000_000)
+      await world.expire(update)
+      await world.tick()
+      const { status, pauseReason, actions } = await world.show(id)
+      expect(status).toBe('paused')
+      expect(pauseReason).toMatch(/^acme: its update is under way on host-of-acme,/)
+      expect(actions[0]).toMatchObject({ status: 'updating' })
+      expect((await holdsOf(world.needs.db, world.clock)).size).toBe(1)
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.tick()
+      expect((await world.show(id)).status).toBe('canary')
+    })
+
+    test('and answers late, after the rollout was aborted, is recorded', async () => {
+      const { world, id, update } = await atUpdate()
+      const { payload } = (await world.open())[0] as unknown as { payload: { targets: never } }
+      await world.take(update)
+      await world.expire(update)
+      await world.tick()
+      await abortRollout(world.needs, anOperator, { id })
+      await world.clock.advance(1000)
+      await world.answer(update, world.updated('acme', payload.targets))
+      await world.tick()
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
+      expect((await world.show(id)).status).toBe('failed')
+      expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    })
+
+    test('and answers late with an error ends its attempt', async () => {
+      const { world, id, update } = await atUpdate()
+      await world.take(update)
+      await world.clock.advance(1000)
+      await world.expire(update)
+      await world.tick()
+      await world.clock.advance(1000)
+      const error = JSON.stringify({ code: 'COMPOSE_INVALID', message: 'not yaml' })
+      await world.needs.db
+        .updateTable('commands')
+        .set({ error, heard_at: world.clock.now().toISOString() })
+        .where('id', '=', update)
+        .execute()
+      await world.tick()
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'COMPOSE_INVALID' } })
+    })
+  })
+
+  test('a rollout told to hold after a phase pauses there and goes on with the next', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await world.started({ holdAfter: 'canary' })
+    await world.settle()
+    expect(await world.show(id)).toMatchObject({ status: 'paused', previousStatus: 'free_5' })
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    expect((await world.show(id)).status).toBe('done')
+  })
+})

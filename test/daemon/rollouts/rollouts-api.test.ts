@@ -1,0 +1,276 @@
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { makeClient } from '../../../src/core/contract/index.ts'
+import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
+import { type RolloutEvent, rolloutsContract } from '../../../src/core/rollouts/index.ts'
+import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
+import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'prima', plan: 'pro' }]
+
+/** The typed client over HTTP; every answer is checked against the contract. */
+async function apiOf(world: RolloutWorld, role: 'viewer' | 'operator' = 'operator') {
+  const authenticate = { admin: async () => ({ ...anOperator, role }), agent: async () => Promise.reject(new Error('no agents here')) }
+  const draining = new AbortController()
+  const app = buildApp(rolloutsRoutes(world.needs), {
+    authenticate,
+    clock: world.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    trustedProxies: [],
+    draining: draining.signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => {
+    draining.abort()
+    server.close()
+  })
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return makeClient(rolloutsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
+}
+
+const refusedWith = (code: ProblemCode, text?: RegExp) =>
+  expect.toSatisfy((error: unknown) => isProblem(error, code) && (text === undefined || text.test(error.message)))
+
+onBothDialects('the rollouts api', (fresh) => {
+  const begin = async (boxes = fleet) => {
+    const world = await rolloutWorld(await fresh(), boxes)
+    return { world, api: await apiOf(world) }
+  }
+
+  test('a plan is shown and nothing is stored', async () => {
+    const { world, api } = await begin()
+    const plan = await api.planRollout({ body: {} })
+    expect(plan).toMatchObject({ updates: 3, refusals: 0, manifestRevision: 2 })
+    expect((await api.listRollouts()).rollouts).toEqual([])
+    expect(await world.needs.db.selectFrom('events').selectAll().where('stream', 'like', 'rollout:%').execute()).toEqual([])
+  })
+
+  test('an unknown slug is refused by name, an unknown field too', async () => {
+    const { api } = await begin()
+    await expect(api.planRollout({ body: { targetSlugs: ['nobody'] } })).rejects.toEqual(
+      refusedWith('VALIDATION', /no box is called nobody/),
+    )
+    await expect(api.createRollout({ body: { colour: 'red' } as never })).rejects.toEqual(refusedWith('VALIDATION', /colour/))
+  })
+
+  test('create answers the whole rollout, queued, with one action per tenant', async () => {
+    const { api } = await begin()
+    const created = await api.createRollout({ body: { reason: 'weekly round' } })
+    expect(created).toMatchObject({
+      kind: 'staged',
+      status: 'queued',
+      createdBy: 'admin:anna',
+      reason: 'weekly round',
+      manifestRevision: 2,
+    })
+    expect(created.actions.map(({ tenantSlug, phase, status }) => [tenantSlug, phase, status])).toEqual([
+      ['acme', 'canary', 'pending'],
+      ['beta', 'free_5', 'pending'],
+      ['prima', 'pro', 'pending'],
+    ])
+    expect(created.auditLog.map(({ action, actor }) => [action, actor])).toEqual([['rollout.created', 'admin:anna']])
+    expect(await api.getRollout({ params: { id: created.id } })).toEqual(created)
+  })
+
+  describe('an Idempotency-Key', () => {
+    const key = { headers: { 'idempotency-key': 'ci-run-17' } }
+
+    test('makes a repeated call answer the same rollout, also at the same time', async () => {
+      const { api } = await begin()
+      const made = await Promise.all([1, 2, 3].map(() => api.createRollout({ body: {} }, key)))
+      expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+      expect((await api.listRollouts()).rollouts).toHaveLength(1)
+    })
+
+    test('belongs to its options', async () => {
+      const { api } = await begin()
+      await api.createRollout({ body: {} }, key)
+      await expect(api.createRollout({ body: { skipRefused: true } }, key)).rejects.toEqual(
+        refusedWith('CONFLICT', /ci-run|with other options/),
+      )
+    })
+  })
+
+  describe('start', () => {
+    test('is refused while the plan has refusals, unless they were waived', async () => {
+      const { world, api } = await begin([...fleet, { slug: 'wild', managed: false }])
+      const targetSlugs = [...fleet.map(({ slug }) => slug), 'wild']
+      const { id } = await api.createRollout({ body: { targetSlugs } })
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /wild: NOT_MANAGED/))
+      const waived = await api.createRollout({ body: { targetSlugs, skipRefused: true } })
+      expect(await world.statuses(waived.id)).toMatchObject({ wild: 'skipped' })
+      expect(await api.startRollout({ params: { id: waived.id } })).toMatchObject({ status: 'canary' })
+    })
+
+    test('is refused when the plan is older than a day', async () => {
+      const { world, api } = await begin()
+      const { id } = await api.createRollout({ body: {} })
+      await world.clock.advance(86_400_001)
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_STALE'))
+    })
+
+    test('is refused without somewhere to put snapshots', async () => {
+      const world = await rolloutWorld(await fresh(), fleet)
+      const requireSnapshots = () => {
+        throw problem('CONFIG', 'no backup key')
+      }
+      const api = await apiOf({ ...world, needs: { ...world.needs, requireSnapshots } })
+      const { id } = await api.createRollout({ body: {} })
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('CONFIG'))
+      expect(await api.getRollout({ params: { id } })).toMatchObject({ status: 'queued' })
+    })
+
+    test('a second time is an invalid transition', async () => {
+      const { api } = await begin()
+      const { id } = await api.createRollout({ body: {} })
+      await api.startRollout({ params: { id } })
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('INVALID_TRANSITION'))
+    })
+  })
+
+  test('pause, resume, resume again, rollback: each answers the rollout as it is then', async () => {
+    const { api } = await begin()
+    const { id } = await api.createRollout({ body: {} })
+    const params = { id }
+    await expect(api.pauseRollout({ params, body: { reason: 'lunch' } })).rejects.toEqual(refusedWith('INVALID_TRANSITION'))
+    await api.startRollout({ params })
+    expect(await api.pauseRollout({ params, body: { reason: 'lunch' } })).toMatchObject({
+      status: 'paused',
+      previousStatus: 'canary',
+      pauseReason: 'lunch',
+    })
+    expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary', pauseReason: null })
+    expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary' })
+    const how = { reason: 'wrong version', boxes: 'images' as const }
+    await expect(api.rollbackRollout({ params, body: how })).rejects.toEqual(refusedWith('VALIDATION', /not possible yet/))
+    const ended = await api.rollbackRollout({ params, body: { ...how, boxes: 'none' } })
+    expect(ended).toMatchObject({ status: 'rolled_back', error: 'wrong version', counts: { cancelled: 3 } })
+    expect(ended.auditLog.map(({ action }) => action)).toEqual([
+      'rollout.created',
+      'rollout.started',
+      'rollout.paused',
+      'rollout.resumed',
+      'rollout.rolled_back',
+    ])
+    await expect(api.abortRollout({ params, body: {} })).rejects.toEqual(refusedWith('INVALID_TRANSITION'))
+  })
+
+  test('every act of a person stands in the log of the admins too', async () => {
+    const { world, api } = await begin()
+    const { id } = await api.createRollout({ body: {} })
+    await api.startRollout({ params: { id } })
+    await api.abortRollout({ params: { id }, body: {} })
+    await world.settle()
+    const rows = await world.needs.db
+      .selectFrom('audit')
+      .select(['action', 'subject'])
+      .where('chain', '=', 'admin')
+      .orderBy('seq')
+      .execute()
+    const acts = rows.filter(({ subject }) => subject === id).map(({ action }) => action)
+    expect(acts).toEqual(['rollout.created', 'rollout.started', 'rollout.failed'])
+  })
+
+  test('the list pages from the newest and filters by status and kind', async () => {
+    const { world, api } = await begin()
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) {
+      ids.unshift((await api.createRollout({ body: {} })).id)
+      if (n % 2 === 0) await world.clock.advance(1000)
+    }
+    await api.abortRollout({ params: { id: ids[2] as string }, body: {} })
+    const seen: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page: { rollouts: { id: string }[]; nextCursor: string | null } = await api.listRollouts({
+        query: { limit: 2, ...(cursor ? { cursor } : {}) },
+      })
+      seen.push(...page.rollouts.map(({ id }) => id))
+      cursor = page.nextCursor
+    }
+    expect([...seen].sort()).toEqual([...ids].sort())
+    const failed = await api.listRollouts({ query: { status: 'failed', kind: 'staged' } })
+    expect(failed.rollouts).toMatchObject([{ id: ids[2], counts: { total: 3, cancelled: 3 } }])
+    expect((await api.listRollouts({ query: { kind: 'emergency_cve' } })).rollouts).toEqual([])
+  })
+
+  test('what does not exist is said so', async () => {
+    const { api } = await begin()
+    const id = 'ro_00000000000000000000'
+    await expect(api.getRollout({ params: { id } })).rejects.toEqual(refusedWith('NOT_FOUND', /rollouts list/))
+    await expect(api.rolloutEvents({ params: { id } })).rejects.toEqual(refusedWith('NOT_FOUND'))
+    await expect(api.getRollout({ params: { id: 'x' } })).rejects.toEqual(refusedWith('VALIDATION'))
+    const made = await api.createRollout({ body: {} })
+    await expect(api.getRolloutAction({ params: { id: made.id, slug: 'nobody' } })).rejects.toEqual(
+      refusedWith('NOT_FOUND', /no tenant nobody/),
+    )
+  })
+
+  test('a viewer looks and does nothing', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const api = await apiOf(world, 'viewer')
+    await api.planRollout({ body: {} })
+    await expect(api.createRollout({ body: {} })).rejects.toEqual(refusedWith('FORBIDDEN'))
+  })
+
+  describe('the event stream', () => {
+    const read = async (events: AsyncIterable<{ id?: string; event: string; data: RolloutEvent }>) => {
+      const seen: { id?: string; event: string; data: RolloutEvent }[] = []
+      for await (const message of events) seen.push(message)
+      return seen
+    }
+
+    test('replays the whole story, continues after the last event seen, and ends with the rollout', async () => {
+      const { world, api } = await begin()
+      const { id, lastEventId } = await api.createRollout({ body: {} })
+      await api.startRollout({ params: { id } })
+      await world.settle()
+      const story = await read(await api.rolloutEvents({ params: { id } }))
+      expect(story.map((message) => message.id)).toEqual(story.map((_, n) => String(n + 1)))
+      expect(story.filter(({ event }) => event !== 'rollout.action').map(({ event, data }) => [event, data.status])).toEqual([
+        ['rollout.created', 'queued'],
+        ['rollout.started', 'canary'],
+        ['rollout.phase', 'free_5'],
+        ['rollout.phase', 'free_100'],
+        ['rollout.phase', 'pro'],
+        ['rollout.phase', 'enterprise'],
+        ['rollout.done', 'done'],
+      ])
+      expect(story.filter(({ data }) => data.action?.tenantSlug === 'acme').map(({ data }) => data.action?.status)).toEqual([
+        'preflight',
+        'pulling',
+        'pulling',
+        'succeeded',
+      ])
+      const rest = await read(await api.rolloutEvents({ params: { id } }, { lastEventId }))
+      expect(rest).toEqual(story.slice(Number(lastEventId)))
+      await expect(api.rolloutEvents({ params: { id } }, { lastEventId: 'x' })).rejects.toEqual(refusedWith('VALIDATION'))
+    })
+
+    test('tells at once what happens in this process, and within a second what another replica does', async () => {
+      const { world, api } = await begin()
+      const { id, lastEventId } = await api.createRollout({ body: {} })
+      const leaves = new AbortController()
+      const events = (await api.rolloutEvents({ params: { id } }, { lastEventId, signal: leaves.signal }))[Symbol.asyncIterator]()
+      await api.startRollout({ params: { id } })
+      expect((await events.next()).value).toMatchObject({ event: 'rollout.started' })
+      const elsewhere = await apiOf({
+        ...world,
+        needs: { ...world.needs, rolloutBus: { changed: () => undefined, watch: world.needs.rolloutBus.watch } },
+      })
+      const told = events.next()
+      await elsewhere.pauseRollout({ params: { id }, body: { reason: 'lunch' } })
+      while (world.clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+      await world.clock.advance(1000)
+      expect((await told).value).toMatchObject({ event: 'rollout.paused', data: { reason: 'lunch', previousStatus: 'canary' } })
+      leaves.abort()
+    })
+  })
+})

@@ -1,0 +1,55 @@
+import { hkdfSync } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { TenantId } from '../../../src/core/boxes/index.ts'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { commandSecrets, requireSnapshots, snapshotRepository } from '../../../src/daemon/snapshots/index.ts'
+import { aBoxesRoom, aLiveBox } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const backupKey = Buffer.alloc(32, 7).toString('base64')
+const tenant = (id: string) => id as TenantId
+const credentials = { accessKeyId: 'id', secretAccessKey: 'key' }
+
+test.each([
+  [{}, ['TENANTRY_BACKUP_KEY', 'TENANTRY_SNAPSHOT_STORE']],
+  [{ backupKey }, ['TENANTRY_SNAPSHOT_STORE']],
+  [{ snapshotStore: 'file:/srv/snapshots' }, ['TENANTRY_BACKUP_KEY']],
+  [{ backupKey, snapshotStore: 's3://s3.example/box' }, ['CREDENTIALS']],
+])('without all of key, store and credentials nothing is updated: %j', (settings, named) => {
+  try {
+    requireSnapshots(settings)
+    expect.unreachable()
+  } catch (error) {
+    expect(isProblem(error, 'CONFIG')).toBe(true)
+    for (const name of named) expect((error as Error).message).toContain(name)
+  }
+})
+
+test('each tenant has a repository and a password of its own', () => {
+  const settings = { backupKey, snapshotStore: 'file:/srv/snapshots/' }
+  const [a, b] = [snapshotRepository(settings, tenant('ten_a')), snapshotRepository(settings, tenant('ten_b'))]
+  expect(a.repository).toBe('/srv/snapshots/ten_a/v1')
+  expect(a.password).not.toBe(b.password)
+  const derived = Buffer.from(hkdfSync('sha256', Buffer.alloc(32, 7), 'ten_a', 'snapshots v1', 32)).toString('base64url')
+  expect(a).toEqual({ repository: '/srv/snapshots/ten_a/v1', password: derived, env: {} })
+})
+
+test('an S3 store is reached by https with its credentials', () => {
+  const made = snapshotRepository(
+    { backupKey, snapshotStore: 's3://s3.example/bucket', snapshotStoreCredentials: credentials },
+    tenant('ten_a'),
+  )
+  expect(made.repository).toBe('s3:https://s3.example/bucket/ten_a/v1')
+  expect(made.env).toEqual({ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'key' })
+})
+
+onBothDialects('secrets of a command', (fresh) => {
+  test('they are those of the tenant whose box it is for', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const box = await aLiveBox(room, 'north')
+    const settings = { backupKey, snapshotStore: 'file:/srv/snapshots' }
+    expect(await commandSecrets(settings)(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
+    await expect(commandSecrets(settings)(room.db, { boxId: 'box_none' })).rejects.toThrow(/no box/)
+    await expect(commandSecrets({})(room.db, { boxId: box.id })).rejects.toSatisfy((error) => isProblem(error, 'CONFIG'))
+  })
+})

@@ -1,0 +1,71 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { api } from '../../src/core/api.ts'
+import { adminRoles, type EndpointShape, roleAtLeast } from '../../src/core/contract/index.ts'
+import { systemClock } from '../../src/node/index.ts'
+import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
+
+// Every endpoint against every kind of caller, made from the contract: what is added is held to it without another line here.
+
+const endpoints: EndpointShape[] = Object.values(api).flatMap((contract) => Object.values(contract))
+const name = ({ method, path }: EndpointShape) => `${method} ${path}`
+
+const callers = ['nobody', ...adminRoles, 'api token', 'agent', 'forger'] as const
+type Caller = (typeof callers)[number]
+
+/** 0 = let in, whatever comes of it. */
+function expected({ auth }: EndpointShape, caller: Caller): number {
+  if (auth.kind === 'none') return 0
+  if (caller === 'nobody' || caller === 'forger') return 401
+  if ((auth.kind === 'agent') !== (caller === 'agent')) return 401
+  if (auth.kind === 'agent') return 0
+  if (caller === 'api token') return auth.person || !roleAtLeast('operator', auth.role) ? 403 : 0
+  return roleAtLeast(caller as (typeof adminRoles)[number], auth.role) ? 0 : 403
+}
+
+let daemon: RunningDaemon
+const tokens = new Map<Caller, string>()
+
+beforeAll(async () => {
+  // Its limits per address see a thousand times as much time pass: all these calls come from one.
+  daemon = await aRunningDaemon({ clock: { ...systemClock, monotonicMs: () => systemClock.monotonicMs() * 1000 } })
+  for (const role of adminRoles) tokens.set(role, await loggedIn(daemon, role))
+  const admin = clientOf(daemon.url, tokens.get('admin'))
+  const { token } = await admin.admin.createToken({ body: { name: 'ci', role: 'operator' } })
+  tokens.set('api token', `Bearer ${token}`)
+  tokens.set('agent', (await anAgent(daemon, tokens.get('operator') ?? '', 'host-1')).authorization)
+  tokens.set('forger', `Bearer ${(tokens.get('admin') ?? '').slice(7, -4)}AAAA`)
+  return daemon.close
+})
+
+/** Only whether the caller is let in counts here: no call carries what the endpoint would need to do anything. */
+async function statusOf({ method, path }: EndpointShape, caller: Caller): Promise<number> {
+  const authorization = tokens.get(caller)
+  const response = await fetch(`${daemon.url}${path.replace(/:\w+/g, 'x!x')}`, {
+    method,
+    headers: { ...(authorization ? { authorization } : {}), ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+    ...(method === 'GET' ? {} : { body: '{"no such field": 1}' }),
+    signal: AbortSignal.timeout(5000),
+  })
+  await response.body?.cancel()
+  return response.status
+}
+
+/** Calls that would change what the others need: they are let in by nobody here. */
+const ends = /\/(logout)$/
+
+describe.each(callers)('%s', (caller) => {
+  test.each(endpoints.map((endpoint) => [name(endpoint), endpoint] as const))('%s', async (_, endpoint) => {
+    const wanted = expected(endpoint, caller)
+    if (wanted === 0 && ends.test(endpoint.path)) return
+    const status = await statusOf(endpoint, caller)
+    expect(status).toBeLessThan(500)
+    if (wanted === 0 && endpoint.auth.kind !== 'none') expect([401, 403]).not.toContain(status)
+    if (wanted > 0) expect(status).toBe(wanted)
+  })
+})
+
+test('who is not let in does not learn whether the body would fit: it is not read', async () => {
+  const response = await fetch(`${daemon.url}/api/agent/v1/hello`, { method: 'POST', body: 'x'.repeat(300_000) })
+  expect(response.status).toBe(401)
+  await response.body?.cancel()
+})

@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { runCommandLine } from '../../src/cli/kit/index.ts'
+import { tree } from '../../src/cli/tree.ts'
+import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
+
+/** What a request of the program was. */
+export type Asked = Readonly<{ method: string; path: string; search: string; body: unknown; headers: Headers }>
+
+/** An answer of the stub daemon: JSON, or a whole response. A list answers one call each, its last one from then on. */
+type Answer = unknown | Response | ((asked: Asked) => unknown)
+export type Answers = Readonly<Record<string, Answer>>
+
+export type Ran = Readonly<{ exit: ExitCode; stdout: string; stderr: string; asked: readonly Asked[]; configFolder: string }>
+
+type Options = Readonly<{
+  answers?: Answers
+  env?: Readonly<Record<string, string>>
+  stdin?: string
+  /** A terminal with so many columns; without it stdout is a pipe. */
+  columns?: number
+  configFolder?: string
+  clock?: Clock
+}>
+
+export const stubUrl = 'http://127.0.0.1:8440'
+
+export const problemAnswer = (status: number, body: ProblemBody, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+
+/** Types a command line into the real program, before a stub daemon that answers by `METHOD path`. */
+export async function tenantry(line: readonly string[], options: Options = {}): Promise<Ran> {
+  const configFolder = options.configFolder ?? (await temporaryFolder())
+  const asked: Asked[] = []
+  const [out, err] = [new Sink(options.columns), new Sink(options.columns)]
+  const exit = await runCommandLine(tree, line, '9.9.9', {
+    env: { XDG_CONFIG_HOME: configFolder, ...options.env },
+    stdin: stdinOf(options.stdin ?? ''),
+    stdout: out,
+    stderr: err,
+    signal: new AbortController().signal,
+    clock: options.clock ?? manualClock(),
+    fetch: stubFetch(options.answers ?? {}, asked),
+  })
+  return { exit, stdout: out.text, stderr: err.text, asked, configFolder }
+}
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-cli-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Like a stream of Node.js, it cannot be written to without its object. */
+class Sink {
+  text = ''
+  readonly rows = 24
+  readonly isTTY: boolean
+  readonly columns: number | undefined
+
+  constructor(columns: number | undefined) {
+    this.isTTY = columns !== undefined
+    this.columns = columns
+  }
+
+  write(more: string): void {
+    this.text += more
+  }
+}
+
+async function* stdinOf(text: string): AsyncGenerator<string> {
+  yield text
+}
+
+function stubFetch(answers: Answers, asked: Asked[]): typeof globalThis.fetch {
+  const given = new Map<string, number>()
+  return async (input, init) => {
+    const url = new URL(String(input))
+    const one: Asked = {
+      method: init?.method ?? 'GET',
+      path: url.pathname,
+      search: url.search,
+      body: init?.body ? JSON.parse(String(init.body)) : undefined,
+      headers: new Headers(init?.headers),
+    }
+    asked.push(one)
+    const key = `${one.method} ${one.path}`
+    if (!(key in answers)) throw Object.assign(new TypeError('fetch failed'), { cause: new Error(`nothing answers ${key}`) })
+    const times = given.get(key) ?? 0
+    given.set(key, times + 1)
+    const answer = answers[key]
+    const turn = Array.isArray(answer) ? answer[Math.min(times, answer.length - 1)] : answer
+    return typeof turn === 'function' ? asResponse(turn(one)) : asResponse(turn instanceof Response ? turn.clone() : turn)
+  }
+}
+
+const asResponse = (answer: unknown): Response =>
+  answer instanceof Response
+    ? answer
+    : answer === undefined
+      ? new Response(null, { status: 204 })
+      : new Response(JSON.stringify(answer), { status: 200, headers: { 'content-type': 'application/json' } })

@@ -1,0 +1,155 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type AgentIdentity, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
+import type { CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
+import { type AdminActor, type ManualClock, manualClock, problem, secret } from '../../src/core/kit/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import {
+  type AgentTimes,
+  agentRoutes,
+  authenticateAgent,
+  type Command,
+  enqueueCommand,
+  type HostsNeeds,
+  hostsRoutes,
+  makeCommandBus,
+  type NewCommand,
+} from '../../src/daemon/hosts/index.ts'
+import { inviteHost } from '../../src/daemon/hosts/invite-host.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+
+export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
+
+export const shortTimes: AgentTimes = { longPollMs: 25_000, offlineAfterMs: 90_000, requeueAfterMs: 120_000, reapAfterMs: 600_000 }
+
+/** A stand-in for the room of boxes: where they are, and what it was told. */
+type BoxesTold = {
+  hostOf: Map<string, string>
+  reports: { hostId: string; reports: readonly VersionsReport[] }[]
+  results: { command: Command; result: unknown }[]
+  outputs: CommandOutputs[]
+  secrets: CommandSecrets
+}
+
+export type HostWorld = Readonly<{
+  needs: HostsNeeds
+  clock: ManualClock
+  told: BoxesTold
+  baseUrl: string
+  enrol(name: string): Promise<AgentIdentity>
+  enqueue(command: Partial<NewCommand> & { id: string; hostId: string }): Promise<Command>
+  /** The daemon goes away: connections break, nothing listens. */
+  stop(): Promise<void>
+  /** It comes back at the same address. */
+  start(): Promise<void>
+}>
+
+/** The daemon's room of hosts behind a real socket, with boxes that only remember what they were told. */
+export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Promise<HostWorld> {
+  const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {} }
+  let listening: Server | undefined
+  const port = await freePort()
+  const baseUrl = `http://127.0.0.1:${port}`
+  const needs: HostsNeeds = {
+    db,
+    clock,
+    random: systemRandom,
+    log: silentLogger(),
+    bus: makeCommandBus(),
+    baseUrl,
+    agents: shortTimes,
+    boxes: {
+      hostOfBox: async (_, boxId) => told.hostOf.get(boxId),
+      reportHandler: async (_, hostId, reports) => void told.reports.push({ hostId, reports }),
+      secretsFor: async () => told.secrets,
+      acceptOutputs: async (_, __, outputs) => void told.outputs.push(outputs),
+      resultHandlers: {
+        'tenant-box.report_versions': async (_, command, result) => void told.results.push({ command, result }),
+      },
+    },
+  }
+  const start = async () => {
+    const draining = new AbortController()
+    const app = buildApp([...hostsRoutes(needs), ...agentRoutes(needs)], {
+      authenticate: {
+        admin: async (authorization) => {
+          if (authorization !== 'Bearer anna') throw problem('UNAUTHENTICATED', 'who are you?')
+          return anna
+        },
+        agent: authenticateAgent(needs),
+      },
+      clock,
+      random: systemRandom,
+      log: silentLogger(),
+      metrics: makeMetrics(),
+      trustedProxies: [],
+      draining: draining.signal,
+      validateAnswers: true,
+    })
+    const server = createServer(app)
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+    server.on('close', () => draining.abort())
+    listening = server
+  }
+  const stop = async () => {
+    const server = listening
+    listening = undefined
+    await new Promise<void>((resolve) => {
+      if (!server) return resolve()
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  }
+  await start()
+  return {
+    needs,
+    clock,
+    told,
+    baseUrl,
+    start,
+    stop,
+    enrol: async (name) => {
+      const { token } = await inviteHost(needs, anna, { name })
+      await clock.advance(1000) // enrolments from one address are limited
+      return enrolAgent({ daemonUrl: baseUrl, agentVersion: '0.1.0' }, await newAgentKey(), secret(token))
+    },
+    enqueue: async (command) => {
+      const boxId = command.boxId ?? 'box_1'
+      told.hostOf.set(boxId, told.hostOf.get(boxId) ?? command.hostId)
+      const full: NewCommand<'tenant-box.report_versions'> = {
+        boxId,
+        kind: 'tenant-box.report_versions',
+        payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 },
+        deadlineMs: 3_600_000,
+        ...(command as object),
+      } as never
+      const stored = await db.transaction().execute((tx) => enqueueCommand(tx, clock, full))
+      needs.bus.queued(command.hostId)
+      return stored
+    },
+  }
+}
+
+const freePort = () =>
+  new Promise<number>((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+export const aReport = (slug = 'elm-school'): VersionsReport => ({
+  slug,
+  at: '2026-01-05T02:00:00.000Z',
+  installed: { migrationsHead: '0000', postgres: '15.7', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' },
+  services: {
+    edge: undefined,
+    synapse: { image: 'registry.example/synapse:v1.157.1', digest: null, state: 'running', restartCount: 0 },
+    postgres: undefined,
+    minio: undefined,
+  },
+  fenced: false,
+  ownershipEpoch: 1,
+  managed: true,
+})

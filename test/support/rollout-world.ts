@@ -1,0 +1,259 @@
+import { sql } from 'kysely'
+import {
+  type BoxCommandKind,
+  type BoxCommandPayload,
+  type BoxCommandResult,
+  type InstalledVersions,
+  parseImage,
+  type UpdateResult,
+  type VersionsReport,
+} from '../../src/core/boxes/index.ts'
+import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
+import type { RolloutDetail } from '../../src/core/rollouts/index.ts'
+import { applyManifest, boxSide } from '../../src/daemon/boxes/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import { type Command, commandById } from '../../src/daemon/hosts/index.ts'
+import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
+import { makeRolloutBus, makeRolloutEngine, type RolloutsNeeds } from '../../src/daemon/rollouts/index.ts'
+import { showRollout } from '../../src/daemon/rollouts/show-rollout.ts'
+import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
+import { silentLogger } from '../../src/node/index.ts'
+import { aManifest, aProbe } from './boxes.ts'
+import { aBoxesRoom, aHost, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+
+/** What becomes of an update; `pull-fails` and `refuses` end before it. */
+export type Fate = 'commits' | 'pull-fails' | 'fails' | 'rolls-back' | 'rollback-fails' | 'lies' | 'refuses'
+
+export type BoxSpec = Readonly<{ slug: string; plan?: 'light' | 'pro' | 'dedicated'; host?: string; canary?: boolean; managed?: boolean }>
+
+const before: InstalledVersions = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+const wantedSynapse = '1.163.2'
+export const newImage = `registry.example/synapse:v${wantedSynapse}`
+export const digestOf = (image: string): string => `sha256:${sha256Hex(image)}`
+
+export type RolloutWorld = ReturnType<typeof worldOf>
+
+/** Boxes behind the manifest, their hosts, and an agent that does with each command what the test says. */
+export async function rolloutWorld(
+  db: Db,
+  boxes: readonly BoxSpec[],
+  settings: Partial<RolloutsNeeds['settings']> = {},
+): Promise<RolloutWorld> {
+  const room = await aBoxesRoom(db)
+  const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
+  for (const host of hosts) await aHost(room, host)
+  await applyManifest(room, anOperator, aManifest({ synapse: wantedSynapse }))
+  for (const box of boxes) await insertBox(room, box)
+  return worldOf(room, boxes, settings)
+}
+
+function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<RolloutsNeeds['settings']>) {
+  const { db, clock } = room
+  const needs: RolloutsNeeds & { clock: BoxesRoom['clock'] } = {
+    ...room,
+    log: silentLogger(),
+    rolloutBus: makeRolloutBus(),
+    holder: 'replica-1',
+    settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
+    requireSnapshots: () => undefined,
+  }
+  const signal = new AbortController().signal
+  const installed = new Map(boxes.map(({ slug }) => [slug, before]))
+  const fates = new Map<string, Fate[]>()
+  const side = boxSide({ ...room, secretsFor: async () => ({}) })
+  const engine = makeRolloutEngine(needs)
+
+  const reportOf = (slug: string): VersionsReport => {
+    const versions = installed.get(slug) ?? before
+    const image = `registry.example/synapse:v${versions.synapse}`
+    const services = { synapse: { image, digest: digestOf(image), state: 'running' as const, restartCount: 0 } }
+    const managed = boxes.find((box) => box.slug === slug)?.managed ?? true
+    return { slug, at: isoNow(clock), installed: versions, services: services as never, fenced: false, ownershipEpoch: 1, managed }
+  }
+
+  const open = async (): Promise<Command[]> => {
+    const rows = await db.selectFrom('commands').select('id').where('status', 'in', ['queued', 'leased', 'running']).orderBy('id').execute()
+    return Promise.all(rows.map(({ id }) => commandById(db, id)))
+  }
+
+  /** Updates that an agent took and that the daemon gave up waiting for. */
+  const lost = async (): Promise<Command[]> => {
+    const rows = await db
+      .selectFrom('commands')
+      .select('id')
+      .where('status', '=', 'expired')
+      .where('lease_token', '>', 0)
+      .where('kind', '=', 'tenant-box.update')
+      .where('result', 'is', null)
+      .orderBy('id')
+      .execute()
+    return Promise.all(rows.map(({ id }) => commandById(db, id)))
+  }
+
+  const store = (id: string, change: Record<string, unknown>) =>
+    db
+      .updateTable('commands')
+      .set({ ...change, revision: sql`revision + 1` })
+      .where('id', '=', id)
+      .execute()
+
+  /** The agent has it in hand. */
+  const take = async (id: string) => {
+    await store(id, { status: 'running', lease_token: 1, heard_at: isoNow(clock), started_at: isoNow(clock) })
+  }
+
+  const tellProgress = async (id: string, step: string, detail?: string) => {
+    await store(id, { progress: JSON.stringify([{ step, at: isoNow(clock), ...(detail ? { detail } : {}) }]) })
+    needs.bus.changed(id)
+  }
+
+  /** The daemon gives up waiting. */
+  const expire = (id: string) =>
+    store(id, { status: 'expired', finished_at: isoNow(clock), error: JSON.stringify({ code: 'COMMAND_EXPIRED', message: 'too late' }) })
+
+  const answer = async (id: string, result: unknown) => {
+    await db.transaction().execute(async (tx) => {
+      const { status } = await commandById(tx, id)
+      const change = { lease_token: 1, heard_at: isoNow(clock), finished_at: isoNow(clock), result: JSON.stringify(result) }
+      await tx
+        .updateTable('commands')
+        .set({ ...change, status: status === 'expired' ? 'expired' : 'succeeded', revision: sql`revision + 1` })
+        .where('id', '=', id)
+        .execute()
+      const command = await commandById(tx, id)
+      await side.resultHandlers[command.kind]?.(tx, command, result as never)
+    })
+    needs.bus.changed(id)
+  }
+
+  const refuse = async (id: string, code: string, message: string) => {
+    await store(id, { status: 'failed', lease_token: 1, finished_at: isoNow(clock), error: JSON.stringify({ code, message }) })
+    needs.bus.changed(id)
+  }
+
+  const fateOf = (slug: string) => fates.get(slug)?.[0] ?? 'commits'
+  const fulfilled = (slug: string) => fates.get(slug)?.shift()
+
+  const updated = (slug: string, targets: BoxCommandPayload<'tenant-box.update'>['targets']): UpdateResult => {
+    const fate = fateOf(slug)
+    fulfilled(slug)
+    const digestsBefore = { synapse: digestOf(`registry.example/synapse:v${installed.get(slug)?.synapse}`) }
+    const image = targets.services.synapse?.image ?? ''
+    if (fate === 'commits') installed.set(slug, { ...before, synapse: parseImage(image).tag.slice(1) })
+    const good = fate === 'commits' || fate === 'lies'
+    const outcomes = { 'rolls-back': 'rolled_back', 'rollback-fails': 'rollback_failed', fails: 'failed' } as const
+    return {
+      outcome: good ? 'committed' : outcomes[fate as keyof typeof outcomes],
+      snapshotOk: fate !== 'fails',
+      updateOk: good,
+      healthOk: good,
+      rolledBack: fate === 'rolls-back',
+      snapshotId: fate === 'fails' ? null : `snap-${slug}`,
+      snapshotSha256: fate === 'fails' ? null : 'f'.repeat(64),
+      durationMs: 200_000,
+      fencedMs: 150_000,
+      digestsBefore,
+      digestsAfter: fate === 'commits' ? { synapse: digestOf(image) } : digestsBefore,
+      probes: [aProbe()],
+      composeBackup: `compose.yaml.${slug}`,
+      report: reportOf(slug),
+      error: good ? null : { code: 'PROBE_FAILED', message: 'three probes failed' },
+    }
+  }
+
+  /** The agent does one command, whole. */
+  const work = async ({ id, kind, payload }: Command): Promise<void> => {
+    const { slug } = payload as { slug: string }
+    const results: { [Kind in BoxCommandKind]?: (given: BoxCommandPayload<Kind>) => BoxCommandResult<Kind> } = {
+      'tenant-box.report_versions': () => ({ report: reportOf(slug) }),
+      'tenant-box.prefetch': ({ targets }) => ({
+        digests: Object.fromEntries(Object.values(targets.services).map(({ image }) => [image, digestOf(image)])),
+        pulledMs: 1000,
+      }),
+      'tenant-box.update': ({ targets }) => updated(slug, targets),
+    }
+    await take(id)
+    const fails = { 'pull-fails': 'tenant-box.prefetch', refuses: 'tenant-box.update' } as Partial<Record<Fate, string>>
+    if (fails[fateOf(slug)] === kind) {
+      const fate = fulfilled(slug)
+      return refuse(id, fate === 'refuses' ? 'COMPOSE_INVALID' : 'PULL_FAILED', 'it could not be done')
+    }
+    await answer(id, results[kind]?.(payload as never))
+  }
+
+  /** Engine and agent in turn, until neither has anything to do. */
+  const settle = async (driver = engine) => {
+    for (let turn = 0; turn < 500; turn++) {
+      await driver.tick(signal)
+      const waiting = await open()
+      if (waiting.length === 0) return
+      for (const command of waiting) await work(command)
+    }
+    throw new Error('it never came to rest')
+  }
+
+  const show = (id: string): Promise<RolloutDetail> => showRollout(needs, id)
+  const started = async (wanted: Partial<Parameters<typeof createRollout>[2]> = {}): Promise<string> => {
+    const { id } = await createRollout(needs, anOperator, { skipRefused: false, failureThreshold: 1, ...wanted })
+    await startRollout(needs, anOperator, { id })
+    return id
+  }
+  const statuses = async (id: string) => Object.fromEntries((await show(id)).actions.map(({ tenantSlug, status }) => [tenantSlug, status]))
+  const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
+
+  return {
+    ...{ needs, clock, signal, engine, installed, fates, reportOf },
+    ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated },
+    /** Every host is heard of, as its heartbeats would do. */
+    heartbeat: async () => {
+      for (const host of hosts) await heardOf(room, host)
+    },
+    tick: (driver = engine) => driver.tick(signal),
+    /** Another process with the same database. */
+    replica: (holder: string) => makeRolloutEngine({ ...needs, holder }),
+    commandIds: async () => (await db.selectFrom('commands').select('id').orderBy('id').execute()).map(({ id }) => id),
+  }
+}
+
+async function insertBox({ db, clock }: BoxesRoom, { slug, plan = 'light', host, canary = false, managed = true }: BoxSpec): Promise<void> {
+  const at = isoNow(clock)
+  await db
+    .insertInto('tenants')
+    .values({ id: `ten_${slug}`, slug, chat_domain: `${slug}.example`, name: slug, plan, status: 'active', created_at: at })
+    .execute()
+  await db
+    .insertInto('boxes')
+    .values({
+      id: `box_${slug}`,
+      tenant_id: `ten_${slug}`,
+      host_id: `hst_${host ?? `host-of-${slug}`}`,
+      slug,
+      live: 1,
+      managed: managed ? 1 : 0,
+      canary: canary ? 1 : 0,
+      fenced: 0,
+      ownership_epoch: 1,
+      public_url: `https://${slug}.example`,
+      internal_url: null,
+      first_port: null,
+      folder: null,
+      project: null,
+      findings: '[]',
+      set_up_command: `cmd_${slug}`,
+      set_up_attempt: 1,
+      installed_migrations_head: before.migrationsHead,
+      installed_postgres: before.postgres,
+      installed_synapse: before.synapse,
+      installed_minio: before.minio,
+      database_bytes: null,
+      last_report: null,
+      reported_at: at,
+      last_probe: null,
+      drift_report: null,
+      drift_severity: 'unknown',
+      drift_revision: 0,
+      last_drift_check_at: null,
+      created_at: at,
+    })
+    .execute()
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectAgent, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
+import { api } from '../../src/core/api.ts'
+import { type AdminRole, type Client, makeClient } from '../../src/core/contract/index.ts'
+import { type Clock, secret } from '../../src/core/kit/index.ts'
+import { createAccountWithPassword } from '../../src/daemon/admin/index.ts'
+import { loadConfig } from '../../src/daemon/config/index.ts'
+import { startDaemon } from '../../src/daemon/daemon.ts'
+import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
+import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
+
+// Whole daemons on loopback ports, and those who call them.
+
+export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
+
+export const freePort = () =>
+  new Promise<number>((found) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => found(port))
+    })
+  })
+
+export const aFolder = (name: string) => mkdtemp(join(tmpdir(), `tenantry-${name}-`))
+export const aKey = () => randomBytes(32).toString('base64')
+
+type Given = Readonly<{ env?: Record<string, string>; clock?: Clock }>
+
+/** A daemon on embedded defaults unless `env` says otherwise. Every answer is held against its contract. */
+export async function aRunningDaemon({ env = {}, clock = systemClock }: Given = {}) {
+  const config = loadConfig({
+    env: {
+      TENANTRY_LISTEN: `127.0.0.1:${await freePort()}`,
+      TENANTRY_DATA_DIR: await aFolder('daemon'),
+      TENANTRY_BACKUP_KEY: aKey(),
+      TENANTRY_SNAPSHOT_STORE: `file:${await aFolder('snapshots')}`,
+      TENANTRY_ADMIN_REQUIRE_TOTP: 'false',
+      ...env,
+    },
+  })
+  const daemon = await startDaemon({ config, clock, random: systemRandom, log: silentLogger(), validateAnswers: true })
+  return { ...daemon, url: `http://${config.listen}`, config }
+}
+
+export type RunningDaemon = Awaited<ReturnType<typeof aRunningDaemon>>
+
+export const clientOf = (baseUrl: string, authorization?: string): Api => {
+  const headers = () => ({ connection: 'close', ...(authorization ? { authorization } : {}) })
+  return Object.fromEntries(Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers })])) as Api
+}
+
+/** The `Authorization` header of a person of that role who has just logged in. */
+export async function loggedIn({ url, config }: RunningDaemon, role: AdminRole): Promise<string> {
+  const { db, close } = openDatabase(config.databaseUrl)
+  await migrate(db)
+  const password = aKey()
+  const needs = { db, clock: systemClock, random: systemRandom }
+  await createAccountWithPassword(needs, { kind: 'system', name: 'test' }, { name: `the-${role}`, role, password })
+  await close()
+  const { token } = await clientOf(url).admin.login({ body: { name: `the-${role}`, password } })
+  return `Bearer ${token}`
+}
+
+/** An enrolled agent that has said hello: its client, and its `Authorization` header. */
+export async function anAgent({ url, config }: RunningDaemon, operator: string, name: string) {
+  const { token } = await clientOf(url, operator).hosts.inviteHost({ body: { name } })
+  const identity = await enrolAgent({ daemonUrl: config.baseUrl, agentVersion: '0.0.0' }, await newAgentKey(), secret(token))
+  let authorization = ''
+  const listening: typeof fetch = (input, init) => {
+    authorization = new Headers(init?.headers).get('authorization') ?? ''
+    return fetch(input, init)
+  }
+  const agent = connectAgent({ clock: systemClock, random: systemRandom, identity, fetch: listening })
+  await agent.hello({ body: { protocolVersion: 1, agentVersion: '0.0.0', engine: null, resources: null, reports: [], holding: [] } })
+  return { agent, authorization, hostId: identity.hostId }
+}
