@@ -1,0 +1,37 @@
+import { isLiteralImage, mountSources, recordOf } from './compose-file.ts'
+
+/** Findings about a whole file, each one sentence for an operator. The order is that of the file. */
+export function composeFindings(whole: Record<string, unknown>): string[] {
+  const services = Object.entries(recordOf(whole.services))
+  return [
+    ...(whole.include === undefined ? [] : ['the file includes other files, which this agent does not read']),
+    ...services.flatMap(([name, service]) => serviceFindings(name, recordOf(service))),
+    ...Object.entries(recordOf(whole.volumes)).flatMap(([key, value]) =>
+      recordOf(value).external ? [`the volume ${key} is external: it cannot be renamed by a restore`] : [],
+    ),
+  ]
+}
+
+const rules: readonly [key: string, says: string][] = [
+  ['extends', 'extends another service, which this agent does not follow'],
+  ['build', 'is built on the host: its image has no registry digest to prove'],
+  ['privileged', 'is privileged: it is root on the host'],
+  ['cap_add', 'adds capabilities'],
+  ['devices', 'is given devices of the host'],
+]
+
+function serviceFindings(name: string, service: Record<string, unknown>): string[] {
+  const found = rules.filter(([key]) => service[key] !== undefined && service[key] !== false).map(([, says]) => `${name} ${says}`)
+  for (const key of ['network_mode', 'pid', 'ipc']) if (service[key] === 'host') found.push(`${name} uses the host's own ${key}`)
+  if (typeof service.image === 'string' && !isLiteralImage(service.image))
+    found.push(`${name} has no literal image with a tag: ${service.image}`)
+  return [
+    ...found,
+    ...mountSources(service.volumes)
+      .filter(isOutside)
+      .map((source) => `${name} mounts ${source}, outside the project folder`),
+  ]
+}
+
+// A named volume has no slash; a folder of the project begins with ./ and never climbs.
+const isOutside = (source: string) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source)

@@ -1,0 +1,24 @@
+import { ImageRef, parseImage } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+
+/**
+ * Whether this host may run an image. The list is in the agent's own config, so that whoever holds the daemon still cannot run
+ * any program here. An entry is a repository in full, or one ending in `/*` for all below it. Throws IMAGE_NOT_ALLOWED.
+ */
+export function needAllowedImage(allowed: readonly string[], image: string): void {
+  if (!ImageRef.safeParse(image).success)
+    throw problem('IMAGE_NOT_ALLOWED', `${JSON.stringify(image.slice(0, 100))} is no image with a tag`)
+  const repository = inFull(parseImage(image).repository)
+  if (allowed.some((entry) => covers(entry, repository))) return
+  throw problem('IMAGE_NOT_ALLOWED', `${image} is not on the list of this host; add ${repository} to "images" in the agent's settings`)
+}
+
+const covers = (entry: string, repository: string): boolean =>
+  entry.endsWith('/*') ? repository.startsWith(inFull(entry).slice(0, -1)) : inFull(entry) === repository
+
+/** As Docker reads it: `nginx` is `docker.io/library/nginx`. */
+function inFull(repository: string): string {
+  const [first = '', ...rest] = repository.split('/')
+  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return repository
+  return rest.length > 0 ? `docker.io/${repository}` : `docker.io/library/${repository}`
+}

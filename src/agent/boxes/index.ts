@@ -1,0 +1,16 @@
+// What one host knows of its boxes and does to them outside an update: their records, their files, provisioning, adoption, health, versions.
+// It never decides what a box should run, never moves a version (that is `update`), and reaches containers only through the ports.
+export { adopt } from './adopt.ts'
+export { boxOfCommand } from './box-of-command.ts'
+export { type BoxSecrets, readBoxSecrets, readProbeAccount } from './box-secrets.ts'
+export { type ComposeFacts, readCompose } from './compose-file.ts'
+export { fenceSwitch } from './fence-switch.ts'
+export { healthcheck } from './healthcheck.ts'
+export { needAllowedImage } from './image-allow-list.ts'
+export { type LocalBoxes, localBoxes } from './local-boxes.ts'
+export { portInUse } from './port-in-use.ts'
+export { type BoxSettings, type ProvisionNeeds, provision } from './provision.ts'
+export { report } from './report.ts'
+export { reportVersions } from './report-versions.ts'
+export { rewriteImages, rewriteVolumes } from './rewrite-compose.ts'
+export { needSafeFolder } from './safe-folder.ts'

@@ -1,0 +1,91 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import type { LocalBox, Project } from '../ports/index.ts'
+import { refuseOlderOwner } from './box-of-command.ts'
+import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets } from './box-secrets.ts'
+import { checkedSlug } from './local-boxes.ts'
+import type { Provision, ProvisionNeeds } from './provision.ts'
+import { renderBox } from './render-box.ts'
+import { needSafeFolder } from './safe-folder.ts'
+
+/**
+ * The box's folder, secrets, files and record, made or found again. Refusals come before anything is created:
+ * ALREADY_EXISTS for a name or folder of somebody else, PORT_TAKEN for a port.
+ */
+export async function layOut(needs: ProvisionNeeds, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
+  const project = projectOf(needs, payload)
+  const facts = factsOf(needs, payload, project)
+  const secrets = await ownSecrets(needs, payload, project)
+  if (!secrets) await refuseTaken(needs, payload, project)
+  await mkdir(join(project.folder, 'secrets'), { recursive: true, mode: 0o700 })
+  const made = secrets ?? newBoxSecrets(needs.random, payload.boxId)
+  if (!secrets) await writeBoxSecrets(project, made)
+  const box = await needs.boxes.find(payload.slug)
+  if (!box?.managed) await renderBox(needs.settings.templateFolder, project.folder, facts, made)
+  await needSafeFolder(project)
+  return { box: await record(needs, payload, project, box), secrets: made }
+}
+
+const projectOf = ({ settings }: ProvisionNeeds, { slug }: Provision): Project => {
+  const folder = join(settings.boxesFolder, checkedSlug(slug))
+  return { name: `box-${slug}`, folder, composeFile: join(folder, 'compose.yaml') }
+}
+
+/** The secrets of an earlier run of this very box; undefined when nothing is there yet. */
+async function ownSecrets(
+  { boxes }: ProvisionNeeds,
+  { slug, boxId, ownershipEpoch }: Provision,
+  project: Project,
+): Promise<BoxSecrets | undefined> {
+  const known = await boxes.find(slug)
+  if (known) refuseOlderOwner(known, ownershipEpoch)
+  if (known && known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
+  const secrets = await readBoxSecrets(project)
+  if (secrets && secrets.boxId !== boxId) throw problem('ALREADY_EXISTS', `${project.folder} holds another box (${secrets.boxId})`)
+  if (secrets) return secrets
+  const present = (await readdir(project.folder).catch(() => [])).filter((name) => name !== 'secrets')
+  if (present.length > 0) throw problem('ALREADY_EXISTS', `${project.folder} is not empty; move it away or adopt it`)
+  return undefined
+}
+
+async function refuseTaken({ boxes, engine, portInUse }: ProvisionNeeds, { ports, slug }: Provision, project: Project): Promise<void> {
+  const wanted = Object.entries(ports)
+  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${slug} must differ`)
+  if ((await engine.containers(project)).length > 0)
+    throw problem('ALREADY_EXISTS', `containers of a project ${project.name} are here already`)
+  for (const other of await boxes.list()) {
+    const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
+    if (clash) throw problem('PORT_TAKEN', `the ${clash[0]} port ${clash[1]} belongs to the box ${other.slug}`)
+  }
+  for (const [name, port] of wanted)
+    if (await portInUse(port)) throw problem('PORT_TAKEN', `the ${name} port ${port} is in use on this host`)
+}
+
+const factsOf = ({ settings }: ProvisionNeeds, payload: Provision, project: Project) => ({
+  slug: payload.slug,
+  boxId: payload.boxId,
+  project: project.name,
+  chatDomain: payload.chatDomain,
+  publicUrl: plainUrl(payload.publicUrl),
+  images: payload.images,
+  ports: payload.ports,
+  binds: settings.binds,
+  maxUploadMegabytes: settings.maxUploadMegabytes,
+})
+
+/** Scheme, host and port alone: it stands in the edge's config. */
+function plainUrl(text: string): string {
+  if (/^https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?\/?$/.test(text)) return text.replace(/\/$/, '')
+  throw problem('VALIDATION', `publicUrl must be scheme, host and port only, such as https://chat.school.example`)
+}
+
+/** Known from here on, but not managed before it has proven healthy. */
+async function record({ boxes }: ProvisionNeeds, payload: Provision, project: Project, known: LocalBox | undefined): Promise<LocalBox> {
+  const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
+  const box: LocalBox = known
+    ? { ...known, ownershipEpoch }
+    : { slug, boxId, ownershipEpoch, managed: false, chatDomain, project, ports, migrationsHead: '0000' }
+  await boxes.put(box)
+  return box
+}

@@ -1,0 +1,111 @@
+import { type BoxCommandPayload, boxCommands, type Service } from '../../core/boxes/index.ts'
+import { type Clock, problem, type Random, secret } from '../../core/kit/index.ts'
+import type { BoxInside, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
+import { type BoxSecrets, writeProbeAccount } from './box-secrets.ts'
+import { needAllowedImage } from './image-allow-list.ts'
+import { layOut } from './lay-out.ts'
+import type { LocalBoxes } from './local-boxes.ts'
+import { reportVersions } from './report-versions.ts'
+import { waitUntil } from './wait-until.ts'
+import { waitUntilStable } from './wait-until-stable.ts'
+
+export type Provision = BoxCommandPayload<'tenant-box.provision'>
+
+/** What the agent's own config says about boxes of this host. */
+export type BoxSettings = Readonly<{
+  /** Each box has a folder of its slug in it. */
+  boxesFolder: string
+  templateFolder: string
+  allowedImages: readonly string[]
+  binds: Readonly<{ public: string; platform: string }>
+  maxUploadMegabytes: number
+}>
+
+export type ProvisionNeeds = Readonly<{
+  engine: ContainerEngine
+  inside: BoxInside
+  clock: Clock
+  random: Random
+  boxes: LocalBoxes
+  settings: BoxSettings
+  portInUse(port: number): Promise<boolean>
+}>
+
+const patienceMs = 10 * 60_000
+
+/**
+ * Makes a box, from nothing to proven healthy. Each step looks at what is there first, so that the command may be killed at any line
+ * and called again: secrets are made once, files rendered to the same bytes, containers left alone when they are right.
+ */
+export const provision =
+  (needs: ProvisionNeeds): CommandExecutor<'tenant-box.provision'> =>
+  async (context, given) => {
+    const payload = boxCommands['tenant-box.provision'].payload.parse(given)
+    for (const image of Object.values(payload.images)) needAllowedImage(needs.settings.allowedImages, image)
+    context.progress({ step: 'files' })
+    const { box, secrets } = await layOut(needs, payload)
+    await pullAll(needs, context, payload)
+    await startAll(needs, context, box)
+    await makeProbeAccount(needs, context, box, secrets)
+    const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
+    await context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
+    const probe = await waitUntilStable(needs, box, {
+      rule: payload.probe,
+      signal: context.signal,
+      onProbe: ({ reason }, good) =>
+        context.progress({
+          step: 'probe',
+          detail: reason ?? `${good} of ${payload.probe.consecutive} good`,
+          percent: (100 * good) / payload.probe.consecutive,
+        }),
+    })
+    const managed = { ...box, managed: true }
+    await needs.boxes.put(managed)
+    return { report: await reportVersions(needs, managed), probe }
+  }
+
+async function pullAll({ engine }: ProvisionNeeds, context: CommandContext, { images }: Provision): Promise<void> {
+  for (const image of Object.values(images)) {
+    context.signal.throwIfAborted()
+    if ((await engine.localDigest(image)) !== undefined) continue
+    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
+      context.progress({ step: 'pull', detail: `${image}: ${detail}`.slice(0, 500), percent })
+    await engine.pull(image, { signal: context.signal, onProgress })
+  }
+}
+
+/** The database first: a Synapse without one dies, and its restarts would look like a fault. */
+async function startAll(needs: ProvisionNeeds, context: CommandContext, box: LocalBox): Promise<void> {
+  const { engine, inside } = needs
+  context.progress({ step: 'database' })
+  await engine.up(box.project, ['postgres', 'minio'], context.signal)
+  await waitFor(needs, context, box, 'postgres', () => inside.databaseReady(box))
+  context.progress({ step: 'chat' })
+  await engine.up(box.project, ['synapse', 'edge'], context.signal)
+  await waitFor(needs, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
+}
+
+async function waitFor(
+  { engine, clock }: ProvisionNeeds,
+  { signal }: CommandContext,
+  box: LocalBox,
+  service: Service,
+  isUp: () => Promise<boolean>,
+): Promise<void> {
+  const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: patienceMs, signal }, async () => {
+    const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
+    if (container && container.restartCount >= 3) throw await gaveUp(engine, box, container.id, service)
+    return isUp()
+  })
+  if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer in time`)
+}
+
+async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
+  const lines = (await engine.logs(id, 5)).trim().split('\n')
+  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(lines.at(-1) ?? 'it says nothing').slice(0, 300)}`)
+}
+
+async function makeProbeAccount({ inside }: ProvisionNeeds, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
+  context.progress({ step: 'probe-user' })
+  await writeProbeAccount(box.project, await inside.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
+}

@@ -1,0 +1,99 @@
+import { isAlias, isMap, isScalar, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
+import { ImageRef, type Service } from '../../core/boxes/index.ts'
+import { composeInvalid, parseCompose } from './compose-file.ts'
+
+/** Replaces the text from `start` to `end`; everything else stays byte for byte. */
+type Edit = Readonly<{ start: number; end: number; text: string }>
+
+/** Exchanges the images of services. Comments, anchors, order and quoting stay; throws COMPOSE_INVALID where that cannot be promised. */
+export function rewriteImages(text: string, images: Readonly<Partial<Record<Service, string>>>): string {
+  const document = parseCompose(text)
+  const edits = Object.entries(images).map(([service, image]) => {
+    if (!ImageRef.safeParse(image).success) throw composeInvalid(`would get no literal image with a tag for ${service}: ${image}`)
+    const at = document.getIn(['services', service], true)
+    if (!isMap(at)) throw composeInvalid(at === undefined ? `has no service ${service}` : `defines the service ${service} through an alias`)
+    return replaceScalar(document, text, ownScalar(at, 'image', `the image of ${service}`), image, `the image of ${service}`)
+  })
+  return apply(text, edits)
+}
+
+/** Gives volumes other real names, by their keys in the file. Unnamed volumes get a `name`. Throws COMPOSE_INVALID. */
+export function rewriteVolumes(text: string, names: Readonly<Record<string, string>>): string {
+  const document = parseCompose(text)
+  const volumes = document.get('volumes', true)
+  const edits = Object.entries(names).map(([key, name]) => {
+    if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(name)) throw composeInvalid(`would get a bad volume name: ${name}`)
+    const pair = isMap(volumes) ? pairOf(volumes, key) : undefined
+    if (!pair) throw composeInvalid(`has no volume ${key}`)
+    if (isMap(pair.value)) return nameVolume(document, text, pair.value, key, name)
+    if (isScalar(pair.value) && pair.value.value === null) return nameEmptyVolume(text, pair.value, name)
+    throw composeInvalid(`defines the volume ${key} through an alias`)
+  })
+  return apply(text, edits)
+}
+
+const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
+  map.items.find((pair) => (isScalar(pair.key) ? pair.key.value : pair.key) === key)
+
+/** The scalar that the map itself holds; one that comes through a merge or an alias belongs to others too. */
+function ownScalar(map: YAMLMap, key: string, what: string): Scalar {
+  const value = pairOf(map, key)?.value
+  if (isScalar(value)) return value
+  throw composeInvalid(
+    isAlias(value) || value === undefined ? `takes ${what} from an alias or a merge: write it out` : `has no text for ${what}`,
+  )
+}
+
+function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
+  const [start, end] = scalar.range ?? [0, 0]
+  const source = text.slice(start, end)
+  if (typeof scalar.value !== 'string') throw composeInvalid(`has no text for ${what}`)
+  if (scalar.value.includes('$')) throw composeInvalid(`takes ${what} from a variable (${scalar.value}): write it out`)
+  if (scalar.type === 'BLOCK_LITERAL' || scalar.type === 'BLOCK_FOLDED')
+    throw composeInvalid(`writes ${what} as a block: write it on one line`)
+  if (scalar.anchor && isUsed(document, scalar.anchor))
+    throw composeInvalid(`shares ${what} with others through the anchor &${scalar.anchor}`)
+  const quote = source.startsWith('"') ? '"' : source.startsWith("'") ? "'" : ''
+  return { start, end, text: `${quote}${value}${quote}` }
+}
+
+function isUsed(document: ReturnType<typeof parseCompose>, anchor: string): boolean {
+  let used = false
+  visit(document, {
+    Alias: (_, alias) => {
+      used ||= alias.source === anchor
+    },
+  })
+  return used
+}
+
+function nameVolume(document: ReturnType<typeof parseCompose>, text: string, volume: YAMLMap, key: string, name: string): Edit {
+  const external = pairOf(volume, 'external')?.value
+  if (external !== undefined && !(isScalar(external) && external.value === false)) throw composeInvalid(`has an external volume ${key}`)
+  if (volume.anchor && isUsed(document, volume.anchor))
+    throw composeInvalid(`shares the volume ${key} with others through the anchor &${volume.anchor}`)
+  if (pairOf(volume, 'name')) {
+    const what = `the name of the volume ${key}`
+    return replaceScalar(document, text, ownScalar(volume, 'name', what), name, what)
+  }
+  const start = volume.range?.[0] ?? 0
+  if (volume.flow) return { start: start + 1, end: start + 1, text: volume.items.length > 0 ? ` name: ${name},` : ` name: ${name} ` }
+  const indent = text.slice(text.lastIndexOf('\n', start - 1) + 1, start)
+  return { start, end: start, text: `name: ${name}${text.includes('\r\n') ? '\r\n' : '\n'}${indent}` }
+}
+
+// `db:`, `db: ~` and `db: null` all mean a volume with nothing said about it.
+function nameEmptyVolume(text: string, scalar: Scalar, name: string): Edit {
+  const [start, end] = scalar.range ?? [0, 0]
+  const colon = start === end ? text.lastIndexOf(':', start) + 1 : start
+  return { start: colon, end: start === end ? colon : end, text: start === end ? ` { name: ${name} }` : `{ name: ${name} }` }
+}
+
+/** Applies from the end, so that earlier offsets stay true, and parses the result: what cannot be read back is never written. */
+function apply(text: string, edits: readonly Edit[]): string {
+  const result = [...edits]
+    .sort((a, b) => b.start - a.start)
+    .reduce((now, { start, end, text: put }) => now.slice(0, start) + put + now.slice(end), text)
+  parseCompose(result)
+  return result
+}

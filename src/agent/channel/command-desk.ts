@@ -1,0 +1,166 @@
+import type { CommandOutcome, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
+import type { AgentNeeds } from './agent-needs.ts'
+import type { ShelvedCommand } from './command-shelf.ts'
+import type { AgentClient } from './connection.ts'
+import { isEnding, orAborted, patiently } from './patience.ts'
+import { progressOf, runCommand } from './run-command.ts'
+
+type Needs = AgentNeeds & Readonly<{ client: AgentClient }>
+type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void> }
+
+const deliveryGraceMs = 10_000
+/** An executor that was broken off ends at its next step. */
+const stepGraceMs = 5000
+const lastProgressMs = 2000
+
+/**
+ * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box.
+ * It knows no connection state: a delivery goes on until it succeeds, whatever the daemon does meanwhile.
+ */
+export class CommandDesk {
+  readonly #needs: Needs
+  readonly #slots: number
+  readonly #inHand = new Map<string, InHand>()
+  readonly #breakOff = new AbortController()
+  #tellEnd: () => void = () => undefined
+  /** Resolves when the next execution ends. */
+  #nextEnd: Promise<void>
+
+  constructor(needs: Needs) {
+    this.#needs = needs
+    this.#slots = needs.slots ?? 4
+    this.#nextEnd = this.#newEnd()
+  }
+
+  /** All that must not be offered again: executed now, or its outcome not delivered yet. */
+  holding(): HeldCommand[] {
+    return [...this.#inHand.values()].map(({ command: { id, leaseToken } }) => ({ id, leaseToken }))
+  }
+
+  hasRoom(): boolean {
+    return this.#executing() < this.#slots
+  }
+
+  async untilRoom(signal: AbortSignal): Promise<void> {
+    while (!this.hasRoom() && !signal.aborted) await orAborted(this.#nextEnd, signal)
+  }
+
+  /** Goes on with what an earlier run of the agent had in hand. Their boxes are taken before anything new is asked for. */
+  async resume(): Promise<void> {
+    for (const command of await this.#needs.shelf.all()) {
+      this.#needs.log.info({ commandId: command.id, kind: command.kind, known: command.outcome !== null }, 'going on with a command')
+      this.#begin(command)
+    }
+  }
+
+  take(leased: LeasedCommand): void {
+    const { id, kind, boxId, payload, leaseToken } = leased
+    const known = this.#inHand.get(id)
+    // The daemon offers again what we have: only the lease is new, the work goes on.
+    if (known) known.command = { ...known.command, leaseToken }
+    else this.#begin({ id, kind, boxId, payload, leaseToken, outcome: null })
+  }
+
+  /** Lets commands finish for `drainMs`, breaks off the rest, and returns; what is not over stays on the shelf. */
+  async drain(): Promise<void> {
+    const { drainMs = 30_000 } = this.#needs
+    const all = () => Promise.all([...this.#inHand.values()].map(({ over }) => over))
+    const executed = async () => {
+      while (this.#executing() > 0) await this.#nextEnd
+    }
+    await this.#atMost(drainMs, executed())
+    await this.#atMost(deliveryGraceMs, all())
+    this.#breakOff.abort()
+    await this.#atMost(stepGraceMs, all())
+  }
+
+  async #atMost(ms: number, work: Promise<unknown>): Promise<void> {
+    const done = new AbortController()
+    await Promise.race([work, this.#needs.clock.sleep(ms, done.signal)])
+    done.abort()
+  }
+
+  #begin(command: ShelvedCommand): void {
+    const before = [...this.#inHand.values()].filter((other) => other.command.boxId === command.boxId).map(({ over }) => over)
+    const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve() }
+    this.#inHand.set(command.id, hand)
+    hand.over = this.#work(hand, before).catch((err) =>
+      this.#needs.log.error({ err, commandId: command.id }, 'a command is stuck until the agent starts anew'),
+    )
+  }
+
+  async #work(hand: InHand, before: readonly Promise<void>[]): Promise<void> {
+    await Promise.all(before)
+    await this.#needs.shelf.put(hand.command)
+    const outcome = hand.command.outcome ?? (await this.#execute(hand))
+    hand.executing = false
+    this.#tellEnd()
+    this.#nextEnd = this.#newEnd()
+    if (outcome && (await this.#deliver(hand, outcome))) await this.#forget(hand.command)
+  }
+
+  async #execute(hand: InHand): Promise<CommandOutcome | undefined> {
+    const { shelf, log } = this.#needs
+    const held = () => hand.command
+    const stream = progressOf(this.#needs, held)
+    const outcome = await runCommand(this.#needs, held, stream, this.#breakOff.signal)
+    if (outcome) {
+      hand.command = { ...hand.command, outcome }
+      await shelf.put(hand.command) // before anything that waits for the daemon
+      log.info(
+        { commandId: hand.command.id, kind: hand.command.kind, ok: outcome.ok, ...(outcome.ok ? {} : { code: outcome.error.code }) },
+        'a command is over',
+      )
+    }
+    await this.#atMost(lastProgressMs, stream.end())
+    return outcome
+  }
+
+  async #forget({ id, boxId }: ShelvedCommand): Promise<void> {
+    await this.#needs.shelf.remove(id)
+    this.#inHand.delete(id)
+    const { client, reports, log } = this.#needs
+    const tell = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
+    await tell().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
+  }
+
+  /** True when the daemon has it, or does not want it any more. */
+  async #deliver(hand: InHand, outcome: CommandOutcome): Promise<boolean> {
+    const { client, log, acknowledge } = this.#needs
+    const { id } = hand.command
+    const send = (what: CommandOutcome) => async () => {
+      await client.postResult({ params: { id }, body: { leaseToken: hand.command.leaseToken, outcome: what } })
+      return true
+    }
+    const patience = { signal: this.#breakOff.signal, givesUp: isAnswer }
+    try {
+      if (!(await patiently(this.#needs, send(outcome), patience))) return false
+    } catch (error) {
+      if (isEnding(error)) return false
+      log.error({ commandId: id, err: error }, 'the daemon does not take the outcome of a command')
+      if (!isProblem(error, 'NOT_FOUND')) await patiently(this.#needs, send(asRefusal(error)), patience).catch(() => undefined)
+    }
+    await acknowledge?.(id)
+    return true
+  }
+
+  #executing(): number {
+    return [...this.#inHand.values()].filter(({ executing }) => executing).length
+  }
+
+  #newEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tellEnd = resolve
+    })
+  }
+}
+
+/** The daemon answered, and will answer the same again. */
+const isAnswer = (error: unknown): boolean =>
+  isEnding(error) || isProblem(error, 'NOT_FOUND') || isProblem(error, 'VALIDATION') || isProblem(error, 'PAYLOAD_TOO_LARGE')
+
+const asRefusal = (error: unknown): CommandOutcome => ({
+  ok: false,
+  error: { code: 'INTERNAL', message: `the command ended, but the daemon refused its result: ${(error as Error).message}`.slice(0, 4000) },
+})

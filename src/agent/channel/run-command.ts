@@ -1,0 +1,101 @@
+import { boxCommands, type CommandSecrets } from '../../core/boxes/index.ts'
+import { fieldReasons } from '../../core/contract/index.ts'
+import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
+import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import type { CommandContext } from '../ports/index.ts'
+import type { AgentNeeds } from './agent-needs.ts'
+import type { ShelvedCommand } from './command-shelf.ts'
+import type { AgentClient } from './connection.ts'
+import { isEnding, patiently } from './patience.ts'
+import { type ProgressStream, progressStream } from './progress-stream.ts'
+
+type Needs = Pick<AgentNeeds, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
+
+/** The command as it is now: its lease may be renewed under another token while it runs. */
+export type Held = () => ShelvedCommand
+
+export const progressOf = ({ clock, client }: Pick<Needs, 'clock' | 'client'>, held: Held): ProgressStream =>
+  progressStream(clock, (progress) => {
+    const { id, leaseToken } = held()
+    return client.postProgress({ params: { id }, body: { leaseToken, progress } })
+  })
+
+/** Executes a command and answers what became of it; undefined when the signal broke it off: then it goes on at the next start. */
+export async function runCommand(
+  needs: Needs,
+  held: Held,
+  stream: ProgressStream,
+  signal: AbortSignal,
+): Promise<CommandOutcome | undefined> {
+  try {
+    return withinSize({ ok: true, result: await execute(needs, held(), contextOf(needs, held, stream, signal)) })
+  } catch (error) {
+    return signal.aborted ? undefined : failure(needs, held(), error)
+  }
+}
+
+type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
+
+async function execute({ executors }: Needs, { kind, payload }: ShelvedCommand, context: CommandContext): Promise<unknown> {
+  if (!Object.hasOwn(boxCommands, kind))
+    throw problem('PROTOCOL_VERSION', `this agent does not know the command ${kind}: upgrade tenantry-agent`)
+  const known = kind as keyof typeof boxCommands
+  const parsed = boxCommands[known].payload.safeParse(payload)
+  if (!parsed.success) throw problem('VALIDATION', `the payload of ${kind} does not fit`, { details: fieldReasons(parsed.error) })
+  return (executors[known] as AnyExecutor)(context, parsed.data)
+}
+
+function contextOf(needs: Needs, held: Held, stream: ProgressStream, signal: AbortSignal): CommandContext {
+  const { client } = needs
+  const { id } = held()
+  const lease = () => ({ leaseToken: held().leaseToken })
+  return {
+    commandId: id,
+    signal,
+    progress: stream.tell,
+    secrets: () => fetchSecrets(needs, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
+    deliver: async (outputs) => {
+      const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
+      await patiently(needs, send, { signal, givesUp: isRefusal })
+      signal.throwIfAborted()
+    },
+  }
+}
+
+/** A box may be fenced meanwhile, so a daemon that is away is not waited for longer than this. */
+const secretsPatienceMs = 30_000
+
+/** An agent that has just started may ask before the daemon has heard its hello, or while the daemon restarts too. */
+async function fetchSecrets(needs: Needs, signal: AbortSignal, ask: () => Promise<CommandSecrets>): Promise<CommandSecrets> {
+  const startMs = needs.clock.monotonicMs()
+  const late = () => needs.clock.monotonicMs() - startMs > secretsPatienceMs
+  const secrets = await patiently(needs, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
+  if (!secrets) throw signal.reason
+  return secrets
+}
+
+const mayPass = (error: unknown) => isProblem(error) && (error.retryable || error.code === 'CONFLICT') && !isEnding(error)
+
+const isRefusal = (error: unknown) => isEnding(error) || isProblem(error, 'LEASE_LOST') || isProblem(error, 'VALIDATION')
+
+/** To an agent, a command that somebody else holds does not exist. */
+function lost(error: unknown): never {
+  throw isProblem(error, 'NOT_FOUND') ? problem('LEASE_LOST', error.message, { cause: error }) : error
+}
+
+const refused = (error: Problem): CommandOutcome => ({ ok: false, error: { code: error.code, message: error.message.slice(0, 4000) } })
+
+function failure({ log }: Needs, { id, kind }: ShelvedCommand, error: unknown): CommandOutcome {
+  if (isProblem(error)) return refused(error)
+  if ((error as NodeJS.ErrnoException)?.code === 'ENOSPC')
+    return refused(problem('DISK_FULL', `the disk of the host is full: ${(error as Error).message}`))
+  log.error({ commandId: id, kind, err: error }, 'a command failed by a fault of the agent')
+  return refused(problem('INTERNAL', `a fault of the agent: ${(error as Error).message}`))
+}
+
+/** Said here, where it can be mended, and not by a refusal that repeats for ever. */
+function withinSize(outcome: CommandOutcome): CommandOutcome {
+  const bytes = Buffer.byteLength(JSON.stringify(outcome))
+  if (bytes <= channelLimits.resultBytes - 1024) return outcome
+  return refused(problem('PAYLOAD_TOO_LARGE', `the command ended, but its result of ${bytes} bytes is too large to be told`))
+}

@@ -1,0 +1,85 @@
+import { Service } from '../../core/boxes/index.ts'
+import type { ContainerState, Project } from '../ports/index.ts'
+import type { Docker } from './connect.ts'
+import { engineProblem, hasStatus } from './engine-problem.ts'
+import { digestsIn } from './pull.ts'
+
+type Inspected = Docker.ContainerInspectInfo
+
+/** The containers of the four services, found by compose's labels. One that goes away while we look is left out. */
+export async function containersIn(docker: Docker, project: Project): Promise<ContainerState[]> {
+  const inspected = await inspectAll(docker, project)
+  const digests = await digestsOf(docker, inspected)
+  return inspected.map((container) => stateOf(container, digests)).sort(liveFirst)
+}
+
+export async function inspectAll(docker: Docker, project: Project): Promise<Inspected[]> {
+  try {
+    const label = [`com.docker.compose.project=${project.name}`, 'com.docker.compose.oneoff=False']
+    const listed = await docker.listContainers({ all: true, filters: { label } })
+    const ours = listed.filter(({ Labels }) => Service.safeParse(Labels['com.docker.compose.service']).success)
+    const found = await Promise.all(ours.map(({ Id }) => inspectIfThere(docker, Id)))
+    return found.filter((container) => container !== undefined)
+  } catch (error) {
+    throw engineProblem(error, `looking at the containers of ${project.name}`, 'DOCKER_UNAVAILABLE')
+  }
+}
+
+const inspectIfThere = (docker: Docker, id: string): Promise<Inspected | undefined> =>
+  docker
+    .getContainer(id)
+    .inspect()
+    .catch((error) => {
+      if (hasStatus(error, 404)) return undefined
+      throw error
+    })
+
+/** Registry digests by image id. An image that was removed under a running container has none any more. */
+async function digestsOf(docker: Docker, containers: readonly Inspected[]): Promise<ReadonlyMap<string, readonly string[]>> {
+  const ids = [...new Set(containers.map(({ Image }) => Image))]
+  const inspect = async (id: string) => {
+    const image = await docker
+      .getImage(id)
+      .inspect()
+      .catch(() => undefined)
+    return [id, image?.RepoDigests ?? []] as const
+  }
+  return new Map(await Promise.all(ids.map(inspect)))
+}
+
+export const serviceOf = ({ Config }: Inspected): Service => Config.Labels['com.docker.compose.service'] as Service
+
+function stateOf(container: Inspected, digests: ReadonlyMap<string, readonly string[]>): ContainerState {
+  const { Id, Config, State, RestartCount, Image } = container
+  const repository = Config.Image.replace(/(?::[^/:]+)?(?:@.*)?$/, '')
+  return {
+    id: Id,
+    service: serviceOf(container),
+    image: Config.Image,
+    digest: digestsIn(digests.get(Image), repository).at(-1) ?? null,
+    state: stateName(State),
+    exitCode: State.Running && !State.Restarting ? null : State.ExitCode,
+    restartCount: RestartCount ?? 0,
+    configHash: Config.Labels['com.docker.compose.config-hash'] ?? null,
+    startedAt: State.StartedAt,
+    address: State.Running && !State.Restarting ? addressOf(container) : null,
+    volumes: namedVolumes(container).map(({ name }) => name),
+  }
+}
+
+function stateName({ Status }: Inspected['State']): ContainerState['state'] {
+  if (Status === 'running' || Status === 'restarting' || Status === 'created') return Status
+  return Status === 'paused' ? 'running' : 'exited'
+}
+
+const addressOf = ({ NetworkSettings }: Inspected): string | null =>
+  Object.values(NetworkSettings.Networks).find(({ IPAddress }) => IPAddress !== '')?.IPAddress ?? null
+
+/** Volumes with a name somebody gave; the engine names the others by 64 hex digits. In order of where they are mounted. */
+export const namedVolumes = ({ Mounts }: Inspected): { name: string; target: string }[] =>
+  Mounts.flatMap(({ Type, Name, Destination }) =>
+    Type === 'volume' && Name && !/^[0-9a-f]{64}$/.test(Name) ? [{ name: Name, target: Destination }] : [],
+  ).sort((a, b) => (a.target < b.target ? -1 : 1))
+
+// While compose recreates one, a service has two containers for a moment.
+const liveFirst = (a: ContainerState, b: ContainerState): number => Number(b.state === 'running') - Number(a.state === 'running')

@@ -1,0 +1,106 @@
+import { Readable, Writable } from 'node:stream'
+import type { Service } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, Project } from '../ports/index.ts'
+import { connect, type Docker, type DockerSettings, limitsOf } from './connect.ts'
+import { containersIn } from './containers.ts'
+import { demux } from './demux.ts'
+import { engineProblem } from './engine-problem.ts'
+import { engineEvents } from './events.ts'
+import { execIn } from './exec.ts'
+import { pin, unpin } from './pins.ts'
+import { localDigests, pull } from './pull.ts'
+import { composeArguments, runDocker } from './run-compose.ts'
+import { ignoring, up } from './up.ts'
+import { createVolume, removeVolume, volumePath } from './volumes.ts'
+
+/** The container engine of this host: its API for what is there, the compose plugin for what a file says. */
+export function dockerEngine(settings: DockerSettings): ContainerEngine {
+  const connections = connect(settings)
+  const { questions, changes, streams } = connections
+  return {
+    info: () => info(questions, settings),
+    pull: (image, options) => pull(connections, settings, image, options),
+    localDigest: async (image) => {
+      const digests = await localDigests(questions, image)
+      return digests === undefined ? undefined : (digests.at(-1) ?? null)
+    },
+    pin: (image, label) => pin(questions, image, label),
+    unpin: (label) => unpin(questions, label),
+    containers: (project) => containersIn(questions, project),
+    configHashes: (project) => configHashes(settings, project),
+    up: (project, services, signal) => up(changes, settings, project, services, signal),
+    // By the API and not by compose: a box must be stoppable while its file is broken. The container knows its own grace period.
+    stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),
+    start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),
+    down: (project, options) => down(settings, project, options?.volumes ?? false),
+    exec: (id, argv, options) => execIn(connections, id, argv, options),
+    logs: (id, lines) => logs(questions, id, lines),
+    volumePath: (name) => volumePath(questions, name),
+    createVolume: (project, key, name) => createVolume(questions, project, key, name),
+    removeVolume: (name) => removeVolume(changes, name),
+    events: (signal) => engineEvents(streams, signal),
+  }
+}
+
+async function info(docker: Docker, settings: DockerSettings): Promise<{ engine: string; compose: string }> {
+  const { Version } = await docker.version().catch((error) => {
+    throw engineProblem(error, 'asking for its version', 'DOCKER_UNAVAILABLE')
+  })
+  const compose = await runDocker(settings, ['compose', 'version', '--short'], {
+    what: 'the compose plugin',
+    otherwise: 'DOCKER_UNAVAILABLE',
+    timeoutMs: limitsOf(settings).composeQuestionMs,
+  }).catch((cause) => {
+    throw problem('DOCKER_UNAVAILABLE', `the engine ${Version} answers, but \`docker compose\` does not run`, { cause })
+  })
+  return { engine: Version, compose: compose.trim() }
+}
+
+async function configHashes(settings: DockerSettings, project: Project): Promise<Record<string, string>> {
+  const printed = await runDocker(settings, composeArguments(project, ['config', '--hash', '*']), {
+    what: `the compose file of ${project.name}`,
+    otherwise: 'COMPOSE_INVALID',
+    timeoutMs: limitsOf(settings).composeQuestionMs,
+  })
+  const lines = printed.split('\n').filter((line) => line.trim() !== '')
+  return Object.fromEntries(lines.map((line) => line.trim().split(/\s+/) as [string, string]))
+}
+
+async function eachContainer(
+  docker: Docker,
+  project: Project,
+  services: readonly Service[],
+  act: (container: Docker.Container) => Promise<unknown>,
+): Promise<void> {
+  const wanted = (await containersIn(docker, project)).filter(({ service }) => services.includes(service))
+  await Promise.all(wanted.map(({ id }) => act(docker.getContainer(id)).catch(ignoring(304, 404)))).catch((error) => {
+    throw engineProblem(error, `${services.join(', ')} of ${project.name}`, 'DOCKER_UNAVAILABLE')
+  })
+}
+
+async function down(settings: DockerSettings, project: Project, volumes: boolean): Promise<void> {
+  const args = ['down', '--remove-orphans', ...(volumes ? ['--volumes'] : [])]
+  await runDocker(settings, composeArguments(project, args), {
+    what: `removing ${project.name}`,
+    otherwise: 'DOCKER_UNAVAILABLE',
+    timeoutMs: limitsOf(settings).composeChangeMs,
+  })
+}
+
+async function logs(docker: Docker, id: string, lines: number): Promise<string> {
+  const parts: Buffer[] = []
+  const keep = new Writable({
+    write: (part: Buffer, _, done) => {
+      parts.push(part)
+      done()
+    },
+  })
+  try {
+    const framed = await docker.getContainer(id).logs({ stdout: true, stderr: true, tail: lines, follow: false })
+    await demux(Readable.from([framed]), keep, keep)
+  } catch (error) {
+    throw engineProblem(error, `the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+  }
+  return Buffer.concat(parts).toString('utf8')
+}

@@ -1,0 +1,98 @@
+import { createWriteStream } from 'node:fs'
+import type { Duplex } from 'node:stream'
+import { Writable } from 'node:stream'
+import { finished, pipeline } from 'node:stream/promises'
+import { problem } from '../../core/kit/index.ts'
+import type { ExecOptions, ExecResult } from '../ports/index.ts'
+import type { Connections, Docker } from './connect.ts'
+import { demux } from './demux.ts'
+import { engineProblem, hasStatus } from './engine-problem.ts'
+
+/** What is kept of output that goes to no file; the rest of it is dropped. */
+const keptBytes = 16_000_000
+
+/** Runs a program in a container. Its exit code is an answer, not a failure. */
+export async function execIn(
+  { questions, streams }: Connections,
+  containerId: string,
+  argv: readonly string[],
+  options: ExecOptions = {},
+): Promise<ExecResult> {
+  const { stdin, stdoutFile, signal } = options
+  signal?.throwIfAborted()
+  const out = stdoutFile === undefined ? keeper() : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
+  const err = keeper()
+  try {
+    const exec = await questions
+      .getContainer(containerId)
+      .exec({ Cmd: [...argv], AttachStdin: stdin !== undefined, AttachStdout: true, AttachStderr: true })
+    const stream = await streams
+      .getExec(exec.id)
+      .start({ hijack: true, stdin: stdin !== undefined, ...(signal ? { abortSignal: signal } : {}) })
+    const forget = endOnAbort(exec, stream, signal)
+    try {
+      await Promise.all([demux(stream, out.stream, err.stream), feed(stream, stdin)])
+      out.stream.end()
+      await finished(out.stream)
+    } finally {
+      forget()
+    }
+    const { ExitCode } = await exec.inspect()
+    return { exitCode: ExitCode ?? -1, stdout: out.text(), stderr: err.text() }
+  } catch (error) {
+    out.stream.destroy()
+    signal?.throwIfAborted()
+    throw execProblem(error, containerId, argv)
+  }
+}
+
+function execProblem(error: unknown, containerId: string, argv: readonly string[]) {
+  if (hasStatus(error, 404, 409))
+    return problem('BOX_UNHEALTHY', `the container ${containerId.slice(0, 12)} does not run`, { cause: error })
+  if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
+    return problem('DISK_FULL', `no space left for the output of ${argv[0]}`, { cause: error })
+  return engineProblem(error, `${argv[0]} in ${containerId.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+}
+
+async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> {
+  if (stdin === undefined) return
+  if (typeof stdin === 'string') return void stream.end(stdin)
+  // A program may end before it has read all; its exit code tells whether that was well.
+  await pipeline(stdin, stream).catch((error: NodeJS.ErrnoException) => {
+    if (!['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw error
+  })
+}
+
+/** Ending the stream does not end the program in the container: it is ended by its process on this host. */
+function endOnAbort(exec: Docker.Exec, stream: Duplex, signal: AbortSignal | undefined): () => void {
+  const end = () => {
+    void exec.inspect().then(
+      ({ Running, Pid }) => Running && endProcess(Pid),
+      () => undefined,
+    )
+    stream.destroy(new Error('aborted'))
+  }
+  signal?.addEventListener('abort', end, { once: true })
+  return () => signal?.removeEventListener('abort', end)
+}
+
+function endProcess(pid: number): void {
+  try {
+    if (pid > 1) process.kill(pid, 'SIGKILL')
+  } catch {
+    // Ended, or the engine runs on another machine.
+  }
+}
+
+function keeper() {
+  const parts: Buffer[] = []
+  let kept = 0
+  const stream = new Writable({
+    write: (part: Buffer, _, done) => {
+      if (kept < keptBytes) parts.push(part)
+      kept += part.length
+      done()
+    },
+  })
+  return { stream, text: () => Buffer.concat(parts).toString('utf8') }
+}

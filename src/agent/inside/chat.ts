@@ -1,0 +1,76 @@
+import { type Random, randomText, type Secret } from '../../core/kit/index.ts'
+import type { LocalBox, ProbeAccount } from '../ports/index.ts'
+import { ask, need, type Origin } from './ask.ts'
+
+const api = '/_matrix/client/v3'
+const eventType = 'dev.tenantry.probe'
+const localpart = 'tenantry-probe'
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const as = ({ userId }: Pick<ProbeAccount, 'userId'>) => `user_id=${encodeURIComponent(userId)}`
+
+export async function versionsAnswer(origin: Origin, signal?: AbortSignal): Promise<void> {
+  const { versions } = await need(origin, '/_matrix/client/versions', { signal })
+  if (!Array.isArray(versions)) throw new Error('/_matrix/client/versions answered something else')
+}
+
+/** Sends an event in the probe room and finds it again in what a sync hands out. */
+export async function sendAndRead(origin: Origin, account: ProbeAccount, random: Random, signal?: AbortSignal): Promise<void> {
+  const headers = bearer(account.accessToken)
+  const room = encodeURIComponent(account.roomId)
+  const once = randomText(random, 20)
+  const sent = await need(origin, `${api}/rooms/${room}/send/${eventType}/${once}?${as(account)}`, {
+    method: 'PUT',
+    body: {},
+    headers,
+    signal,
+  })
+  const synced = await need(origin, `${api}/sync?timeout=0&filter=${encodeURIComponent(syncFilter(account.roomId, once))}&${as(account)}`, {
+    headers,
+    signal,
+  })
+  if (!eventIds(synced, account.roomId).includes(sent.event_id)) throw new Error('the event that was sent is not in the sync')
+}
+
+// Synapse keeps the answer to a first sync for minutes, by its filter: one that names somebody who does not exist is always new.
+const syncFilter = (room: string, once: string): string => {
+  const none = { types: [] }
+  return JSON.stringify({
+    room: { rooms: [room], timeline: { limit: 10, not_senders: [`@${once}:tenantry.invalid`] }, state: none, ephemeral: none },
+    presence: none,
+    account_data: none,
+  })
+}
+
+function eventIds(synced: Record<string, unknown>, room: string): unknown[] {
+  const { rooms } = synced as { rooms?: { join?: Record<string, { timeline?: { events?: { event_id?: unknown }[] } }> } }
+  return (rooms?.join?.[room]?.timeline?.events ?? []).map(({ event_id }) => event_id)
+}
+
+/** Without an account of our own: the sync must at least be there and ask for one. */
+export async function asksForToken(origin: Origin, signal?: AbortSignal): Promise<void> {
+  const { status, json } = await ask(origin, `${api}/sync?timeout=0`, { signal })
+  if (status !== 401 || (json as { errcode?: string })?.errcode !== 'M_MISSING_TOKEN') throw new Error(`${api}/sync answered ${status}`)
+}
+
+export async function chatVersion(origin: Origin): Promise<string | undefined> {
+  const { server_version } = await need(origin, '/_synapse/admin/v1/server_version')
+  return typeof server_version === 'string' ? server_version.slice(0, 100) : undefined
+}
+
+/** The probe user of the platform's application service and its one room, made or found again. */
+export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, signal?: AbortSignal): Promise<ProbeAccount> {
+  const accessToken = token.reveal()
+  const headers = bearer(accessToken)
+  const userId = `@${localpart}:${box.chatDomain}`
+  const body = { type: 'm.login.application_service', username: localpart, inhibit_login: true }
+  const { status, json } = await ask(origin, `${api}/register`, { method: 'POST', body, headers, signal })
+  const { errcode } = (json ?? {}) as { errcode?: string }
+  if (status !== 200 && errcode !== 'M_USER_IN_USE') throw new Error(`registering ${userId} answered ${status} ${errcode ?? ''}`)
+  const { joined_rooms } = await need(origin, `${api}/joined_rooms?${as({ userId })}`, { headers, signal })
+  const found = Array.isArray(joined_rooms) ? (joined_rooms as string[]).sort()[0] : undefined
+  if (found !== undefined) return { userId, accessToken, roomId: found }
+  const room = { preset: 'private_chat', name: 'Probe', creation_content: { 'm.federate': false } }
+  const { room_id } = await need(origin, `${api}/createRoom?${as({ userId })}`, { method: 'POST', body: room, headers, signal })
+  return { userId, accessToken, roomId: String(room_id) }
+}

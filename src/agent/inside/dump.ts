@@ -1,0 +1,39 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports/index.ts'
+import { type BoxView, runningId, viewBox } from './box-view.ts'
+import { countSql, parseCounts } from './row-counts.ts'
+import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine, needSql } from './sql.ts'
+
+export const dumpFile = 'database.dump'
+export const globalsFile = 'globals.sql'
+
+/** Dump and globals into a folder, each with its own exit code. The counts belong to the dump only while nobody else writes. */
+export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
+  const view = await viewBox(engine, box)
+  const login = await databaseLogin(engine, view, signal)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const run = (argv: string[], options: ExecOptions) => needProgram(engine, view, argv, { ...options, ...(signal ? { signal } : {}) })
+  await run(['pg_dump', '-Fc', '--no-sync', ...connection(login)], { stdoutFile: join(folder, dumpFile) })
+  await run(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], { stdoutFile: join(folder, globalsFile) })
+  await needListable(run, box, join(folder, dumpFile))
+  return parseCounts(await needSql({ engine, view, login, signal }, countSql, 'SNAPSHOT_FAILED'))
+}
+
+const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]
+
+async function needProgram(engine: ContainerEngine, view: BoxView, argv: string[], options: ExecOptions): Promise<string> {
+  const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'postgres'), argv, options)
+  if (exitCode === 0) return stdout
+  if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `no space left for ${argv[0]} of ${view.box.slug}`)
+  throw problem('SNAPSHOT_FAILED', `${argv[0]} of ${view.box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
+}
+
+/** A dump that cannot be listed is none, whatever the exit code said. */
+async function needListable(run: (argv: string[], options: ExecOptions) => Promise<string>, box: LocalBox, path: string): Promise<void> {
+  const { size } = await stat(path)
+  const listed = size === 0 ? '' : await run(['pg_restore', '--list'], { stdin: createReadStream(path) })
+  if (!/^;\s+TOC Entries:/m.test(listed)) throw problem('SNAPSHOT_FAILED', `the dump of ${box.slug} (${size} bytes) cannot be listed`)
+}

@@ -1,0 +1,77 @@
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
+import { runningId, viewBox } from './box-view.ts'
+import { dumpFile, globalsFile } from './dump.ts'
+import { countSql, needSameCounts, parseCounts } from './row-counts.ts'
+import { asSuperuser, connection, databaseLogin, lastLine, needSql, psql } from './sql.ts'
+
+/** Loads a dump into an empty database and makes it fit to be served again (SAFETY, Restore). Never over tables that are there. */
+export async function loadDatabase(
+  engine: ContainerEngine,
+  box: LocalBox,
+  folder: string,
+  expected: RowCounts,
+  signal?: AbortSignal,
+): Promise<void> {
+  const view = await viewBox(engine, box)
+  const login = await databaseLogin(engine, view, signal)
+  const run = { engine, view, login, signal }
+  const maintenance = { ...run, login: asSuperuser(login) }
+  const tables = (await needSql(run, emptySql, 'RESTORE_FAILED')).trim()
+  if (tables !== '0') throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty: it has ${tables} tables`)
+  // Roles that are there already are no failure; one that lacks shows in the load itself.
+  await psql(maintenance, await readFile(join(folder, globalsFile), 'utf8'), '-v', 'ON_ERROR_STOP=0')
+  await needSql(maintenance, freshSql(login.database, login.user), 'RESTORE_FAILED')
+  await restoreDump(
+    engine,
+    runningId(view, 'postgres'),
+    box,
+    ['pg_restore', '--exit-on-error', ...connection(login)],
+    join(folder, dumpFile),
+    signal,
+  )
+  needSameCounts(box.slug, expected, parseCounts(await needSql(run, countSql, 'RESTORE_FAILED')))
+  await needSql(run, afterwardsSql, 'RESTORE_FAILED')
+}
+
+async function restoreDump(
+  engine: ContainerEngine,
+  id: string,
+  box: LocalBox,
+  argv: string[],
+  path: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { exitCode, stderr } = await engine.exec(id, argv, { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
+  if (exitCode === 0) return
+  if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `no space left to load the database of ${box.slug}`)
+  throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
+}
+
+const emptySql = `select count(*) from information_schema.tables where table_schema = 'public' and table_name <> 'tenantry_probe';\n`
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+const freshSql = (database: string, owner: string) => `drop database ${quoted(database)};
+create database ${quoted(database)} owner ${quoted(owner)} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C';
+`
+
+/**
+ * One-time keys that were handed out after the dump must not be handed out twice; transactions of application services must not
+ * reuse numbers that the other side has seen; without statistics the planner makes every probe slow.
+ */
+const afterwardsSql = `do $$
+begin
+  if to_regclass('public.e2e_one_time_keys_json') is not null then
+    truncate public.e2e_one_time_keys_json;
+  end if;
+  if to_regclass('public.application_services_txn_id_seq') is not null then
+    perform setval('public.application_services_txn_id_seq', nextval('public.application_services_txn_id_seq') + 1000);
+  end if;
+end
+$$;
+analyze;
+`

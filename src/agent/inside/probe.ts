@@ -1,0 +1,86 @@
+import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, type Random } from '../../core/kit/index.ts'
+import { readProbeAccount } from '../boxes/index.ts'
+import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { Origin } from './ask.ts'
+import { type BoxView, viewBox } from './box-view.ts'
+import { asksForToken, sendAndRead, versionsAnswer } from './chat.ts'
+import { clusterIsHealthy, uploadAndRead } from './objects.ts'
+import { databaseLogin, lastLine, psql } from './sql.ts'
+import { isUpgrading } from './upgrading.ts'
+
+export type InsideNeeds = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random }>
+
+/** Longer than any single question may take, so that a hanging program in a container ends too. */
+const componentTimeoutMs = 30_000
+
+/** One writing probe. A sick box is an answer; only an abort or a bug throws. */
+export async function probe(needs: InsideNeeds, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
+  const limit = AbortSignal.timeout(componentTimeoutMs)
+  const within = signal ? AbortSignal.any([signal, limit]) : limit
+  const at = isoNow(needs.clock)
+  const view = await viewBox(needs.engine, box)
+  const measured = await Promise.all(
+    (Object.entries(looks) as [ProbeComponent, Look][]).map(
+      async ([name, look]) => [name, await measure(needs.clock, () => look(needs, view, within), signal)] as const,
+    ),
+  )
+  const components = Object.fromEntries(measured) as ProbeResult['components']
+  const bad = measured.find(([, { ok }]) => !ok)
+  if (!bad) return { at, verdict: 'ok', components }
+  return { at, verdict: await verdict(needs, view, components), components, reason: `${bad[0]}: ${bad[1].error}` }
+}
+
+type Look = (needs: InsideNeeds, view: BoxView, signal: AbortSignal) => Promise<void>
+
+const looks = {
+  chatApi: async (_, view, signal) => {
+    for (const origin of ways(view)) await versionsAnswer(origin, signal)
+  },
+  chatSync: async ({ random }, view, signal) => {
+    const account = await readProbeAccount(view.box.project)
+    for (const origin of ways(view)) await (account ? sendAndRead(origin, account, random, signal) : asksForToken(origin, signal))
+  },
+  database: async ({ engine }, view, signal) => {
+    const login = await databaseLogin(engine, view, signal)
+    const { exitCode, stderr } = await psql({ engine, view, login, signal }, writeSql)
+    if (exitCode !== 0) throw new Error(lastLine(stderr) || `psql ended with exit code ${exitCode}`)
+  },
+  objectStorage: async ({ engine, random }, view, signal) => {
+    await clusterIsHealthy(view, signal)
+    if (view.secrets) await uploadAndRead(engine, view, random, signal)
+  },
+} as const satisfies Record<ProbeComponent, Look>
+
+/** Directly, and through the edge where it has a listener for this. */
+function ways({ chat, edge }: BoxView): Origin[] {
+  if (!chat) throw new Error('synapse does not run')
+  return edge ? [chat, edge] : [chat]
+}
+
+const writeSql = `set client_min_messages = warning;
+select 1;
+create table if not exists tenantry_probe (id integer primary key, at timestamptz not null);
+insert into tenantry_probe values (1, now()) on conflict (id) do update set at = excluded.at;
+`
+
+async function measure(clock: Clock, look: () => Promise<void>, signal?: AbortSignal): Promise<ProbeResult['components'][ProbeComponent]> {
+  const start = clock.monotonicMs()
+  const ms = () => Math.round(clock.monotonicMs() - start)
+  try {
+    await look()
+    return { ok: true, ms: ms() }
+  } catch (error) {
+    signal?.throwIfAborted()
+    return { ok: false, ms: ms(), error: (error as Error).message.slice(0, 300) }
+  }
+}
+
+const recovering = /the database system is starting up|not yet accepting connections|in recovery mode|recovery is in progress/i
+
+async function verdict({ engine }: InsideNeeds, view: BoxView, components: ProbeResult['components']): Promise<ProbeResult['verdict']> {
+  if (recovering.test(components.database.error ?? '')) return 'recovering'
+  const synapse = view.container('synapse')
+  const patient = components.database.ok && components.objectStorage.ok && synapse?.state === 'running'
+  return patient && isUpgrading(await engine.logs(synapse.id, 400).catch(() => '')) ? 'upgrading' : 'failed'
+}

@@ -1,0 +1,63 @@
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, ExecResult } from '../ports/index.ts'
+import { type BoxView, runningId } from './box-view.ts'
+
+/**
+ * Role and database of a box, by the environment of its container. In a box of our template `user` owns the database and no more, and
+ * `superuser` is somebody else; a stack of another make has one role for both.
+ */
+export type DatabaseLogin = Readonly<{ user: string; database: string; superuser: string }>
+
+/** A question is answered soon or not at all; a container whose programs hang must not hold its asker. */
+const questionMs = 20_000
+const withLimit = (signal?: AbortSignal): AbortSignal => {
+  const limit = AbortSignal.timeout(questionMs)
+  return signal ? AbortSignal.any([signal, limit]) : limit
+}
+
+export async function databaseLogin(engine: ContainerEngine, view: BoxView, signal?: AbortSignal): Promise<DatabaseLogin> {
+  const within = withLimit(signal)
+  const read = async (name: string) =>
+    (await engine.exec(runningId(view, 'postgres'), ['printenv', name], { signal: within })).stdout.trim()
+  const [own, superuser] = [await read('TENANTRY_DATABASE'), (await read('POSTGRES_USER')) || 'postgres']
+  if (own) return { user: own, database: own, superuser }
+  return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }
+}
+
+/** The one role that may make and drop databases, and read roles. */
+export const asSuperuser = (login: DatabaseLogin): DatabaseLogin => ({ ...login, user: login.superuser, database: 'postgres' })
+
+/** By TCP, because the temporary server of an image that fills an empty volume listens on its socket only. Never asks for a password. */
+export const connection = ({ user, database }: Pick<DatabaseLogin, 'user' | 'database'>): string[] => [
+  '-w',
+  '-h',
+  '127.0.0.1',
+  '-U',
+  user,
+  '-d',
+  database,
+]
+
+type Run = Readonly<{ engine: ContainerEngine; view: BoxView; login: DatabaseLogin; signal?: AbortSignal | undefined }>
+
+/** Runs SQL that the agent itself made. No start-up file, stop at the first error, values only. */
+export const psql = ({ engine, view, login, signal }: Run, sql: string, ...options: string[]): Promise<ExecResult> =>
+  engine.exec(runningId(view, 'postgres'), ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...options, ...connection(login)], {
+    stdin: sql,
+    ...(signal ? { signal } : {}),
+  })
+
+/** The output of a short question; undefined when it failed. */
+export async function askSql(engine: ContainerEngine, view: BoxView, sql: string): Promise<string | undefined> {
+  const { exitCode, stdout } = await psql({ engine, view, login: await databaseLogin(engine, view), signal: withLimit() }, sql)
+  return exitCode === 0 ? stdout.trim() : undefined
+}
+
+/** The output of SQL that must succeed. */
+export async function needSql(run: Run, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED'): Promise<string> {
+  const { exitCode, stdout, stderr } = await psql(run, sql)
+  if (exitCode === 0) return stdout
+  throw problem(code, `psql in ${run.view.box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
+}
+
+export const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 300)

@@ -1,0 +1,65 @@
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder, writeFileAtomic } from '../../node/index.ts'
+
+/** Small named texts that survive: `write` replaces one whole or not at all, and is on disk when it resolves. */
+export type Shelf = Readonly<{
+  names(): Promise<readonly string[]>
+  read(name: string): Promise<string>
+  write(name: string, text: string): Promise<void>
+  remove(name: string): Promise<void>
+  /** Puts a text that nobody can read where it hinders nobody, and answers where that is. It stays there for a person. */
+  setAside(name: string): Promise<string>
+  /** Names of what was set aside. */
+  aside(): Promise<readonly string[]>
+}>
+
+/** Where a folder's damaged files go: beside it, under a name that is found. */
+export const asideFolder = (folder: string): string => `${folder}-damaged`
+
+/** Files of a folder. Names that begin with a dot are unfinished writes and are not listed. */
+export function folderShelf(folder: string): Shelf {
+  const beside = asideFolder(folder)
+  return {
+    names: async () => {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      return (await readdir(folder)).filter((name) => !name.startsWith('.')).sort()
+    },
+    read: (name) => readFile(join(folder, name), 'utf8'),
+    write: (name, text) => writeFileAtomic(join(folder, name), text),
+    remove: async (name) => {
+      await rm(join(folder, name), { force: true })
+      await syncFolder(folder)
+    },
+    setAside: async (name) => {
+      await mkdir(beside, { recursive: true, mode: 0o700 })
+      await rename(join(folder, name), join(beside, name))
+      await syncFolder(beside)
+      await syncFolder(folder)
+      return join(beside, name)
+    },
+    aside: () => readdir(beside).catch(() => []),
+  }
+}
+
+/** For simulated hosts, whose agents die with the process. */
+export function memoryShelf(): Shelf {
+  const texts = new Map<string, string>()
+  const damaged = new Map<string, string>()
+  return {
+    names: async () => [...texts.keys()].sort(),
+    read: async (name) => texts.get(name) ?? '',
+    write: async (name, text) => {
+      texts.set(name, text)
+    },
+    remove: async (name) => {
+      texts.delete(name)
+    },
+    setAside: async (name) => {
+      damaged.set(name, texts.get(name) ?? '')
+      texts.delete(name)
+      return name
+    },
+    aside: async () => [...damaged.keys()],
+  }
+}

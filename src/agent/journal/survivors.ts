@@ -1,0 +1,43 @@
+import { readdir, readFile } from 'node:fs/promises'
+import type { Clock } from '../../core/kit/index.ts'
+
+// A killed agent leaves its children running. Each carries its owner in the environment, which its own children inherit:
+// nothing has to be recorded, so there is no moment in which one could be forgotten.
+
+const variable = 'TENANTRY_OWNER'
+
+/** What a child's environment gets beside its own; `owner` is the agent's data folder. */
+export const ownedEnvironment = (owner: string, commandId: string): Record<string, string> => ({
+  [variable]: owner,
+  TENANTRY_COMMAND: commandId,
+})
+
+type Needs = Readonly<{ clock: Clock; owner: string; patienceMs?: number }>
+
+/** Ends what an earlier agent of the same owner left running, first kindly; answers how many there were. Does nothing where there is no /proc. */
+export async function endSurvivors({ clock, owner, patienceMs = 10_000 }: Needs): Promise<number> {
+  const found = await survivorsOf(owner)
+  for (const pid of found) signal(pid, 'SIGTERM')
+  const until = clock.monotonicMs() + patienceMs
+  while ((await survivorsOf(owner)).length > 0 && clock.monotonicMs() < until) await clock.sleep(100)
+  for (const pid of await survivorsOf(owner)) signal(pid, 'SIGKILL')
+  return found.length
+}
+
+async function survivorsOf(owner: string): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => [])
+  const pids = names.filter((name) => /^[0-9]+$/.test(name) && Number(name) !== process.pid)
+  const owned = await Promise.all(pids.map(async (pid) => (await environmentOf(pid)).includes(`${variable}=${owner}`)))
+  return pids.filter((_, index) => owned[index]).map(Number)
+}
+
+// Processes of others, and those that end while we look, have no environment for us.
+const environmentOf = async (pid: string): Promise<string[]> => (await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')).split('\0')
+
+function signal(pid: number, name: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It ended by itself.
+  }
+}

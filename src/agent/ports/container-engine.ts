@@ -1,0 +1,72 @@
+import type { Service } from '../../core/boxes/index.ts'
+
+/**
+ * A compose project of the agent's host. Everything is given explicitly, so that no variable of the environment can redirect it.
+ * All three paths are absolute.
+ */
+export type Project = Readonly<{ name: string; folder: string; composeFile: string; envFile?: string }>
+
+export type ContainerState = Readonly<{
+  id: string
+  service: Service
+  image: string
+  /** Registry digest of the image that RUNS; null for one that was never in a registry. */
+  digest: string | null
+  state: 'created' | 'running' | 'restarting' | 'exited'
+  exitCode: number | null
+  restartCount: number
+  /** Compose's own label; compared with `configHashes` to see whom `up` would recreate. */
+  configHash: string | null
+  startedAt: string
+  /** Address on the project's network, reachable from the host; null unless running. */
+  address: string | null
+  /** Names of the volumes it has mounted. */
+  volumes: readonly string[]
+}>
+
+export type PullProgress = Readonly<{ percent: number; detail: string }>
+
+export type ExecResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>
+export type ExecOptions = Readonly<{ stdin?: string | NodeJS.ReadableStream; stdoutFile?: string; signal?: AbortSignal }>
+
+export type EngineEvent = Readonly<{ project: string; service: string; action: string }>
+
+/**
+ * The container engine of a host. Two implementations pass one contract suite: `docker/` (dockerode and the compose plugin) and `simulated/`.
+ * Failures are Problems: DOCKER_UNAVAILABLE, PULL_FAILED, REGISTRY_UNAVAILABLE, DISK_FULL, COMPOSE_INVALID.
+ */
+export type ContainerEngine = Readonly<{
+  /** Engine and compose versions; throws DOCKER_UNAVAILABLE. */
+  info(): Promise<{ engine: string; compose: string }>
+  /** Pulls `repository:tag`, or exactly `digest` when given (and then tags it), and answers the registry digest. */
+  pull(image: string, options: { digest?: string; onProgress?: (progress: PullProgress) => void; signal?: AbortSignal }): Promise<string>
+  /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
+  localDigest(image: string): Promise<string | null | undefined>
+  /** Keeps an image from being pruned until `unpin(label)`. Idempotent. */
+  pin(image: string, label: string): Promise<void>
+  unpin(label: string): Promise<void>
+  containers(project: Project): Promise<readonly ContainerState[]>
+  /** What compose would label each service with now, from the file as it stands. Throws COMPOSE_INVALID. */
+  configHashes(project: Project): Promise<Readonly<Record<string, string>>>
+  /**
+   * Creates or recreates only the named services and starts them; dependents are left alone. One whose file now names another image
+   * or other volumes than its container has is recreated; images must be on the host already.
+   */
+  up(project: Project, services: readonly Service[], signal?: AbortSignal): Promise<void>
+  /** Stops and waits for the exit. A service that is not running is no failure. */
+  stop(project: Project, services: readonly Service[]): Promise<void>
+  /** Starts stopped containers as they are. A service without one is no failure. */
+  start(project: Project, services: readonly Service[]): Promise<void>
+  /** Removes containers and network of the project; volumes only with `volumes`. */
+  down(project: Project, options?: { volumes?: boolean }): Promise<void>
+  exec(containerId: string, argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
+  logs(containerId: string, lines: number): Promise<string>
+  /** Folder of a named volume on the host; undefined when there is no such volume. */
+  volumePath(name: string): Promise<string | undefined>
+  /** Makes an empty named volume of the project, as compose would; `key` is its name in the file. One that exists stays as it is. */
+  createVolume(project: Project, key: string, name: string): Promise<void>
+  /** A volume that does not exist is no failure; one in use is CONFLICT. */
+  removeVolume(name: string): Promise<void>
+  /** Starts, deaths and restarts of containers of compose projects, until the signal aborts. */
+  events(signal: AbortSignal): AsyncIterable<EngineEvent>
+}>

@@ -1,0 +1,41 @@
+import { join } from 'node:path'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import { adopt, type BoxSettings, healthcheck, type LocalBoxes, provision, report } from '../boxes/index.ts'
+import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
+import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { type DiskSpace, prefetch, update } from '../update/index.ts'
+
+/** A host as its executors see it; real and simulated ones are joined here in the same way. */
+export type ExecutorNeeds = Readonly<{
+  clock: Clock
+  random: Random
+  /** The agent's own folder. */
+  stateFolder: string
+  engine: ContainerEngine
+  inside: BoxInside
+  snapshots: SnapshotStore
+  boxes: LocalBoxes
+  journal: CommandJournal
+  locks: BoxLocks
+  disk: DiskSpace
+  settings: BoxSettings
+  portInUse(port: number): Promise<boolean>
+}>
+
+/** Everything that an agent can do. */
+export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
+  const changes = {
+    ...needs,
+    once: onceOnly(needs),
+    workFolder: join(needs.stateFolder, 'work'),
+    allowedImages: needs.settings.allowedImages,
+  }
+  return {
+    'tenant-box.report_versions': report(needs),
+    'tenant-box.healthcheck': healthcheck(needs),
+    'tenant-box.provision': provision(needs),
+    'tenant-box.adopt': adopt(needs),
+    'tenant-box.prefetch': prefetch(changes),
+    'tenant-box.update': update(changes),
+  }
+}

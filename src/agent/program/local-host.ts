@@ -1,0 +1,56 @@
+import { statfs } from 'node:fs/promises'
+import { cpus, totalmem } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import { type LocalBoxes, localBoxes } from '../boxes/index.ts'
+import { dockerEngine } from '../docker/index.ts'
+import { boxInside } from '../inside/index.ts'
+import { ownedEnvironment } from '../journal/index.ts'
+import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { resticSnapshots } from '../snapshots/index.ts'
+import type { AgentSettings } from './settings.ts'
+
+/** This machine's engine, snapshots and boxes. Making it touches nothing. */
+export type LocalHost = Readonly<{
+  /** By this name an agent knows the processes that an earlier one left behind. */
+  owner: string
+  engine: ContainerEngine
+  inside: BoxInside
+  snapshots: SnapshotStore
+  boxes: LocalBoxes
+}>
+
+export function localHost(
+  { clock, random }: { clock: Clock; random: Random },
+  { stateDir, dockerHost, dockerConfig, docker, restic }: AgentSettings,
+): LocalHost {
+  const owner = resolve(stateDir)
+  const engine = dockerEngine({
+    dockerHost,
+    ...(dockerConfig === undefined ? {} : { dockerConfig }),
+    ...(docker === undefined ? {} : { docker }),
+    childEnvironment: ownedEnvironment(owner, 'engine'),
+  })
+  return {
+    owner,
+    engine,
+    inside: boxInside({ engine, clock, random }),
+    snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
+    boxes: localBoxes(owner),
+  }
+}
+
+/** What the daemon shows of the machine; null where it cannot be found out, which keeps no agent from working. */
+export async function describeMachine(
+  { engine, snapshots }: LocalHost,
+  { boxesDir }: AgentSettings,
+): Promise<{ engine: EngineInfo | null; resources: HostResources | null }> {
+  const [info, restic, disk] = await Promise.all([
+    engine.info().catch(() => null),
+    snapshots.version().catch(() => null),
+    statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
+  ])
+  const space = disk && { diskBytes: disk.blocks * disk.bsize, freeDiskBytes: disk.bavail * disk.bsize }
+  return { engine: info && { ...info, restic }, resources: space && { cpus: cpus().length, memoryBytes: totalmem(), ...space } }
+}

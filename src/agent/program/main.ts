@@ -1,0 +1,12 @@
+import type { ExitCode } from '../../core/kit/index.ts'
+import { systemClock } from '../../node/clock.ts'
+import { systemRandom } from '../../node/random.ts'
+import { runProgram } from './run-program.ts'
+
+/** `tenantry-agent` on this machine. The first SIGINT or SIGTERM asks it to drain, the second ends it at once. */
+export async function main(): Promise<ExitCode> {
+  const ending = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort())
+  const { env, stdin, stdout, stderr } = process
+  return runProgram(process.argv.slice(2), { env, stdin, stdout, stderr, signal: ending.signal, clock: systemClock, random: systemRandom })
+}

@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander'
+import { type ExitCode, isProblem, printable, problem } from '../../core/kit/index.ts'
+import { packageVersion } from '../../node/package.ts'
+import type { Machine } from './machine.ts'
+
+type Work = (machine: Machine, ...given: never[]) => Promise<ExitCode>
+
+/** Runs one command line to its exit code. Nothing is thrown. */
+export async function runProgram(argv: readonly string[], machine: Machine): Promise<ExitCode> {
+  let exit: ExitCode = 0
+  // What commands do is imported when they run: `--help` stays light.
+  const act =
+    (load: () => Promise<Work>) =>
+    async (...given: unknown[]) => {
+      const command = given.at(-1) as Command
+      const named = given.slice(0, -2)
+      exit = await (await load())(machine, ...([...named, command.optsWithGlobals()] as never[]))
+    }
+  try {
+    await build(machine, act).parseAsync([...argv], { from: 'user' })
+    return exit
+  } catch (error) {
+    return fail(machine, error, argv.includes('--json'))
+  }
+}
+
+type Act = (load: () => Promise<Work>) => (...given: unknown[]) => Promise<void>
+
+function build({ stdout, stderr }: Machine, act: Act): Command {
+  const program = new Command('tenantry-agent')
+    .description('The Tenantry agent: carries out box commands on this host, and decides alone whether an update stays')
+    .version(packageVersion(), '--version')
+    .option('--config <file>', 'settings; environment variables win over it')
+    .option('--json', 'print results as JSON')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .showHelpAfterError('(tenantry-agent --help shows all commands)')
+  program
+    .command('enrol')
+    .description('make this machine a host of a daemon; the token of `tenantry hosts invite` comes from a file or stdin')
+    .option('--url <url>', 'the daemon, as its publicUrl says')
+    .option('--token-file <file>', 'take the token from the first line of a file; - is stdin')
+    .option('--anew', 'replace an enrolment, after its host was revoked or frozen')
+    .action(act(async () => (await import('./enrol.ts')).enrol))
+  program
+    .command('run')
+    .description('run the agent until SIGTERM')
+    .action(act(async () => (await import('./run.ts')).run))
+  program
+    .command('doctor')
+    .description('look whether everything the agent stands on is well, and say how to mend what is not')
+    .action(act(async () => (await import('./doctor.ts')).doctor))
+  const box = program.command('box').description('The boxes of this host, seen from here; works while the daemon is away')
+  box
+    .command('list')
+    .description('all boxes')
+    .action(act(async () => (await import('./box-commands.ts')).boxList))
+  box
+    .command('show')
+    .argument('<slug>')
+    .description('one box and its containers')
+    .action(act(async () => (await import('./box-commands.ts')).boxShow))
+  box
+    .command('versions')
+    .argument('<slug>')
+    .description('what runs in a box')
+    .action(act(async () => (await import('./box-commands.ts')).boxVersions))
+  return program
+}
+
+function fail({ stderr }: Machine, error: unknown, json: boolean): ExitCode {
+  // Help and version are answers; what is wrong with the line commander has said already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  const found = isProblem(error) ? error : problem('INTERNAL', `a fault of this program: ${(error as Error)?.stack ?? error}`)
+  stderr.write(json ? `${JSON.stringify(found.toBody(), null, 2)}\n` : `error: ${printable(found.message)} [${found.code}]\n`)
+  return found.exit
+}

@@ -1,0 +1,133 @@
+import { join, resolve } from 'node:path'
+import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
+import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
+import { type Logger, makeLogger } from '../../node/index.ts'
+import { packageVersion } from '../../node/package.ts'
+import { portInUse, reportVersions } from '../boxes/index.ts'
+import { type CommandShelf, commandShelf, runAgent } from '../channel/index.ts'
+import {
+  type BoxLock,
+  type CommandJournal,
+  endSurvivors,
+  fileBallast,
+  fileLocks,
+  folderShelf,
+  openJournal,
+  withBallast,
+} from '../journal/index.ts'
+import { hostDisk, sweepWork } from '../update/index.ts'
+import { readIdentity } from './enrolment-file.ts'
+import { boxExecutors } from './executors.ts'
+import { describeMachine, type LocalHost, localHost } from './local-host.ts'
+import { type Globals, type Machine, settingsOf } from './machine.ts'
+import type { AgentSettings } from './settings.ts'
+
+/** Runs the agent of this host until SIGTERM. */
+export async function run(machine: Machine, options: Globals): Promise<ExitCode> {
+  const settings = settingsOf(machine, options)
+  const identity = await readIdentity(settings.stateDir)
+  if (!identity)
+    throw problem(
+      'CONFIG',
+      'this agent is not enrolled: `tenantry hosts invite`, then `tenantry-agent enrol --url <daemon> --token-file <file>`',
+    )
+  const host = localHost(machine, settings)
+  const alone = await lockAgent(host.owner)
+  try {
+    await serve(machine, settings, host, identity)
+  } finally {
+    await alone.release()
+  }
+  return 0
+}
+
+async function serve(
+  machine: Machine,
+  settings: AgentSettings,
+  host: LocalHost,
+  identity: NonNullable<Awaited<ReturnType<typeof readIdentity>>>,
+) {
+  const { clock, random, signal } = machine
+  const log = loggerOf(machine, settings)
+  const onDamaged = (path: string) => log.error({ path }, 'a file cannot be read and was set aside: look at the box it belongs to')
+  const ballast = fileBallast(join(host.owner, 'ballast'))
+  await ballast.refill()
+  const kept = (name: string) => withBallast(folderShelf(join(host.owner, name)), ballast)
+  const journal = await openJournal({ shelf: kept('journal'), clock, onDamaged })
+  const shelf = commandShelf(kept('commands'), onDamaged)
+  log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'tenantry-agent begins')
+  await runAgent({
+    clock,
+    random,
+    log,
+    identity,
+    agentVersion: packageVersion(),
+    executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random }),
+    shelf,
+    resume: () => resume({ machine, host, journal, shelf, log }),
+    acknowledge: async (commandId) => {
+      await journal.acknowledge(commandId)
+      await ballast.refill()
+    },
+    reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
+    machine: () => describeMachine(host, settings),
+    changes: (aborted) => host.engine.events(aborted),
+    slots: settings.parallel,
+    drainMs: settings.drainMs,
+    signal,
+  })
+  log.info('tenantry-agent has drained')
+}
+
+function realHost({ boxesDir, templateDir, images, publicBind, platformBind, maxUploadMegabytes }: AgentSettings, { owner }: LocalHost) {
+  const settings = {
+    boxesFolder: resolve(boxesDir),
+    templateFolder: resolve(templateDir),
+    allowedImages: images,
+    binds: { public: publicBind, platform: platformBind },
+    maxUploadMegabytes,
+  }
+  return { settings, stateFolder: owner, locks: fileLocks(join(owner, 'locks')), disk: hostDisk, portInUse }
+}
+
+/** Two agents on one state folder would undo each other's work, and the daemon would freeze the host. Throws CONFLICT. */
+const lockAgent = (owner: string): Promise<BoxLock> =>
+  fileLocks(join(owner, 'run'))
+    .acquire('agent')
+    .catch((error) => {
+      throw isProblem(error, 'BOX_HELD') ? problem('CONFLICT', `another tenantry-agent runs with ${owner}: stop it first`) : error
+    })
+
+function loggerOf({ stdout }: Machine, { log, logLevel }: AgentSettings): Logger {
+  return makeLogger({ form: log ?? (stdout.isTTY ? 'pretty' : 'json'), level: logLevel, program: 'tenantry-agent' })
+}
+
+type ResumeNeeds = Readonly<{ machine: Machine; host: LocalHost; journal: CommandJournal; shelf: CommandShelf; log: Logger }>
+
+/** Ends what a killed agent left running, and takes up every command that is begun in the journal, even if its shelf was lost. */
+async function resume({ machine, host, journal, shelf, log }: ResumeNeeds): Promise<void> {
+  const survivors = await endSurvivors({ clock: machine.clock, owner: host.owner })
+  const swept = await sweepWork({ journal, workFolder: join(host.owner, 'work') })
+  if (swept.length > 0) log.info({ swept }, 'removed dumps of updates that are over')
+  if (survivors > 0) log.warn({ survivors }, 'ended processes that an earlier agent had left running')
+  const onShelf = new Set((await shelf.all()).map(({ id }) => id))
+  for (const { commandId: id, kind, payload } of await journal.open()) {
+    if (onShelf.has(id) || !Object.hasOwn(boxCommands, kind)) continue
+    // The lease is a guess: were it wrong the daemon would not hear the outcome, but the box is brought to its end.
+    await shelf.put({ id, kind, boxId: (payload as { boxId: string }).boxId, payload, leaseToken: 1, outcome: null })
+  }
+}
+
+/** One box that cannot be looked at must not hide the others. */
+async function reportBoxes(
+  { host, machine, log }: { host: LocalHost; machine: Machine; log: Logger },
+  boxId?: string,
+): Promise<VersionsReport[]> {
+  for (const slug of await host.boxes.unreadable())
+    log.error({ slug }, 'the record of a box cannot be read: move it away and adopt the box again')
+  const boxes = (await host.boxes.list()).filter((box) => boxId === undefined || box.boxId === boxId)
+  const reports = await Promise.allSettled(boxes.map((box) => reportVersions({ ...host, clock: machine.clock }, box)))
+  for (const [at, one] of reports.entries())
+    if (one.status === 'rejected') log.warn({ slug: boxes[at]?.slug, err: one.reason }, 'a box cannot be looked at')
+  return reports.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+}

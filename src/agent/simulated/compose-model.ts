@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { parse } from 'yaml'
+import type { Service } from '../../core/boxes/index.ts'
+import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
+import { readCompose } from '../boxes/index.ts'
+import type { Project } from '../ports/index.ts'
+
+export type ServiceModel = Readonly<{ service: Service; image: string; volumes: readonly string[]; configHash: string }>
+
+/** The project's compose file as it stands on disk. Throws COMPOSE_INVALID. */
+export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
+  const text = await readText(project)
+  const { services } = readCompose(text, project.name)
+  const whole = parse(text, { merge: true }) as { services: Record<string, unknown> }
+  // As with compose, the hash covers the service's own settings and not the real names of its volumes.
+  return Object.entries(services).map(([service, facts]) => ({
+    service: service as Service,
+    ...facts,
+    configHash: sha256Hex(canonicalJson(whole.services[service])),
+  }))
+}
+
+async function readText(project: Project): Promise<string> {
+  const path = resolve(project.folder, project.composeFile)
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw problem('COMPOSE_INVALID', `the compose file ${path} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
+}

@@ -1,0 +1,106 @@
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, ContainerState, Project } from '../ports/index.ts'
+import { readModel } from './compose-model.ts'
+import { pullSimulated } from './pull.ts'
+import { chatState, logOf, restartsOf } from './servers.ts'
+import { recreate, streamEvents } from './up.ts'
+import { containerOf, containersOf, needEngine, type SimulatedContainer, startContainer, stopContainer, type World } from './world.ts'
+
+/** Answers an `exec` in a simulated container; undefined leaves it to the default, which succeeds and prints nothing. */
+export type ExecScript = (
+  container: Readonly<{ project: string; service: string }>,
+  argv: readonly string[],
+) => Readonly<{ exitCode: number; stdout: string; stderr: string }> | undefined
+
+/** The engine port over the world. Every call can be struck by `engine-down`. */
+export function simulatedEngine(world: World, execScript: ExecScript = () => undefined): ContainerEngine {
+  const { volumes, pins, local } = world
+  const byId = (id: string) => [...world.containers.values()].find((container) => container.id === id)
+  return {
+    info: async () => {
+      needEngine(world)
+      return { engine: 'simulated', compose: 'simulated' }
+    },
+    pull: (image, options) => pullSimulated(world, image, options),
+    localDigest: async (image) => {
+      needEngine(world)
+      return local.get(image)
+    },
+    pin: async (image, label) => {
+      if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host, so it cannot be kept`)
+      pins.set(label, (pins.get(label) ?? new Set()).add(image))
+    },
+    unpin: async (label) => {
+      pins.delete(label)
+    },
+    containers: async (project) => {
+      needEngine(world)
+      chatState(world, project.name)
+      return containersOf(world, project.name).map((container) => stateOf(world, container))
+    },
+    configHashes: async (project) => Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, configHash])),
+    up: (project, services, signal) => recreate(world, project, services, signal),
+    stop: async (project, services) => {
+      needEngine(world)
+      chatState(world, project.name)
+      if (world.faults.strike('stop-fails', { box: project.name }))
+        throw problem('DOCKER_UNAVAILABLE', 'the simulated engine lost the stop')
+      await world.faults.linger('stopMs')
+      for (const service of services) eachOf(world, project, service, stopContainer)
+    },
+    start: async (project, services) => {
+      needEngine(world)
+      for (const service of services) eachOf(world, project, service, startContainer)
+    },
+    down: async (project, options) => {
+      needEngine(world)
+      for (const container of containersOf(world, project.name)) {
+        stopContainer(world, container)
+        world.containers.delete(`${project.name}/${container.service}`)
+        if (options?.volumes) for (const volume of container.volumes) volumes.remove(volume)
+      }
+    },
+    exec: async (id, argv) => {
+      needEngine(world)
+      const container = byId(id)
+      if (container?.wanted !== 'running') throw problem('BOX_UNHEALTHY', `the container ${id.slice(0, 12)} does not run`)
+      const answer = execScript({ project: container.project.name, service: container.service }, argv)
+      return answer ?? { exitCode: 0, stdout: '', stderr: '' }
+    },
+    logs: async (id, lines) => {
+      const container = byId(id)
+      return container ? logOf(world, container).slice(-lines).join('\n') : ''
+    },
+    volumePath: async (name) => volumes.path(name),
+    createVolume: async (_project, _key, name) => volumes.create(name),
+    removeVolume: async (name) => {
+      const user = [...world.containers.values()].find((container) => container.volumes.includes(name))
+      if (user) throw problem('CONFLICT', `the volume ${name} is in use by ${user.project.name}/${user.service}`)
+      volumes.remove(name)
+    },
+    events: (signal) => streamEvents(world, signal),
+  }
+}
+
+const eachOf = (world: World, project: Project, service: SimulatedContainer['service'], act: typeof startContainer) => {
+  const container = containerOf(world, project.name, service)
+  if (container) act(world, container)
+}
+
+function stateOf(world: World, container: SimulatedContainer): ContainerState {
+  const { id, service, image, digest, configHash, startedAt, volumes, dies, wanted } = container
+  const running = wanted === 'running'
+  return {
+    id,
+    service,
+    image,
+    digest,
+    configHash,
+    startedAt,
+    volumes,
+    state: running ? (dies ? 'restarting' : 'running') : 'exited',
+    exitCode: running ? (dies ? 1 : null) : 0,
+    restartCount: restartsOf(world, container),
+    address: running && !dies ? '192.0.2.1' : null,
+  }
+}

@@ -1,0 +1,81 @@
+import type { ProbeComponent } from '../../core/boxes/index.ts'
+
+/** From and to, in milliseconds; each use draws its own. */
+export type Range = readonly [min: number, max: number]
+
+/** How long things take on a simulated host. */
+export type Latencies = Readonly<{
+  pullMs: Range
+  upMs: Range
+  stopMs: Range
+  /** From a container's start until it answers. */
+  postgresStartMs: Range
+  synapseStartMs: Range
+  minioStartMs: Range
+  /** How long Synapse changes an older database before it listens. */
+  schemaUpgradeMs: Range
+  probeMs: Range
+  dumpMs: Range
+  loadMs: Range
+  snapshotMs: Range
+}>
+
+/** `times`: how often it strikes, for ever when absent. `chance`: from 0 to 1, always when absent. */
+type Strikes = Readonly<{ times?: number; chance?: number }>
+/** `image` strikes images that contain the text; `box` one box by its slug. Both absent: every one. */
+type Where = Readonly<{ image?: string; box?: string }>
+
+/** One thing that goes wrong on a simulated host. */
+export type Fault = Strikes &
+  Where &
+  (
+    | Readonly<{ kind: 'engine-down' | 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' | 'stop-fails' }>
+    /** The registry gives other bytes under a tag than the plan resolved. */
+    | Readonly<{ kind: 'lying-digest' }>
+    /** The components that fail; all four when absent. Everything else about the box looks well. */
+    | Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[] }>
+    | Readonly<{ kind: 'dump-fails' | 'load-fails' | 'store-down' | 'snapshot-fails' }>
+    | Readonly<{ kind: 'disk-full'; at: 'pull' | 'dump' | 'snapshot' | 'load' }>
+  )
+
+export type FaultKind = Fault['kind']
+
+export type FaultProfile = Readonly<{ latencies: Latencies; faults: readonly Fault[] }>
+
+const nothing: Range = [0, 0]
+
+/** Nothing takes time and nothing fails: for tests of decisions. */
+export const instant: FaultProfile = {
+  latencies: {
+    pullMs: nothing,
+    upMs: nothing,
+    stopMs: nothing,
+    postgresStartMs: nothing,
+    synapseStartMs: nothing,
+    minioStartMs: nothing,
+    schemaUpgradeMs: nothing,
+    probeMs: nothing,
+    dumpMs: nothing,
+    loadMs: nothing,
+    snapshotMs: nothing,
+  },
+  faults: [],
+}
+
+/** The times that small real boxes took on two cores; nothing fails. */
+export const realistic: FaultProfile = {
+  latencies: {
+    pullMs: [4_000, 25_000],
+    upMs: [900, 2_500],
+    stopMs: [400, 3_000],
+    postgresStartMs: [600, 2_000],
+    synapseStartMs: [1_600, 6_000],
+    minioStartMs: [300, 1_200],
+    schemaUpgradeMs: [5_000, 90_000],
+    probeMs: [8, 140],
+    dumpMs: [1_500, 12_000],
+    loadMs: [3_000, 20_000],
+    snapshotMs: [2_000, 15_000],
+  },
+  faults: [],
+}

@@ -1,0 +1,77 @@
+import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import type { LocalBox } from '../ports/index.ts'
+import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
+import { containerOf, runs, type World } from './world.ts'
+
+/** One writing probe of a simulated box, directly and through its edge. */
+export async function probeSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
+  await world.clock.sleep(world.faults.draw('probeMs'), signal)
+  const { name } = box.project
+  const database = databaseState(world, name)
+  const chat = chatState(world, name)
+  const edge = runs(containerOf(world, name, 'edge'))
+  const broken = brokenBy(world, box)
+  const errors: Record<ProbeComponent, string | undefined> = {
+    chatApi: broken.has('chatApi')
+      ? '500 from /versions'
+      : chat === 'ready'
+        ? edge
+          ? undefined
+          : 'the edge refuses connections'
+        : saying('the chat server', chat),
+    chatSync: broken.has('chatSync')
+      ? '500 on sending an event'
+      : chat === 'ready' && database === 'ready'
+        ? undefined
+        : saying('the chat server', chat),
+    database: broken.has('database') ? 'the write was refused' : database === 'ready' ? undefined : saying('the database', database),
+    objectStorage: broken.has('objectStorage')
+      ? 'the upload failed'
+      : objectsState(world, name) === 'ready'
+        ? undefined
+        : 'the object store does not answer',
+  }
+  if (!Object.values(errors).some(Boolean)) writeProbe(world, name)
+  return result(world, errors, broken.size === 0 ? verdictOf(database, chat) : 'failed')
+}
+
+const saying = (who: string, state: ServerState) =>
+  state === 'absent' ? `${who} does not run` : state === 'upgrading' ? `${who} upgrades its schema` : `${who} is starting`
+
+const allComponents: readonly ProbeComponent[] = ['chatApi', 'chatSync', 'database', 'objectStorage']
+
+function brokenBy(world: World, box: LocalBox): ReadonlySet<ProbeComponent> {
+  const image = containerOf(world, box.project.name, 'synapse')?.image
+  const fault = world.faults.strike('probe-fails', { box: box.slug, ...(image === undefined ? {} : { image }) })
+  return new Set(fault ? (fault.components ?? allComponents) : [])
+}
+
+function verdictOf(database: ServerState, chat: ServerState): ProbeResult['verdict'] {
+  if (database === 'starting') return 'recovering'
+  return chat === 'upgrading' ? 'upgrading' : 'failed'
+}
+
+function result(world: World, errors: Record<ProbeComponent, string | undefined>, otherwise: ProbeResult['verdict']): ProbeResult {
+  const reason = allComponents.map((component) => errors[component]).find(Boolean)
+  const component = (name: ProbeComponent) => {
+    const error = errors[name]
+    return { ok: error === undefined, ms: world.faults.draw('probeMs'), ...(error === undefined ? {} : { error }) }
+  }
+  return {
+    at: isoNow(world.clock),
+    verdict: reason === undefined ? 'ok' : otherwise,
+    components: {
+      chatApi: component('chatApi'),
+      chatSync: component('chatSync'),
+      database: component('database'),
+      objectStorage: component('objectStorage'),
+    },
+    ...(reason === undefined ? {} : { reason }),
+  }
+}
+
+function writeProbe(world: World, project: string): void {
+  const volume = containerOf(world, project, 'postgres')?.volumes[0]
+  if (volume !== undefined) world.volumes.change(volume, { probes: world.volumes.read(volume).probes + 1 })
+}

@@ -1,0 +1,66 @@
+import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
+
+// How the four servers of a simulated box behave over time. Nothing ticks: each question works out what has happened by now.
+
+export type ServerState = 'absent' | 'starting' | 'upgrading' | 'ready'
+
+const byNow = (world: World, container: SimulatedContainer): ServerState => {
+  const now = world.clock.monotonicMs()
+  if (now < container.upgradingUntilMs) return 'upgrading'
+  return now < container.readyMs ? 'starting' : 'ready'
+}
+
+export function databaseState(world: World, project: string): ServerState {
+  const container = containerOf(world, project, 'postgres')
+  return runs(container) ? byNow(world, container) : 'absent'
+}
+
+export function objectsState(world: World, project: string): ServerState {
+  const container = containerOf(world, project, 'minio')
+  return runs(container) ? byNow(world, container) : 'absent'
+}
+
+export function chatState(world: World, project: string): ServerState {
+  const container = containerOf(world, project, 'synapse')
+  if (!runs(container)) return 'absent'
+  if (!container.metDatabase) meetDatabase(world, container)
+  if (!container.metDatabase) return 'starting'
+  return runs(container) ? byNow(world, container) : 'absent'
+}
+
+/**
+ * What a Synapse does first: it refuses a database that is too new for it, writes the oldest schema that may read it, then upgrades.
+ * The counter-part of `schema_compat_version`, and the reason why going back by image alone is not always possible.
+ */
+function meetDatabase(world: World, synapse: SimulatedContainer): void {
+  const database = containerOf(world, synapse.project.name, 'postgres')
+  const volume = database?.volumes[0]
+  if (volume === undefined || databaseState(world, synapse.project.name) !== 'ready') return
+  synapse.metDatabase = true
+  const image = world.image(synapse.image)
+  const content = world.volumes.read(volume)
+  if (content.compat !== null && content.compat > image.schema) {
+    synapse.dies = 'Cannot use this database as it is too new for the server to understand'
+    return
+  }
+  if (content.schema !== null && content.schema < image.schema) upgrade(world, synapse)
+  const schema = Math.max(content.schema ?? 0, image.schema)
+  world.volumes.change(volume, { schema, compat: Math.max(content.compat ?? 0, image.compat) })
+}
+
+function upgrade(world: World, synapse: SimulatedContainer): void {
+  synapse.upgradingUntilMs = world.clock.monotonicMs() + world.faults.draw('schemaUpgradeMs')
+  synapse.readyMs = Math.max(synapse.readyMs, synapse.upgradingUntilMs)
+}
+
+/** How often the engine has restarted it by now: one that dies is tried again every ten seconds. */
+export const restartsOf = (world: World, container: SimulatedContainer): number =>
+  container.wanted === 'running' && container.dies ? 1 + Math.floor((world.clock.monotonicMs() - container.startedMs) / 10_000) : 0
+
+/** The end of a container's log. */
+export function logOf(world: World, container: SimulatedContainer): string[] {
+  const lines = [`${container.service} ${world.image(container.image).version} starting`]
+  if (container.dies) return [...lines, container.dies]
+  if (container.service === 'synapse' && byNow(world, container) === 'upgrading') return [...lines, 'Upgrading database schema']
+  return container.wanted === 'running' ? lines : [...lines, 'stopped']
+}

@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { type ExecScript, simulatedEngine } from './engine.ts'
+import { type Fault, type FaultProfile, instant } from './fault-profile.ts'
+import { makeFaults } from './faults.ts'
+import type { ImageOverrides } from './images.ts'
+import { simulatedInside } from './inside.ts'
+import { type SimulatedVaults, simulatedSnapshots } from './snapshots.ts'
+import { simulatedTraffic, type Traffic } from './traffic.ts'
+import { simulatedVolumes } from './volumes.ts'
+import { containersOf, makeWorld } from './world.ts'
+
+export type SimulatedHostOptions = Readonly<{
+  clock: Clock
+  random: Random
+  /** An empty folder of this host's own; the volumes are in it. Box folders may be in it too. */
+  folder: string
+  profile?: FaultProfile
+  /** Images that are not what their tag says. */
+  images?: ImageOverrides
+  /** Give the same to several hosts, and they share their snapshots. */
+  vaults?: SimulatedVaults
+  execScript?: ExecScript
+}>
+
+export type SimulatedHost = Readonly<{
+  engine: ContainerEngine
+  inside: BoxInside
+  snapshots: SnapshotStore
+  traffic: Traffic
+  /** Lets something go wrong from now on; the answer takes it away again. */
+  inject(fault: Fault): () => void
+  /** Ends every container without a word, as a power cut does. */
+  powerCut(): void
+  volumeNames(): readonly string[]
+  pinnedImages(): readonly string[]
+  /** Names of the services that run in a project. */
+  running(project: string): readonly string[]
+}>
+
+/** One host with a container engine, boxes and a snapshot store, none of which exist. It outlives the agent that works on it. */
+export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
+  const { clock, random, folder, profile = instant, images = {}, vaults = new Map() } = options
+  const faults = makeFaults({ clock, random, ...profile })
+  const volumes = simulatedVolumes(join(folder, 'volumes'))
+  const world = makeWorld({ clock, random, faults, volumes, images })
+  return {
+    engine: simulatedEngine(world, options.execScript),
+    inside: simulatedInside(world),
+    snapshots: simulatedSnapshots(world, vaults),
+    traffic: simulatedTraffic(world),
+    inject: faults.inject,
+    powerCut: () => {
+      for (const container of world.containers.values()) container.wanted = 'stopped'
+    },
+    volumeNames: volumes.names,
+    pinnedImages: () => [...new Set([...world.pins.values()].flatMap((set) => [...set]))].sort(),
+    running: (project) =>
+      containersOf(world, project)
+        .filter(({ wanted, dies }) => wanted === 'running' && dies === null)
+        .map(({ service }) => service),
+  }
+}

@@ -1,0 +1,81 @@
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { problem, sha256Hex } from '../../core/kit/index.ts'
+import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
+import type { World } from './world.ts'
+
+type Snapshot = Readonly<{ facts: SnapshotFacts; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
+type Vault = { password: string; snapshots: Snapshot[] }
+
+/** Repositories by their address. Give one to several hosts and they share it, as they would a bucket. */
+export type SimulatedVaults = Map<string, Vault>
+
+/** The snapshot port over real files: what is restored is what was taken. */
+export function simulatedSnapshots(world: World, vaults: SimulatedVaults): SnapshotStore {
+  const { faults } = world
+  const vaultOf = ({ repository, password }: Repository): Vault => {
+    if (faults.strike('store-down', {})) throw problem('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
+    const vault = vaults.get(repository)
+    if (!vault) throw problem('SNAPSHOT_FAILED', `there is no repository ${repository}`)
+    if (vault.password !== password) throw problem('BACKUP_KEY_INVALID', `the backup key does not open ${repository}`)
+    return vault
+  }
+  return {
+    version: async () => '0.18.0',
+    prepare: async (repository) => {
+      if (!vaults.has(repository.repository)) vaults.set(repository.repository, { password: repository.password, snapshots: [] })
+      vaultOf(repository)
+    },
+    take: async (repository, request, signal) => {
+      const vault = vaultOf(repository)
+      await faults.linger('snapshotMs', signal)
+      if (faults.strike('disk-full', { box: request.slug }, ({ at }) => at === 'snapshot'))
+        throw problem('DISK_FULL', 'no space left in the snapshot store')
+      if (faults.strike('snapshot-fails', { box: request.slug }))
+        throw problem('SNAPSHOT_FAILED', `the snapshot of ${request.slug} was not completed`)
+      const files = await readFiles(request.paths)
+      const snapshot = { request, files, facts: factsOf(request, files, vault.snapshots.length) }
+      vault.snapshots.push(snapshot)
+      return snapshot.facts
+    },
+    ofCommand: async (repository, commandId) => {
+      const taken = vaultOf(repository).snapshots
+      return taken.findLast(({ request }) => request.commandId === commandId && request.warm !== true)?.facts
+    },
+    restore: async (repository, id, path, into, signal) => {
+      const snapshot = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id)
+      if (!snapshot) throw problem('RESTORE_FAILED', `there is no snapshot ${id}`)
+      await faults.linger('snapshotMs', signal)
+      await writeFiles(snapshot, path, into)
+    },
+  }
+}
+
+function factsOf(request: SnapshotRequest, files: ReadonlyMap<string, Buffer>, before: number): SnapshotFacts {
+  const addedBytes = [...files.values()].reduce((sum, content) => sum + content.length, 0)
+  return { id: sha256Hex(`${request.commandId}/${request.tier}/${before}`), addedBytes, files: files.size }
+}
+
+async function readFiles(paths: readonly string[]): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>()
+  for (const path of paths) for (const file of await filesBelow(path)) files.set(file, await readFile(file))
+  return files
+}
+
+async function filesBelow(path: string): Promise<string[]> {
+  const facts = await stat(path).catch(() => undefined)
+  if (!facts) throw problem('SNAPSHOT_FAILED', `the path ${path} of the snapshot does not exist`)
+  if (facts.isFile()) return [path]
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
+
+async function writeFiles({ files }: Snapshot, path: string, into: string): Promise<void> {
+  const wanted = [...files].filter(([file]) => file === path || file.startsWith(`${path}/`))
+  if (wanted.length === 0) throw problem('RESTORE_FAILED', `the snapshot holds nothing of ${path}`)
+  for (const [file, content] of wanted) {
+    const target = join(into, relative(path, file) || 'content')
+    await mkdir(dirname(target), { recursive: true })
+    await writeFile(target, content)
+  }
+}

@@ -1,0 +1,124 @@
+import type { Service } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import type { EngineEvent, Project } from '../ports/index.ts'
+import type { Faults } from './faults.ts'
+import { type ImageOverrides, type SimulatedImage, simulatedImage } from './images.ts'
+import type { SimulatedVolumes } from './volumes.ts'
+
+export type SimulatedContainer = {
+  readonly id: string
+  readonly project: Project
+  readonly service: Service
+  readonly image: string
+  readonly digest: string
+  readonly configHash: string
+  readonly volumes: readonly string[]
+  wanted: 'running' | 'stopped'
+  startedAt: string
+  startedMs: number
+  /** Monotonic time from which it answers, once it has started. */
+  readyMs: number
+  upgradingUntilMs: number
+  /** The last line of its log when it dies as often as it is started. */
+  dies: string | null
+  /** A Synapse looks at its database once per start. */
+  metDatabase: boolean
+}
+
+/** All that the simulated engine, boxes and snapshots share of one host. */
+export type World = Readonly<{
+  clock: Clock
+  random: Random
+  faults: Faults
+  volumes: SimulatedVolumes
+  containers: Map<string, SimulatedContainer>
+  /** Images on the host, by reference; what a tag was when it was pulled. */
+  local: Map<string, string>
+  pins: Map<string, Set<string>>
+  listeners: Set<(event: EngineEvent) => void>
+  image(ref: string): SimulatedImage
+}>
+
+type Needs = Readonly<{ clock: Clock; random: Random; faults: Faults; volumes: SimulatedVolumes; images: ImageOverrides }>
+
+export const makeWorld = ({ clock, random, faults, volumes, images }: Needs): World => ({
+  clock,
+  random,
+  faults,
+  volumes,
+  containers: new Map(),
+  local: new Map(),
+  pins: new Map(),
+  listeners: new Set(),
+  image: (ref) => simulatedImage(ref, images),
+})
+
+const key = (project: string, service: string) => `${project}/${service}`
+
+export const containerOf = (world: World, project: string, service: Service): SimulatedContainer | undefined =>
+  world.containers.get(key(project, service))
+
+export const containersOf = (world: World, project: string): SimulatedContainer[] =>
+  (['edge', 'synapse', 'postgres', 'minio'] as const).flatMap((service) => containerOf(world, project, service) ?? [])
+
+type Wanted = Readonly<{
+  project: Project
+  service: Service
+  image: string
+  digest: string
+  configHash: string
+  volumes: readonly string[]
+}>
+
+/** Creates and starts a container in place of the one that the service had. */
+export function createContainer(world: World, wanted: Wanted): SimulatedContainer {
+  const seed = `${wanted.project.name}/${wanted.service}/${Buffer.from(world.random.bytes(8)).toString('hex')}`
+  const container: SimulatedContainer = {
+    ...wanted,
+    id: sha256Hex(seed),
+    wanted: 'stopped',
+    startedAt: isoNow(world.clock),
+    startedMs: 0,
+    readyMs: 0,
+    upgradingUntilMs: 0,
+    dies: null,
+    metDatabase: false,
+  }
+  for (const volume of wanted.volumes) world.volumes.create(volume)
+  world.containers.set(key(wanted.project.name, wanted.service), container)
+  return container
+}
+
+const startTakes = { postgres: 'postgresStartMs', synapse: 'synapseStartMs', minio: 'minioStartMs' } as const
+
+export function startContainer(world: World, container: SimulatedContainer): void {
+  if (container.wanted === 'running') return
+  const { service, image } = container
+  container.wanted = 'running'
+  container.startedAt = isoNow(world.clock)
+  container.startedMs = world.clock.monotonicMs()
+  container.readyMs = container.startedMs + (service === 'edge' ? 0 : world.faults.draw(startTakes[service]))
+  container.upgradingUntilMs = 0
+  container.metDatabase = false
+  const fault = world.faults.strike('dies-at-start', { image, box: container.project.name })
+  container.dies = fault ? `${service} died at its start, as the fault profile says` : null
+  tell(world, container, container.dies ? 'die' : 'start')
+}
+
+export function stopContainer(world: World, container: SimulatedContainer): void {
+  if (container.wanted === 'stopped') return
+  container.wanted = 'stopped'
+  tell(world, container, 'die')
+}
+
+const tell = (world: World, { project, service }: SimulatedContainer, action: string): void => {
+  for (const listener of world.listeners) listener({ project: project.name, service, action })
+}
+
+export const runs = (container: SimulatedContainer | undefined): container is SimulatedContainer =>
+  container?.wanted === 'running' && container.dies === null
+
+/** Throws DOCKER_UNAVAILABLE while a fault has the engine down. */
+export function needEngine(world: World): void {
+  if (world.faults.strike('engine-down', {})) throw problem('DOCKER_UNAVAILABLE', 'the simulated container engine does not answer')
+}

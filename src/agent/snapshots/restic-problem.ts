@@ -1,0 +1,45 @@
+import { type Problem, type ProblemCode, printable, problem } from '../../core/kit/index.ts'
+import type { Repository } from '../ports/index.ts'
+
+type Failure = Readonly<{ exitCode: number; stderr: string; timedOut: boolean; missing: boolean }>
+
+const fullDisk = /no space left on device|disk quota exceeded|ENOSPC/i
+const unreachable =
+  /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|TLS handshake|dial tcp|AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|50[0-9] (?:Service|Internal|Bad)/i
+
+/** What restic's exit code and last words mean. Its words carry paths and addresses, never the password. */
+export function resticProblem(failure: Failure, { repository }: Repository): Problem {
+  if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not on this host: install version 0.17.1 or newer')
+  const said = lastWords(failure.stderr)
+  const make = (code: ProblemCode, message: string) => problem(code, said ? `${message}: ${said}` : message)
+  if (failure.exitCode === 12)
+    return problem(
+      'BACKUP_KEY_INVALID',
+      `the backup key does not open the repository ${repository}: give tenantryd the TENANTRY_BACKUP_KEY it was made with`,
+    )
+  if (failure.exitCode === 10) return make('SNAPSHOT_FAILED', `there is no repository at ${repository}`)
+  if (failure.exitCode === 11) return make('SNAPSHOT_FAILED', `another restic holds the lock of ${repository}`)
+  if (fullDisk.test(failure.stderr))
+    return make('DISK_FULL', `no space left for the snapshot in ${repository}, free some there and try again`)
+  if (failure.timedOut || unreachable.test(failure.stderr))
+    return make('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
+  if (failure.exitCode === 3) return make('SNAPSHOT_FAILED', 'restic could not read everything, so the snapshot is not complete')
+  return make('SNAPSHOT_FAILED', `restic ended with exit code ${failure.exitCode}`)
+}
+
+// The first line that is no retry notice says most; with --json it is wrapped.
+function lastWords(stderr: string): string {
+  const lines = stderr.split('\n').map(unwrapped).filter(Boolean)
+  const line = lines.findLast((line) => line.startsWith('Fatal:') || line.includes('error')) ?? lines.at(-1) ?? ''
+  return printable(line).slice(0, 300)
+}
+
+function unwrapped(line: string): string {
+  if (!line.startsWith('{')) return line.trim()
+  try {
+    const { message, error } = JSON.parse(line) as { message?: string; error?: { message?: string } }
+    return (message ?? error?.message ?? '').split('\n')[0] ?? ''
+  } catch {
+    return line
+  }
+}

@@ -1,0 +1,91 @@
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { VersionedService } from '../../core/boxes/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
+import { writeFileAtomic } from '../../node/index.ts'
+import { needAllowedImage, needSafeFolder } from '../boxes/index.ts'
+import { bringImage } from './bring-image.ts'
+import { readComposeText, targetText } from './compose-switch.ts'
+import type { Before } from './evidence.ts'
+import { observeBefore } from './former-box.ts'
+import type { UpdateRun } from './update-run.ts'
+
+/** Left free on every disk, for the journal and the box itself. */
+const reserveBytes = 256 * 1024 * 1024
+
+/**
+ * Everything that can be found out, fetched or refused while the box serves. After it the update needs nobody but this host:
+ * the snapshot password is here, all images are here and kept from being pruned, there is room, and compose would recreate only what is planned.
+ */
+export async function getReady(run: UpdateRun): Promise<Before> {
+  const { box, needs, payload } = run
+  await needSafeFolder(box.project)
+  const before = await observeBefore(run)
+  if (payload.targets.migrationsHead !== box.migrationsHead && !needs.migrate)
+    throw problem(
+      'PREFLIGHT_REFUSED',
+      `the box is at migrations head ${box.migrationsHead} and this agent cannot bring it to ${payload.targets.migrationsHead}: upgrade tenantry-agent, or set migrationsHead of the manifest back`,
+    )
+  await needs.snapshots.prepare(await run.repository())
+  await bringImages(run, before)
+  await needRoom(run, before)
+  await refuseOtherRecreations(run, before)
+  return before
+}
+
+async function bringImages(run: UpdateRun, before: Before): Promise<void> {
+  const { needs, payload, box, signal, context } = run
+  for (const service of VersionedService.options) {
+    const former = before.containers[service]
+    if (former) await keep(run, former.image, former.digest ?? undefined)
+    const target = payload.targets.services[service]
+    if (!target || !before.planned.includes(service)) continue
+    needAllowedImage(needs.allowedImages, target.image)
+    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
+      context.progress({ step: 'prefetch', percent, detail: `${service}: ${detail}` })
+    await bringImage(needs, { ...target, signal, onProgress })
+    await needs.engine.pin(target.image, box.slug)
+  }
+}
+
+// The former image must be what the way back would start; a tag that has moved on is brought back by digest.
+async function keep({ needs, box, signal }: UpdateRun, image: string, digest: string | undefined): Promise<void> {
+  const here = await needs.engine.localDigest(image)
+  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(needs, { image, digest, signal })
+  await needs.engine.pin(image, box.slug)
+}
+
+async function needRoom({ needs, box }: UpdateRun, before: Before): Promise<void> {
+  const folder = await needs.engine.volumePath(before.database.volume)
+  if (folder === undefined) return
+  // At most one dump, and at worst a second database beside the first.
+  const needed = 2 * (await needs.disk.usedBytes(folder)) + reserveBytes
+  for (const path of [folder, needs.workFolder]) {
+    const free = await needs.disk.freeBytes(path)
+    if (free < needed) throw problem('DISK_FULL', `updating ${box.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
+  }
+}
+
+const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
+
+/** Asks compose what it would label each service with under the target file, and refuses when that hits a service outside the plan. */
+async function refuseOtherRecreations({ needs, box, ...run }: UpdateRun, before: Before): Promise<void> {
+  const text = targetText({ needs, box, ...run }, await readComposeText(box), before.planned)
+  const candidate = join(dirname(box.project.composeFile), '.compose.candidate.yaml')
+  await writeFileAtomic(candidate, text)
+  try {
+    const hashes = await needs.engine.configHashes({ ...box.project, composeFile: candidate })
+    const containers = await needs.engine.containers(box.project)
+    const hit = containers.filter(({ service, configHash }) => !isPlanned(before, service) && configHash !== hashes[service])
+    if (hit.length === 0) return
+    const names = hit.map(({ service }) => service).join(', ')
+    throw problem(
+      'PREFLIGHT_REFUSED',
+      `compose would also recreate ${plural(hit.length, 'service')} outside the plan: ${names}; the compose file was changed by hand: undo that, or bring the box up with it first`,
+    )
+  } finally {
+    await rm(candidate, { force: true })
+  }
+}
+
+const isPlanned = ({ planned }: Before, service: string): boolean => (planned as readonly string[]).includes(service)

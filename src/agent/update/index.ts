@@ -1,0 +1,10 @@
+// The guarded update of one box: images brought in time, fence, stop, snapshot, rewrite, recreate, probe, commit, or the whole way back.
+// Core plans (`planUpdate`), this room observes and does; every step can be done again after a kill at any point.
+// The daemon is asked for nothing but the snapshot password, before the fence. It never restores after a commit and never lifts a fence
+// that another raised.
+export { type DiskSpace, hostDisk } from './disk-space.ts'
+export type { UpdateNeeds } from './needs.ts'
+export { prefetch } from './prefetch.ts'
+export { type UpdateSteps, updateSteps } from './steps.ts'
+export { sweepWork } from './sweep-work.ts'
+export { update } from './update.ts'

@@ -1,0 +1,35 @@
+import type { Service, UpdateWorld } from '../../core/boxes/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
+import type { ContainerState } from '../ports/index.ts'
+import { readComposeText } from './compose-switch.ts'
+import { fenceOf } from './fence.ts'
+import type { UpdateRun } from './update-run.ts'
+
+/** What is on the host now, as far as the plan depends on it. */
+export async function observe(run: UpdateRun): Promise<UpdateWorld> {
+  const { box, context, needs, payload } = run
+  const [fence, containers, text] = await Promise.all([
+    fenceOf(box, context.commandId),
+    needs.engine.containers(box.project),
+    readComposeText(box),
+  ])
+  const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
+  const quiet = !runs('synapse') && !runs('minio')
+  return {
+    fence,
+    quiet,
+    stopped: quiet && !runs('postgres'),
+    compose: composeOf(run, text),
+    deadlinePassed: run.elapsedMs() > payload.deadlineMs,
+  }
+}
+
+// One that the engine keeps restarting writes now and then.
+export const isAlive = ({ state }: ContainerState): boolean => state === 'running' || state === 'restarting'
+
+function composeOf(run: UpdateRun, text: string): UpdateWorld['compose'] {
+  const before = run.evidence().prefetch
+  const sum = sha256Hex(text)
+  if (!before || sum === before.composeSha256) return 'former'
+  return sum === before.targetSha256 ? 'target' : 'other'
+}

@@ -1,0 +1,84 @@
+import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
+import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import { boxOfCommand, needAllowedImage } from '../boxes/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
+import { bringImage } from './bring-image.ts'
+import type { UpdateNeeds } from './needs.ts'
+import { dataFolders } from './take-snapshot.ts'
+import { fetchRepository } from './update-run.ts'
+
+const kind = 'tenant-box.prefetch'
+type Payload = Parameters<CommandExecutor<typeof kind>>[1]
+type Result = BoxCommandResult<typeof kind>
+/** A failure is an end too: the daemon gets the same one again, and nothing is pulled for a command that it has given up. */
+type Ended = { result: Result } | { failure: { code: string; message: string } }
+
+/** Brings all images of an update and a warm copy of media and objects while the box serves, so that the fence stands shortly. */
+export const prefetch =
+  (needs: UpdateNeeds): CommandExecutor<typeof kind> =>
+  async (context, payload) => {
+    const ended = await needs.once<Ended>(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: async () => void (await managedBox(needs, payload)),
+        perform: () => toTheEnd(context, () => bringAll(needs, context, payload)),
+      },
+    )
+    if ('result' in ended) return ended.result
+    const { code, message } = ended.failure
+    throw problem(isProblemCode(code) ? code : 'INTERNAL', message)
+  }
+
+async function toTheEnd({ signal }: CommandContext, work: () => Promise<Result>): Promise<Ended> {
+  try {
+    return { result: await work() }
+  } catch (error) {
+    if (signal.aborted || !isProblem(error)) throw error
+    return { failure: { code: error.code, message: error.message } }
+  }
+}
+
+async function managedBox({ boxes }: UpdateNeeds, payload: Payload): Promise<LocalBox> {
+  const box = await boxOfCommand(boxes, payload)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
+  return box
+}
+
+async function bringAll(needs: UpdateNeeds, context: CommandContext, payload: Payload): Promise<Result> {
+  const { engine, clock } = needs
+  const box = await managedBox(needs, payload)
+  const begun = clock.monotonicMs()
+  const digests: Result['digests'] = {}
+  await keepFormer(needs, context, box)
+  for (const service of VersionedService.options) {
+    const target = payload.targets.services[service]
+    if (!target) continue
+    needAllowedImage(needs.allowedImages, target.image)
+    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
+      context.progress({ step: 'pull', percent, detail: `${service}: ${detail}` })
+    digests[target.image] = await bringImage(needs, { ...target, signal: context.signal, onProgress })
+    await engine.pin(target.image, box.slug)
+  }
+  const pulledMs = clock.monotonicMs() - begun
+  await warmSnapshot(needs, context, box)
+  return { digests, pulledMs }
+}
+
+// What runs must still be here when the update has to go back.
+async function keepFormer({ engine, ...needs }: UpdateNeeds, { signal }: CommandContext, box: LocalBox): Promise<void> {
+  for (const { image, digest } of await engine.containers(box.project)) {
+    if ((await engine.localDigest(image)) === undefined)
+      await bringImage({ engine, ...needs }, { image, digest: digest ?? undefined, signal })
+    await engine.pin(image, box.slug)
+  }
+}
+
+async function warmSnapshot(needs: UpdateNeeds, context: CommandContext, box: LocalBox): Promise<void> {
+  const repository = await fetchRepository(context)
+  context.progress({ step: 'warm-snapshot' })
+  await needs.snapshots.prepare(repository)
+  const paths = await dataFolders(needs.engine, box)
+  if (paths.length === 0) return
+  const { commandId, signal } = context
+  await needs.snapshots.take(repository, { tier: 'pre-update', commandId, slug: box.slug, paths, warm: true }, signal)
+}

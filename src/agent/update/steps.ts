@@ -1,0 +1,72 @@
+import type { UpdateStep } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { switchBack, switchToTarget } from './compose-switch.ts'
+import type { Baseline } from './evidence.ts'
+import { liftFence, raiseFence } from './fence.ts'
+import { getReady } from './get-ready.ts'
+import { isAlive } from './observe.ts'
+import { proveHealthy } from './prove-healthy.ts'
+import { restoreData } from './restore-data.ts'
+import { startServices } from './start-services.ts'
+import { clearDump, takeSnapshot } from './take-snapshot.ts'
+import { beforeOf, type UpdateRun } from './update-run.ts'
+
+/** One executor per step. Each may be called again after a kill at any point; what it answers is kept in the journal. */
+export type UpdateSteps = Readonly<Record<UpdateStep, (run: UpdateRun) => Promise<unknown>>>
+
+export const updateSteps: UpdateSteps = {
+  prefetch: getReady,
+  fence: raiseFence,
+  stop: async (run) => {
+    // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
+    await run.repository()
+    await stopAll(run, ['synapse', 'minio'])
+    await clearDump(run)
+  },
+  snapshot: takeSnapshot,
+  rewrite: async (run) => ({ backup: await switchToTarget(run) }),
+  recreate: (run) => startServices(run, { recreate: beforeOf(run).planned, migrate: true }),
+  probe: (run) =>
+    proveHealthy(run, {
+      step: 'probe',
+      baseline: baselineOf(run, 'recreate'),
+      digests: targetDigests(run),
+      patienceMs: run.payload.deadlineMs - run.elapsedMs(),
+    }),
+  // The commit is its own line in the journal; it stands before the fence is lifted.
+  commit: async () => undefined,
+  unfence: liftFence,
+  'restore-stop': (run) => stopAll(run, ['synapse', 'minio', 'postgres']),
+  'restore-data': restoreData,
+  'restore-start': async (run) => {
+    if (run.facts().begun.has('recreate')) return startServices(run, { recreate: beforeOf(run).planned })
+    await switchBack(run)
+    return startServices(run, { recreate: [] })
+  },
+  'restore-probe': (run) =>
+    proveHealthy(run, {
+      step: 'restore-probe',
+      baseline: baselineOf(run, 'restore-start'),
+      digests: formerDigests(run),
+      patienceMs: 2 * run.payload.probe.timeoutMs,
+    }),
+}
+
+async function stopAll({ needs, box }: UpdateRun, services: readonly ('synapse' | 'minio' | 'postgres')[]): Promise<void> {
+  await needs.engine.stop(box.project, services)
+  const containers = await needs.engine.containers(box.project)
+  const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))
+  if (alive) throw problem('UPDATE_FAILED', `${alive.service} of ${box.slug} did not stop`)
+}
+
+const baselineOf = (run: UpdateRun, step: 'recreate' | 'restore-start'): Baseline => run.evidence()[step] ?? {}
+
+function targetDigests(run: UpdateRun): Record<string, string> {
+  const targets = beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]?.digest] as const)
+  return Object.fromEntries(targets.filter((pair): pair is [(typeof pair)[0], string] => pair[1] !== undefined))
+}
+
+function formerDigests(run: UpdateRun): Record<string, string> {
+  const former = Object.entries(beforeOf(run).containers).map(([service, { digest }]) => [service, digest] as const)
+  return Object.fromEntries(former.filter((pair): pair is [string, string] => pair[1] !== null))
+}

@@ -1,0 +1,71 @@
+import { rm } from 'node:fs/promises'
+import { type AgentError, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
+import { reportVersions } from '../boxes/index.ts'
+import { probesOf } from './evidence.ts'
+import { restoredVolumes } from './restore-data.ts'
+import { clearDump } from './take-snapshot.ts'
+import type { UpdateRun } from './update-run.ts'
+
+/** The result with all its evidence, from the journal and a last look at the box. */
+export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
+  const outcome = outcomeOf(facts)
+  const { prefetch, snapshot, rewrite } = run.evidence()
+  const report = await reportVersions(run.needs, run.box).catch(() => null)
+  return {
+    outcome,
+    snapshotOk: facts.done.has('snapshot'),
+    updateOk: outcome === 'committed',
+    healthOk: outcome === 'committed',
+    rolledBack: outcome === 'rolled_back',
+    snapshotId: snapshot?.snapshotId ?? null,
+    snapshotSha256: snapshot?.manifestSha256 ?? null,
+    durationMs: run.elapsedMs(),
+    fencedMs: fencedMs(run),
+    digestsBefore: digests(prefetch?.containers),
+    digestsAfter: digests(report?.services),
+    probes: probesOf(run.entries()),
+    composeBackup: rewrite?.backup ?? null,
+    report,
+    error: errorOf(facts, outcome),
+  }
+}
+
+const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>
+  Object.fromEntries(Object.entries(services).map(([service, facts]) => [service, facts?.digest ?? null]))
+
+/** From the first moment the fence may have stood to the moment it was gone; a box left fenced counts until now. */
+function fencedMs(run: UpdateRun): number {
+  const entries = run.entries()
+  const raised = entries.find(({ step, mark }) => step === 'fence' && mark === 'done')
+  const lifted = entries.findLast(({ step, mark }) => step === 'unfence' && mark === 'done')
+  return raised ? (lifted?.elapsedMs ?? run.elapsedMs()) - raised.elapsedMs : 0
+}
+
+function errorOf(facts: UpdateFacts, outcome: UpdateOutcome): AgentError | null {
+  if (outcome === 'committed') return null
+  const why = facts.failure ?? { code: 'UPDATE_FAILED', message: 'the update failed' }
+  if (outcome === 'rollback_failed' && facts.backError)
+    return { code: facts.backError.code, message: `the way back failed: ${facts.backError.message}; it was taken because: ${why.message}` }
+  if (!isTouched(facts)) return { code: why.code, message: `${why.message}; no container was replaced and no data was touched` }
+  return why
+}
+
+/**
+ * What an update leaves behind is cleared once it has ended well or nothing was touched. After a failed way back everything stays: both
+ * volumes, the dump, the images. Failures here never change how the update ended.
+ */
+export async function clearUp(run: UpdateRun, outcome: UpdateOutcome): Promise<void> {
+  if (outcome === 'rollback_failed') return
+  const { needs, box } = run
+  await quietly(needs.engine.unpin(box.slug))
+  await quietly(clearDump(run))
+  await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))
+  if (outcome === 'committed' && run.payload.targets.migrationsHead !== box.migrationsHead)
+    await needs.boxes.put({ ...box, migrationsHead: run.payload.targets.migrationsHead })
+  if (outcome !== 'rolled_back') return
+  const former = run.evidence().prefetch?.database.volume
+  for (const volume of [former, ...restoredVolumes(run).slice(0, -1)])
+    if (volume !== undefined) await quietly(needs.engine.removeVolume(volume))
+}
+
+const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

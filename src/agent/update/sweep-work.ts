@@ -1,0 +1,26 @@
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { UpdateResult } from '../../core/boxes/index.ts'
+import type { CommandJournal } from '../journal/index.ts'
+
+type Needs = Readonly<{ journal: CommandJournal; workFolder: string }>
+
+/**
+ * Removes dumps whose update is over, when the agent starts: they hold everything that people wrote. What stays is what an open update or a
+ * person still needs: the dump of a way back that failed goes with its record in the journal, and one whose record is damaged stays.
+ */
+export async function sweepWork({ journal, workFolder }: Needs): Promise<readonly string[]> {
+  const removed: string[] = []
+  for (const name of await readdir(workFolder).catch(() => [])) {
+    if (await isNeeded(journal, decodeURIComponent(name.replace(/\.restored$/, '')))) continue
+    await rm(join(workFolder, name), { recursive: true, force: true })
+    removed.push(name)
+  }
+  return removed
+}
+
+async function isNeeded(journal: CommandJournal, commandId: string): Promise<boolean> {
+  const record = await journal.find(commandId)
+  if (!record) return journal.isDamaged(commandId)
+  return !record.closed || (record.closed.result as UpdateResult | null)?.outcome === 'rollback_failed'
+}

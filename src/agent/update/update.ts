@@ -1,0 +1,38 @@
+import { problem } from '../../core/kit/index.ts'
+import { boxOfCommand } from '../boxes/index.ts'
+import type { CommandExecutor } from '../ports/index.ts'
+import { drive } from './drive.ts'
+import type { UpdateNeeds } from './needs.ts'
+import { type UpdateSteps, updateSteps } from './steps.ts'
+import { clearUp, sumUp } from './sum-up.ts'
+import { startRun, type UpdatePayload } from './update-run.ts'
+
+const kind = 'tenant-box.update'
+
+/**
+ * The guarded update. Its end is a result, whatever it is; thrown are only refusals before anything was done (LEASE_LOST, NOT_FOUND,
+ * BOX_NOT_MANAGED, BOX_HELD) and an abort, after which the same command goes on when it is called again.
+ */
+export const update =
+  (needs: UpdateNeeds, steps: UpdateSteps = updateSteps): CommandExecutor<typeof kind> =>
+  (context, payload) =>
+    needs.once(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: () => admit(needs, payload),
+        perform: async (record) => {
+          const box = await needs.boxes.find(payload.slug)
+          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const run = startRun({ needs, context, payload, box, record })
+          const facts = await drive(run, steps)
+          const result = await sumUp(run, facts)
+          await clearUp(run, result.outcome)
+          return result
+        },
+      },
+    )
+
+async function admit({ boxes }: UpdateNeeds, payload: UpdatePayload): Promise<void> {
+  const box = await boxOfCommand(boxes, payload)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
+}

@@ -1,0 +1,134 @@
+import { chmod, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { adopt, fenceSwitch, healthcheck, provision, report } from '../../../src/agent/boxes/index.ts'
+import { aBox, composeText, moving } from '../simulated/boxes.ts'
+import { aContext, anAgent, aProvision } from './provisioning.ts'
+
+const order = (folder: string) => ({ slug: 'elm', boxId: 'box_elm', ownershipEpoch: 1, folder, project: 'elm' })
+
+async function aStack() {
+  const agent = await anAgent()
+  const box = await aBox({ folder: agent.folder }, 'elm')
+  const { folder } = box.project
+  await chmod(folder, 0o700)
+  return {
+    agent,
+    folder,
+    composeFile: box.project.composeFile,
+    adopt: (change = {}) => adopt(agent.needs)(aContext().context, { ...order(folder), ...change }),
+  }
+}
+
+describe('adopting', () => {
+  test('takes a stack as it is: observed, reported, not a byte changed', async () => {
+    const stack = await aStack()
+    const { report, findings } = await stack.adopt()
+    expect(findings).toEqual([])
+    expect(report).toMatchObject({ managed: false, installed: { synapse: 'unknown' }, services: { synapse: { state: 'missing' } } })
+    expect(await stack.agent.needs.boxes.find('elm')).toMatchObject({ managed: false, ports: null, project: { name: 'elm' } })
+    expect(await readFile(stack.composeFile, 'utf8')).toBe(composeText('elm'))
+  })
+
+  test('names what an operator must know', async () => {
+    const stack = await aStack()
+    await writeFile(
+      stack.composeFile,
+      `services:\n  synapse: { image: "a.test/synapse:\${TAG}", privileged: true }\n  redis: { image: "a.test/redis:7" }\n`,
+    )
+    const { findings } = await stack.adopt()
+    expect(findings).toEqual([
+      'synapse is privileged: it is root on the host',
+      `synapse has no literal image with a tag: a.test/synapse:\${TAG}`,
+      'there is no service named edge',
+      'there is no service named postgres',
+      'there is no service named minio',
+      'the service redis is none of a box; updates would leave it alone',
+    ])
+  })
+
+  test('finds the file by each name that compose knows', async () => {
+    const stack = await aStack()
+    await rename(stack.composeFile, join(stack.folder, 'docker-compose.yml'))
+    await stack.adopt()
+    expect((await stack.agent.needs.boxes.find('elm'))?.project.composeFile).toMatch(/docker-compose\.yml$/)
+  })
+
+  test('refuses unsafe folders, files that are none, and names that are taken', async () => {
+    const stack = await aStack()
+    await chmod(stack.composeFile, 0o666)
+    await expect(stack.adopt()).rejects.toMatchObject({ code: 'FOLDER_UNSAFE' })
+    await chmod(stack.composeFile, 0o600)
+    await writeFile(stack.composeFile, 'services: [')
+    await expect(stack.adopt()).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
+    await rm(stack.composeFile)
+    await expect(stack.adopt()).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/no compose file/) })
+    await expect(stack.adopt({ folder: '/nowhere' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(stack.adopt({ slug: 'e;lm' })).rejects.toThrow()
+    expect(await stack.agent.needs.boxes.list()).toEqual([])
+  })
+
+  test('never takes a managed box down to an observed one', async () => {
+    const { host, needs } = await anAgent()
+    await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
+    const { folder, name } = (await needs.boxes.find('oak'))!.project
+    await adopt(needs)(aContext().context, { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, folder, project: name })
+    expect((await needs.boxes.find('oak'))?.managed).toBe(true)
+    await expect(
+      adopt(needs)(aContext().context, { slug: 'oak', boxId: 'box_x', ownershipEpoch: 1, folder, project: name }),
+    ).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  })
+})
+
+describe('asking after a box', () => {
+  const known = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
+  const provisioned = async () => {
+    const agent = await anAgent()
+    await moving(agent.host.clock, () => provision(agent.needs)(aContext().context, aProvision()), 10_000)
+    return agent
+  }
+
+  test('a sick box is a result', async () => {
+    const { host, needs } = await provisioned()
+    host.inject({ kind: 'probe-fails', components: ['objectStorage'] })
+    const { probe } = await healthcheck(needs)(aContext().context, known)
+    expect(probe).toMatchObject({ verdict: 'failed', components: { objectStorage: { ok: false }, chatApi: { ok: true } } })
+  })
+
+  test('the report tells what runs, not what the file says', async () => {
+    const { host, needs } = await provisioned()
+    const { project } = (await needs.boxes.find('oak'))!
+    await writeFile(project.composeFile, (await readFile(project.composeFile, 'utf8')).replace('synapse:v1.157.1', 'synapse:v1.163.2'))
+    await writeFile(fenceSwitch(project), '')
+    await host.engine.stop(project, ['minio'])
+    const told = (await report(needs)(aContext().context, known)).report
+    expect(told).toMatchObject({
+      fenced: true,
+      installed: { synapse: '1.157.1', minio: 'unknown' },
+      services: { minio: { state: 'exited' } },
+    })
+  })
+
+  test('the report tells the size of the database, and nothing of it while it is away', async () => {
+    const { host, needs } = await provisioned()
+    const size = async () => (await report(needs)(aContext().context, known)).report.databaseBytes
+    expect(await size()).toBeGreaterThan(0)
+    await host.engine.stop((await needs.boxes.find('oak'))!.project, ['postgres'])
+    expect(await size()).toBeUndefined()
+  })
+
+  test('another box of the name, an unknown one and a former owner are refused; a newer owner is taken over', async () => {
+    const { needs } = await provisioned()
+    const ask = (change: object) => report(needs)(aContext().context, { ...known, ...change })
+    await expect(ask({ boxId: 'box_x' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(ask({ slug: 'elm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    expect((await ask({ ownershipEpoch: 4 })).report.ownershipEpoch).toBe(4)
+    await expect(ask({ ownershipEpoch: 3 })).rejects.toMatchObject({ code: 'LEASE_LOST' })
+  })
+
+  test('an engine that is away is said so', async () => {
+    const { host, needs } = await provisioned()
+    host.inject({ kind: 'engine-down' })
+    await expect(report(needs)(aContext().context, known)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' })
+  })
+})

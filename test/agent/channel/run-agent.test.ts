@@ -1,0 +1,417 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { memoryShelf, type Shelf } from '../../../src/agent/journal/index.ts'
+import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
+import { isProblem, problem } from '../../../src/core/kit/index.ts'
+import { commandById, commandSweep } from '../../../src/daemon/hosts/index.ts'
+import { revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { anna, aReport, type HostWorld, hostWorld } from '../../support/host-world.ts'
+
+const id = 'r1.b1.1.report'
+const kind = 'tenant-box.report_versions'
+
+let world: HostWorld
+let stops: (() => Promise<unknown>)[] = []
+
+beforeEach(async () => {
+  const { db } = await emptyDatabase('sqlite')
+  world = await hostWorld(db)
+  stops = [() => world.stop(), () => db.destroy()]
+})
+afterEach(async () => {
+  for (const stop of stops) await stop()
+})
+
+/** Lets what is on its way through sockets arrive, without any virtual time passing. */
+async function socketsTurn(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Lets sockets and virtual time go on until the condition holds. */
+async function until(condition: () => unknown, stepMs = 100): Promise<void> {
+  for (let turn = 0; turn < 4000; turn++) {
+    if (await condition()) return
+    await socketsTurn()
+    await world.clock.advance(stepMs)
+  }
+  throw new Error('it never came to that')
+}
+
+type Execute = (context: CommandContext, payload: unknown) => Promise<unknown>
+
+/** An agent of host-1 that answers every kind of command in one way. */
+async function anAgent(execute: Execute, change: Partial<AgentNeeds> & { texts?: Shelf } = {}) {
+  const identity = change.identity ?? (await world.enrol('host-1'))
+  const leaving = new AbortController()
+  const needs: AgentNeeds = {
+    clock: world.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    identity,
+    agentVersion: '0.1.0',
+    executors: new Proxy({}, { get: () => execute }) as CommandExecutors,
+    shelf: commandShelf(change.texts ?? memoryShelf()),
+    reports: async () => [],
+    machine: async () => ({ engine: null, resources: null }),
+    signal: leaving.signal,
+    ...change,
+  }
+  let ended: unknown
+  const running = runAgent(needs).then(
+    () => {
+      ended = 'drained'
+    },
+    (error) => {
+      ended = error
+    },
+  )
+  const leave = async () => {
+    leaving.abort()
+    await until(() => ended !== undefined)
+    await running
+    return ended
+  }
+  stops.unshift(leave)
+  return { identity, needs, leave, end: () => ended }
+}
+
+const status = async (which = id) => (await commandById(world.needs.db, which)).status
+const answer = async () => ({ report: aReport() })
+
+test('an agent fetches a command, tells its steps, and delivers its result', async () => {
+  const acknowledged: string[] = []
+  const { identity } = await anAgent(
+    async (context) => {
+      context.progress({ step: 'look' })
+      return answer()
+    },
+    { acknowledge: async (commandId) => void acknowledged.push(commandId) },
+  )
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'succeeded')
+  expect((await commandById(world.needs.db, id)).progress.map(({ step }) => step)).toEqual(['look'])
+  await until(() => acknowledged.length === 1)
+})
+
+test('failures travel as problems, and a fault of the agent as one too', async () => {
+  const { identity } = await anAgent(async (_, payload) => {
+    if ((payload as { slug: string }).slug === 'elm-school') throw problem('BOX_HELD', 'somebody has it')
+    throw new TypeError('oops')
+  })
+  const payload = { slug: 'oak-school', boxId: 'box_2', ownershipEpoch: 1 }
+  await world.enqueue({ id: 'one', hostId: identity.hostId })
+  await world.enqueue({ id: 'two', hostId: identity.hostId, boxId: 'box_2', payload } as never)
+  await until(async () => (await status('one')) === 'failed' && (await status('two')) === 'failed')
+  expect((await commandById(world.needs.db, 'one')).error).toEqual({ code: 'BOX_HELD', message: 'somebody has it' })
+  expect((await commandById(world.needs.db, 'two')).error?.code).toBe('INTERNAL')
+})
+
+test('boxes are worked on at the same time, one command each, and not more than there are slots', async () => {
+  let now = 0
+  let most = 0
+  const waiting: (() => void)[] = []
+  const busy = new Set<unknown>()
+  const { identity } = await anAgent(
+    async (_, payload) => {
+      const { boxId } = payload as { boxId: string }
+      expect(busy.has(boxId)).toBe(false)
+      busy.add(boxId)
+      now += 1
+      most = Math.max(most, now)
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      now -= 1
+      busy.delete(boxId)
+      return answer()
+    },
+    { slots: 2 },
+  )
+  const ids = ['a1', 'a2', 'b1', 'c1']
+  for (const one of ids) {
+    const boxId = `box_${one[0]}`
+    await world.enqueue({ id: one, hostId: identity.hostId, boxId, payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 } } as never)
+  }
+  await until(() => now === 2)
+  for (let done = 0; done < ids.length; done++) {
+    await until(() => waiting.length > 0)
+    waiting.shift()?.()
+  }
+  await until(async () => (await Promise.all(ids.map((one) => status(one)))).every((one) => one === 'succeeded'))
+  expect(most).toBe(2)
+})
+
+test('while the daemon is away a command goes on, and its outcome is delivered when it is back', async () => {
+  let finish = () => undefined as unknown
+  let started = 0
+  const texts = memoryShelf()
+  const { identity } = await anAgent(
+    async () => {
+      started += 1
+      await new Promise<void>((resolve) => {
+        finish = () => resolve()
+      })
+      return answer()
+    },
+    { texts },
+  )
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(() => started === 1)
+  await world.stop()
+  finish()
+  await until(async () => JSON.stringify(await commandShelf(texts).all()).includes('"ok":true'))
+  await world.clock.advance(60 * 60_000)
+  await world.start()
+  await until(async () => (await status()) === 'succeeded')
+  await until(async () => (await texts.names()).length === 0)
+  expect(started).toBe(1)
+  expect(world.told.results).toHaveLength(1)
+})
+
+test('an outcome that was not delivered before the agent died is delivered by the next run, without doing it again', async () => {
+  const texts = memoryShelf()
+  const { identity, leave } = await anAgent(answer, { texts })
+  await until(() => world.told.reports.length > 0)
+  await leave()
+  await world.enqueue({ id, hostId: identity.hostId })
+  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
+  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: { ok: true, result: await answer() } })
+  await anAgent(() => Promise.reject(new Error('must not run')), { texts, identity })
+  await until(async () => (await status()) === 'succeeded')
+})
+
+test('a command that was running when the agent died is called again with the same id, before anything new for its box', async () => {
+  const texts = memoryShelf()
+  const order: string[] = []
+  const identity = await world.enrol('host-1')
+  await world.enqueue({ id, hostId: identity.hostId })
+  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await world.enqueue({ id: 'new', hostId: identity.hostId })
+  const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
+  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  await anAgent(
+    async (context) => {
+      order.push(context.commandId)
+      return answer()
+    },
+    { texts, identity, resume: async () => void order.push('resume') },
+  )
+  await until(async () => (await status('new')) === 'succeeded')
+  expect(order).toEqual(['resume', id, 'new'])
+  expect(await commandById(world.needs.db, id)).toMatchObject({ status: 'succeeded', leaseToken: 1 })
+})
+
+test('a dead agent’s command is offered again to its next run even when its shelf is lost', async () => {
+  const never = new Promise<never>(() => undefined)
+  let started = 0
+  const first = await anAgent(async () => {
+    started += 1
+    return never
+  })
+  await world.enqueue({ id, hostId: first.identity.hostId })
+  await until(() => started === 1)
+  await first.leave()
+  await anAgent(answer, { identity: first.identity })
+  await until(async () => (await status()) === 'succeeded')
+  expect((await commandById(world.needs.db, id)).leaseToken).toBe(2)
+})
+
+test('a long command stays this agent’s: heartbeats keep its lease while every slot is taken', async () => {
+  let finish = () => undefined as unknown
+  const { identity } = await anAgent(
+    async () => {
+      await new Promise<void>((resolve) => {
+        finish = () => resolve()
+      })
+      return answer()
+    },
+    { slots: 1 },
+  )
+  await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000 })
+  await until(async () => (await status()) === 'running')
+  const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
+  const heardAgo = async () => {
+    const { heard_at } = await world.needs.db.selectFrom('commands').select('heard_at').where('id', '=', id).executeTakeFirstOrThrow()
+    return world.clock.now().getTime() - Date.parse(heard_at ?? '')
+  }
+  for (let minutes = 0; minutes < 15; minutes += 0.5) {
+    await world.clock.advance(30_000)
+    await until(async () => (await heardAgo()) < 25_000, 500)
+    await sweep()
+    expect(await status()).toBe('running')
+  }
+  finish()
+  await until(async () => (await status()) === 'succeeded')
+  expect((await commandById(world.needs.db, id)).leaseToken).toBe(1)
+})
+
+test('on its signal an agent finishes what runs, and takes nothing new', async () => {
+  let finish = () => undefined as unknown
+  const { identity, leave } = await anAgent(async () => {
+    await new Promise<void>((resolve) => {
+      finish = () => resolve()
+    })
+    return answer()
+  })
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'running')
+  const left = leave()
+  await socketsTurn()
+  await world.enqueue({ id: 'new', hostId: identity.hostId, boxId: 'box_2' })
+  finish()
+  expect(await left).toBe('drained')
+  expect(await status()).toBe('succeeded')
+  expect(await status('new')).toBe('queued')
+})
+
+test('what is not over when the drain ends is broken off and stays on the shelf without an outcome', async () => {
+  const texts = memoryShelf()
+  const { identity, leave } = await anAgent(
+    ({ signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+      }),
+    { texts, drainMs: 10_000 },
+  )
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'running')
+  expect(await leave()).toBe('drained')
+  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: null }])
+  expect(await status()).toBe('running')
+})
+
+test('an agent whose host is revoked ends with the reason, and finishes what it was doing first', async () => {
+  let finish = () => undefined as unknown
+  const texts = memoryShelf()
+  const { identity, end } = await anAgent(
+    async () => {
+      await new Promise<void>((resolve) => {
+        finish = () => resolve()
+      })
+      return answer()
+    },
+    { texts },
+  )
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'running')
+  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await world.clock.advance(26_000)
+  finish()
+  await until(end)
+  expect(end()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
+  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
+})
+
+test('a command of a kind that the agent does not know is answered, not run', async () => {
+  const { identity } = await anAgent(answer)
+  await world.enqueue({ id, hostId: identity.hostId })
+  await world.needs.db.updateTable('commands').set({ kind: 'tenant-box.teleport' }).execute()
+  await until(async () => (await status()) === 'failed')
+  expect((await commandById(world.needs.db, id)).error).toMatchObject({ code: 'PROTOCOL_VERSION' })
+})
+
+test('a result too large for the channel is said to be so', async () => {
+  const { identity } = await anAgent(async () => ({ report: { ...aReport(), slug: 'x'.repeat(1_200_000) } }))
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'failed')
+  expect((await commandById(world.needs.db, id)).error?.code).toBe('PAYLOAD_TOO_LARGE')
+})
+
+test('a result that the daemon refuses becomes a failure that says so, instead of a delivery without end', async () => {
+  const { identity } = await anAgent(async () => ({ nonsense: true }))
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'failed')
+  expect((await commandById(world.needs.db, id)).error?.message).toMatch(/refused its result/)
+})
+
+test('secrets of a command that is no longer ours are a lost lease', async () => {
+  let code = ''
+  const { identity } = await anAgent(async (context) => {
+    world.told.hostOf.set('box_1', 'host_elsewhere')
+    await context.secrets().catch((error) => {
+      code = error.code
+    })
+    return answer()
+  })
+  await world.enqueue({ id, hostId: identity.hostId, kind: 'tenant-box.prefetch', payload: prefetch } as never)
+  await until(() => code !== '')
+  expect(code).toBe('LEASE_LOST')
+})
+
+const prefetch = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }
+
+test('an agent that starts with an update in hand may ask for its secrets before its hello was heard: it asks again, and goes on', async () => {
+  const texts = memoryShelf()
+  const identity = await world.enrol('host-1')
+  world.told.secrets = { snapshots: { repository: 'file:/snapshots/elm', password: 'a key', env: {} } }
+  const update = 'tenant-box.update'
+  const payload = {
+    ...prefetch,
+    probe: { consecutive: 1, spacingMs: 1, timeoutMs: 1 },
+    fence: { mode: 'until-stable' as const },
+    deadlineMs: 1,
+  }
+  await world.enqueue({ id, hostId: identity.hostId, kind: update, payload } as never)
+  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await commandShelf(texts).put({ id, kind: update, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  const refusals: number[] = []
+  let sayHello = () => undefined as unknown
+  const refused = new Promise<void>((resolve) => {
+    sayHello = () => resolve()
+  })
+  let got: unknown
+  await anAgent(
+    async (context) => {
+      got = await context.secrets()
+      throw problem('BOX_UNHEALTHY', 'enough')
+    },
+    {
+      texts,
+      identity,
+      // Hello looks at the boxes first: that takes its time here.
+      reports: async () => {
+        await refused
+        return []
+      },
+      fetch: async (input, init) => {
+        const answered = await globalThis.fetch(input, init)
+        if (String(input).endsWith('/secrets') && !answered.ok) refusals.push(answered.status)
+        if (refusals.length > 0) sayHello()
+        return answered
+      },
+    },
+  )
+  await until(() => got !== undefined)
+  expect(refusals[0]).toBe(409)
+  expect(got).toEqual(world.told.secrets)
+})
+
+test('a command file that cannot be read is set aside, and the agent starts all the same', async () => {
+  const texts = memoryShelf()
+  await texts.write('torn.json', '{"id":"to')
+  const told: string[] = []
+  const { identity } = await anAgent(answer, { shelf: commandShelf(texts, (path) => told.push(path)) })
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'succeeded')
+  expect(told).toEqual(['torn.json'])
+  expect(await texts.aside()).toEqual(['torn.json'])
+})
+
+test('what happens to containers is reported once for many events', async () => {
+  const asked: (string | undefined)[] = []
+  await anAgent(answer, {
+    reports: async (boxId) => {
+      asked.push(boxId)
+      return [aReport()]
+    },
+    changes: async function* () {
+      yield 1
+      yield 2
+      yield 3
+      await new Promise(() => undefined)
+    },
+  })
+  await until(() => world.told.reports.length >= 2)
+  expect(asked).toHaveLength(2) // at hello, and after the burst
+})

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import type { BoxView } from '../../../src/agent/inside/box-view.ts'
+import { needSameCounts, parseCounts } from '../../../src/agent/inside/row-counts.ts'
+import { asSuperuser, databaseLogin } from '../../../src/agent/inside/sql.ts'
+import { isUpgrading } from '../../../src/agent/inside/upgrading.ts'
+import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
+
+describe('a log shows an upgrade under way', () => {
+  const checking = "prepare_database - main - ['main', 'state']: Checking existing schema version"
+  const applying = 'prepare_database - main - Applying schema 94/01_x.sql'
+  const done = 'prepare_database - main - Schema now up to date'
+  const listening = 'synapse.http.server - Synapse now listening on TCP port 8008'
+
+  test.each([
+    [[checking], false],
+    [[checking, applying], true],
+    [[checking, applying, done], false],
+    [[checking, done, listening], false],
+    [[checking, done, listening, checking, applying], true],
+    [[checking, applying, checking], false],
+    [[checking, 'Cannot use this database as it is too new for the server to understand', checking], false],
+    [['Cannot use this database as it is too new'], false],
+    [[], false],
+  ])('%j: %s', (lines, upgrading) => {
+    expect(isUpgrading(lines.join('\n'))).toBe(upgrading)
+  })
+})
+
+describe('row counts', () => {
+  test('are read as printed', () => {
+    expect(parseCounts('events 12\nusers 3\n\n')).toEqual({ events: 12, users: 3 })
+  })
+
+  test('that differ are named; a table that is new does not matter', () => {
+    expect(() => needSameCounts('oak', { events: 12 }, { events: 12, other: 1 })).not.toThrow()
+    expect(() => needSameCounts('oak', { events: 12, users: 3 }, { events: 11 })).toThrow(
+      /events has 11 rows instead of 12; users has no rows instead of 3/,
+    )
+  })
+})
+
+describe('the login of a database', () => {
+  const view = { box: { slug: 'oak' }, container: () => ({ id: 'db', state: 'running' }) } as unknown as BoxView
+  const ofEnvironment = (environment: Record<string, string>) => {
+    const exec = async (_: string, [, name = '']: readonly string[]) => ({
+      exitCode: 0,
+      stdout: `${environment[name] ?? ''}\n`,
+      stderr: '',
+    })
+    return databaseLogin({ exec } as unknown as ContainerEngine, view)
+  }
+
+  test('in a box of our template is the owner, who is not the superuser', async () => {
+    const login = await ofEnvironment({ TENANTRY_DATABASE: 'synapse', POSTGRES_USER: 'postgres' })
+    expect(login).toEqual({ user: 'synapse', database: 'synapse', superuser: 'postgres' })
+    expect(asSuperuser(login)).toMatchObject({ user: 'postgres', database: 'postgres' })
+  })
+
+  test.each([
+    [
+      { POSTGRES_USER: 'chat', POSTGRES_DB: 'matrix' },
+      { user: 'chat', database: 'matrix', superuser: 'chat' },
+    ],
+    [{ POSTGRES_USER: 'chat' }, { user: 'chat', database: 'chat', superuser: 'chat' }],
+    [{}, { user: 'postgres', database: 'postgres', superuser: 'postgres' }],
+  ])('in a stack of another make is what its image was told: %j', async (environment, login) => {
+    expect(await ofEnvironment(environment as Record<string, string>)).toEqual(login)
+  })
+})

@@ -1,0 +1,102 @@
+import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { asideFolder, folderShelf, memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+
+const anUpdate = { commandId: 'ro_1.box_1.1.update', kind: 'tenant-box.update', slug: 'north-school', payload: { deadlineMs: 1 } }
+const intent = { elapsedMs: 0, step: 'fence', mark: 'intent' } as const
+const day = 86_400_000
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tenantry-journal-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+describe.each([
+  ['in a folder', () => folderShelf(folder)],
+  ['in memory', memoryShelf],
+])('a journal %s', (_, makeShelf) => {
+  test('a command begun is open until it is closed, also for the next agent', async () => {
+    const needs = { shelf: makeShelf(), clock: manualClock() }
+    const first = await openJournal(needs)
+    await first.begin(anUpdate)
+    await first.append(anUpdate.commandId, intent)
+    const second = await openJournal(needs)
+    expect(await second.open()).toMatchObject([{ ...anUpdate, entries: [intent] }])
+    await second.close(anUpdate.commandId, { outcome: 'committed' })
+    expect(await (await openJournal(needs)).open()).toEqual([])
+  })
+
+  test('a command given twice is the same record, with its result', async () => {
+    const journal = await openJournal({ shelf: makeShelf(), clock: manualClock() })
+    await journal.begin(anUpdate)
+    await journal.close(anUpdate.commandId, { outcome: 'committed' })
+    await journal.close(anUpdate.commandId, { outcome: 'failed' })
+    expect((await journal.begin(anUpdate)).closed?.result).toEqual({ outcome: 'committed' })
+  })
+
+  test('an id that was given to another box is refused', async () => {
+    const journal = await openJournal({ shelf: makeShelf(), clock: manualClock() })
+    await journal.begin(anUpdate)
+    await expect(journal.begin({ ...anUpdate, slug: 'south-school' })).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('a result is kept until the daemon acknowledged it, and then for some days', async () => {
+    const needs = { shelf: makeShelf(), clock: manualClock() }
+    const journal = await openJournal(needs)
+    await journal.begin(anUpdate)
+    await journal.close(anUpdate.commandId, {})
+    await needs.clock.advance(60 * day)
+    expect(await (await openJournal(needs)).unacknowledged()).toHaveLength(1)
+    await journal.acknowledge(anUpdate.commandId)
+    expect(await journal.unacknowledged()).toEqual([])
+    await needs.clock.advance(29 * day)
+    expect(await (await openJournal(needs)).find(anUpdate.commandId)).toBeDefined()
+    await needs.clock.advance(2 * day)
+    expect(await (await openJournal(needs)).find(anUpdate.commandId)).toBeUndefined()
+  })
+})
+
+describe('a damaged journal', () => {
+  const fileOf = async () => join(folder, (await readdir(folder))[0] as string)
+
+  test('a torn last line is left out and what stands before it is kept', async () => {
+    const needs = { shelf: folderShelf(folder), clock: manualClock() }
+    const journal = await openJournal(needs)
+    await journal.begin(anUpdate)
+    await journal.append(anUpdate.commandId, intent)
+    await appendFile(await fileOf(), '{"entry":{"at":"2026-')
+    expect(await (await openJournal(needs)).open()).toMatchObject([{ entries: [intent] }])
+  })
+
+  test('an unfinished write of a killed agent is not a journal', async () => {
+    await writeFile(join(folder, '.1234.tmp'), '{"he')
+    expect(await (await openJournal({ shelf: folderShelf(folder), clock: manualClock() })).open()).toEqual([])
+  })
+
+  test('a file whose first line is torn is set aside and told of; the other commands go on, its own is refused for good', async () => {
+    const needs = { shelf: folderShelf(folder), clock: manualClock() }
+    const journal = await openJournal(needs)
+    await journal.begin(anUpdate)
+    await journal.begin({ ...anUpdate, commandId: 'other', slug: 'south-school' })
+    await writeFile(join(folder, `${anUpdate.commandId}.jsonl`), '{"he')
+    const told: string[] = []
+    const opened = () => openJournal({ ...needs, onDamaged: (path) => told.push(path) })
+    expect(await (await opened()).open()).toMatchObject([{ commandId: 'other' }])
+    expect(await readFile(join(asideFolder(folder), `${anUpdate.commandId}.jsonl`), 'utf8')).toBe('{"he')
+    const again = (await opened()).begin(anUpdate)
+    await expect(again).rejects.toMatchObject({ code: 'INTERNAL', message: expect.stringContaining(anUpdate.slug) })
+    expect(told).toEqual([join(asideFolder(folder), `${anUpdate.commandId}.jsonl`)])
+    await rm(asideFolder(folder), { recursive: true })
+  })
+
+  test('a command id is never a path', async () => {
+    const journal = await openJournal({ shelf: folderShelf(folder), clock: manualClock() })
+    await journal.begin({ ...anUpdate, commandId: '../../etc/x' })
+    expect(await readdir(folder)).toEqual(['..%2F..%2Fetc%2Fx.jsonl'])
+    expect(await readFile(await fileOf(), 'utf8')).toContain('../../etc/x')
+  })
+})

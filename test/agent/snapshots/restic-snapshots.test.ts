@@ -1,0 +1,167 @@
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index.ts'
+import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
+import { resticProgram } from './restic-program.ts'
+
+let folder: string
+let data: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tenantry-restic-'))
+  data = join(folder, 'data')
+  await mkdir(join(data, 'media'), { recursive: true })
+  await writeFile(join(data, 'media', 'a.png'), 'a picture')
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+const aRepository = (change: Partial<Repository> = {}): Repository => ({
+  repository: `file:${join(folder, 'repository')}`,
+  password: 'a key of 32 bytes',
+  env: {},
+  ...change,
+})
+const aRequest = (change: Partial<SnapshotRequest> = {}): SnapshotRequest => ({
+  tier: 'pre-update',
+  commandId: 'ro_1.box_1.1.update',
+  slug: 'north-school',
+  paths: [data],
+  ...change,
+})
+const storeOf = (program: string, storeTimeoutMs = 20_000) =>
+  resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), storeTimeoutMs, lockTimeout: '5s' })
+
+/** A program in restic's place that says what the script says. */
+async function fakeRestic(script: string): Promise<string> {
+  const path = join(folder, 'fake-restic')
+  await writeFile(path, `#!/bin/sh\n[ "$1" = version ] && { echo "\${FAKE_VERSION:-restic 0.18.0 compiled}"; exit 0; }\n${script}\n`)
+  await chmod(path, 0o755)
+  return path
+}
+
+const program = resticProgram()
+describe.skipIf(!program)('snapshots with a real restic', () => {
+  const store = (timeoutMs?: number) => storeOf(program as string, timeoutMs)
+
+  test('what was taken is written back, byte for byte, and found by its command', async () => {
+    await store().prepare(aRepository())
+    const taken = await store().take(aRepository(), aRequest())
+    expect(taken.files).toBe(1)
+    await store().restore(aRepository(), taken.id, data, join(folder, 'back'))
+    expect(await readFile(join(folder, 'back', 'media', 'a.png'), 'utf8')).toBe('a picture')
+    expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toMatchObject({ id: taken.id })
+    expect(await store().ofCommand(aRepository(), 'ro_1.box_1.2.update')).toBeUndefined()
+  })
+
+  test('preparing twice changes nothing, and a warm snapshot is not the one of the command', async () => {
+    await store().prepare(aRepository())
+    await store().prepare(aRepository())
+    await store().take(aRepository(), aRequest({ warm: true }))
+    expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toBeUndefined()
+  })
+
+  test('after a warm snapshot the next one adds only what is new', async () => {
+    await writeFile(join(data, 'media', 'large'), Buffer.alloc(2_000_000, 'x'))
+    await store().prepare(aRepository())
+    await store().take(aRepository(), aRequest({ warm: true }))
+    const dump = join(folder, 'dump')
+    await mkdir(dump)
+    await writeFile(join(dump, 'database.dump'), 'rows')
+    expect((await store().take(aRepository(), aRequest({ paths: [dump, data] }))).addedBytes).toBeLessThan(20_000)
+  })
+
+  test('a wrong password is told as a wrong key, and is in no message', async () => {
+    await store().prepare(aRepository())
+    const wrong = store().prepare(aRepository({ password: 'another key' }))
+    await expect(wrong).rejects.toMatchObject({ code: 'BACKUP_KEY_INVALID', message: expect.not.stringContaining('another key') })
+  })
+
+  test('a path that is missing fails the snapshot', async () => {
+    await store().prepare(aRepository())
+    const taken = store().take(aRepository(), aRequest({ paths: [data, join(folder, 'nothing')] }))
+    await expect(taken).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+  })
+
+  test('a store that nobody listens at is told as unavailable, in the time that was given', async () => {
+    const env = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' }
+    const prepared = store(1_500).prepare(aRepository({ repository: 's3:http://127.0.0.1:9/tenantry-snapshots/north', env }))
+    await expect(prepared).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })
+  })
+
+  test('an aborted snapshot ends its process and makes no snapshot', async () => {
+    await store().prepare(aRepository())
+    const abort = new AbortController()
+    const taken = store().take(aRepository(), aRequest(), abort.signal)
+    abort.abort(new Error('drained'))
+    await expect(taken).rejects.toThrow('drained')
+    expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toBeUndefined()
+  })
+
+  test.skipIf(process.getuid?.() !== 0)('a full disk is told as one', async (context) => {
+    const disk = join(folder, 'disk')
+    await mkdir(disk)
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk], { stdio: 'ignore' })
+    } catch {
+      return context.skip('tmpfs cannot be mounted here')
+    }
+    try {
+      const repository = aRepository({ repository: `file:${join(disk, 'repository')}` })
+      await store().prepare(repository)
+      await writeFile(join(data, 'media', 'large'), execFileSync('head', ['-c', '3000000', '/dev/urandom'], { maxBuffer: 4_000_000 }))
+      const taken = store().take(repository, aRequest(), AbortSignal.timeout(15_000))
+      await expect(taken).rejects.toMatchObject({ code: 'DISK_FULL' })
+    } finally {
+      execFileSync('umount', ['--lazy', disk])
+    }
+  })
+})
+
+describe('restic as a program', () => {
+  test('one that is missing is unusable', async () => {
+    await expect(storeOf(join(folder, 'no-restic')).version()).rejects.toMatchObject({ code: 'RESTIC_UNUSABLE' })
+  })
+
+  test('one without telling exit codes is too old', async () => {
+    const old = await fakeRestic('exit 1')
+    await writeFile(old, '#!/bin/sh\necho "restic 0.14.0 compiled with go1.19"\n')
+    const tooOld = { code: 'RESTIC_UNUSABLE', message: expect.stringContaining('0.14.0') }
+    await expect(storeOf(old).version()).rejects.toMatchObject(tooOld)
+    await expect(storeOf(old).prepare(aRepository())).rejects.toMatchObject(tooOld)
+  })
+
+  test('it gets the password through stdin and nothing of the agent through its environment or arguments', async () => {
+    process.env.AGENT_SECRET = 'not for children'
+    const fake = await fakeRestic(
+      `{ env; echo "args: $*"; echo "password: $(cat)"; } > ${join(folder, 'seen')}; echo '{"message_type":"summary","snapshot_id":"s1"}'`,
+    )
+    await storeOf(fake).take(aRepository({ env: { AWS_ACCESS_KEY_ID: 'id' } }), aRequest())
+    const seen = await readFile(join(folder, 'seen'), 'utf8')
+    expect(seen).toContain('password: a key of 32 bytes')
+    expect(seen.split('\n').filter((line) => line.includes('a key of 32 bytes'))).toHaveLength(1)
+    expect(seen).toContain('AWS_ACCESS_KEY_ID=id')
+    expect(seen).toContain(`RESTIC_REPOSITORY=${join(folder, 'repository')}`)
+    expect(seen).not.toContain('not for children')
+    delete process.env.AGENT_SECRET
+  })
+
+  const codes: [what: string, script: string, code: string][] = [
+    ['exit code 3, not everything read', 'echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3', 'SNAPSHOT_FAILED'],
+    ['exit code 0 without a summary', 'exit 0', 'SNAPSHOT_FAILED'],
+    ['exit code 11, locked', 'exit 11', 'SNAPSHOT_FAILED'],
+    ['exit code 12, wrong password', 'exit 12', 'BACKUP_KEY_INVALID'],
+    ['no space left', 'echo "write /x: no space left on device" >&2; exit 1', 'DISK_FULL'],
+    ['no connection', 'echo "dial tcp 10.0.0.1:443: connect: connection refused" >&2; exit 1', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['death by a signal', 'kill -9 $$', 'SNAPSHOT_FAILED'],
+  ]
+  test.each(codes)('%s fails the snapshot', async (_, script, code) => {
+    await expect(storeOf(await fakeRestic(script)).take(aRepository(), aRequest())).rejects.toMatchObject({ code })
+  })
+
+  test('a warm snapshot may lack what vanished while the box served', async () => {
+    const fake = await fakeRestic('echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3')
+    expect(await storeOf(fake).take(aRepository(), aRequest({ warm: true }))).toMatchObject({ id: 's1' })
+  })
+})

@@ -1,0 +1,249 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
+import type { ContainerEngine, ContainerState, EngineEvent, Project } from '../../../src/agent/ports/index.ts'
+import { Service } from '../../../src/core/boxes/index.ts'
+
+/** Images of the registry under test. `newer` is another postgres; nobody runs what is in them: every service sleeps. */
+type SuiteImages = Readonly<{
+  edge: string
+  synapse: string
+  postgres: string
+  minio: string
+  newer: string
+  missing: string
+  nowhere: string
+}>
+
+export type EngineUnderTest = Readonly<{ engine: ContainerEngine; images: SuiteImages }>
+
+const all: readonly Service[] = Service.options
+let nextProject = 1
+
+/** What every container engine does, real or simulated. */
+export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>): void {
+  describe(title, () => {
+    let engine: ContainerEngine
+    let images: SuiteImages
+    const laidOut: { project: Project; text: string }[] = []
+
+    beforeAll(async () => {
+      ;({ engine, images } = await fresh())
+      for (const image of [images.edge, images.synapse, images.postgres, images.minio, images.newer]) await engine.pull(image, {})
+    })
+
+    afterEach(async () => {
+      for (const { project, text } of laidOut.splice(0)) {
+        await writeFile(project.composeFile, text)
+        await engine.down(project, { volumes: true })
+        await rm(project.folder, { recursive: true })
+      }
+    })
+
+    const aProject = async () => {
+      const folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-engine-')))
+      await mkdir(join(folder, 'edge'))
+      const name = `suite-${process.pid}-${nextProject++}`
+      const project: Project = { name, folder, composeFile: join(folder, 'compose.yaml') }
+      const text = sleepers(name, images)
+      await writeFile(project.composeFile, text)
+      laidOut.push({ project, text })
+      return { project, text }
+    }
+    const the = async (project: Project, service: Service) =>
+      (await engine.containers(project)).find((container) => container.service === service) as ContainerState
+    const ids = async (project: Project) => Object.fromEntries((await engine.containers(project)).map(({ service, id }) => [service, id]))
+
+    test('it tells its versions', async () => {
+      expect(await engine.info()).toEqual({ engine: expect.stringMatching(/./), compose: expect.stringMatching(/./) })
+    })
+
+    describe('images', () => {
+      test('a pull answers the registry digest, again and by digest', async () => {
+        const digest = await engine.pull(images.postgres, {})
+        expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)
+        expect(await engine.pull(images.postgres, { digest })).toBe(digest)
+        expect(await engine.localDigest(images.postgres)).toBe(digest)
+        expect(await engine.localDigest(images.missing)).toBeUndefined()
+      })
+
+      test('what cannot be pulled is told apart, with the image in the message', async () => {
+        await expect(engine.pull(images.missing, {})).rejects.toMatchObject({
+          code: 'PULL_FAILED',
+          message: expect.stringContaining(images.missing),
+        })
+        await expect(engine.pull(images.nowhere, {})).rejects.toMatchObject({ code: 'REGISTRY_UNAVAILABLE' })
+        await expect(engine.pull(images.postgres, { digest: `sha256:${'0'.repeat(64)}` })).rejects.toMatchObject({ code: 'PULL_FAILED' })
+      })
+
+      test('pins are idempotent and leave the image', async () => {
+        await engine.pin(images.postgres, 'roll.oak.1.update')
+        await engine.pin(images.postgres, 'roll.oak.1.update')
+        await engine.unpin('roll.oak.1.update')
+        await engine.unpin('roll.oak.1.update')
+        expect(await engine.localDigest(images.postgres)).toMatch(/^sha256:/)
+        await expect(engine.pin(images.missing, 'x')).rejects.toMatchObject({ code: expect.stringMatching(/NOT_FOUND|PULL_FAILED/) })
+      })
+
+      test('an aborted pull ends', async () => {
+        await expect(engine.pull(images.postgres, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
+      })
+    })
+
+    describe('up', () => {
+      test("starts only what is named, with the digest that runs, compose's own hash and the named volumes", async () => {
+        const { project } = await aProject()
+        expect(await engine.containers(project)).toEqual([])
+        await engine.up(project, ['postgres'])
+        expect(Object.keys(await ids(project))).toEqual(['postgres'])
+        expect(await the(project, 'postgres')).toMatchObject({
+          state: 'running',
+          image: images.postgres,
+          digest: await engine.localDigest(images.postgres),
+          configHash: (await engine.configHashes(project)).postgres,
+          exitCode: null,
+          restartCount: 0,
+          volumes: [`${project.name}-postgres`],
+        })
+        expect((await the(project, 'postgres')).address).toMatch(/^[0-9.]+$/)
+      })
+
+      test('again changes nothing; another image recreates that service alone', async () => {
+        const { project, text } = await aProject()
+        await engine.up(project, all)
+        const before = await ids(project)
+        await engine.up(project, all)
+        expect(await ids(project)).toEqual(before)
+        await writeFile(project.composeFile, rewriteImages(text, { postgres: images.newer }))
+        const hashes = await engine.configHashes(project)
+        expect(hashes.postgres).not.toBe((await the(project, 'postgres')).configHash)
+        expect(hashes.synapse).toBe((await the(project, 'synapse')).configHash)
+        await engine.up(project, all)
+        const after = await ids(project)
+        expect(after).toEqual({ ...before, postgres: after.postgres })
+        expect(after.postgres).not.toBe(before.postgres)
+        expect(await the(project, 'postgres')).toMatchObject({ image: images.newer, digest: await engine.localDigest(images.newer) })
+      })
+
+      test('never goes on with the former volume when the file names another', async () => {
+        const { project, text } = await aProject()
+        const other = `${project.name}-postgres-2`
+        await engine.up(project, ['postgres'])
+        await writeFile(project.composeFile, rewriteVolumes(text, { postgres: other }))
+        await engine.up(project, ['postgres'])
+        expect((await the(project, 'postgres')).volumes).toEqual([other])
+        expect(await engine.volumePath(`${project.name}-postgres`)).toBeDefined()
+        await engine.down(project, { volumes: true })
+      })
+
+      test('refuses a file that is none, a service that is not in it, and an image that is not here', async () => {
+        const { project, text } = await aProject()
+        await writeFile(project.composeFile, rewriteImages(text, { synapse: images.missing }))
+        await expect(engine.up(project, ['synapse'])).rejects.toMatchObject({
+          code: 'PULL_FAILED',
+          message: expect.stringContaining(images.missing),
+        })
+        await writeFile(project.composeFile, text.replace('  minio:', '  other:'))
+        await expect(engine.up(project, ['minio'])).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
+        await writeFile(project.composeFile, 'services: [')
+        await expect(engine.up(project, ['synapse'])).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
+        await expect(engine.configHashes(project)).rejects.toMatchObject({ code: 'COMPOSE_INVALID' })
+      })
+
+      test('an abort ends it', async () => {
+        const { project } = await aProject()
+        await expect(engine.up(project, ['postgres'], AbortSignal.abort())).rejects.toThrow(/abort/i)
+      })
+    })
+
+    describe('stop and start', () => {
+      test('keep the container and say how it stands, even while the file is broken', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['postgres', 'edge'])
+        const before = await ids(project)
+        await writeFile(project.composeFile, 'services: [')
+        await engine.stop(project, ['postgres', 'synapse'])
+        await engine.stop(project, ['postgres'])
+        expect(await the(project, 'postgres')).toMatchObject({ state: 'exited', exitCode: expect.any(Number), address: null })
+        expect(await the(project, 'edge')).toMatchObject({ state: 'running' })
+        await expect(engine.exec(before.postgres!, ['true'])).rejects.toMatchObject({ code: 'BOX_UNHEALTHY' })
+        await engine.start(project, ['postgres', 'synapse'])
+        expect(await ids(project)).toEqual(before)
+        expect(await the(project, 'postgres')).toMatchObject({ state: 'running' })
+        expect((await engine.exec(before.postgres!, ['true'])).exitCode).toBe(0)
+      })
+
+      test('are told to whoever listens', async () => {
+        const { project } = await aProject()
+        const abort = new AbortController()
+        const seen: EngineEvent[] = []
+        const listening = (async () => {
+          for await (const event of engine.events(abort.signal)) {
+            if (event.project === project.name) seen.push(event)
+            if (seen.length === 2) abort.abort()
+          }
+        })()
+        await engine.info()
+        await engine.up(project, ['edge'])
+        await engine.stop(project, ['edge'])
+        await listening
+        expect(seen.map(({ service, action }) => `${service} ${action}`)).toEqual(['edge start', 'edge die'])
+      })
+    })
+
+    describe('volumes', () => {
+      test('are made, found, removed; one in use is left', async () => {
+        const { project } = await aProject()
+        const name = `${project.name}-extra`
+        expect(await engine.volumePath(name)).toBeUndefined()
+        await engine.createVolume(project, 'extra', name)
+        await engine.createVolume(project, 'extra', name)
+        expect(await engine.volumePath(name)).toMatch(/^\//)
+        await engine.removeVolume(name)
+        await engine.removeVolume(name)
+        expect(await engine.volumePath(name)).toBeUndefined()
+        await engine.up(project, ['postgres'])
+        await expect(engine.removeVolume(`${project.name}-postgres`)).rejects.toMatchObject({ code: 'CONFLICT' })
+      })
+
+      test('outlive the containers unless they shall not', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['postgres'])
+        await engine.down(project)
+        expect(await engine.containers(project)).toEqual([])
+        expect(await engine.volumePath(`${project.name}-postgres`)).toBeDefined()
+        await engine.up(project, ['postgres'])
+        await engine.down(project, { volumes: true })
+        expect(await engine.volumePath(`${project.name}-postgres`)).toBeUndefined()
+      })
+    })
+  })
+}
+
+/** Four services that only sleep, in the images of a box. */
+const sleepers = (name: string, images: SuiteImages): string => `# by the suite
+name: ${name}
+x-asleep: &asleep { entrypoint: ["sleep", "1000"], stop_signal: SIGKILL }
+services:
+  edge:
+    image: ${images.edge}
+    <<: *asleep
+  synapse:
+    image: ${images.synapse}
+    <<: *asleep
+    volumes: ["media:/media"]
+  postgres:
+    image: ${images.postgres}
+    <<: *asleep
+    volumes: ["postgres:/var/lib/postgresql/data"]
+  minio:
+    image: ${images.minio}
+    <<: *asleep
+    volumes: ["objects:/data"]
+volumes:
+  postgres: { name: ${name}-postgres }
+  media: { name: ${name}-media }
+  objects: { name: ${name}-objects }
+`

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { instant } from '../../../src/agent/simulated/index.ts'
+import { aPayload, aWorld, wrapped } from './an-update.ts'
+
+test('a load that hangs ends in a failed way back that is told, not in silence', async () => {
+  const world = await aWorld({
+    profile: { ...instant, faults: [{ kind: 'probe-fails', components: ['chatSync'], times: 1_000 }] },
+    change: () => ({ wayBackMs: 30 * 86_400_000 }),
+  })
+  const needs = await world.agent((ports) => {
+    const around = wrapped(ports, (_, act) => act())
+    const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) =>
+      new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    return { ...around, inside: { ...around.inside, loadDatabase } }
+  })
+  const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { needs })
+  expect(result).toMatchObject({
+    outcome: 'rollback_failed',
+    error: { code: 'RESTORE_FAILED', message: expect.stringContaining('did not end within') },
+  })
+  expect(await world.fence()).toBeDefined()
+})

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Fault } from '../../../src/agent/simulated/index.ts'
+import { composeText } from '../simulated/boxes.ts'
+import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
+import { deadShelf, mortal } from './mortal.ts'
+
+// The promise itself: users write all the time, things fail, agents die again and again. What was answered with "stored" is there at the end.
+
+const aFault: fc.Arbitrary<Fault> = fc.oneof(
+  fc.record({ kind: fc.constant('probe-fails' as const), image: fc.constant(newSynapse) }),
+  fc.record({ kind: fc.constant('dies-at-start' as const), image: fc.constant(newSynapse) }),
+  fc.record({
+    kind: fc.constantFrom(
+      'engine-down',
+      'stop-fails',
+      'dump-fails',
+      'load-fails',
+      'store-down',
+      'snapshot-fails',
+      'probe-fails',
+      'registry-down',
+    ),
+    times: fc.integer({ min: 1, max: 4 }),
+  }) as fc.Arbitrary<Fault>,
+)
+const aDeath = fc.record({ at: fc.integer({ min: 1, max: 70 }), when: fc.constantFrom('before' as const, 'after' as const) })
+const aStory = fc.record({
+  faults: fc.array(aFault, { maxLength: 3 }),
+  deaths: fc.array(aDeath, { maxLength: 4 }),
+  daemonAway: fc.boolean(),
+})
+
+test('no message that was answered as stored is ever lost, whatever fails and however often the agent dies', async () => {
+  await fc.assert(fc.asyncProperty(aStory, live), { numRuns: 100 })
+}, 120_000)
+
+async function live({ faults, deaths, daemonAway }: typeof aStory extends fc.Arbitrary<infer Story> ? Story : never): Promise<void> {
+  const world = await aWorld()
+  const stopFailing = faults.map((fault) => world.inject(fault))
+  let stored = 3
+  const users = (ports: Ports) =>
+    wrapped(ports, async (_, act) => {
+      if (world.host.traffic.sendMessage(world.box) === 'stored') stored += 1
+      return act()
+    })
+  const secrets = aContext().secrets
+  const asked = async () => (daemonAway && (await world.fence()) !== undefined ? withoutDaemon() : secrets())
+
+  for (const { at, when } of deaths) {
+    const life = mortal((touch) => touch === at, when)
+    const needs = await world.agent((ports) => users(wrapped(ports, life.touch)), deadShelf(world.shelf, life))
+    await world.run(aPayload(), { needs, context: aContext({ signal: life.signal, secrets: asked }) }).catch(() => undefined)
+  }
+  const { outcome } = await world.run(aPayload(), { needs: await world.agent(users), context: aContext({ secrets: asked }) })
+  for (const heal of stopFailing) heal()
+
+  const { messages } = world.host.traffic.content(world.box)
+  const services = world.host.running(world.box.project.name)
+  if (outcome === 'rollback_failed') {
+    expect(await world.fence()).toBeDefined()
+    expect(services).not.toContain('synapse')
+    expect(world.host.volumeNames()).toContain('box-oak-postgres')
+    return
+  }
+  expect(messages).toBe(stored)
+  expect(await world.fence()).toBeUndefined()
+  if (outcome === 'committed') expect(await world.compose()).toBe(composeText('oak', { synapse: newSynapse }))
+  if (outcome === 'failed') expect(await world.compose()).toBe(composeText('oak'))
+  if (outcome === 'rolled_back') expect((await world.compose()).replace(/-r[0-9a-f]{8}-[0-9]+/, '')).toBe(composeText('oak'))
+}

@@ -1,0 +1,34 @@
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import { sweepWork } from '../../../src/agent/update/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+
+let workFolder: string
+beforeEach(async () => {
+  workFolder = await mkdtemp(join(tmpdir(), 'tenantry-work-'))
+})
+afterEach(() => rm(workFolder, { recursive: true, force: true }))
+
+test('of dumps only those stay that an open update, or a person after a failed way back, still needs', async () => {
+  const shelf = memoryShelf()
+  await shelf.write('damaged.jsonl', '{"he')
+  const journal = await openJournal({ shelf, clock: manualClock() })
+  const begin = (commandId: string) => journal.begin({ commandId, kind: 'tenant-box.update', slug: 'oak', payload: {} })
+  await begin('open')
+  for (const outcome of ['committed', 'rolled_back', 'rollback_failed']) {
+    await begin(outcome)
+    await journal.close(outcome, { outcome })
+  }
+  const names = ['open', 'committed', 'rolled_back', 'rolled_back.restored', 'rollback_failed', 'unknown', 'damaged']
+  for (const name of names) await mkdir(join(workFolder, name))
+  await sweepWork({ journal, workFolder })
+  expect((await readdir(workFolder)).sort()).toEqual(['damaged', 'open', 'rollback_failed'])
+})
+
+test('where no update ever was there is nothing to sweep', async () => {
+  const journal = await openJournal({ shelf: memoryShelf(), clock: manualClock() })
+  expect(await sweepWork({ journal, workFolder: join(workFolder, 'none') })).toEqual([])
+})

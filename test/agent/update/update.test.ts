@@ -1,0 +1,357 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
+import { instant, realistic, simulatedImage } from '../../../src/agent/simulated/index.ts'
+import { updateSteps } from '../../../src/agent/update/index.ts'
+import { UpdateResult } from '../../../src/core/boxes/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { composeText, images } from '../simulated/boxes.ts'
+import { aContext, aPayload, aWorld, newMinio, newPostgres, newSynapse, withoutDaemon, wrapped } from './an-update.ts'
+
+const digestOf = (image: string) => simulatedImage(image).digest
+
+describe('an update that proves healthy', () => {
+  test('commits, lifts the fence, and leaves its evidence', async () => {
+    const world = await aWorld()
+    const result = UpdateResult.parse(await world.run())
+    expect(result).toMatchObject({ outcome: 'committed', snapshotOk: true, updateOk: true, healthOk: true, rolledBack: false, error: null })
+    expect(result.probes.filter(({ verdict }) => verdict === 'ok')).toHaveLength(3)
+    expect(result.digestsBefore.synapse).toBe(digestOf(images.synapse))
+    expect(result.digestsAfter.synapse).toBe(digestOf(newSynapse))
+    expect(result.fencedMs).toBeGreaterThanOrEqual(120_000)
+    expect(await readFile(result.composeBackup as string, 'utf8')).toBe(composeText('oak'))
+    expect(await world.compose()).toBe(composeText('oak', { synapse: newSynapse }))
+    expect(await world.fence()).toBeUndefined()
+    expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+    expect(world.host.pinnedImages()).toEqual([])
+  })
+
+  test('exchanges all three services, the database first', async () => {
+    const world = await aWorld()
+    const exactly = (image: string) => ({ image, digest: digestOf(image) })
+    const services = { synapse: exactly(newSynapse), minio: exactly(newMinio), postgres: exactly(newPostgres) }
+    const result = await world.run(aPayload({ targets: { services, migrationsHead: '0000' } }))
+    expect(result.outcome).toBe('committed')
+    expect(await world.compose()).toBe(composeText('oak', { synapse: newSynapse, minio: newMinio, postgres: newPostgres }))
+    expect(world.host.traffic.content(world.box).messages).toBe(3)
+  })
+
+  test('the same command again answers the same result and does nothing', async () => {
+    const world = await aWorld()
+    const first = await world.run()
+    const counts = { ...world.counts }
+    expect(await world.run()).toEqual(first)
+    expect(world.counts).toEqual(counts)
+  })
+
+  test('the same command twice at the same time is done once', async () => {
+    const world = await aWorld()
+    const needs = await world.agent()
+    const [first, second] = await Promise.all([world.run(aPayload(), { needs }), world.run(aPayload(), { needs })])
+    expect(second).toEqual(first)
+    expect(world.counts.dumpDatabase).toBe(1)
+  })
+
+  test('needs the daemon only before the fence', async () => {
+    const world = await aWorld()
+    const secrets = aContext().secrets
+    const context = aContext({ secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) })
+    expect((await world.run(aPayload(), { context })).outcome).toBe('committed')
+  })
+
+  test('a fence that cannot be lifted at first is tried again, and the commit stands', async () => {
+    const world = await aWorld()
+    let tries = 0
+    const unfence: typeof updateSteps.unfence = async (run) => {
+      if (++tries < 4) throw new Error('read-only file system')
+      return updateSteps.unfence(run)
+    }
+    const result = await world.run(aPayload(), { steps: { ...updateSteps, unfence } })
+    expect(result).toMatchObject({ outcome: 'committed', error: null })
+    expect(await world.fence()).toBeUndefined()
+  })
+
+  test('waits for a schema upgrade that takes longer than the probe rule', async () => {
+    const minutes = 60_000
+    const latencies = { ...realistic.latencies, schemaUpgradeMs: [50 * minutes, 50 * minutes] as const }
+    const world = await aWorld({ profile: { ...realistic, latencies }, images: { [newSynapse]: { schema: 95 } } })
+    const result = await world.run()
+    expect(result.outcome).toBe('committed')
+    expect(result.probes.some(({ verdict }) => verdict === 'upgrading')).toBe(true)
+  })
+})
+
+describe('an update that does not prove healthy', () => {
+  test('a box whose probes fail is as it was: version, data, compose file but for the volume', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse, components: ['chatSync'] })
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'rolled_back',
+      rolledBack: true,
+      healthOk: false,
+      snapshotOk: true,
+      error: { code: 'PROBE_FAILED' },
+    })
+    expect(await world.image('synapse')).toBe(images.synapse)
+    expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1, schema: 94 })
+    expect(await world.fence()).toBeUndefined()
+    const volume = (await world.compose()).match(/name: (box-oak-postgres-r[0-9a-f]{8}-1) /)?.[1]
+    expect((await world.compose()).replace(volume as string, 'box-oak-postgres')).toBe(composeText('oak'))
+    expect(world.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', volume])
+    expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+  })
+
+  test('goes back although the daemon is away', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const secrets = aContext().secrets
+    const context = aContext({ secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) })
+    expect((await world.run(aPayload(), { context })).outcome).toBe('rolled_back')
+  })
+
+  test('a chat server that dies at its start turns the update round at once', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'dies-at-start', image: newSynapse })
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'rolled_back',
+      error: { code: 'PROBE_FAILED', message: expect.stringContaining('died at its start') },
+    })
+    expect(result.probes.filter(({ verdict }) => verdict !== 'ok')).toEqual([])
+  })
+
+  test('a second update after a rollback gets a database volume of its own', async () => {
+    const world = await aWorld()
+    const heal = world.inject({ kind: 'probe-fails', image: newSynapse })
+    await world.run()
+    heal()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const result = await world.run(aPayload(), { context: aContext({ commandId: 'ro_1.box_oak.2.update' }) })
+    expect(result.outcome).toBe('rolled_back')
+    expect(world.host.volumeNames()).toHaveLength(3)
+    expect(world.host.traffic.content(world.box).messages).toBe(3)
+  })
+
+  test('a restore step that fails twice is tried again in a volume of its own', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    world.inject({ kind: 'load-fails', times: 2 })
+    expect((await world.run()).outcome).toBe('rolled_back')
+    expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-3 /)
+    expect(world.host.volumeNames()).toHaveLength(3)
+  })
+
+  test('a restore that fails for good rests fenced and stopped, with both volumes and the dump', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    world.inject({ kind: 'load-fails' })
+    const result = await world.run()
+    expect(result).toMatchObject({ outcome: 'rollback_failed', rolledBack: false, error: { code: 'RESTORE_FAILED' } })
+    expect(result.error?.message).toMatch(/it was taken because: not 3 good probes in a row/)
+    expect(await world.fence()).toContain('ro_1.box_oak.1.update')
+    expect(world.host.running(world.box.project.name)).toEqual(['edge'])
+    expect(world.host.volumeNames()).toContain('box-oak-postgres')
+    expect(world.host.pinnedImages()).toContain(images.synapse)
+  })
+
+  test('a restored box that does not prove healthy is not opened', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails' })
+    expect((await world.run()).outcome).toBe('rollback_failed')
+    expect(await world.fence()).toBeDefined()
+    expect(world.host.running(world.box.project.name)).toEqual(['edge'])
+  })
+
+  test('nothing restores once somebody took the fence off', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const recreate: typeof updateSteps.recreate = async (run) => {
+      const data = await updateSteps.recreate(run)
+      await rm(fenceSwitch(world.box.project))
+      return data
+    }
+    const result = await world.run(aPayload(), { steps: { ...updateSteps, recreate } })
+    expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message: expect.stringContaining('fence was taken off') } })
+    expect(world.counts.loadDatabase).toBeUndefined()
+    expect(await world.fence()).toBeDefined()
+  })
+
+  test('a damaged local dump is replaced by the one in the snapshot', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const stop: typeof updateSteps.stop = async (run) => {
+      await updateSteps['restore-stop'](run)
+      const [name] = await readdir(run.dumpFolder)
+      await writeFile(`${run.dumpFolder}/${name}`, 'torn')
+    }
+    expect((await world.run(aPayload(), { steps: { ...updateSteps, 'restore-stop': stop } })).outcome).toBe('rolled_back')
+    expect(world.host.traffic.content(world.box).messages).toBe(3)
+  })
+})
+
+describe('a failure before anything was touched', () => {
+  const asBefore = async (world: Awaited<ReturnType<typeof aWorld>>) => {
+    expect(await world.compose()).toBe(composeText('oak'))
+    expect(await world.fence()).toBeUndefined()
+    expect(world.host.running(world.box.project.name)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+    expect(world.host.pinnedImages()).toEqual([])
+    expect(world.counts.up ?? 0).toBe(0)
+    expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+  }
+
+  const faults = [
+    ['a missing tag', { kind: 'tag-missing', image: newSynapse }, 'PULL_FAILED'],
+    ['a registry that stays away', { kind: 'registry-down' }, 'REGISTRY_UNAVAILABLE'],
+    ['a full disk at the pull', { kind: 'disk-full', at: 'pull' }, 'DISK_FULL'],
+    ['an unreachable snapshot store', { kind: 'store-down' }, 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['a dump that fails', { kind: 'dump-fails' }, 'SNAPSHOT_FAILED'],
+    ['a full disk at the dump', { kind: 'disk-full', at: 'dump' }, 'DISK_FULL'],
+    ['a snapshot that fails', { kind: 'snapshot-fails' }, 'SNAPSHOT_FAILED'],
+    ['a lost stop', { kind: 'stop-fails' }, 'DOCKER_UNAVAILABLE'],
+  ] as const
+  test.each(faults)('%s ends it as failed, and the box serves as before', async (_, fault, code) => {
+    const world = await aWorld()
+    world.inject(fault)
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      snapshotOk: false,
+      error: { code, message: expect.stringContaining('no data was touched') },
+    })
+    await asBefore(world)
+  })
+
+  test.each([
+    ['a wrong backup key', 'BACKUP_KEY_INVALID'],
+    ['a restic that is too old', 'RESTIC_UNUSABLE'],
+    ['a disk that is full under the snapshot', 'DISK_FULL'],
+  ] as const)('%s ends it as failed, and the box serves as before', async (_, code) => {
+    const world = await aWorld()
+    const needs = await world.agent((ports) =>
+      wrapped(ports, async (name, act) => {
+        if (name === 'take') throw problem(code, 'no snapshot can be taken')
+        return act()
+      }),
+    )
+    const result = await world.run(aPayload(), { needs })
+    expect(result).toMatchObject({ outcome: 'failed', snapshotOk: false, error: { code } })
+    await asBefore(world)
+  })
+
+  test('a registry that comes back in time is tried again, a missing tag is not', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'registry-down', times: 2 })
+    expect((await world.run()).outcome).toBe('committed')
+    expect(world.counts.pull).toBe(3)
+    const other = await aWorld()
+    other.inject({ kind: 'tag-missing', image: newSynapse })
+    await other.run()
+    expect(other.counts.pull).toBe(1)
+  })
+
+  test('a digest other than the planned one is not run', async () => {
+    const world = await aWorld()
+    const services = { synapse: { image: newSynapse, digest: `sha256:${'0'.repeat(64)}` } }
+    expect((await world.run(aPayload({ targets: { services, migrationsHead: '0000' } }))).outcome).toBe('failed')
+    await asBefore(world)
+  })
+
+  test('a tag that only moved is refused, because there would be no way back', async () => {
+    const world = await aWorld()
+    const services = { synapse: { image: images.synapse, digest: digestOf(newSynapse) } }
+    const result = await world.run(aPayload({ targets: { services, migrationsHead: '0000' } }))
+    expect(result).toMatchObject({ outcome: 'failed', error: { code: 'DIGEST_MISMATCH' } })
+  })
+
+  test('without the snapshot password nothing is fenced', async () => {
+    const world = await aWorld()
+    const result = await world.run(aPayload(), { context: aContext({ secrets: withoutDaemon }) })
+    expect(result).toMatchObject({ outcome: 'failed', fencedMs: 0, error: { code: 'UNREACHABLE' } })
+    await asBefore(world)
+  })
+
+  test('too little room is found before the fence', async () => {
+    const world = await aWorld({ change: () => ({ disk: { freeBytes: async () => 1_000, usedBytes: async () => 5_000 } }) })
+    expect(await world.run()).toMatchObject({ outcome: 'failed', fencedMs: 0, error: { code: 'DISK_FULL' } })
+  })
+
+  test('a compose file changed by hand under a service outside the plan is refused', async () => {
+    const world = await aWorld()
+    await writeFile(
+      world.box.project.composeFile,
+      composeText('oak').replace('"objects:/data" ] }', '"objects:/data" ], command: [ server ] }'),
+    )
+    const result = await world.run()
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      fencedMs: 0,
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringContaining('minio') },
+    })
+  })
+
+  test('a box that does not run in full is not updated', async () => {
+    const world = await aWorld()
+    await world.host.engine.stop(world.box.project, ['minio'])
+    expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_UNHEALTHY' } })
+  })
+
+  test('an image that the host does not allow is not pulled', async () => {
+    const world = await aWorld({ change: () => ({ allowedImages: ['registry.test/other/*'] }) })
+    expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'IMAGE_NOT_ALLOWED' } })
+    expect(world.counts.pull).toBeUndefined()
+  })
+
+  test('a fence of somebody else stays', async () => {
+    const world = await aWorld()
+    await writeFile(fenceSwitch(world.box.project), 'an operator')
+    expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_HELD' } })
+    expect(await world.fence()).toBe('an operator')
+  })
+
+  test('a migrations head that nobody can bring is refused, and one that can be is brought', async () => {
+    const payload = aPayload({ targets: { ...aPayload().targets, migrationsHead: '0001' } })
+    const without = await aWorld()
+    expect(await without.run(payload)).toMatchObject({ outcome: 'failed', error: { code: 'PREFLIGHT_REFUSED' } })
+    const heads: string[] = []
+    const world = await aWorld({ change: () => ({ migrate: async (_, head) => void heads.push(head) }) })
+    expect((await world.run(payload)).outcome).toBe('committed')
+    expect(heads).toEqual(['0001'])
+    expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0001')
+  })
+})
+
+describe('the deadline', () => {
+  test('a snapshot that outlasts it is ended, and the box is started again', async () => {
+    const world = await aWorld({ profile: { ...instant, latencies: { ...instant.latencies, dumpMs: [9e9, 9e9] } } })
+    const result = await world.run(aPayload({ deadlineMs: 86_400_000 }))
+    expect(result).toMatchObject({ outcome: 'failed', error: { code: 'COMMAND_EXPIRED' } })
+    expect(await world.fence()).toBeUndefined()
+  })
+
+  test('probing that outlasts it goes back', async () => {
+    const world = await aWorld()
+    const result = await world.run(aPayload({ deadlineMs: 86_400_000, probe: { consecutive: 20, spacingMs: 86_400_000, timeoutMs: 1e10 } }))
+    expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'COMMAND_EXPIRED' } })
+  })
+})
+
+describe('a refusal', () => {
+  test('an older owner is refused', async () => {
+    const world = await aWorld({ box: { ownershipEpoch: 3 } })
+    await expect(world.run(aPayload({ ownershipEpoch: 2 }))).rejects.toMatchObject({ code: 'LEASE_LOST' })
+  })
+
+  test('a box that is only observed is never updated', async () => {
+    const world = await aWorld({ box: { managed: false } })
+    await expect(world.run()).rejects.toMatchObject({ code: 'BOX_NOT_MANAGED' })
+  })
+
+  test('two commands never touch one box', async () => {
+    const world = await aWorld()
+    const needs = await world.agent()
+    const first = world.run(aPayload(), { needs })
+    await expect(world.run(aPayload(), { needs, context: aContext({ commandId: 'other' }) })).rejects.toMatchObject({ code: 'BOX_HELD' })
+    expect((await first).outcome).toBe('committed')
+  })
+})
