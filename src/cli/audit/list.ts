@@ -1,0 +1,36 @@
+import { ago, type Column, command, count, type Look, sections, table, text } from '../kit/index.ts'
+
+type Entry = Readonly<{ seq: number; at: string; actor: string; action: string; subject: string | null; data?: unknown }>
+
+const columns = ({ now }: Look): Column<Entry>[] => [
+  { title: 'NO', value: ({ seq }) => seq, priority: 3, align: 'right' },
+  { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
+  { title: '', value: ({ at }) => ago(at, now), priority: 4 },
+  { title: 'ACTOR', value: ({ actor }) => actor, priority: 1, least: 10 },
+  { title: 'ACTION', value: ({ action }) => action, priority: 1 },
+  { title: 'SUBJECT', value: ({ subject }) => subject, priority: 2, least: 12 },
+  { title: 'DATA', value: ({ data }) => dataText(data), priority: 4, least: 16 },
+]
+
+const dataText = (data: unknown) => {
+  const text = JSON.stringify(data)
+  return text === undefined || text === '{}' ? null : text
+}
+
+export const list = command(
+  'list',
+  'Who did what, newest first',
+  {
+    actor: text('--actor <actor>', 'as admin:anna; a * at the end takes all that begin so'),
+    action: text('--action <action>', 'one kind of act, such as rollout.paused'),
+    subject: text('--subject <subject>', 'what was acted on'),
+    chain: text('--chain <name>', 'another chain than that of the admins'),
+    limit: count('--limit <count>', 'at most so many'),
+    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+  },
+  ({ api }, query) => api.audit.listAudit({ query }),
+  ({ entries, nextCursor }, look) =>
+    entries.length === 0
+      ? 'No entry fits. tenantry audit list shows all of the admins.'
+      : sections(table(look, columns(look), entries), nextCursor ? `More: the same command with --cursor ${nextCursor}` : ''),
+)

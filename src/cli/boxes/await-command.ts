@@ -1,0 +1,60 @@
+import type { CommandView } from '../../core/hosts/index.ts'
+import { type Clock, isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import { type Context, clean } from '../kit/index.ts'
+
+type Needs = Pick<Context, 'api' | 'clock' | 'signal'>
+
+/** How long one call waits at the daemon for a change. */
+const waitMs = 20_000
+/** A daemon that restarts is waited for this long. */
+const patienceMs = 60_000
+
+const finalStatuses: readonly CommandView['status'][] = ['succeeded', 'failed', 'expired']
+
+/** Waits until the agent has finished a command, telling each step on the way. Throws the command's own error, or COMMAND_EXPIRED. */
+export async function awaitCommand(needs: Needs, id: string, tell: (line: string) => void): Promise<CommandView> {
+  let seen: number | undefined
+  for (;;) {
+    const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }
+    const command = await patiently(needs, () => needs.api.hosts.showCommand({ params: { id }, query }, { signal: needs.signal }))
+    if (finalStatuses.includes(command.status)) return finished(command)
+    if (command.revision !== seen) tell(stepOf(command))
+    seen = command.revision
+  }
+}
+
+/** Repeats what fails because the daemon is away for a moment. */
+async function patiently<Result>({ clock, signal }: Needs, call: () => Promise<Result>): Promise<Result> {
+  const start = clock.monotonicMs()
+  for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 4000)) {
+    try {
+      return await call()
+    } catch (error) {
+      if (!isProblem(error) || !error.retryable || clock.monotonicMs() - start + pauseMs > patienceMs) throw error
+      await pause(clock, pauseMs, signal)
+    }
+  }
+}
+
+const pause = async (clock: Clock, ms: number, signal: AbortSignal) => {
+  await clock.sleep(ms, signal)
+  signal.throwIfAborted()
+}
+
+const counted = /\d of \d/
+
+function stepOf({ status, progress, hostName }: CommandView): string {
+  const last = progress.at(-1)
+  if (!last) return status === 'queued' ? `waiting for the agent of ${hostName}` : `${hostName} has begun`
+  // `2 of 3 good` says how far it is already.
+  const share = last.percent === undefined || counted.test(last.detail ?? '') ? undefined : `${Math.round(last.percent)} %`
+  return clean([last.step, last.detail, share].filter(Boolean).join(': '))
+}
+
+function finished(command: CommandView): CommandView {
+  if (command.status === 'succeeded') return command
+  const { code, message } = command.error ?? { code: 'COMMAND_EXPIRED', message: 'the daemon gave up waiting for the agent' }
+  if (command.status === 'expired')
+    throw problem('COMMAND_EXPIRED', `${message} (${command.kind} on ${command.hostName}): see tenantry hosts show ${command.hostName}`)
+  throw problem(isProblemCode(code) ? code : 'INTERNAL', `${clean(message)} (${command.kind} on ${command.hostName})`)
+}

@@ -1,0 +1,95 @@
+import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
+import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+
+/** Severity as it is shown: `none` reads as a failure to look, so in sync is said in words. */
+const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
+export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unknown: 'dim' } as const satisfies Record<string, keyof Paint>
+
+export const severityText = (severity: keyof typeof severityWord): string => severityWord[severity]
+
+const state = (box: BoxRow): string =>
+  box.status !== 'ready' ? box.status : box.fenced ? 'fenced' : box.freshness === 'fresh' ? 'ready' : box.freshness
+
+const stateTint = (box: BoxRow): keyof Paint | undefined =>
+  box.status === 'failed' || box.fenced ? 'red' : state(box) === 'ready' ? 'green' : 'yellow'
+
+const marks = ({ canary, managed, live }: BoxRow) =>
+  [canary && 'canary', !managed && 'observed', !live && 'not live'].filter(Boolean).join(', ')
+
+const columns = ({ now }: Look): Column<BoxRow>[] => [
+  { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 14 },
+  { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
+  { title: 'HOST', value: ({ host }) => host, priority: 2, least: 8 },
+  { title: 'STATE', value: state, priority: 1, paint: stateTint },
+  { title: 'DRIFT', value: ({ severity }) => severityText(severity), priority: 1, paint: ({ severity }) => severityTint[severity] },
+  { title: 'SYNAPSE', value: ({ installed }) => installed.synapse, priority: 2 },
+  { title: 'POSTGRES', value: ({ installed }) => installed.postgres, priority: 4 },
+  { title: 'MINIO', value: ({ installed }) => installed.minio, priority: 5, least: 12 },
+  { title: 'REPORT', value: ({ reportedAt }) => ago(reportedAt, now), priority: 3 },
+  { title: 'HELD BY', value: ({ heldBy }) => heldBy, priority: 4, least: 8 },
+  { title: 'MARKS', value: marks, priority: 3 },
+]
+
+type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
+
+export function boxList({ boxes, nextCursor }: Page, look: Look, filters: Readonly<Record<string, unknown>>): string {
+  if (boxes.length > 0)
+    return sections(table(look, columns(look), boxes), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+  const filtered = Object.values(filters).some((value) => value !== undefined)
+  return filtered
+    ? 'No box fits. tenantry boxes list shows all.'
+    : 'No boxes yet. Make one: tenantry boxes provision <slug> --host <host> --name <name> --plan light --domain <domain>'
+}
+
+export function boxView(box: BoxDetail, look: Look): string {
+  const { paint, now } = look
+  const facts = fields(look, [
+    ['box', paint.bold(box.slug)],
+    ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
+    ['state', paint[stateTint(box) ?? 'dim'](state(box))],
+    ['marks', marks(box)],
+    ['drift', paint[severityTint[box.severity]](severityText(box.severity))],
+    ['host', `${box.host}${box.hostOnline ? '' : paint.yellow(' (offline)')}`],
+    ['chat domain', box.chatDomain],
+    ['public', clean(box.publicUrl)],
+    ['internal', box.internalUrl && clean(box.internalUrl)],
+    ['folder', box.folder && clean(box.folder)],
+    ['held', box.heldBy && `by ${clean(box.heldBy)} until ${stamp(box.heldUntil, now)}`],
+    ['last report', stamp(box.reportedAt, now) ?? 'never'],
+    ['last check', stamp(box.last_drift_check_at, now)],
+    ['created', stamp(box.createdAt, now)],
+    ['id', box.boxId],
+  ])
+  return sections(facts, setUpError(box, look), driftTable(box, look), probeLine(box, look), findings(box))
+}
+
+const setUpError = ({ setUp, status }: BoxDetail, { paint }: Look) =>
+  setUp.error && status !== 'ready'
+    ? `${paint.red('Set-up failed:')} ${clean(setUp.error.message)} [${clean(setUp.error.code)}]`
+    : undefined
+
+function driftTable({ driftReport, installed }: BoxDetail, look: Look): string | undefined {
+  if (!driftReport) {
+    const known = Object.entries(installed).filter(([, version]) => version !== 'unknown')
+    return known.length > 0 ? `Installed: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
+  }
+  return table(
+    look,
+    [
+      { title: 'COMPONENT', value: (item) => item.component, priority: 1 },
+      { title: 'INSTALLED', value: (item) => item.installed, priority: 1, least: 10 },
+      { title: 'MANIFEST', value: (item) => item.target, priority: 1, least: 10 },
+      { title: 'DRIFT', value: (item) => severityText(item.severity), priority: 1, paint: (item) => severityTint[item.severity] },
+      { title: 'WHY', value: (item) => (item.severity === 'none' ? null : item.explanation), priority: 3, least: 16 },
+    ],
+    driftReport.components,
+  )
+}
+
+const probeLine = ({ probe }: BoxDetail, { paint, now }: Look) =>
+  probe
+    ? `Last probe ${probe.verdict === 'ok' ? paint.green('ok') : paint.red(probe.verdict)}, ${ago(probe.at, now)}${probe.reason ? `: ${clean(probe.reason)}` : ''}`
+    : undefined
+
+const findings = ({ findings }: BoxDetail) =>
+  findings.length > 0 ? `Findings:\n${findings.map((finding) => `  ${clean(finding)}`).join('\n')}` : undefined

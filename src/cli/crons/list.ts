@@ -1,0 +1,24 @@
+import type { CronJob } from '../../core/crons/index.ts'
+import { ago, type Column, command, type Look, table } from '../kit/index.ts'
+import { runTint } from './words.ts'
+
+const columns = ({ now }: Look): Column<CronJob>[] => [
+  { title: 'JOB', value: ({ jobKey }) => jobKey, priority: 1 },
+  { title: 'WHEN (UTC)', value: ({ expression }) => expression, priority: 3 },
+  { title: 'NEXT', value: ({ nextRunAt }) => (nextRunAt ? ago(nextRunAt, now) : null), priority: 2 },
+  {
+    title: 'LAST',
+    value: ({ lastRun }) => lastRun && `${lastRun.status} ${ago(lastRun.started_at, now)}`,
+    priority: 1,
+    paint: ({ lastRun }) => (lastRun ? runTint[lastRun.status] : undefined),
+  },
+  { title: 'WHAT IT DOES', value: ({ description }) => description, priority: 3, least: 20 },
+]
+
+export const list = command(
+  'list',
+  'The jobs, when they run next, how they last went',
+  {},
+  ({ api }) => api.crons.listCrons(),
+  ({ crons }, look) => (crons.length === 0 ? 'No jobs are registered.' : table(look, columns(look), crons)),
+)

@@ -1,0 +1,17 @@
+import type { api } from '../../core/api.ts'
+import type { Client } from '../../core/contract/index.ts'
+
+/** The daemon's rooms as functions: `api.rollouts.pauseRollout({ params, body })`. */
+export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
+
+type ApiNeeds = Readonly<{
+  baseUrl: string
+  headers: () => Record<string, string> | Promise<Record<string, string>>
+  fetch?: typeof globalThis.fetch
+}>
+
+/** Loads the contracts, which is the heavier part of a start, and makes a client of each. */
+export async function connect(needs: ApiNeeds): Promise<Api> {
+  const [{ api: contracts }, { makeClient }] = await Promise.all([import('../../core/api.ts'), import('../../core/contract/index.ts')])
+  return Object.fromEntries(Object.entries(contracts).map(([room, contract]) => [room, makeClient(contract, needs)])) as Api
+}

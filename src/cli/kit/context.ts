@@ -1,0 +1,31 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { Api } from './api.ts'
+import type { Ask } from './ask.ts'
+import type { Look } from './look.ts'
+import type { Progress } from './progress.ts'
+import type { StoredLogins } from './stored-logins.ts'
+import type { Output } from './terminal.ts'
+
+/** What a command may use; each takes only the parts it needs. */
+export type Context = Readonly<{
+  api: Api
+  /** The daemon's address, as given or as last logged in to. */
+  url: string
+  logins: StoredLogins
+  ask: Ask
+  /** `--yes`: go on where a person would be asked. */
+  yes: boolean
+  /** `--json`: stdout belongs to the result alone. */
+  json: boolean
+  progress: (firstLine: string) => Promise<Progress>
+  clock: Clock
+  /** All of stdin, for what scripts give that must not stand on the command line. */
+  readStdin: () => Promise<string>
+  stdout: Output
+  stderr: Output
+  look: () => Look
+  /** stdout is a terminal that a person watches, so a board may redraw itself; a CI job's terminal gets plain lines. */
+  live: boolean
+  /** Aborts at Ctrl-C. */
+  signal: AbortSignal
+}>

@@ -1,0 +1,71 @@
+import { type ExitCode, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
+import { clean } from './fields.ts'
+import { type Paint, shorten } from './look.ts'
+
+/** The command that failed, as words: `['rollouts', 'pause', 'ro_8x…']`. */
+export type Typed = Readonly<{ noun?: string; verb?: string; subject?: string; nounHasList?: boolean; nounHasShow?: boolean }>
+
+type Advice = (typed: Typed, failure: Problem) => string | undefined
+
+const helpOf: Advice = ({ noun, verb }) => `tenantry ${[noun, verb, '--help'].filter(Boolean).join(' ')}`
+const listOf: Advice = ({ noun, nounHasList }) => (nounHasList ? `tenantry ${noun} list` : undefined)
+const showOf: Advice = ({ noun, subject, nounHasShow }) => (nounHasShow && subject ? `tenantry ${noun} show ${subject}` : undefined)
+const again: Advice = (_, { retryAfterSeconds }) =>
+  retryAfterSeconds ? `wait ${plural(retryAfterSeconds, 'second')}, then try again` : 'try again in a moment; tenantry doctor looks closer'
+const doctor: Advice = () => 'tenantry doctor'
+
+/** What to type next, per code; a code without an entry has its advice in its message. */
+const nextStep: Partial<Record<ProblemCode, Advice>> = {
+  USAGE: helpOf,
+  VALIDATION: helpOf,
+  UNAUTHENTICATED: () => 'tenantry login',
+  TOTP_REQUIRED: () => 'tenantry login',
+  SETUP_REQUIRED: () => 'tenantry login',
+  LOGIN_FAILED: () => 'tenantry login',
+  FORBIDDEN: () => 'tenantry whoami shows your role; an admin can change it',
+  ACCOUNT_LOCKED: (_, { retryAfterSeconds }) =>
+    `wait ${retryAfterSeconds ? plural(Math.ceil(retryAfterSeconds / 60), 'minute') : 'a quarter of an hour'}; on the daemon's machine tenantryd admin unlock ends it at once`,
+  NOT_FOUND: listOf,
+  CONFLICT: showOf,
+  ALREADY_EXISTS: listOf,
+  INVALID_TRANSITION: showOf,
+  UNREACHABLE: doctor,
+  UNAVAILABLE: again,
+  RATE_LIMITED: again,
+  CONFIG: () => "set it in the daemon's settings; tenantryd check-config says what is missing",
+  HOST_OFFLINE: () => 'tenantry hosts list; on the host: tenantry-agent doctor',
+  MANIFEST_INVALID: () => 'mend the file, then tenantry manifest diff <file>',
+  PLAN_REFUSED: () => 'mend those boxes, or leave them out: tenantry rollouts create --start --watch --skip-refused',
+  PLAN_STALE: () => 'tenantry rollouts create makes a new plan',
+  AUDIT_BROKEN: () => 'tenantry audit verify --json',
+}
+
+const mostDetails = 8
+
+/** What, which field, what next: three short lines (more only when several fields are wrong). Never a stack trace. */
+export function explain(error: unknown, typed: Typed, paint: Paint): string {
+  if (!isProblem(error))
+    return [`${paint.red('error:')} ${faultText(error)}`, 'next:  run it again with TENANTRY_DEBUG=1 and report what it prints'].join('\n')
+  const lines = [`${paint.red('error:')} ${clean(error.message)} ${paint.dim(`[${error.code}]`)}`, ...detailLines(error)]
+  // A message that names the command to type needs no other beside it.
+  const next = /`tenantryd? /.test(error.message) ? undefined : nextStep[error.code]?.(typed, error)
+  return [...lines, ...(next ? [`${paint.dim('next: ')} ${next}`] : [])].join('\n')
+}
+
+function detailLines({ details = [], violations = [], message }: Problem): string[] {
+  // The message of a request with one wrong field already says it.
+  const told = details.filter(({ path, reason }) => !(message.includes(path) && message.includes(reason)))
+  const unsaid = violations.filter((violation) => !message.includes(violation))
+  const lines = [...told.map(({ path, reason }) => `${path} ${reason}`), ...unsaid].map((line) => `  ${shorten(clean(line), 200)}`)
+  return lines.length > mostDetails
+    ? [...lines.slice(0, mostDetails), `  and ${lines.length - mostDetails} more (--json lists all)`]
+    : lines
+}
+
+const faultText = (error: unknown) => `a fault of this program: ${clean(error instanceof Error ? error.message : error)}`
+
+/** The error body for scripts: what the API said, or what it would say. */
+export const failureBody = (error: unknown): ProblemBody =>
+  isProblem(error) ? error.toBody() : { code: 'INTERNAL', message: faultText(error), retryable: false }
+
+export const exitOf = (error: unknown): ExitCode => (isProblem(error) ? error.exit : 1)

@@ -1,0 +1,41 @@
+import { printable } from '../../core/kit/index.ts'
+import { displayWidth, type Look, padEnd } from './look.ts'
+
+/** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
+export function fields(
+  { paint, width }: Look,
+  pairs: readonly (readonly [name: string, value: string | number | null | undefined])[],
+): string {
+  const shown = pairs.filter(([, value]) => value !== undefined && value !== null && value !== '')
+  const left = Math.max(0, ...shown.map(([name]) => displayWidth(name)))
+  return shown
+    .map(([name, value]) => {
+      const lines = String(value)
+        .split('\n')
+        .flatMap((line) => wrap(line, width - left - 2))
+      return lines.map((line, index) => `${paint.dim(padEnd(index === 0 ? name : '', left))}  ${line}`.trimEnd()).join('\n')
+    })
+    .join('\n')
+}
+
+/** Breaks text at spaces so that no line is wider than the terminal; a single long word stays whole, so that it can be copied. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(' ')) {
+    if (line !== '' && displayWidth(bare(line)) + 1 + displayWidth(bare(word)) > width) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  return [...lines, line]
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no columns
+const bare = (text: string) => text.replace(/\u001b\[[0-9;]*m/g, '')
+
+/** Parts of a view with an empty line between them; empty parts leave none. */
+export const sections = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part).join('\n\n')
+
+/** Foreign text in a sentence of ours: no control characters, one line. */
+export const clean = (value: unknown): string => printable(String(value).replace(/\s+/g, ' ').trim())

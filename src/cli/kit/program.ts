@@ -1,0 +1,114 @@
+import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
+import { problem } from '../../core/kit/index.ts'
+import type { Command, Noun, Tree } from './command.ts'
+import type { Typed } from './failure.ts'
+import { rootHelp } from './help.ts'
+import type { OptionSpec } from './options.ts'
+import type { Machine } from './terminal.ts'
+
+/** Options that every command takes. */
+export type Globals = Readonly<{ url?: string; json?: boolean; yes?: boolean; color: boolean }>
+
+/** What was typed, taken apart. */
+export type Parsed = Readonly<{ command: Command; typed: Typed; globals: Globals; input: Readonly<Record<string, unknown>> }>
+
+type Names = Readonly<{ noun?: Noun; verb?: Command }>
+
+/**
+ * Takes a command line apart. Undefined when help or the version was printed instead; throws USAGE, which says what does not fit.
+ * Only the noun that was typed is built in full.
+ */
+export function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
+  const found: { parsed?: Parsed } = {}
+  const keep = (names: Names, command: Command) => (built: Commander, given: readonly unknown[]) => {
+    found.parsed = parsedOf(names, command, built, given)
+  }
+  const program = root(tree, version, machine)
+  for (const noun of tree.nouns) {
+    const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
+    for (const verb of noun.verbs) addCommand(built, verb, `${noun.name} `, keep({ noun, verb }, verb))
+  }
+  for (const verb of tree.alone) addCommand(program, verb, '', keep({ verb }, verb))
+  try {
+    program.parse([...argv], { from: 'user' })
+  } catch (error) {
+    if (isCommanderError(error)) return refuse(error)
+    throw error
+  }
+  return found.parsed
+}
+
+function root(tree: Tree, version: string, { stdout, stderr }: Machine): Commander {
+  const program = new Commander('tenantry')
+    .description('Moves fleets of stateful tenant boxes to new versions without losing a message')
+    .version(version, '-V, --version', 'show the version')
+    .option('--url <address>', "the daemon's address (TENANTRY_URL; else the last login's)")
+    .option('--json', "print the API's result as it is")
+    .option('--yes', 'do not ask for confirmation')
+    .option('--no-color', 'no colours (NO_COLOR does the same)')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand(false)
+    .showSuggestionAfterError(true)
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text), outputError: () => undefined })
+    .exitOverride()
+  const standard = program.createHelp()
+  return program.configureHelp({
+    showGlobalOptions: true,
+    visibleGlobalOptions: (command) =>
+      standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
+    helpWidth: Math.min(stdout.columns || 100, 120),
+    formatHelp: (command, helper) => (command.parent ? standard.formatHelp.call(helper, command, helper) : rootHelp(tree, command, helper)),
+  })
+}
+
+function addCommand(
+  parent: Commander,
+  command: Command,
+  before: string,
+  then: (built: Commander, given: readonly unknown[]) => void,
+): void {
+  const built = parent.command(command.usage).description(command.summary)
+  for (const spec of Object.values(command.options)) built.addOption(optionOf(spec))
+  const { examples } = command
+  if (examples) built.addHelpText('after', () => `\nExamples:\n${examples.map((line) => `  tenantry ${before}${line}`).join('\n')}`)
+  built.action((...given: unknown[]) => then(built, given))
+}
+
+function optionOf({ flags, summary, mandatory, choices, parse }: OptionSpec): Option {
+  const option = new Option(flags, mandatory ? `${summary} (required)` : summary).makeOptionMandatory(mandatory)
+  if (choices) option.choices([...choices])
+  if (parse)
+    option.argParser((text: string, before: unknown) => {
+      try {
+        return parse(text, before)
+      } catch (error) {
+        throw new InvalidArgumentError((error as Error).message)
+      }
+    })
+  return option
+}
+
+function parsedOf({ noun, verb }: Names, command: Command, built: Commander, given: readonly unknown[]): Parsed {
+  const globals = built.optsWithGlobals() as Globals
+  const values = built.opts() as Record<string, unknown>
+  const names = built.registeredArguments.map((argument) => argument.name())
+  const words = Object.fromEntries(names.map((name, index) => [name, given[index]]))
+  const options = Object.entries(command.options).map(([name, spec]) => [name, values[optionOf(spec).attributeName()] ?? spec.fallback])
+  const first = given[0]
+  const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
+  const typed: Typed = {
+    ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),
+    ...(verb ? { verb: verb.name } : {}),
+    ...(names.length > 0 && typeof first === 'string' ? { subject: first } : {}),
+  }
+  return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }
+}
+
+const isCommanderError = (error: unknown): error is CommanderError => error instanceof Error && error.name === 'CommanderError'
+
+/** Help and version are no failure; a noun without a verb printed its help and is one; the rest says what does not fit. */
+function refuse(error: CommanderError): undefined {
+  if (error.exitCode === 0) return undefined
+  if (error.code === 'commander.help') throw problem('USAGE', 'a command is missing')
+  throw problem('USAGE', error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' '))
+}

@@ -1,0 +1,97 @@
+import { printable } from '../../core/kit/index.ts'
+import { displayWidth, type Look, type Paint, padEnd, padStart, shorten } from './look.ts'
+
+/** A column of a table. */
+export type Column<Row> = Readonly<{
+  title: string
+  value: (row: Row) => string | number | null | undefined
+  /** 1 stays whatever happens; the highest number goes first when the terminal is narrow, 4 and 5 before anything is shortened. The default is 2. */
+  priority?: 1 | 2 | 3 | 4 | 5
+  /** May be cut to this many columns before another column is dropped. */
+  least?: number
+  /** Numbers stand right. */
+  align?: 'right'
+  paint?: (row: Row) => keyof Paint | undefined
+}>
+
+const gap = 2
+
+type Drawn<Row> = Readonly<{ column: Column<Row>; cells: readonly string[]; width: number }>
+
+/**
+ * Rows as text that fits the terminal: long texts are shortened first, then columns of low priority go.
+ * Text from outside loses its control characters here.
+ */
+export function table<Row>({ width, paint }: Look, columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  const fitted = fitTo(columns.map((column) => draw(column, rows)).filter(hasContent), width)
+  const line = (cellOf: (drawn: Drawn<Row>, last: boolean) => string) =>
+    fitted
+      .map((drawn, index) => cellOf(drawn, index === fitted.length - 1))
+      .join(' '.repeat(gap))
+      .trimEnd()
+  const head = line(({ column, width }, last) => paint.dim(place(column, column.title, width, last)))
+  const body = rows.map((row, index) => line((drawn, last) => paintedCell(drawn, row, index, paint, last)))
+  return [head, ...body].join('\n')
+}
+
+function draw<Row>(column: Column<Row>, rows: readonly Row[]): Drawn<Row> {
+  const cells = rows.map((row) => cellText(column.value(row)))
+  return { column, cells, width: Math.max(displayWidth(column.title), ...cells.map(displayWidth)) }
+}
+
+const cellText = (value: string | number | null | undefined): string =>
+  value === null || value === undefined || value === '' ? '-' : printable(String(value)).replace(/\s*\n\s*/g, ' ')
+
+/** A column that says nothing in any row is left out, unless it is one that must stay. */
+const hasContent = <Row>({ column, cells }: Drawn<Row>) => (column.priority ?? 2) === 1 || cells.some((cell) => cell !== '-')
+
+/** Columns of the last two priorities are extras: they go before anything is shortened. */
+const extra = 4
+
+function fitTo<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {
+  const tooWide = totalWidth(drawn) - width
+  if (tooWide <= 0) return drawn
+  const last = drawn.reduce((lowest, one) => (priorityOf(one) >= priorityOf(lowest) ? one : lowest))
+  const withoutLast = drawn.filter((one) => one !== last)
+  if (priorityOf(last) >= extra) return fitTo(withoutLast, width)
+  const shrunk = shrink(drawn, tooWide)
+  if (totalWidth(shrunk) <= width) return shrunk
+  return priorityOf(last) === 1 || drawn.length === 1 ? squeeze(shrunk, width) : fitTo(withoutLast, width)
+}
+
+const priorityOf = ({ column }: Drawn<never>) => column.priority ?? 2
+
+const totalWidth = (drawn: readonly Drawn<never>[]) => drawn.reduce((sum, one) => sum + one.width, gap * Math.max(0, drawn.length - 1))
+
+/** Takes from the columns that may be cut, the widest first; from the first one, which names the row, only when the others gave all. */
+function shrink<Row>(drawn: readonly Drawn<Row>[], by: number): readonly Drawn<Row>[] {
+  const widths = new Map(drawn.map((one) => [one, one.width]))
+  const widthOf = (one: Drawn<Row>) => widths.get(one) as number
+  for (let left = by; left > 0; left--) {
+    const cuttable = drawn.filter((one) => widthOf(one) > leastWidth(one))
+    const [widest] = [...cuttable.filter((one) => one !== drawn[0]).sort((a, b) => widthOf(b) - widthOf(a)), ...cuttable.slice(0, 1)]
+    if (!widest) break
+    widths.set(widest, widthOf(widest) - 1)
+  }
+  return drawn.map((one) => ({ ...one, width: widthOf(one) }))
+}
+
+const leastWidth = ({ column, width }: Drawn<never>) => (column.least === undefined ? width : Math.max(column.least, 1))
+
+/** Nothing may be dropped any more: everything but the first column is cut. */
+function squeeze<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {
+  const cuttable = drawn.map((one, index) => (index === 0 ? one : { ...one, column: { ...one.column, least: 3 } }))
+  return shrink(cuttable, totalWidth(drawn) - width)
+}
+
+const place = (column: Column<never>, text: string, width: number, last: boolean) => {
+  const fitting = shorten(text, width)
+  if (column.align === 'right') return padStart(fitting, width)
+  return last ? fitting : padEnd(fitting, width)
+}
+
+function paintedCell<Row>({ column, cells, width }: Drawn<Row>, row: Row, index: number, paint: Paint, last: boolean): string {
+  const placed = place(column as Column<never>, cells[index] as string, width, last)
+  const tint = cells[index] === '-' ? 'dim' : column.paint?.(row)
+  return tint ? paint[tint](placed) : placed
+}

@@ -1,0 +1,47 @@
+import { duration } from '../../core/kit/index.ts'
+import type { RolloutAction, RolloutAttempt } from '../../core/rollouts/index.ts'
+import { versionMoves } from '../boxes/index.ts'
+import { clean, fields, type Look, sections, stamp } from '../kit/index.ts'
+import { actionTint, statusWord } from './words.ts'
+
+const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
+
+/** One box of a rollout with the evidence of each attempt. */
+export function actionView({ action, attempts }: { action: RolloutAction; attempts: readonly RolloutAttempt[] }, look: Look): string {
+  const facts = fields(look, [
+    ['box', look.paint.bold(action.tenantSlug)],
+    ['rollout', action.rolloutId],
+    ['phase', action.phase],
+    ['status', look.paint[actionTint(action.status)](statusWord(action.status))],
+    ['moves', versionMoves(action.from, action.to)],
+    ['snapshot', `${said(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
+    ['update', said(action.updateOk)],
+    ['health', said(action.healthOk)],
+    ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
+  ])
+  return sections(facts, ...attempts.map((attempt) => attemptView(attempt, look)))
+}
+
+const attemptView = (attempt: RolloutAttempt, look: Look): string =>
+  `${look.paint.bold(`Attempt ${attempt.attempt}`)} ${look.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(look, [
+    ['  started', stamp(attempt.startedAt, look.now)],
+    ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
+    ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
+    ['  error', attempt.error && look.paint.red(`${clean(attempt.error.message)} [${clean(attempt.error.code)}]`)],
+    ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
+    ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],
+    ['  images', images(attempt)],
+    [
+      '  probes',
+      attempt.probes.map(({ at, verdict, reason }) => `${at.slice(11, 19)} ${verdict}${reason ? `: ${clean(reason)}` : ''}`).join('\n'),
+    ],
+  ])}`
+
+/** What ran before and what runs now, where they differ. */
+const images = ({ digestsBefore, digestsAfter }: RolloutAttempt): string =>
+  Object.keys(digestsAfter)
+    .filter((service) => digestsBefore[service] !== digestsAfter[service])
+    .map((service) => `${service} ${short(digestsBefore[service])} → ${short(digestsAfter[service])}`)
+    .join('\n')
+
+const short = (digest: string | null | undefined) => (digest ? clean(digest).replace('sha256:', '').slice(0, 12) : 'unknown')

@@ -1,0 +1,90 @@
+import { duration, plural } from '../../../core/kit/index.ts'
+import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
+import { clean, padEnd } from '../../kit/index.ts'
+import { hasEnded, hasFailed, rolloutWord, statusWord, whyOf } from '../words.ts'
+import { boardModel } from './model.ts'
+import type { BoardMessage, BoardState } from './state.ts'
+
+/** The first line: where it stands when one begins to look. */
+export function openingLines({ rollout, actions }: BoardState): string[] {
+  const moving = [...actions.values()].filter(({ status }) => status !== 'skipped').length
+  const why = isAtRest(rollout.status) ? whyOf(rollout) : undefined
+  return [
+    `rollout ${rollout.id} is ${rolloutWord(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
+    ...(why ? [`because ${clean(why)}`] : []),
+  ]
+}
+
+/** What a message is worth telling in a log: nothing, or a line with the daemon's time. */
+export function linesOf(before: BoardState, message: BoardMessage, after: BoardState): string[] {
+  if (message.kind === 'lost') return before.connected ? ['connection lost, trying again'] : []
+  if (message.kind === 'connected') return before.connected ? [] : ['connected again']
+  const line = eventLine(before, message.event, after)
+  return line ? [`${message.event.at.slice(11, 19)}  ${line}`] : []
+}
+
+function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): string | undefined {
+  if (event.action)
+    return actionLine(before.actions.get(event.action.tenantSlug), after.actions.get(event.action.tenantSlug) as RolloutAction)
+  const why = whyOf({ pauseReason: event.reason, error: null })
+  const because = why ? `: ${clean(why)}` : ''
+  if (event.type === 'rollout.started') return `started`
+  if (event.type === 'rollout.resumed') return `resumed in ${event.status}`
+  if (event.type === 'rollout.phase') return phaseLine(after, event)
+  if (event.type === 'rollout.created') return undefined
+  return `${rolloutWord(event.status)}${because}`
+}
+
+/** A phase without boxes passes at once: nothing to tell. */
+function phaseLine(after: BoardState, { status }: RolloutEvent): string | undefined {
+  const { total = 0 } = boardModel(after, 0).phases.find((one) => one.phase === status) ?? {}
+  return total > 0 ? `phase ${status}: ${plural(total, 'box', 'boxes')}` : undefined
+}
+
+/** What a reader of a log cares about: no outage yet, the outage, the way back, the outcome. */
+type Stage = 'waiting' | 'getting ready' | 'updating' | 'rolling back' | 'over'
+
+const stages: Readonly<Record<string, Stage>> = {
+  pending: 'waiting',
+  preflight: 'getting ready',
+  pulling: 'getting ready',
+  snapshotting: 'updating',
+  updating: 'updating',
+  probing: 'updating',
+  rolling_back: 'rolling back',
+}
+const stageOf = (action: RolloutAction | undefined): Stage => (action ? (stages[action.status] ?? 'over') : 'waiting')
+const order: readonly Stage[] = ['waiting', 'getting ready', 'updating', 'rolling back', 'over']
+
+/** One line per stage of a box, never one per step; a step back within an attempt (a retry aside) tells nothing new. */
+function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
+  const [was, is] = [stageOf(before), stageOf(after)]
+  const forward = order.indexOf(is) > order.indexOf(was)
+  const anotherTry = was === 'over' && is !== 'over'
+  const otherOutcome = was === 'over' && is === 'over' && before?.status !== after.status
+  if (!(forward || anotherTry || otherOutcome) || is === 'waiting') return undefined
+  return `${after.tenantSlug}  ${is === 'over' ? outcomeOf(after) : is}`
+}
+
+/** `succeeded in 18 s, fenced 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */
+function outcomeOf(action: RolloutAction): string {
+  if (hasFailed(action) && action.error) return `${statusWord(action.status)}: ${clean(action.error.message)} [${clean(action.error.code)}]`
+  const { durationMs, fencedMs } = action
+  const took = durationMs === null ? '' : ` in ${duration(durationMs)}`
+  // On a simulated host time has its own pace: what cannot be is not told.
+  const fenced = fencedMs && fencedMs <= (durationMs ?? 0) ? `, fenced ${duration(fencedMs)}` : ''
+  return `${statusWord(action.status)}${took}${fenced}`
+}
+
+/** The last lines: what came of it, and exactly what to type next. Why was told when it happened. */
+export function closingLines(state: BoardState): string[] {
+  const { status } = state.rollout
+  const { settled, total, next } = boardModel(state, 0)
+  const left = Math.max(0, ...next.map(({ does }) => does.length))
+  return [
+    ...(isAtRest(status) ? [`${rolloutWord(status)}, ${settled} of ${plural(total, 'box', 'boxes')} settled`] : []),
+    ...next.map(({ type, does }) => `  ${padEnd(does, left)}  ${type}`),
+  ]
+}
+
+const isAtRest = (status: BoardState['rollout']['status']) => hasEnded(status) || status === 'paused'

@@ -1,0 +1,111 @@
+import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
+import { hasFailed, isUnderWay, type NextStep, nextSteps, statusWord, stepWord, whyOf } from '../words.ts'
+import { remainingMs } from './estimate.ts'
+import { type BoardState, daemonNowMs } from './state.ts'
+
+export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
+export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; settled: number; total: number }>
+export type InFlight = Readonly<{ slug: string; phase: Phase; step: string; detail: string; elapsedMs: number }>
+export type Failure = Readonly<{ slug: string; outcome: string; reason: string; waived: boolean }>
+
+/** What the board shows, free of how it is drawn. */
+export type BoardModel = Readonly<{
+  id: string
+  status: BoardState['rollout']['status']
+  elapsedMs: number | undefined
+  manifestRevision: number
+  phases: readonly PhaseLine[]
+  /** 0 to 1, with a part for boxes under way. */
+  progress: number
+  settled: number
+  total: number
+  etaMs: number | undefined
+  inFlight: readonly InFlight[]
+  failures: readonly Failure[]
+  reason: string | undefined
+  next: readonly NextStep[]
+  connected: boolean
+}>
+
+export function boardModel(state: BoardState, localNowMs: number): BoardModel {
+  const { rollout, plan } = state
+  const nowMs = daemonNowMs(state, localNowMs)
+  const actions = [...state.actions.values()]
+  const counted = actions.filter(({ status }) => status !== 'skipped')
+  const settled = counted.filter(isSettled)
+  const open = actions.filter((action) => hasFailed(action) && !action.waived)
+  return {
+    id: rollout.id,
+    status: rollout.status,
+    elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
+    manifestRevision: rollout.manifestRevision,
+    phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
+    progress: progressOf(state, counted, nowMs),
+    settled: settled.length,
+    total: counted.length,
+    etaMs: remainingMs(state, nowMs),
+    inFlight: actions.filter(isUnderWay).sort(byStart).map(inFlightAt(nowMs)),
+    failures: actions.filter(hasFailed).sort(openFirst).map(failureOf),
+    reason: whyOf(rollout),
+    next: nextSteps(rollout, open),
+    connected: state.connected,
+  }
+}
+
+const isSettled = (action: RolloutAction) => action.status !== 'pending' && !isUnderWay(action)
+
+const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? Date.parse(rollout.finishedAt) : nowMs)
+
+function phaseLine({ rollout, actions }: BoardState, phase: Phase): PhaseLine {
+  const own = [...actions.values()].filter((action) => action.phase === phase && action.status !== 'skipped')
+  const settled = own.filter(isSettled).length
+  const counts = { phase, settled, total: own.length }
+  if (own.length === 0) return { ...counts, state: 'empty' }
+  if (own.some((action) => hasFailed(action) && !action.waived)) return { ...counts, state: 'failed' }
+  if (settled === own.length) return { ...counts, state: 'done' }
+  if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
+  return { ...counts, state: rollout.status === phase || own.some(isUnderWay) ? 'running' : 'waiting' }
+}
+
+/** A box under way counts by its share of the expected time, but never as nearly done. */
+function progressOf({ plan }: BoardState, counted: readonly RolloutAction[], nowMs: number): number {
+  if (counted.length === 0) return 1
+  const expected = new Map(plan.boxes.map(({ tenantSlug, expectedMs }) => [tenantSlug, expectedMs]))
+  const share = (action: RolloutAction) => {
+    if (isSettled(action)) return 1
+    if (!isUnderWay(action) || !action.startedAt) return 0
+    return Math.min(0.9, Math.max(0, nowMs - Date.parse(action.startedAt)) / Math.max(1, expected.get(action.tenantSlug) ?? 1))
+  }
+  return counted.reduce((sum, action) => sum + share(action), 0) / counted.length
+}
+
+/** Seconds are fine enough for what is looked at while it moves. */
+const wholeSeconds = (ms: number) => Math.max(1000, Math.floor(ms / 1000) * 1000)
+
+const byStart = (a: RolloutAction, b: RolloutAction) => (a.startedAt ?? '').localeCompare(b.startedAt ?? '')
+const openFirst = (a: RolloutAction, b: RolloutAction) =>
+  Number(a.waived) - Number(b.waived) || (b.finishedAt ?? '').localeCompare(a.finishedAt ?? '')
+
+const inFlightAt =
+  (nowMs: number) =>
+  ({ tenantSlug, phase, status, progress, startedAt }: RolloutAction): InFlight => ({
+    slug: tenantSlug,
+    phase,
+    step: statusWord(status),
+    detail: stepDetail(progress),
+    elapsedMs: wholeSeconds(startedAt ? nowMs - Date.parse(startedAt) : 0),
+  })
+
+/** `2 of 3 good`, `images: 40 %`: what the status beside it does not say already. */
+function stepDetail(progress: RolloutAction['progress']): string {
+  if (!progress) return ''
+  const how = progress.detail ?? (progress.percent === undefined ? undefined : `${Math.round(progress.percent)} %`)
+  return [stepWord(progress.step), how].filter(Boolean).join(': ')
+}
+
+const failureOf = ({ tenantSlug, status, error, waived }: RolloutAction): Failure => ({
+  slug: tenantSlug,
+  outcome: statusWord(status),
+  reason: error ? `${error.message} [${error.code}]` : '',
+  waived,
+})

@@ -1,0 +1,214 @@
+import { Box, Text } from 'ink'
+import type { ReactNode } from 'react'
+import { duration, plural } from '../../../core/kit/index.ts'
+import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
+import { rolloutTint, rolloutWord } from '../words.ts'
+import { layout, type Size, stepIndent } from './layout.ts'
+import type { BoardModel, Failure, InFlight, PhaseLine, PhaseState } from './model.ts'
+
+type Tint = Exclude<keyof Paint, 'bold' | 'dim'>
+
+/** Text in a colour that means something; without colour it reads the same. */
+function Tinted({ tint, colour, children }: { tint?: keyof Paint | undefined; colour: boolean; children: ReactNode }) {
+  if (!colour || !tint) return <Text>{children}</Text>
+  if (tint === 'dim') return <Text dimColor>{children}</Text>
+  if (tint === 'bold') return <Text bold>{children}</Text>
+  return <Text color={tint as Tint}>{children}</Text>
+}
+
+type Part<Of> = { part: Of; colour: boolean; width: number }
+
+/** The whole board. It keeps within the terminal: never a line more than there are rows, never a wider one than columns. */
+export function Screen({ model, size, colour, keys }: { model: BoardModel; size: Size; colour: boolean; keys: boolean }) {
+  const width = Math.min(size.columns, 120)
+  const shown = layout(model, { columns: width, rows: size.rows })
+  return (
+    <Box flexDirection="column" width={width}>
+      <Title part={model} colour={colour} width={width} />
+      <Gap />
+      <Phases part={model.phases} colour={colour} width={width} />
+      <Gap />
+      <Bar part={model} colour={colour} width={width} />
+      {shown.inFlight.length > 0 && <UnderWay part={shown.inFlight} more={shown.moreInFlight} colour={colour} width={width} />}
+      {shown.failures.length > 0 && <Failures part={shown.failures} more={shown.moreFailures} colour={colour} width={width} />}
+      <Outcome part={model} colour={colour} width={width} />
+      {keys && <Foot part={model} colour={colour} width={width} />}
+    </Box>
+  )
+}
+
+const Gap = () => <Text> </Text>
+
+function Title({ part: { id, status, manifestRevision, elapsedMs, connected }, colour, width }: Part<BoardModel>) {
+  const time = elapsedMs === undefined ? 'not started' : duration(elapsedMs)
+  const right = connected ? `manifest ${manifestRevision}   ${time}` : 'connection lost, trying again'
+  const word = rolloutWord(status)
+  const room = width - id.length - word.length - 'Rollout '.length - 3
+  return (
+    <Text wrap="truncate">
+      <Tinted colour={colour} tint="bold">{`Rollout ${id}`}</Tinted>
+      {'   '}
+      <Tinted colour={colour} tint={rolloutTint(status)}>
+        {word}
+      </Tinted>
+      <Tinted colour={colour} tint={connected ? 'dim' : 'yellow'}>
+        {padStart(shorten(right, room - 2), room)}
+      </Tinted>
+    </Text>
+  )
+}
+
+const phaseMarks = {
+  done: ['✓', 'green'],
+  running: ['●', 'cyan'],
+  paused: ['‖', 'yellow'],
+  failed: ['✗', 'red'],
+  waiting: ['○', 'dim'],
+  empty: ['·', 'dim'],
+} as const satisfies Record<PhaseState, readonly [string, keyof Paint]>
+
+function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
+  const words = phases.map(({ phase, state, settled, total }) => ({
+    phase,
+    state,
+    text: `${phaseMarks[state][0]} ${phase} ${settled}/${total}`,
+  }))
+  const fits = words.reduce((sum, { text }) => sum + text.length + 3, 0) - 3 <= width
+  return (
+    <Text wrap="truncate">
+      {words.map(({ phase, state, text }, index) => (
+        <Tinted key={phase} colour={colour} tint={phaseMarks[state][1]}>
+          {`${index > 0 ? (fits ? '   ' : ' ') : ''}${fits ? text : `${phaseMarks[state][0]}${phase}`}`}
+        </Tinted>
+      ))}
+    </Text>
+  )
+}
+
+function Bar({ part: { progress, settled, total, etaMs, status }, colour, width }: Part<BoardModel>) {
+  const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
+  const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${settled} of ${plural(total, 'box', 'boxes')}${eta}`
+  const cells = Math.max(8, Math.min(32, width - words.length))
+  const filled = Math.round(progress * cells)
+  return (
+    <Text wrap="truncate">
+      <Tinted colour={colour} tint={rolloutTint(status)}>
+        {'━'.repeat(filled)}
+      </Tinted>
+      <Tinted colour={colour} tint="dim">
+        {'┄'.repeat(cells - filled)}
+      </Tinted>
+      {words}
+    </Text>
+  )
+}
+
+/** An estimate with no more digits than it deserves. */
+function roughly(ms: number): number {
+  const step = ms < 60_000 ? 5000 : ms < 10 * 60_000 ? 10_000 : 60_000
+  return Math.max(step, Math.round(ms / step) * step)
+}
+
+function UnderWay({ part: boxes, more, colour, width }: Part<readonly InFlight[]> & { more: number }) {
+  const [slugs, steps] = [
+    columnWidth(
+      boxes.map(({ slug }) => slug),
+      28,
+    ),
+    columnWidth(
+      boxes.map(({ step }) => step),
+      14,
+    ),
+  ]
+  const times = columnWidth(
+    boxes.map(({ elapsedMs }) => duration(elapsedMs)),
+    14,
+  )
+  const rest = Math.max(0, width - slugs - steps - times - 8)
+  return (
+    <Box flexDirection="column" marginTop={1}>
+      <Tinted colour={colour} tint="bold">
+        Under way
+      </Tinted>
+      {boxes.map(({ slug, step, detail, elapsedMs }) => (
+        <Text key={slug} wrap="truncate">
+          {`  ${cell(slug, slugs)}  `}
+          <Tinted colour={colour} tint={step === 'rolling back' ? 'yellow' : 'cyan'}>
+            {cell(step, steps)}
+          </Tinted>
+          <Tinted colour={colour} tint="dim">
+            {`  ${cell(clean(detail), rest)}`}
+          </Tinted>
+          {`  ${padStart(duration(elapsedMs), times)}`}
+        </Text>
+      ))}
+      {more > 0 && <Tinted colour={colour} tint="dim">{`  and ${more} more`}</Tinted>}
+    </Box>
+  )
+}
+
+const columnWidth = (texts: readonly string[], most: number) => Math.min(most, Math.max(0, ...texts.map((text) => text.length)))
+const cell = (text: string, width: number) => padEnd(shorten(text, width), width)
+
+function Failures({ part: failures, more, colour, width }: Part<readonly Failure[]> & { more: number }) {
+  const [slugs, outcomes] = [
+    columnWidth(
+      failures.map(({ slug }) => slug),
+      28,
+    ),
+    columnWidth(failures.map(outcomeOf), 22),
+  ]
+  const rest = Math.max(0, width - slugs - outcomes - 6)
+  return (
+    <Box flexDirection="column" marginTop={1}>
+      <Tinted colour={colour} tint="bold">
+        Failed
+      </Tinted>
+      {failures.map((failure) => (
+        <Text key={failure.slug} wrap="truncate">
+          {`  ${cell(failure.slug, slugs)}  `}
+          <Tinted colour={colour} tint={failure.waived ? 'dim' : 'red'}>
+            {cell(outcomeOf(failure), outcomes)}
+          </Tinted>
+          {`  ${shorten(clean(failure.reason), rest)}`}
+        </Text>
+      ))}
+      {more > 0 && <Tinted colour={colour} tint="dim">{`  and ${more} more`}</Tinted>}
+    </Box>
+  )
+}
+
+const outcomeOf = ({ outcome, waived }: Failure) => (waived ? `${outcome}, left out` : outcome)
+
+function Outcome({ part: model, colour, width }: Part<BoardModel>) {
+  const { status, reason, next } = model
+  const indent = stepIndent(model)
+  return (
+    <>
+      {reason && (
+        <Box marginTop={1}>
+          <Tinted colour={colour} tint={rolloutTint(status)}>
+            {shorten(`${rolloutWord(status)}: ${clean(reason)}`, width * 2 - 8)}
+          </Tinted>
+        </Box>
+      )}
+      {next.length > 0 && <Gap />}
+      {next.map(({ type, does }) => (
+        <Text key={type}>
+          <Tinted colour={colour} tint="dim">
+            {padEnd(`  ${does}`, indent)}
+          </Tinted>
+          {type}
+        </Text>
+      ))}
+    </>
+  )
+}
+
+const Foot = ({ part: { status }, colour }: Part<BoardModel>) => (
+  <Box marginTop={1}>
+    <Tinted colour={colour} tint="dim">
+      {status === 'paused' || status === 'queued' ? 'q leaves the board' : 'q leaves the board; the rollout goes on'}
+    </Tinted>
+  </Box>
+)

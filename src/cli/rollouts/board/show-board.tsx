@@ -1,0 +1,75 @@
+import { type Instance, render, useInput } from 'ink'
+import type { ReactNode } from 'react'
+import type { Context } from '../../kit/index.ts'
+import { follow } from '../follow.ts'
+import { hasEnded } from '../words.ts'
+import { boardModel } from './model.ts'
+import { Screen } from './screen.tsx'
+import type { BoardState } from './state.ts'
+
+/** Redraws are at least this far apart. */
+const frameMs = 250
+
+/** Shows a rollout on the terminal until it ended or the person leaves with q or Ctrl-C; the last screen stays. */
+export async function showBoard(context: Context, id: string): Promise<void> {
+  const left = new AbortController()
+  const canRead = process.stdin.isTTY === true // keys come from a terminal only
+  const signal = AbortSignal.any([context.signal, left.signal])
+  const board: { state?: BoardState; instance?: Instance; stale: boolean; ended: boolean } = { stale: false, ended: false }
+  const following = follow({ ...context, signal }, id, {
+    opened: (state) => Object.assign(board, { state, stale: true }),
+    changed: (_, __, state) => Object.assign(board, { state, stale: true }),
+    until: ({ rollout }) => hasEnded(rollout.status),
+  }).finally(() => {
+    board.ended = true
+  })
+  const draw = (keys: boolean) => {
+    if (!board.state) return
+    const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screenOf(context, board.state, keys && canRead)} />
+    if (board.instance) board.instance.rerender(tree)
+    else board.instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+  }
+  const drawing = redraw(context, board, () => draw(true))
+  try {
+    await following
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    await drawing
+    draw(false)
+    board.instance?.unmount()
+    await board.instance?.waitUntilExit()
+  }
+}
+
+/** Draws what changed, and once a second what time alone changes. */
+async function redraw({ clock }: Context, board: { stale: boolean; ended: boolean }, draw: () => void): Promise<void> {
+  let drawnAt = Number.NEGATIVE_INFINITY
+  while (!board.ended) {
+    if (board.stale || clock.monotonicMs() - drawnAt >= 1000) {
+      board.stale = false
+      drawnAt = clock.monotonicMs()
+      draw()
+    }
+    await clock.sleep(frameMs)
+  }
+}
+
+const screenOf = ({ clock, stdout, look }: Context, state: BoardState, keys: boolean): ReactNode => (
+  <Screen
+    model={boardModel(state, clock.now().getTime())}
+    size={{ columns: stdout.columns || 80, rows: stdout.rows || 24 }}
+    colour={look().colour}
+    keys={keys}
+  />
+)
+
+function Keys({ active, leave, screen }: { active: boolean; leave: () => void; screen: ReactNode }) {
+  useInput(
+    (input, key) => {
+      if (input === 'q' || (key.ctrl && input === 'c')) leave()
+    },
+    { isActive: active },
+  )
+  return <>{screen}</>
+}

@@ -1,0 +1,56 @@
+import { plural, problem } from '../../core/kit/index.ts'
+import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
+import { followed, followedExit, followedView, followOptions } from './followed.ts'
+import { phases } from './words.ts'
+
+export const create = command(
+  'create',
+  'Plan and queue a rollout to the manifest; with --start it begins at once',
+  {
+    target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
+    reason: text('--reason <text>', 'why; it stands in the audit log'),
+    skipRefused: flag('--skip-refused', 'leave out boxes that the plan refuses'),
+    failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
+    holdAfter: oneOf('--hold-after <phase>', 'pause when this phase is through', phases),
+    idempotencyKey: text('--idempotency-key <key>', 'a repeated call with the same key answers the same rollout'),
+    start: flag('--start', 'start it'),
+    ...followOptions,
+  },
+  async (context, { target, idempotencyKey, start, watch, wait, ...body }) => {
+    const { rollouts } = context.api
+    if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait need --start: a queued rollout does nothing')
+    if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
+    const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
+    if (start && !body.skipRefused) await refuseBefore(context, targets)
+    const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
+    const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
+    if (!start) return queued
+    const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
+      context.stderr.write(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}\n`)
+      throw error
+    })
+    return followed(context, started, { watch, wait })
+  },
+  followedView,
+  {
+    exit: followedExit,
+    examples: [
+      'create --start --watch',
+      "create --start --wait --json --reason 'weekly' > rollout.json",
+      'create --target anna-schule,kita-sued',
+    ],
+  },
+)
+
+/** What cannot start is not created either: no queued rollout is left behind by a plan that refuses. */
+async function refuseBefore({ api }: Context, targets: { targetSlugs?: string[] }): Promise<void> {
+  const { boxes, refusals } = await api.rollouts.planRollout({ body: targets })
+  if (refusals === 0) return
+  const details = boxes
+    .filter(({ does }) => does === 'refuse')
+    .map(({ tenantSlug, findings }) => ({
+      path: `${tenantSlug}:`,
+      reason: findings.find(({ severity }) => severity === 'refuse')?.message ?? 'refused',
+    }))
+  throw problem('PLAN_REFUSED', `the plan refuses ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { details })
+}

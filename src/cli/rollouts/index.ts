@@ -1,0 +1,26 @@
+// `tenantry rollouts`: plan, start, watch, hold, resume and end the moves of boxes to new versions.
+// It orders nothing itself: the engine in the daemon does; this asks, shows, and says what to type next.
+import { noun } from '../kit/index.ts'
+import { abort } from './abort.ts'
+import { create } from './create.ts'
+import { list } from './list.ts'
+import { pause } from './pause.ts'
+import { plan } from './plan.ts'
+import { resume } from './resume.ts'
+import { rollback } from './rollback.ts'
+import { show } from './show.ts'
+import { start } from './start.ts'
+import { watch } from './watch.ts'
+
+export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions of the manifest', [
+  plan,
+  create,
+  start,
+  watch,
+  pause,
+  resume,
+  abort,
+  rollback,
+  show,
+  list,
+])

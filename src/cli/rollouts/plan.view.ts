@@ -1,0 +1,65 @@
+import { duration, plural } from '../../core/kit/index.ts'
+import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import { versionMoves } from '../boxes/index.ts'
+import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
+
+/** Refusals first, because they keep a rollout from starting; then who goes when, from what to what; then the totals. */
+export function planView(plan: RolloutPlan, look: Look): string {
+  const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
+  return sections(
+    refusals(plan, look),
+    moving.length > 0
+      ? table(look, columns, moving)
+      : plan.refusals > 0
+        ? ''
+        : 'No box has to move: all are at the versions of the manifest.',
+    warnings(moving, look),
+    totals(plan, moving),
+  )
+}
+
+const columns: readonly Column<PlannedBox>[] = [
+  { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
+  { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 3, least: 6 },
+  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 1, least: 18 },
+  { title: 'FINDINGS', value: ({ findings }) => findings.map(({ code }) => code).join(' '), priority: 3, least: 10, paint: () => 'yellow' },
+  { title: 'FENCE', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
+]
+
+function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
+  const order = phases.map(({ phase }) => phase)
+  return [...boxes].sort((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
+}
+
+function refusals({ boxes }: RolloutPlan, { paint }: Look): string {
+  const refused = boxes.filter(({ does }) => does === 'refuse')
+  if (refused.length === 0) return ''
+  return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...refused.map(findingLines('refuse'))].join('\n')
+}
+
+function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
+  const warned = boxes.filter(({ findings }) => findings.some(({ severity }) => severity === 'warn'))
+  return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...warned.map(findingLines('warn'))].join('\n')
+}
+
+const findingLines = (wanted: 'refuse' | 'warn') => (box: PlannedBox) =>
+  box.findings
+    .filter(({ severity }) => severity === wanted)
+    .map(({ code, message }) => `  ${box.tenantSlug}: ${clean(message)} [${code}]`)
+    .join('\n')
+
+function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
+  const skipped = plan.boxes.filter(({ does }) => does === 'skip').length
+  const worst = Math.max(0, ...moving.map(({ worstFenceMs }) => worstFenceMs))
+  const parts = [
+    `${plural(plan.updates, 'box', 'boxes')} to move`,
+    skipped > 0 && `${skipped} at target already`,
+    plan.refusals > 0 && `${plan.refusals} refused`,
+    `${plan.parallel} at a time`,
+    `manifest revision ${plan.manifestRevision}`,
+  ]
+  const time =
+    plan.updates > 0 ? ` About ${duration(plan.expectedMs)} if nothing fails; no chat is away for longer than ${duration(worst)}.` : ''
+  return `${parts.filter(Boolean).join(', ')}.${time}`
+}

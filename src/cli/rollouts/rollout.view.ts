@@ -1,0 +1,90 @@
+import { duration, plural } from '../../core/kit/index.ts'
+import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary } from '../../core/rollouts/index.ts'
+import { versionMoves } from '../boxes/index.ts'
+import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
+import { actionTint, hasFailed, type NextStep, nextSteps, phases, rolloutTint, rolloutWord, statusWord, whyOf } from './words.ts'
+
+const countsText = (counts: ActionCounts): string =>
+  [
+    `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
+    counts.running > 0 && `${counts.running} under way`,
+    counts.failed > 0 && `${counts.failed} failed`,
+    counts.rolledBack > 0 && `${counts.rolledBack} rolled back`,
+    counts.rollbackFailed > 0 && `${counts.rollbackFailed} could not be rolled back`,
+    counts.skipped > 0 && `${counts.skipped} skipped`,
+    counts.cancelled > 0 && `${counts.cancelled} cancelled`,
+    counts.pending > 0 && `${counts.pending} to come`,
+  ]
+    .filter(Boolean)
+    .join(', ')
+
+/** After a verb: what it is now, and what can be typed next. */
+export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): string {
+  const { paint, now } = look
+  const actions = 'actions' in rollout ? rollout.actions : []
+  const facts = fields(look, [
+    ['rollout', paint.bold(rollout.id)],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
+    ['because', clean(whyOf(rollout) ?? '')],
+    ['boxes', countsText(rollout.counts)],
+    ['reason', rollout.reason && clean(rollout.reason)],
+    ['cve', rollout.cveId && clean(rollout.cveId)],
+    ['manifest', `revision ${rollout.manifestRevision}`],
+    ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
+    ['started', stamp(rollout.startedAt, now)],
+    ['ended', stamp(rollout.finishedAt, now)],
+    ['took', rollout.finishedAt ? lasted(rollout.startedAt, rollout.finishedAt, now) : undefined],
+  ])
+  return sections(
+    facts,
+    actions.length > 0 ? table(look, actionColumns, [...actions].sort(byPhase)) : '',
+    stepsView(nextSteps(rollout, actions.filter(openFailure)), look),
+  )
+}
+
+const byPhase = (a: RolloutAction, b: RolloutAction) => phases.indexOf(a.phase) - phases.indexOf(b.phase)
+
+const openFailure = (action: RolloutAction) => hasFailed(action) && !action.waived
+
+const beforeThat = ({ status, previousStatus }: Rollout) => (status === 'paused' && previousStatus ? ` in ${previousStatus}` : '')
+
+/** What each does, then the command; never cut, so that it can be copied. */
+function stepsView(steps: readonly NextStep[], { paint }: Look): string {
+  const left = Math.max(0, ...steps.map(({ does }) => does.length))
+  return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
+}
+
+const actionColumns: readonly Column<RolloutAction>[] = [
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
+  { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
+  { title: 'STATUS', value: ({ status }) => statusWord(status), priority: 1, paint: ({ status }) => actionTint(status) },
+  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, least: 16 },
+  { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
+  { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
+  { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
+  { title: 'ERROR', value: ({ error }) => error && `${error.code}: ${error.message}`, priority: 2, least: 14, paint: () => 'red' },
+]
+
+const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
+  { title: 'ROLLOUT', value: ({ id }) => id, priority: 1 },
+  { title: 'STATUS', value: ({ status }) => rolloutWord(status), priority: 1, paint: ({ status }) => rolloutTint(status) },
+  { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
+  {
+    title: 'FAILED',
+    value: ({ counts }) => counts.failed + counts.rolledBack + counts.rollbackFailed,
+    priority: 2,
+    align: 'right',
+    paint: ({ counts }) => (counts.failed + counts.rolledBack + counts.rollbackFailed > 0 ? 'red' : 'dim'),
+  },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
+  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, least: 8 },
+  { title: 'KIND', value: ({ kind }) => kind, priority: 5 },
+  { title: 'WHY', value: (rollout) => whyOf(rollout) ?? rollout.reason, priority: 3, least: 14 },
+]
+
+type Page = Readonly<{ rollouts: readonly RolloutSummary[]; nextCursor: string | null }>
+
+export const rolloutList = ({ rollouts, nextCursor }: Page, look: Look): string =>
+  rollouts.length === 0
+    ? 'No rollouts yet. See what one would do: tenantry rollouts plan'
+    : sections(table(look, listColumns(look), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')

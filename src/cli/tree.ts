@@ -1,0 +1,15 @@
+import { accounts, login, logout, tokens, whoAmI } from './admin/index.ts'
+import { audit } from './audit/index.ts'
+import { boxes, manifest } from './boxes/index.ts'
+import { completionOf } from './completion/index.ts'
+import { crons } from './crons/index.ts'
+import { hosts } from './hosts/index.ts'
+import type { Tree } from './kit/index.ts'
+import { rollouts } from './rollouts/index.ts'
+import { doctor } from './service/index.ts'
+
+/** Every command there is; help, completion and parsing are made from it. */
+export const tree: Tree = {
+  nouns: [hosts, boxes, manifest, rollouts, crons, audit, tokens, accounts, completionOf(() => tree)],
+  alone: [login, logout, whoAmI, doctor],
+}

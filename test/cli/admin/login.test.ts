@@ -1,0 +1,145 @@
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Answers, type Asked, problemAnswer, stubUrl, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const account = { id: 'acc_0123456789abcdefghjk', name: 'anna', role: 'admin' }
+const session = { token: 'jwt-of-anna', expiresAt: at('14:00:00'), account, setup: [] as string[] }
+const who = { account, sessionId: 'ses_0123456789abcdefghjk', token: null, expiresAt: at('14:00:00'), setup: [], totp: true }
+const login = 'POST /api/admin/v1/login'
+const whoAmI = 'GET /api/admin/v1/whoami'
+const answers: Answers = { [login]: session, [whoAmI]: who, 'GET /api/admin/v1/hosts': { hosts: [] } }
+
+const line = ['login', '--name', 'anna', '--password-file', '-']
+const authorization = (asked: Asked | undefined) => asked?.headers.get('authorization')
+
+describe('login', () => {
+  test('keeps the token in a file that only this person can read, and uses it from then on', async () => {
+    const configFolder = await temporaryFolder()
+    const ran = await tenantry(line, { answers, stdin: 'the password\n', configFolder })
+    expect([ran.exit, ran.stdout]).toEqual([0, 'Logged in as anna, admin, until 2026-01-05 14:00:00 UTC (in 12 h).\n'])
+    expect(ran.asked[0]?.body).toEqual({ name: 'anna', password: 'the password' })
+
+    const file = join(configFolder, 'tenantry', 'logins.json')
+    expect((await stat(file)).mode & 0o777).toBe(0o600)
+    expect(await readFile(file, 'utf8')).not.toContain('the password')
+    const later = await tenantry(['hosts', 'list'], { answers, configFolder })
+    expect(authorization(later.asked[0])).toBe('Bearer jwt-of-anna')
+  })
+
+  test('logins are kept per address, and the last one is where commands go', async () => {
+    const configFolder = await temporaryFolder()
+    await tenantry(line, { answers, stdin: 'pw', configFolder })
+    await tenantry([...line, '--url', 'https://other.example'], { answers, stdin: 'pw', configFolder })
+    const stored = JSON.parse(await readFile(join(configFolder, 'tenantry', 'logins.json'), 'utf8'))
+    expect(Object.keys(stored.logins)).toEqual([stubUrl, 'https://other.example'])
+    expect(stored.last).toBe('https://other.example')
+  })
+
+  test('TENANTRY_TOKEN wins over a stored login', async () => {
+    const configFolder = await temporaryFolder()
+    await tenantry(line, { answers, stdin: 'pw', configFolder })
+    const ran = await tenantry(['hosts', 'list'], { answers, configFolder, env: { TENANTRY_TOKEN: 'tny_ci' } })
+    expect(authorization(ran.asked[0])).toBe('Bearer tny_ci')
+  })
+
+  test('a file that others can read is refused', async () => {
+    const configFolder = await temporaryFolder()
+    await tenantry(line, { answers, stdin: 'pw', configFolder })
+    await chmod(join(configFolder, 'tenantry', 'logins.json'), 0o644)
+    const ran = await tenantry(['hosts', 'list'], { answers, configFolder })
+    expect([ran.exit, ran.asked]).toEqual([2, []])
+    expect(ran.stderr).toContain('chmod 600')
+  })
+
+  test('an account with one-time codes needs one, and a script can give it', async () => {
+    const needsCode = problemAnswer(401, { code: 'TOTP_REQUIRED', message: 'a one-time code is needed', retryable: false })
+    const refused = await tenantry(line, { answers: { ...answers, [login]: needsCode }, stdin: 'pw' })
+    expect([refused.exit, refused.stderr]).toEqual([2, expect.stringContaining('--totp')])
+    const given = await tenantry([...line, '--totp', '123456'], { answers, stdin: 'pw' })
+    expect(given.asked[0]?.body).toEqual({ name: 'anna', password: 'pw', totp: '123456' })
+  })
+
+  test('a first login sets the password that stands on the second line', async () => {
+    const ran = await tenantry(line, {
+      answers: { ...answers, [login]: { ...session, setup: ['password'] }, 'POST /api/admin/v1/password': undefined },
+      stdin: 'one-time\na password of my own\n',
+    })
+    expect(ran.exit).toBe(0)
+    expect(ran.asked[1]?.body).toEqual({ currentPassword: 'one-time', newPassword: 'a password of my own' })
+    expect(authorization(ran.asked[1])).toBe('Bearer jwt-of-anna')
+  })
+
+  test('enrolment of one-time codes shows the secret, and needs a person for the code', async () => {
+    const enrolled = { secret: 'JBSWY3DP', uri: 'otpauth://totp/Tenantry:anna?secret=JBSWY3DP' }
+    const ran = await tenantry(line, {
+      answers: { ...answers, [login]: { ...session, setup: ['totp'] }, 'POST /api/admin/v1/totp/enrol': enrolled },
+      stdin: 'pw',
+    })
+    expect(ran.exit).toBe(2)
+    expect(ran.stderr).toContain(enrolled.uri)
+    expect(ran.stdout).not.toContain(enrolled.secret)
+  })
+
+  test('a wrong password keeps nothing', async () => {
+    const wrong = problemAnswer(401, { code: 'LOGIN_FAILED', message: 'name, password or code is wrong', retryable: false })
+    const ran = await tenantry(line, { answers: { [login]: wrong }, stdin: 'pw' })
+    expect(ran.exit).toBe(4)
+    await expect(stat(join(ran.configFolder, 'tenantry', 'logins.json'))).rejects.toThrow()
+  })
+})
+
+test.each([
+  ['ends the session on the daemon', undefined],
+  ['forgets a session that has ended by itself', problemAnswer(401, { code: 'UNAUTHENTICATED', message: 'ended', retryable: false })],
+])('logout %s', async (_, answer) => {
+  const configFolder = await temporaryFolder()
+  await tenantry(line, { answers, stdin: 'pw', configFolder })
+  const ran = await tenantry(['logout'], { answers: { 'POST /api/admin/v1/logout': answer }, configFolder })
+  expect([ran.exit, ran.stdout]).toEqual([0, `Logged out of ${stubUrl}.\n`])
+  const later = await tenantry(['hosts', 'list'], { answers, configFolder })
+  expect(authorization(later.asked[0])).toBeNull()
+})
+
+describe('doctor', () => {
+  const ready = (given = {}) => ({ ready: true, version: '0.1.3', time: at('02:00:00'), checks: { database: { ok: true } }, ...given })
+  const readyz = 'GET /readyz'
+
+  test('all is well', async () => {
+    const ran = await tenantry(['doctor'], { answers: { [readyz]: ready(), [whoAmI]: who } })
+    expect(ran.exit).toBe(0)
+    expect(ran.stdout).not.toContain('mend:')
+  })
+
+  test.each<[string, Answers, string]>([
+    ['a daemon that is away', {}, 'tenantryd serve'],
+    ['a clock that is off', { [readyz]: ready({ time: at('02:05:00') }), [whoAmI]: who }, '300 s behind'],
+    [
+      'nobody logged in',
+      { [readyz]: ready(), [whoAmI]: problemAnswer(401, { code: 'UNAUTHENTICATED', message: 'no', retryable: false }) },
+      'tenantry login',
+    ],
+    [
+      'a daemon that drains',
+      { [readyz]: problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true }), [whoAmI]: who },
+      'tenantryd doctor',
+    ],
+  ])('%s: says so, how to mend it, and exits 6', async (_, given, says) => {
+    const ran = await tenantry(['doctor'], { answers: given })
+    expect([ran.exit, ran.stdout]).toEqual([6, expect.stringContaining(says)])
+    expect(ran.stdout).toContain('mend:')
+  })
+
+  test('another version is worth a word, and no failure', async () => {
+    const ran = await tenantry(['doctor'], { answers: { [readyz]: ready({ version: '0.2.0' }), [whoAmI]: who } })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('install the same version')])
+  })
+})
+
+test('an unreadable store of logins is said so', async () => {
+  const configFolder = await temporaryFolder()
+  await tenantry(line, { answers, stdin: 'pw', configFolder })
+  await writeFile(join(configFolder, 'tenantry', 'logins.json'), 'not json')
+  expect((await tenantry(['hosts', 'list'], { answers, configFolder })).stderr).toContain('log in again')
+})

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import { aManifest, aProbe } from '../../support/boxes.ts'
+import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
+import { aBoxRow, aCommand, at } from '../../support/records.ts'
+
+const box = {
+  ...aBoxRow(),
+  tenantId: 'tenant_1',
+  chatDomain: 'chat.anna.example',
+  publicUrl: 'https://chat.anna.example',
+  internalUrl: null,
+  ports: null,
+  folder: null,
+  project: null,
+  ownershipEpoch: 1,
+  driftReport: null,
+  report: null,
+  probe: null,
+  findings: [],
+  setUp: { commandId: 'cmd_1', attempt: 1, error: null },
+  createdAt: at('01:00:00'),
+}
+const provision = [
+  'boxes',
+  'provision',
+  'anna-schule',
+  '--host',
+  'host-1',
+  '--name',
+  'Anna',
+  '--plan',
+  'light',
+  '--domain',
+  'chat.anna.example',
+]
+const command = 'GET /api/admin/v1/commands/cmd_1'
+const accepted: Answers = {
+  'POST /api/admin/v1/boxes': { box: { ...box, status: 'provisioning' }, commandId: 'cmd_1' },
+  'GET /api/admin/v1/boxes/anna-schule': box,
+}
+const pulling = aCommand({
+  status: 'running',
+  revision: 2,
+  progress: [{ step: 'pull', detail: 'synapse', percent: 40, at: at('02:00:02') }],
+})
+
+describe('provision', () => {
+  test('waits for the agent, tells each step once on stderr, and answers the box as it then is', async () => {
+    const ran = await tenantry([...provision, '--json'], {
+      answers: { ...accepted, [command]: [aCommand({ status: 'queued' }), pulling, pulling, aCommand({ revision: 3 })] },
+    })
+    expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, box])
+    expect(ran.stderr.split('\n')).toEqual([
+      'anna-schule: handed to the agent of host-1',
+      'anna-schule: waiting for the agent of host-1',
+      'anna-schule: pull: synapse: 40 %',
+      'anna-schule: set up',
+      '',
+    ])
+    const waits = ran.asked.filter(({ path }) => path.includes('/commands/'))
+    expect(waits.map(({ search }) => search)).toEqual(['?waitMs=0', '?waitMs=20000&seen=1', '?waitMs=20000&seen=2', '?waitMs=20000&seen=2'])
+    expect(ran.asked[0]?.body).toEqual({
+      slug: 'anna-schule',
+      host: 'host-1',
+      name: 'Anna',
+      plan: 'light',
+      canary: false,
+      chatDomain: 'chat.anna.example',
+    })
+  })
+
+  test('--no-wait answers what was accepted', async () => {
+    const ran = await tenantry([...provision, '--no-wait', '--json'], { answers: accepted })
+    expect(JSON.parse(ran.stdout)).toMatchObject({ status: 'provisioning' })
+    expect(ran.asked).toHaveLength(1)
+  })
+
+  test.each([
+    ['PULL_FAILED', 6],
+    ['PORT_TAKEN', 5],
+    ['A_CODE_OF_A_NEWER_AGENT', 1],
+  ])('a command that failed with %s exits %i and says why', async (code, exit) => {
+    const failed = aCommand({ status: 'failed', error: { code, message: 'because of this' } })
+    const ran = await tenantry(provision, { answers: { ...accepted, [command]: failed } })
+    expect([ran.exit, ran.stdout]).toEqual([exit, ''])
+    expect(ran.stderr).toContain('error: because of this (tenant-box.provision on host-1)')
+  })
+
+  test('a command that expired exits 5', async () => {
+    const ran = await tenantry(provision, { answers: { ...accepted, [command]: aCommand({ status: 'expired' }) } })
+    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining('tenantry hosts show host-1')])
+  })
+
+  test('a daemon that restarts in between is waited for', async () => {
+    const away = problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true })
+    let elapsed = 0
+    const clock = {
+      now: () => new Date(at('02:00:00')),
+      monotonicMs: () => elapsed,
+      sleep: async (ms: number) => {
+        elapsed += ms
+      },
+    }
+    const ran = await tenantry(provision, { answers: { ...accepted, [command]: [pulling, away, away, aCommand({ revision: 3 })] }, clock })
+    expect(ran.exit).toBe(0)
+  })
+
+  test('versions of the command line stand in for those of the manifest', async () => {
+    const ran = await tenantry([...provision, '--synapse', '1.97.0', '--no-wait'], { answers: accepted })
+    expect(ran.asked[0]?.body).toMatchObject({ versions: { synapse: '1.97.0' } })
+  })
+})
+
+describe('check', () => {
+  const answers = (probe: unknown): Answers => ({
+    'POST /api/admin/v1/boxes/anna-schule/check': { commandId: 'cmd_1' },
+    [command]: aCommand({ kind: 'tenant-box.healthcheck', result: { probe } }),
+  })
+
+  test('shows the four components', async () => {
+    const ran = await tenantry(['boxes', 'check', 'anna-schule'], { answers: answers(aProbe()) })
+    expect(ran.exit).toBe(0)
+    for (const component of ['chat API', 'chat sync', 'database', 'object storage']) expect(ran.stdout).toContain(component)
+  })
+
+  test('a box that is not healthy exits 1', async () => {
+    const probe = { ...aProbe(), verdict: 'failed', reason: 'the chat server does not answer' }
+    const ran = await tenantry(['boxes', 'check', 'anna-schule'], { answers: answers(probe) })
+    expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining('anna-schule is failed: the chat server does not answer')])
+  })
+})
+
+test('scan waits for all agents, then shows drift per component, what was out of reach, and what to type', async () => {
+  const synced = aBoxRow({
+    slug: 'kita-nord',
+    severity: 'none',
+    components: { synapse: 'none' },
+    installed: { ...box.installed, synapse: '1.163.2' },
+  })
+  const ran = await tenantry(['boxes', 'scan'], {
+    answers: {
+      'POST /api/admin/v1/boxes/scan': {
+        commands: [
+          { slug: 'anna-schule', commandId: 'cmd_1' },
+          { slug: 'kita-nord', commandId: 'cmd_2' },
+        ],
+        unreachable: [{ slug: 'hort-sued', host: 'host-2' }],
+      },
+      [command]: aCommand(),
+      'GET /api/admin/v1/commands/cmd_2': aCommand({ id: 'cmd_2' }),
+      'GET /api/admin/v1/manifest': {
+        revision: 4,
+        manifest: aManifest({ synapse: '1.163.2' }),
+        appliedAt: at('01:00:00'),
+        appliedBy: 'anna',
+      },
+      'GET /api/admin/v1/boxes': [
+        { boxes: [box], nextCursor: 'next' },
+        { boxes: [synced, aBoxRow({ slug: 'hort-sued', severity: 'unknown' }), aBoxRow({ slug: 'not-asked' })], nextCursor: null },
+      ],
+    },
+  })
+  expect(ran.exit).toBe(0)
+  expect(ran.stdout).toMatch(/anna-schule +minor +1\.157\.1 → 1\.163\.2 \(minor\)/)
+  expect(ran.stdout).toMatch(/kita-nord +in sync +1\.163\.2/)
+  expect(ran.stdout).toContain('hort-sued: its host host-2 is offline')
+  expect(ran.stdout).not.toContain('not-asked')
+  expect(ran.stdout).toContain('1 of 3 boxes drifted, 1 unknown. See what a rollout would do: tenantry rollouts plan')
+})

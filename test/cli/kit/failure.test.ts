@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { catalogue, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { problemAnswer, tenantry } from '../../support/command-line.ts'
+
+const hosts = 'GET /api/admin/v1/hosts'
+const answerWith = (code: ProblemCode, extras = {}) => ({
+  [hosts]: problemAnswer(catalogue[code].status, {
+    code,
+    message: `what went wrong: ${code}`,
+    retryable: catalogue[code].retryable,
+    ...extras,
+  }),
+})
+
+describe('exit codes', () => {
+  test.each(Object.entries(catalogue).map(([code, { exit }]) => [code as ProblemCode, exit] as const))(
+    '%s exits %i',
+    async (code, exit) => {
+      const ran = await tenantry(['hosts', 'list'], { answers: answerWith(code) })
+      expect([ran.exit, ran.stdout]).toEqual([exit, ''])
+      expect(ran.stderr).toContain(`what went wrong: ${code}`)
+    },
+  )
+
+  test('a daemon that does not answer exits 6', async () => {
+    const ran = await tenantry(['hosts', 'list'])
+    expect(ran.exit).toBe(6)
+    expect(ran.stderr).toMatch(/^error: http:\/\/127\.0\.0\.1:8440 does not answer .*\nnext: {2}tenantry doctor\n$/s)
+  })
+
+  test.each([
+    ['an unknown noun', ['host', 'list'], 'tenantry --help'],
+    ['an unknown verb', ['hosts', 'lst'], 'tenantry hosts --help'],
+    ['a missing argument', ['hosts', 'show'], 'tenantry hosts show --help'],
+    ['a missing option', ['rollouts', 'pause', 'ro_x'], 'tenantry rollouts pause --help'],
+    ['an unknown option', ['hosts', 'list', '--al'], 'tenantry hosts list --help'],
+    ['a word that is none of the choices', ['boxes', 'list', '--tier', 'gold'], 'tenantry boxes list --help'],
+    ['a number that is none', ['boxes', 'list', '--limit', 'many'], 'tenantry boxes list --help'],
+    ['an argument too many', ['hosts', 'list', 'more'], 'tenantry hosts list --help'],
+    ['an address without encryption', ['hosts', 'list', '--url', 'http://tenantry.example'], 'tenantry hosts list --help'],
+    ['an address with a password', ['hosts', 'list', '--url', 'https://anna:pw@tenantry.example'], 'tenantry hosts list --help'],
+    ['no address', ['hosts', 'list', '--url', 'tenantry'], 'tenantry hosts list --help'],
+  ])('%s is a usage error: 2, and says where help is', async (_, line, next) => {
+    const ran = await tenantry(line)
+    expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
+    expect(ran.stderr).toMatch(/^error: .* \[USAGE\]\n/)
+    expect(ran.stderr).toContain(`next:  ${next}`)
+  })
+
+  test.each(['https://tenantry.example', 'http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1'])(
+    '%s is a fine address',
+    async (url) => {
+      const ran = await tenantry(['hosts', 'list', '--url', url], { answers: { [hosts]: { hosts: [] } } })
+      expect(ran.exit).toBe(0)
+    },
+  )
+})
+
+describe('an error', () => {
+  test('is three short lines: what, which field, what next', async () => {
+    const details = [
+      { path: 'name', reason: 'must be lower-case' },
+      { path: 'colour', reason: 'is not a known field' },
+    ]
+    const ran = await tenantry(['hosts', 'list'], { answers: answerWith('VALIDATION', { details }) })
+    expect(ran.stderr).toBe(
+      'error: what went wrong: VALIDATION [VALIDATION]\n  name must be lower-case\n  colour is not a known field\nnext:  tenantry hosts list --help\n',
+    )
+  })
+
+  test('names the thing that was typed in what comes next', async () => {
+    const answers = {
+      'POST /admin/tenant-boxes/rollouts/ro_x/pause': problemAnswer(409, {
+        code: 'INVALID_TRANSITION',
+        message: 'it is done',
+        retryable: false,
+      }),
+    }
+    const ran = await tenantry(['rollouts', 'pause', 'ro_x', '--reason', 'lunch'], { answers })
+    expect([ran.exit, ran.stderr]).toEqual([5, 'error: it is done [INVALID_TRANSITION]\nnext:  tenantry rollouts show ro_x\n'])
+  })
+
+  test('that names the command to type needs no other beside it', async () => {
+    const answers = {
+      [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no host: `tenantry hosts invite` adds one', retryable: false }),
+    }
+    expect((await tenantry(['hosts', 'list'], { answers })).stderr).not.toContain('next:')
+  })
+
+  test('tells how long to wait', async () => {
+    const answers = { [hosts]: problemAnswer(429, { code: 'RATE_LIMITED', message: 'too many', retryable: true }, { 'retry-after': '7' }) }
+    expect((await tenantry(['hosts', 'list'], { answers })).stderr).toContain('wait 7 seconds')
+  })
+
+  test('has no control characters of others', async () => {
+    const answers = { [hosts]: problemAnswer(409, { code: 'CONFLICT', message: 'a\u001b]0;title\u0007b\nc', retryable: false }) }
+    const { stderr } = await tenantry(['hosts', 'list'], { answers })
+    expect([stderr.includes('\u0007'), stderr.includes('\u001b')]).toEqual([false, false])
+  })
+
+  test('with --json is the body that the API gave, on stderr', async () => {
+    const ran = await tenantry(['hosts', 'list', '--json'], { answers: answerWith('FORBIDDEN') })
+    expect(ran.stdout).toBe('')
+    expect(JSON.parse(ran.stderr)).toEqual({ code: 'FORBIDDEN', message: 'what went wrong: FORBIDDEN', retryable: false })
+  })
+
+  test('shows a stack only to who asks for it with TENANTRY_DEBUG', async () => {
+    const answers = { [hosts]: new Response('<html>', { status: 200 }) }
+    const quiet = await tenantry(['hosts', 'list'], { answers })
+    expect(quiet.exit).toBe(1)
+    expect(quiet.stderr).not.toMatch(/\n\s+at /)
+    expect((await tenantry(['hosts', 'list'], { answers, env: { TENANTRY_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
+  })
+})
+
+describe('colour', () => {
+  const colourStart = '\u001b['
+  const answers = answerWith('CONFLICT')
+  test.each([
+    ['on a terminal', { columns: 80 }, [], true],
+    ['in a pipe', {}, [], false],
+    ['with NO_COLOR', { columns: 80, env: { NO_COLOR: '1' } }, [], false],
+    ['with --no-color', { columns: 80 }, ['--no-color'], false],
+    ['on a dumb terminal', { columns: 80, env: { TERM: 'dumb' } }, [], false],
+  ])('%s', async (_, options, more, colour) => {
+    const ran = await tenantry(['hosts', 'list', ...more], { answers, ...options })
+    expect(ran.stderr.includes(colourStart)).toBe(colour)
+  })
+})

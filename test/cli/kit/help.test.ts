@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { tree } from '../../../src/cli/tree.ts'
+import { tenantry } from '../../support/command-line.ts'
+
+/** The nouns and verbs that scripts rely on. */
+const promised = {
+  hosts: 'invite list show revoke',
+  boxes: 'list show provision adopt scan check',
+  manifest: 'show diff apply',
+  rollouts: 'plan create start watch pause resume abort rollback show list',
+  crons: 'list run history',
+  audit: 'list verify',
+  tokens: 'list create revoke',
+  accounts: 'list create disable role',
+  completion: 'bash zsh fish',
+} as const
+
+describe('help', () => {
+  test('lists every noun with its verbs, and what stands alone', async () => {
+    const { exit, stdout } = await tenantry(['--help'])
+    expect(exit).toBe(0)
+    for (const [noun, verbs] of Object.entries(promised))
+      expect(stdout).toMatch(new RegExp(`^  ${noun} +${verbs.replaceAll(' ', ' \\| ')}$`, 'm'))
+    for (const alone of ['login', 'logout', 'whoami', 'doctor']) expect(stdout).toMatch(new RegExp(`^  ${alone} `, 'm'))
+  })
+
+  test('each command has its own, which asks nothing of the daemon', async () => {
+    for (const { name, verbs } of tree.nouns) {
+      for (const verb of verbs) {
+        const ran = await tenantry([name, verb.name, '--help'])
+        expect([name, verb.name, ran.exit, ran.asked]).toEqual([name, verb.name, 0, []])
+        expect(ran.stdout).toContain(verb.summary.slice(0, 30))
+      }
+    }
+  })
+
+  test('a noun alone shows what it can do, and is a usage error', async () => {
+    const ran = await tenantry(['rollouts'])
+    expect(ran.exit).toBe(2)
+    expect(ran.stderr).toContain('rollback')
+  })
+
+  test('--version', async () => {
+    expect(await tenantry(['--version'])).toMatchObject({ exit: 0, stdout: '9.9.9\n' })
+  })
+})
+
+describe('completion', () => {
+  test.each(['bash', 'zsh', 'fish'])('%s knows every noun, verb and option', async (shell) => {
+    const { exit, stdout } = await tenantry(['completion', shell])
+    expect(exit).toBe(0)
+    const words = Object.entries(promised).flatMap(([noun, verbs]) => [noun, ...verbs.split(' ')])
+    for (const word of [...words, 'doctor', 'skip-failed', 'no-wait']) expect(stdout).toContain(word)
+  })
+
+  test('bash completes nouns, verbs and options', async () => {
+    const { stdout: script } = await tenantry(['completion', 'bash'])
+    const complete = (...words: string[]) => {
+      const run = `${script}\nCOMP_WORDS=(${words.map((word) => `"${word}"`).join(' ')}); COMP_CWORD=${words.length - 1}; _tenantry; echo "\${COMPREPLY[@]}"`
+      return execFileSync('bash', ['-c', run], { encoding: 'utf8' }).trim()
+    }
+    expect(complete('tenantry', 'ro')).toBe('rollouts')
+    expect(complete('tenantry', 'rollouts', 're')).toBe('resume')
+    expect(complete('tenantry', 'rollouts', 'resume', 'ro_x', '--skip-')).toBe('--skip-failed')
+    expect(complete('tenantry', 'login', '--na')).toBe('--name')
+  })
+})
+
+/** What is loaded before a command is known: everything that `main.ts` imports at once, and what that imports. */
+function loadedAtStart(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found
+  found.add(file)
+  const text = readFileSync(file, 'utf8').replace(/^(import|export) type\b.*$/gm, '')
+  for (const [, names = '', to = ''] of text.matchAll(/^(?:import|export)\s+([^'"]*?\bfrom\s+)?'([^']+)'/gm)) {
+    const typesOnly =
+      /^\{[^}]*\}/.test(names) &&
+      names
+        .replace(/[{}\s]|from$/g, '')
+        .split(',')
+        .filter(Boolean)
+        .every((name) => name.startsWith('type'))
+    if (typesOnly) continue
+    const path = resolve(dirname(file), to)
+    if (to.startsWith('.') && existsSync(path)) loadedAtStart(path, found)
+    else if (!to.startsWith('.')) found.add(to)
+  }
+  return found
+}
+
+test('starting loads neither contracts nor anything heavy: help is instant', () => {
+  const loaded = [...loadedAtStart(resolve(import.meta.dirname, '../../../src/cli/main.ts'))].filter((file) => !file.startsWith('/'))
+  const light = /^(node:|commander$|@noble\/hashes)/
+  expect(loaded.filter((name) => !light.test(name))).toEqual([])
+  expect(loaded).toContain('commander')
+})

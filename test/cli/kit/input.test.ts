@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Answers, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { aHost, aRollout, rolloutId } from '../../support/records.ts'
+
+const manifestFile = async (text: string) => {
+  const file = join(await temporaryFolder(), 'manifest.yaml')
+  await writeFile(file, text)
+  return file
+}
+const changed: Answers = {
+  'POST /api/admin/v1/manifest/diff': { revision: 3, changes: [{ path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' }] },
+  'POST /api/admin/v1/manifest': { revision: 4, changed: true, changes: [{ path: 'tiers.free.synapse', from: '1.157.1', to: '1.163.2' }] },
+  'POST /api/admin/v1/hosts/host-1/revoke': aHost({ status: 'revoked' }),
+  [`POST /admin/tenant-boxes/rollouts/${rolloutId}/abort`]: aRollout({ status: 'failed' }),
+  [`POST /admin/tenant-boxes/rollouts/${rolloutId}/rollback`]: aRollout({ status: 'rolled_back' }),
+}
+
+test.each([
+  ['a login', ['login'], '--name'],
+  ['a password', ['login', '--name', 'anna'], '--password-file'],
+  ['a revocation', ['hosts', 'revoke', 'host-1', '--reason', 'stolen'], '--yes'],
+  ['an abort', ['rollouts', 'abort', rolloutId], '--yes'],
+  ['a rollback', ['rollouts', 'rollback', rolloutId, '--reason', 'bad'], '--yes'],
+])('%s never asks without a terminal: a usage error says what to give', async (_, line, instead) => {
+  const ran = await tenantry(line, { answers: changed })
+  expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
+  expect(ran.stderr).toContain('stdin is no terminal')
+  expect(ran.stderr).toContain(instead)
+})
+
+test.each([
+  ['hosts', 'revoke', 'host-1', '--reason', 'stolen'],
+  ['rollouts', 'abort', rolloutId],
+  ['rollouts', 'rollback', rolloutId, '--reason', 'bad'],
+])('%s %s goes on with --yes', async (...line) => {
+  expect((await tenantry([...line, '--yes'], { answers: changed })).exit).toBe(0)
+})
+
+test('manifest apply shows the difference and asks; without a terminal it applies nothing', async () => {
+  const file = await manifestFile('tiers: {}\n')
+  const asking = await tenantry(['manifest', 'apply', file], { answers: changed })
+  expect(asking.exit).toBe(2)
+  expect(asking.stderr).toContain('synapse  free   1.157.1  1.163.2')
+  expect(asking.asked.map(({ path }) => path)).toEqual(['/api/admin/v1/manifest/diff'])
+  const ran = await tenantry(['manifest', 'apply', file, '--yes'], { answers: changed })
+  expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { manifest: { tiers: {} } }])
+})
+
+test('a manifest may come from stdin', async () => {
+  const ran = await tenantry(['manifest', 'diff', '-'], { answers: changed, stdin: 'tiers: {free: {synapse: "1.163.2"}}' })
+  expect(ran.stdout).toBe('WHAT     TIERS  NOW      THEN\nsynapse  free   1.157.1  1.163.2\n')
+})
+
+test.each([
+  ['is not YAML', async () => manifestFile('tiers: {free: [}\n'), 'is not YAML'],
+  ['is not there', async () => '/nowhere/manifest.yaml', 'cannot be read (ENOENT)'],
+])('a manifest that %s is said so before the daemon is asked', async (_, file, says) => {
+  const ran = await tenantry(['manifest', 'apply', await file(), '--yes'])
+  expect([ran.exit, ran.asked]).toEqual([2, []])
+  expect(ran.stderr).toContain(says)
+})

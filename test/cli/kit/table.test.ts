@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest'
+import { boxList } from '../../../src/cli/boxes/boxes.view.ts'
+import { hostList } from '../../../src/cli/hosts/hosts.view.ts'
+import { ago, type Column, type Look, paintWith, stamp, table } from '../../../src/cli/kit/index.ts'
+import { planView } from '../../../src/cli/rollouts/plan.view.ts'
+import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view.ts'
+import { aBoxRow, aHost, anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at } from '../../support/records.ts'
+
+const now = new Date(at('02:00:00'))
+const look = (width: number, colour = false): Look => ({ width, colour, paint: paintWith(colour), now })
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length))
+
+type Row = { name: string; count: number; note: string | null }
+const columns: Column<Row>[] = [
+  { title: 'NAME', value: ({ name }) => name, priority: 1, least: 6 },
+  { title: 'COUNT', value: ({ count }) => count, priority: 2, align: 'right' },
+  { title: 'NOTE', value: ({ note }) => note, priority: 3, least: 8 },
+]
+const rows: Row[] = [
+  { name: 'kita-nord', count: 7, note: 'a note that is rather long' },
+  { name: 'a', count: 1200, note: null },
+]
+
+describe('a table', () => {
+  test.each([
+    [60, ['NAME       COUNT  NOTE', 'kita-nord      7  a note that is rather long', 'a           1200  -']],
+    [30, ['NAME       COUNT  NOTE', 'kita-nord      7  a note that…', 'a           1200  -']],
+    [20, ['NAME       COUNT', 'kita-nord      7', 'a           1200']],
+    [8, ['NAME', 'kita-no…', 'a']],
+  ])('in %i columns shortens first, then drops what matters least', (width, expected) => {
+    expect(table(look(width), columns, rows).split('\n')).toEqual(expected)
+  })
+
+  test('is never cut where there is no terminal', () => {
+    expect(table(look(Number.POSITIVE_INFINITY), columns, rows)).toContain('a note that is rather long')
+  })
+
+  test('leaves out a column that says nothing', () => {
+    expect(table(look(60), columns, [{ name: 'a', count: 1, note: null }])).not.toContain('NOTE')
+  })
+
+  test('strips control characters and line breaks of what is not ours', () => {
+    const text = table(look(80), columns, [{ name: 'x\u001b[2J\u0007', count: 1, note: 'two\nlines' }])
+    expect([text.includes('\u0007'), text.includes('\u001b')]).toEqual([false, false])
+    expect(text.split('\n')).toHaveLength(2)
+  })
+
+  test('counts wide characters as two', () => {
+    const [, first, second] = table(look(60), columns, [
+      { name: '学校', count: 1, note: null },
+      { name: 'abcd', count: 1, note: null },
+    ]).split('\n') as [string, string, string]
+    expect(first.indexOf('1')).toBe(second.indexOf('1') - 2)
+  })
+
+  test('pads before it paints, so that colour moves nothing', () => {
+    const painted: Column<Row>[] = [{ title: 'NAME', value: ({ name }) => name, priority: 1, paint: () => 'red' }, ...columns.slice(1)]
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours themselves
+    expect(table(look(60, true), painted, rows).replace(/\u001b\[\d+m/g, '')).toBe(table(look(60), columns, rows))
+  })
+})
+
+describe('every list and view keeps within the terminal', () => {
+  const long = { message: 'the agent said that something went wrong in a rather long sentence', code: 'UPDATE_FAILED' }
+  const actions = [
+    anAction('a-school-with-a-long-slug-of-40-characters', { status: 'rolled_back', error: long, durationMs: 90_000 }),
+    anAction('kita-nord', { phase: 'free_100' }),
+  ]
+  const paused = aRolloutDetail(actions, { status: 'paused', previousStatus: 'canary', pauseReason: 'one box of canary failed' })
+  const findings = [{ severity: 'warn' as const, code: 'STALE_REPORT' as const, message: 'old' }]
+  const texts = (width: number) => ({
+    hosts: hostList(
+      { hosts: [aHost(), aHost({ name: 'a-host-with-a-long-name.example', status: 'frozen', reason: 'two agents used its key' })] },
+      look(width),
+    ),
+    boxes: boxList(
+      { boxes: [aBoxRow(), aBoxRow({ slug: 'a-school-with-a-long-slug-of-40-character', canary: true })], nextCursor: null },
+      look(width),
+      {},
+    ),
+    rollouts: rolloutList({ rollouts: [aRollout(), paused], nextCursor: null }, look(width)),
+    plan:
+      planView(aPlan([aPlannedBox('kita-nord', { findings }), aPlannedBox('hort-sued', { phase: 'pro' })]), look(width)).split('\n\n')[0] ??
+      '',
+    rollout: rolloutView(paused, look(width)).split('\n\n')[1] ?? '',
+  })
+
+  test.each([60, 80, 120])('in %i columns', (width) => {
+    for (const [name, text] of Object.entries(texts(width))) expect([name, widest(text) <= width]).toEqual([name, true])
+  })
+
+  test.each([80, 120])('looks so in %i columns', (width) => {
+    expect(Object.values(texts(width)).join('\n\n')).toMatchSnapshot()
+  })
+})
+
+describe('an empty list says what to type next', () => {
+  test.each([
+    ['hosts', hostList({ hosts: [] }, look(80)), 'tenantry hosts invite'],
+    ['boxes', boxList({ boxes: [], nextCursor: null }, look(80), { tier: undefined }), 'tenantry boxes provision'],
+    ['boxes behind a filter', boxList({ boxes: [], nextCursor: null }, look(80), { tier: 'pro' }), 'tenantry boxes list'],
+    ['rollouts', rolloutList({ rollouts: [], nextCursor: null }, look(80)), 'tenantry rollouts plan'],
+  ])('%s', (_, text, next) => {
+    expect(text).toContain(next)
+  })
+})
+
+describe('times', () => {
+  test.each([
+    [at('01:59:58'), 'just now'],
+    [at('01:59:20'), '40 s ago'],
+    [at('01:57:00'), '3 min ago'],
+    [at('00:00:00'), '2 h ago'],
+    ['2026-01-01T02:00:00.000Z', '4 d ago'],
+    [at('02:10:00'), 'in 10 min'],
+    [null, 'never'],
+  ])('%s is %s', (iso, expected) => {
+    expect(ago(iso, now)).toBe(expected)
+  })
+
+  test('views of one thing tell both', () => {
+    expect(stamp(at('01:57:00'), now)).toBe('2026-01-05 01:57:00 UTC (3 min ago)')
+  })
+})

@@ -1,0 +1,217 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { layout } from '../../../src/cli/rollouts/board/layout.ts'
+import { closingLines, linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
+import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
+import { type BoardMessage, type BoardState, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import type { RolloutEvent } from '../../../src/core/rollouts/index.ts'
+import { anAction, anEvent, aRolloutDetail, at } from '../../support/records.ts'
+import { fleet, pausedFleet } from './board-fleet.ts'
+
+const now = Date.parse(at('02:07:00'))
+const message = (given: Partial<RolloutEvent>): BoardMessage => ({ kind: 'event', event: anEvent(given), receivedAtMs: now })
+const two = (given = {}) =>
+  openBoard(aRolloutDetail([anAction('a'), anAction('b', { phase: 'pro' })], { status: 'queued', startedAt: null, ...given }))
+
+describe('the reducer', () => {
+  test.each<[string, Partial<RolloutEvent>, Partial<BoardState['rollout']>]>([
+    ['started', { type: 'rollout.started', status: 'canary', at: at('02:00:00') }, { status: 'canary', startedAt: at('02:00:00') }],
+    ['the next phase', { type: 'rollout.phase', status: 'free_5' }, { status: 'free_5', pauseReason: null }],
+    [
+      'paused',
+      { type: 'rollout.paused', status: 'paused', previousStatus: 'canary', reason: 'a failed' },
+      { status: 'paused', previousStatus: 'canary', pauseReason: 'a failed' },
+    ],
+    ['resumed', { type: 'rollout.resumed', status: 'canary' }, { status: 'canary', previousStatus: null, pauseReason: null }],
+    ['done', { type: 'rollout.done', status: 'done', at: at('02:30:00') }, { status: 'done', finishedAt: at('02:30:00'), error: null }],
+    ['aborted', { type: 'rollout.failed', status: 'failed', reason: 'aborted by anna' }, { status: 'failed', error: 'aborted by anna' }],
+    ['rolled back', { type: 'rollout.rolled_back', status: 'rolled_back', reason: 'bad' }, { status: 'rolled_back', error: 'bad' }],
+  ])('%s', (_, event, expected) => {
+    expect(reduce(two(), message(event)).rollout).toMatchObject(expected)
+  })
+
+  test('an action of a paused rollout keeps the reason of the pause', () => {
+    const paused = reduce(two(), message({ type: 'rollout.paused', status: 'paused', previousStatus: 'canary', reason: 'a failed' }))
+    expect(reduce(paused, message({ status: 'paused', previousStatus: 'canary', action: anAction('b') })).rollout.pauseReason).toBe(
+      'a failed',
+    )
+  })
+
+  test('an action replaces what was known of its box, with the progress that came beside it', () => {
+    const progress = { step: 'probe', detail: '1 of 3 good', at: at('02:01:00') }
+    const after = reduce(two(), message({ action: anAction('a', { status: 'probing' }), progress }))
+    expect(after.actions.get('a')).toMatchObject({ status: 'probing', progress })
+    expect(after.actions.get('b')?.status).toBe('pending')
+  })
+
+  test('a lost connection shows until the next sign of life', () => {
+    const lost = reduce(two(), { kind: 'lost' })
+    expect(lost.connected).toBe(false)
+    expect(reduce(lost, { kind: 'connected' }).connected).toBe(true)
+    expect(reduce(lost, message({})).connected).toBe(true)
+  })
+
+  test('elapsed times follow the daemon clock, and a replayed event does not turn it back', () => {
+    const started = { startedAt: at('03:00:00') }
+    const live = reduce(two({ status: 'canary', ...started }), message({ at: at('03:00:30') }))
+    const replayed = reduce(live, message({ at: at('03:00:01') }))
+    expect(boardModel(replayed, now + 5000).elapsedMs).toBe(35_000)
+  })
+})
+
+describe('the model', () => {
+  test('phases, progress and boxes under way, oldest first', () => {
+    const model = boardModel(fleet(), now)
+    expect(model.phases.map(({ phase, state, settled, total }) => [phase, state, settled, total])).toEqual([
+      ['canary', 'done', 1, 1],
+      ['free_5', 'running', 0, 2],
+      ['free_100', 'waiting', 0, 14],
+      ['pro', 'waiting', 0, 4],
+      ['enterprise', 'empty', 0, 0],
+    ])
+    expect(model.inFlight.map(({ slug, elapsedMs }) => [slug, elapsedMs])).toEqual([
+      ['kita-nord', 180_000],
+      ['hort-sued', 90_000],
+    ])
+    expect(model.progress).toBeGreaterThan(1 / 21)
+    expect(model.progress).toBeLessThan(3 / 21)
+  })
+
+  test('the time left is the longest way through what is left, three at a time, at the pace so far', () => {
+    // hort-sued: 150 s left; then 14 boxes and 4 boxes of 240 s, three at a time.
+    expect(boardModel(fleet(), now).etaMs).toBe(150_000 + (14 * 240_000) / 3 + (4 * 240_000) / 3)
+  })
+
+  test('a rollout that rests has no time left to tell', () => {
+    expect(boardModel(pausedFleet(), now).etaMs).toBeUndefined()
+  })
+
+  test('a pause says why, and exactly what to type', () => {
+    const model = boardModel(pausedFleet(), now)
+    expect(model.reason).toBe('phase free_5 stopped: kita-nord was rolled back after its probes failed')
+    expect(model.next.map(({ type }) => type)).toEqual([
+      'tenantry rollouts show ro_0123456789abcdefghjk --box kita-nord',
+      'tenantry rollouts resume ro_0123456789abcdefghjk',
+      'tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
+      'tenantry rollouts abort ro_0123456789abcdefghjk',
+    ])
+  })
+
+  test('commands within the daemon sentence are not told twice', () => {
+    const state = two({ status: 'paused', pauseReason: 'held after canary, as asked. Next: `tenantry rollouts resume ro_x`' })
+    expect(boardModel(state, now).reason).toBe('held after canary, as asked')
+  })
+
+  test('what could not be restored is not offered for another try', () => {
+    const state = openBoard(aRolloutDetail([anAction('a', { status: 'rollback_failed' })], { status: 'paused', previousStatus: 'canary' }))
+    expect(boardModel(state, now).next.map(({ does }) => does)).toEqual(['look closer', 'leave out', 'end it'])
+  })
+
+  test('progress is between 0 and 1, and the layout never holds more rows than the terminal', () => {
+    const statuses = ['pending', 'probing', 'succeeded', 'failed', 'rolled_back', 'skipped'] as const
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...statuses), { maxLength: 200 }),
+        fc.integer({ min: 20, max: 60 }),
+        fc.constantFrom('canary', 'paused', 'failed'),
+        (all, rows, status) => {
+          const actions = all.map((one, n) => anAction(`box-${n}`, { status: one, startedAt: at('02:00:00') }))
+          const model = boardModel(openBoard(aRolloutDetail(actions, { status, previousStatus: 'canary', pauseReason: 'because' })), now)
+          expect(model.progress).toBeGreaterThanOrEqual(0)
+          expect(model.progress).toBeLessThanOrEqual(1)
+          const shown = layout(model, { columns: 80, rows })
+          const listRows = (list: readonly unknown[], more: number) => (list.length > 0 ? 2 + list.length + Math.min(1, more) : 0)
+          const outcome = (model.reason ? 3 : 0) + (model.next.length > 0 ? 1 + model.next.length : 0)
+          const used = 5 + listRows(shown.inFlight, shown.moreInFlight) + listRows(shown.failures, shown.moreFailures) + outcome + 2
+          expect(used).toBeLessThan(rows)
+        },
+      ),
+    )
+  })
+})
+
+describe('plain lines', () => {
+  const told = (state: BoardState, ...messages: BoardMessage[]) => {
+    const lines = openingLines(state)
+    let current = state
+    for (const one of messages) {
+      const next = reduce(current, one)
+      lines.push(...linesOf(current, one, next))
+      current = next
+    }
+    return [...lines, ...closingLines(current)]
+  }
+
+  test('a rollout told from its start to its pause', () => {
+    const failed = anAction('a', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such tag\u001b[31m' } })
+    expect(
+      told(
+        two(),
+        message({ type: 'rollout.started', status: 'canary', at: at('02:00:00') }),
+        message({ type: 'rollout.phase', status: 'canary', at: at('02:00:00') }),
+        message({ action: anAction('a', { status: 'pulling' }), at: at('02:00:01') }),
+        message({
+          action: anAction('a', { status: 'pulling' }),
+          progress: { step: 'prefetch', percent: 10, at: at('02:00:02') },
+          at: at('02:00:02'),
+        }),
+        message({
+          action: anAction('a', { status: 'pulling' }),
+          progress: { step: 'prefetch', percent: 20, at: at('02:00:03') },
+          at: at('02:00:03'),
+        }),
+        { kind: 'lost' },
+        { kind: 'lost' },
+        { kind: 'connected' },
+        message({ action: failed, at: at('02:00:09') }),
+        message({
+          type: 'rollout.paused',
+          status: 'paused',
+          previousStatus: 'canary',
+          reason: '1 box of canary failed. Next: `x`',
+          at: at('02:00:09'),
+        }),
+      ),
+    ).toEqual([
+      'rollout ro_0123456789abcdefghjk is queued: 2 boxes, manifest revision 4',
+      '02:00:00  started',
+      '02:00:00  phase canary: 1 box',
+      '02:00:01  a  getting ready',
+      'connection lost, trying again',
+      'connected again',
+      '02:00:09  a  failed: no such tag\ufffd[31m [PULL_FAILED]',
+      '02:00:09  paused: 1 box of canary failed',
+      'paused, 1 of 2 boxes settled',
+      '  look closer  tenantry rollouts show ro_0123456789abcdefghjk --box a',
+      '  try again    tenantry rollouts resume ro_0123456789abcdefghjk',
+      '  leave out    tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
+      '  end it       tenantry rollouts abort ro_0123456789abcdefghjk',
+    ])
+  })
+})
+
+describe('a box in plain lines', () => {
+  const line = (from: Parameters<typeof anAction>[1], to: Parameters<typeof anAction>[1]) => {
+    const before = { ...two(), actions: new Map([['a', anAction('a', from)]]) }
+    const event = message({ action: anAction('a', to), at: at('02:00:01') })
+    return linesOf(before, event, reduce(before, event)).map((text) => text.slice(10))
+  }
+
+  test.each([
+    ['begins', { status: 'pending' }, { status: 'preflight' }, ['a  getting ready']],
+    ['goes on getting ready', { status: 'preflight' }, { status: 'pulling' }, []],
+    ['is fenced', { status: 'pulling' }, { status: 'snapshotting' }, ['a  updating']],
+    ['looks at its images once more', { status: 'snapshotting' }, { status: 'pulling' }, []],
+    ['is probed', { status: 'updating' }, { status: 'probing' }, []],
+    ['is restored', { status: 'probing' }, { status: 'rolling_back' }, ['a  rolling back']],
+    [
+      'is over',
+      { status: 'probing' },
+      { status: 'succeeded', durationMs: 18_000, fencedMs: 12_000 },
+      ['a  succeeded in 18 s, fenced 12 s'],
+    ],
+    ['is tried again', { status: 'failed' }, { status: 'pulling' }, ['a  getting ready']],
+  ] as const)('which %s', (_, from, to, lines) => {
+    expect(line(from, to)).toEqual(lines)
+  })
+})

@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import { formatStreamMessage } from '../../../src/core/contract/index.ts'
+import type { RolloutDetail, RolloutEvent } from '../../../src/core/rollouts/index.ts'
+import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
+import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+
+const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
+
+/** An event stream that ends after these, as when a daemon drains. */
+const stream =
+  (...events: (readonly [string, RolloutEvent])[]) =>
+  () =>
+    new Response(`: open\n\n${events.map(([id, data]) => formatStreamMessage({ id, event: data.type, data })).join('')}`, {
+      headers: { 'content-type': 'text/event-stream' },
+    })
+
+const running = aRolloutDetail([anAction('a')])
+const ended = (status: 'done' | 'failed' | 'paused' | 'rolled_back'): RolloutDetail =>
+  aRolloutDetail([anAction('a', { status: status === 'done' ? 'succeeded' : 'failed' })], {
+    status,
+    pauseReason: status === 'paused' ? 'a failed' : null,
+  })
+
+const endEvent = (status: 'done' | 'failed' | 'paused' | 'rolled_back') =>
+  anEvent({
+    type: `rollout.${status}`,
+    status,
+    previousStatus: status === 'paused' ? 'canary' : null,
+    reason: status === 'done' ? null : 'a failed',
+  })
+
+const story = (status: 'done' | 'failed' | 'paused' | 'rolled_back'): Answers => ({
+  'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('a')]),
+  'POST /admin/tenant-boxes/rollouts': aRolloutDetail([anAction('a')], { status: 'queued' }),
+  [`POST ${path}/start`]: aRollout(),
+  [`POST ${path}/resume`]: aRollout(),
+  [`GET ${path}`]: [running, ended(status)],
+  [`GET ${path}/events`]: stream(['8', endEvent(status)]),
+})
+
+describe('--wait', () => {
+  test.each([
+    ['done', 0],
+    ['failed', 7],
+    ['rolled_back', 7],
+    ['paused', 8],
+  ] as const)('a rollout that ends %s exits %i, with the result on stdout and progress on stderr', async (status, exit) => {
+    const ran = await tenantry(['rollouts', 'create', '--start', '--wait', '--json'], { answers: story(status) })
+    expect(ran.exit).toBe(exit)
+    expect(JSON.parse(ran.stdout)).toEqual(ended(status))
+    expect(ran.stderr).toContain(`rollout ${rolloutId} is canary`)
+  })
+})
+
+test("--watch on a CI job's terminal writes lines too: nobody sees a board redraw there", async () => {
+  const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused'), columns: 80, env: { CI: 'true' } })
+  expect(ran.exit).toBe(8)
+  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box settled/)
+})
+
+test('--watch into a pipe writes lines to stdout, and ends with what to type', async () => {
+  const ran = await tenantry(['rollouts', 'resume', rolloutId, '--watch'], { answers: story('paused') })
+  expect(ran.exit).toBe(8)
+  expect(ran.stderr).toBe('')
+  expect(ran.stdout).toMatch(/paused: a failed\npaused, 0 of 1 box settled/)
+  expect(ran.stdout).toContain(`tenantry rollouts resume ${rolloutId}`)
+})
+
+test('boxes that wait for their turn are left out by name', async () => {
+  const ran = await tenantry(['rollouts', 'resume', rolloutId, '--skip', 'a,b'], { answers: story('paused') })
+  expect(ran.asked.find(({ path }) => path.endsWith('/resume'))?.body).toEqual({ skipFailed: false, skip: ['a', 'b'] })
+})
+
+test('a broken stream is taken up after the last event that was seen', async () => {
+  const step = (status: 'pulling' | 'probing', id: string) =>
+    [id, anEvent({ action: anAction('a', { status }), at: at('02:00:10') })] as const
+  const ran = await tenantry(['rollouts', 'watch', rolloutId], {
+    answers: {
+      [`GET ${path}`]: [running, ended('done')],
+      [`GET ${path}/events`]: [
+        stream(step('pulling', '8')),
+        problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true }),
+        stream(step('probing', '9'), ['10', endEvent('done')]),
+      ],
+    },
+    clock: impatientClock(),
+  })
+  expect(ran.exit).toBe(0)
+  const streams = ran.asked.filter((asked) => asked.path.endsWith('/events'))
+  expect(streams.map(({ headers }) => headers.get('last-event-id'))).toEqual(['7', '8', '8'])
+  expect(ran.stdout.match(/connection lost/g)).toHaveLength(1)
+})
+
+test('a rollout that does not exist is not waited for', async () => {
+  const answers = { [`GET ${path}`]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no such rollout', retryable: false }) }
+  const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers })
+  expect(ran.exit).toBe(3)
+  expect(ran.stderr).toContain('next:  tenantry rollouts list')
+})
+
+test('a daemon that stays away is given up with exit 6', async () => {
+  const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers: { [`GET ${path}`]: running }, clock: impatientClock() })
+  expect(ran.exit).toBe(6)
+  expect(ran.stderr).toContain('the rollout may go on without it being seen')
+})
+
+test.each([
+  [['create', '--watch'], '--watch and --wait need --start'],
+  [['create', '--start', '--watch', '--wait'], 'not both'],
+])('rollouts %j is a usage error', async (line, says) => {
+  const ran = await tenantry(['rollouts', ...line], { answers: story('done') })
+  expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining(says)])
+})
+
+test('a plan that refuses is said before a rollout is made: nothing is left behind', async () => {
+  const finding = { code: 'NOT_MANAGED', severity: 'refuse', message: 'complete its adoption' } as const
+  const answers = {
+    ...story('done'),
+    'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('a', { does: 'refuse', findings: [finding] })]),
+  }
+  const ran = await tenantry(['rollouts', 'create', '--start', '--watch'], { answers })
+  expect([ran.exit, ran.asked.length]).toEqual([5, 1])
+  expect(ran.stderr).toContain('a: complete its adoption')
+  expect(ran.stderr).toContain('--skip-refused')
+  expect((await tenantry(['rollouts', 'create', '--start', '--wait', '--skip-refused'], { answers })).exit).toBe(0)
+})
+
+test('a rollout that was made but may not start is named, so that it can be started later', async () => {
+  const refused = problemAnswer(409, { code: 'PLAN_REFUSED', message: '2 boxes are refused', retryable: false })
+  const ran = await tenantry(['rollouts', 'create', '--start', '--wait'], {
+    answers: { ...story('done'), [`POST ${path}/start`]: refused },
+  })
+  expect(ran.exit).toBe(5)
+  expect(ran.stderr).toContain(`tenantry rollouts start ${rolloutId}`)
+  expect(ran.stderr).toContain('--skip-refused')
+})
+
+test('the options of create reach the API', async () => {
+  const line = [
+    'rollouts',
+    'create',
+    '--target',
+    'a,b',
+    '--target',
+    'c',
+    '--skip-refused',
+    '--failure-threshold',
+    '2',
+    '--hold-after',
+    'canary',
+  ]
+  const ran = await tenantry([...line, '--idempotency-key', 'week-1'], { answers: story('done') })
+  expect(ran.exit).toBe(0)
+  expect(ran.asked[0]?.body).toEqual({ targetSlugs: ['a', 'b', 'c'], skipRefused: true, failureThreshold: 2, holdAfter: 'canary' })
+  expect(ran.asked[0]?.headers.get('idempotency-key')).toBe('week-1')
+})
+
+/** Sleeping costs nothing: time jumps to the end of each sleep. */
+function impatientClock() {
+  let elapsed = 0
+  const start = Date.parse(at('02:00:00'))
+  return {
+    now: () => new Date(start + elapsed),
+    monotonicMs: () => elapsed,
+    sleep: async (ms: number) => {
+      elapsed += ms
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import { render } from 'ink-testing-library'
+import { expect, test } from 'vitest'
+import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
+import { Screen } from '../../../src/cli/rollouts/board/screen.tsx'
+import { type BoardState, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import type { RolloutAction } from '../../../src/core/rollouts/index.ts'
+import { anAction, aRolloutDetail, at } from '../../support/records.ts'
+import { fleet, fleetActions, pausedFleet } from './board-fleet.ts'
+
+const now = Date.parse(at('02:07:00'))
+
+function frame(state: BoardState, size = { columns: 80, rows: 24 }, keys = true): string {
+  const { lastFrame, unmount } = render(<Screen model={boardModel(state, now)} size={size} colour={false} keys={keys} />)
+  const text = lastFrame() ?? '' // read before the unmount: in CI, ink writes a bare line end there
+  unmount()
+  return text
+}
+
+test('under way', () => {
+  expect(frame(fleet())).toMatchSnapshot()
+})
+
+test('paused: the reason, and what to type', () => {
+  expect(frame(pausedFleet())).toMatchSnapshot()
+})
+
+test('done: the last screen has no keys left to press', () => {
+  const actions = fleetActions().map((action): RolloutAction => ({ ...action, status: 'succeeded', progress: null }))
+  const done = openBoard(aRolloutDetail(actions, { status: 'done', finishedAt: at('02:06:00') }))
+  expect(frame(done, { columns: 80, rows: 24 }, false)).toMatchSnapshot()
+})
+
+test('a lost connection', () => {
+  expect(frame(reduce(fleet(), { kind: 'lost' }))).toMatchSnapshot()
+})
+
+test('a narrow terminal', () => {
+  expect(frame(fleet(), { columns: 60, rows: 24 })).toMatchSnapshot()
+})
+
+test('many boxes under way and many failures stay within 80 × 24, the rest is counted', () => {
+  const busy = Array.from({ length: 40 }, (_, n) =>
+    anAction(`under-way-${String(n).padStart(2, '0')}`, { phase: 'free_100', status: 'updating', startedAt: at('02:06:00') }),
+  )
+  const gone = Array.from({ length: 30 }, (_, n) =>
+    anAction(`failed-${String(n).padStart(2, '0')}`, {
+      phase: 'free_100',
+      status: 'rolled_back',
+      startedAt: at('02:00:00'),
+      finishedAt: at('02:05:00'),
+      error: { code: 'PROBE_FAILED', message: 'object storage: the upload was refused\nsecond line' },
+    }),
+  )
+  const text = frame(openBoard(aRolloutDetail([...busy, ...gone], { status: 'free_100' })))
+  expect(text).toMatchSnapshot()
+  expect(text.split('\n').length).toBeLessThan(24)
+  expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80)
+})
