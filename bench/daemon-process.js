@@ -1,0 +1,43 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const bin = new URL('../bin/tenantryd.js', import.meta.url).pathname
+export const wait = (ms) => new Promise((next) => setTimeout(next, ms))
+
+/** A daemon of its own on embedded defaults, with one admin; `close` removes all of it. */
+export async function startDaemon(port) {
+  const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    PATH: process.env.PATH,
+    TENANTRY_LISTEN: `127.0.0.1:${port}`,
+    TENANTRY_DATA_DIR: join(folder, 'data'),
+    TENANTRY_LOG: 'json',
+    TENANTRY_LOG_LEVEL: 'info',
+  }
+  writeFileSync(join(folder, 'password'), 'a long password for benches\n', { mode: 0o600 })
+  execFileSync(
+    process.execPath,
+    [bin, 'admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
+    { env, stdio: 'ignore' },
+  )
+  const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: 'ignore' })
+  for (let n = 0; ; n++) {
+    if (
+      await fetch(`${url}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      break
+    if (n > 200) throw new Error('the daemon does not start')
+    await wait(50)
+  }
+  const close = () => {
+    child.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return { url, pid: child.pid, close }
+}

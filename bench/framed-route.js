@@ -1,0 +1,53 @@
+// A process that serves one JSON route through the daemon's whole frame: identity by a real session, role, validation, request id,
+// metrics, problems. It reads nothing from the database, so what is measured is the frame. Prints the token to call it with.
+import { z } from 'zod'
+import { admin, endpoint } from '../dist/core/contract/index.js'
+import { adminRoutes, authenticateAdmin, createAccountWithPassword } from '../dist/daemon/admin/index.js'
+import { openSigningKeys, watchRevocations } from '../dist/daemon/auth/index.js'
+import { migrate, openDatabase } from '../dist/daemon/db/index.js'
+import { buildApp, makeMetrics, serve } from '../dist/daemon/http/index.js'
+import { keyring } from '../dist/daemon/sealed/index.js'
+import { makeLogger, systemClock, systemRandom } from '../dist/node/index.js'
+
+const port = Number(process.argv[2])
+const password = 'a long password for benches'
+const draining = new AbortController().signal
+
+const { db } = openDatabase('sqlite::memory:')
+await migrate(db)
+const machine = { db, clock: systemClock, random: systemRandom, log: makeLogger({ form: 'json', level: 'info', program: 'bench' }) }
+const sealing = { ...machine, keyring: keyring([Buffer.alloc(32, 1).toString('base64')]) }
+await createAccountWithPassword(machine, { kind: 'system', name: 'bench' }, { name: 'anna', role: 'admin', password })
+const needs = {
+  ...sealing,
+  keys: await openSigningKeys(sealing, 'admin'),
+  revocations: await watchRevocations(machine, draining),
+  totpRequired: false,
+}
+
+const route = endpoint({
+  method: 'GET',
+  path: '/whoami',
+  auth: admin('viewer'),
+  query: z.strictObject({ limit: z.coerce.number().int().min(1).max(200).default(50) }),
+  returns: z.object({ id: z.string(), name: z.string(), role: z.string() }),
+  summary: 'Who is calling',
+})
+const served = [...adminRoutes(needs), serve(route, ({ actor }) => ({ id: actor.accountId, name: actor.name, role: actor.role }))]
+const refuse = () => Promise.reject(new Error('no agents here'))
+const app = buildApp(served, {
+  ...machine,
+  authenticate: { admin: authenticateAdmin(needs), agent: refuse },
+  metrics: makeMetrics(),
+  draining,
+  trustedProxies: [],
+})
+await new Promise((ready) => app.listen(port, '127.0.0.1', ready))
+
+const body = JSON.stringify({ name: 'anna', password })
+const login = await fetch(`http://127.0.0.1:${port}/api/admin/v1/login`, {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body,
+})
+process.stderr.write(`${(await login.json()).token}\n`)

@@ -1,0 +1,28 @@
+// Runs every benchmark and prints one table: what was measured, against what, and what was to be reached.
+// Ratios are taken in one run on one machine, so they mean the same everywhere; absolute figures name the machine.
+import { writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { cliHelp } from './cli-help.js'
+import { idleDaemon } from './idle-daemon.js'
+import { routeThroughput } from './route-throughput.js'
+
+const benchmarks = [cliHelp, idleDaemon, routeThroughput]
+
+const rows = []
+for (const benchmark of benchmarks) rows.push(...(await benchmark()))
+
+const cells = rows.map(({ what, measured, reach, ok }) => [what, measured, reach, ok ? 'reached' : 'MISSED'])
+const heads = ['what', 'measured', 'to reach', '']
+const widths = heads.map((head, n) => Math.max(head.length, ...cells.map((row) => row[n].length)))
+const line = (row) => `| ${row.map((cell, n) => cell.padEnd(widths[n])).join(' | ')} |`
+const table = [line(heads), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
+console.log(table)
+
+if (process.argv.includes('--write')) {
+  const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`
+  writeFileSync(
+    new URL('../docs/benchmarks.md', import.meta.url),
+    `# Benchmarks\n\nMade by \`npm run bench -- --write\`. Machine: ${machine}.\n\n${table}\n`,
+  )
+}
+process.exitCode = rows.every(({ ok }) => ok) ? 0 : 1

@@ -1,0 +1,74 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { localBoxes, reportVersions } from '../agent/boxes/index.ts'
+import { type AgentIdentity, commandShelf, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
+import { memoryLocks, memoryShelf, openJournal } from '../agent/journal/index.ts'
+import { boxExecutors } from '../agent/program/index.ts'
+import { type Fault, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
+import { isProblem, secret } from '../core/kit/index.ts'
+import { acceleratedClock, packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+
+export type SimulatedAgent = Readonly<{
+  name: string
+  daemonUrl: string
+  token: string
+  folder: string
+  faults: readonly Fault[]
+  vaults: SimulatedVaults
+  signal: AbortSignal
+}>
+
+/** How much faster time passes on the simulated hosts: a second is a minute. */
+const timesFaster = 60
+
+const settings = (folder: string) => ({
+  boxesFolder: join(folder, 'boxes'),
+  templateFolder: packageRoot('config/box-template'),
+  allowedImages: ['registry.demo/tenantry/*'],
+  binds: { public: '127.0.0.1', platform: '127.0.0.1' },
+  maxUploadMegabytes: 50,
+})
+
+const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8 }
+
+/**
+ * The real agent over a host that does not exist: it enrols, dials in, and does all that it would do elsewhere.
+ * The channel keeps the machine's time, what happens in boxes is faster. Resolves when the signal aborts.
+ */
+export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults, vaults, signal }: SimulatedAgent): Promise<void> {
+  const clock = acceleratedClock(timesFaster)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { ...realistic, faults }, vaults })
+  const boxes = localBoxes(join(folder, 'state'))
+  const journal = await openJournal({ shelf: memoryShelf(), clock })
+  const here = { ...host, clock, random: systemRandom, stateFolder: join(folder, 'state'), boxes, journal, locks: memoryLocks(), disk }
+  const agentVersion = packageVersion()
+  const identity = await enrolled({ daemonUrl, agentVersion }, token)
+  await runAgent({
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLogger(),
+    identity,
+    agentVersion,
+    executors: boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) }),
+    shelf: commandShelf(memoryShelf()),
+    acknowledge: journal.acknowledge,
+    reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),
+    machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),
+    drainMs: 0,
+    signal,
+  })
+}
+
+/** Six agents at once are more than strangers at one address may try; they wait their turn. */
+async function enrolled(daemon: { daemonUrl: string; agentVersion: string }, token: string): Promise<AgentIdentity> {
+  const key = await newAgentKey()
+  for (;;) {
+    try {
+      return await enrolAgent(daemon, key, secret(token))
+    } catch (error) {
+      if (!isProblem(error, 'RATE_LIMITED')) throw error
+      await systemClock.sleep(500)
+    }
+  }
+}

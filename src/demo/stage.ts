@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { api } from '../core/api.ts'
+import { type Client, makeClient } from '../core/contract/index.ts'
+import { createAccountWithPassword } from '../daemon/admin/index.ts'
+import { loadConfig } from '../daemon/config/index.ts'
+import { type Daemon, startDaemon } from '../daemon/daemon.ts'
+import { migrate, openDatabase } from '../daemon/db/index.ts'
+import { silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { fleet, hosts, manifestWith, unlucky } from './fleet.ts'
+import { runSimulatedAgent } from './simulated-agent.ts'
+
+type DemoApi = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
+
+/** A daemon of its own, with an admin who is logged in; `token` is for the operator's command line. */
+export type Stage = Readonly<{ url: string; token: string; api: DemoApi; folder: string; close(): Promise<void> }>
+
+const folder = resolve('.tenantry/demo')
+const usualPort = 8440
+
+/** Starts a daemon on embedded defaults in a fresh folder, with one admin. */
+export async function openStage(): Promise<Stage> {
+  await rm(folder, { recursive: true, force: true })
+  const key = () => randomBytes(32).toString('base64')
+  const env = {
+    TENANTRY_LISTEN: `127.0.0.1:${await freePort(usualPort)}`,
+    TENANTRY_DATA_DIR: join(folder, 'daemon'),
+    TENANTRY_BACKUP_KEY: key(),
+    // Nobody wants to look at a sick box for half an hour, not even sixty times as fast.
+    TENANTRY_PROBE_TIMEOUT_MS: String(8 * 60_000),
+    TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
+  }
+  const config = loadConfig({ env })
+  const machine = { config, clock: systemClock, random: systemRandom, log: silentLogger() }
+  const daemon: Daemon = await startDaemon(machine)
+  const password = key()
+  await createFirstAdmin(config.databaseUrl, password)
+  const session = await connect(daemon.url).admin.login({ body: { name: 'demo', password } })
+  const api = connect(daemon.url, session.token)
+  const { token } = await api.admin.createToken({ body: { name: 'demo', role: 'operator', days: 1 } })
+  return { url: daemon.url, token, api, folder, close: daemon.close }
+}
+
+const connect = (baseUrl: string, token?: string): DemoApi => {
+  const headers = () => (token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>))
+  return Object.fromEntries(Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers })])) as DemoApi
+}
+
+/** As `tenantryd admin create` does it: from the machine itself. */
+async function createFirstAdmin(databaseUrl: string, password: string): Promise<void> {
+  const { db, close } = openDatabase(databaseUrl)
+  await migrate(db)
+  await createAccountWithPassword(
+    { db, clock: systemClock, random: systemRandom },
+    { kind: 'system', name: 'demo' },
+    { name: 'demo', role: 'admin', password },
+  )
+  await close()
+}
+
+/** Enrols the hosts; their agents run until the signal aborts. */
+export async function enrolHosts({ api: { hosts: room }, url, folder: at }: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
+  const vaults = new Map()
+  const faults = [{ kind: 'probe-fails', box: unlucky, image: 'v1.163.2', components: ['chatSync'] } as const]
+  const agents: Promise<void>[] = []
+  for (const name of hosts) {
+    const { token } = await room.inviteHost({ body: { name } })
+    agents.push(runSimulatedAgent({ name, daemonUrl: url, token, folder: join(at, name), faults, vaults, signal }))
+  }
+  await until(async () => (await room.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length)
+  return agents
+}
+
+export const applyVersion = ({ api: { boxes } }: Stage, synapse: string) =>
+  boxes.applyManifest({ body: { manifest: manifestWith(synapse) } })
+
+/** Makes all boxes at once; tells how many are ready. */
+export async function provisionFleet({ api: { boxes } }: Stage, onReady: (count: number) => void): Promise<void> {
+  for (const { slug, name, plan, host, canary } of fleet) {
+    await boxes.provisionBox({ body: { slug, name, plan, host, canary, chatDomain: `${slug}.example` } })
+  }
+  await until(async () => {
+    const { boxes: all } = await boxes.listBoxes({ query: { limit: 100 } })
+    const failed = all.find(({ status }) => status === 'failed')
+    if (failed) throw new Error(`${failed.slug} was not provisioned: tenantry boxes show ${failed.slug}`)
+    const ready = all.filter(({ status }) => status === 'ready').length
+    onReady(ready)
+    return ready === fleet.length
+  })
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await systemClock.sleep(150)
+}
+
+/** The usual port, or any other when somebody has it. */
+const freePort = (wanted: number) =>
+  new Promise<number>((found) => {
+    const server = createServer().once('error', () => found(freePort(0)))
+    server.listen(wanted, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => found(port))
+    })
+  })
