@@ -1,0 +1,108 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { deleteTag, pushTag } from '../testbed/testbed.ts'
+import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
+import { type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { eventually } from './support/programs.ts'
+
+// Whoever dies in the middle: the box ends as if nothing had happened, and the rollout too.
+
+type Action = { status: string; attempt: number; error: { message: string } | null }
+type Detail = { id: string; status: string; actions: Action[] }
+
+let fleet: Fleet
+let box: ReachableBox
+let talk: Conversation
+const slug = 'kita-see'
+const madeTags: string[] = []
+
+beforeAll(async () => {
+  fleet = await startFleet()
+  await fleet.applySynapse('1.157.1')
+  box = await fleet.provision(slug, 'light')
+  talk = await converse(box, 20)
+})
+tellOnFailure(() => fleet)
+afterAll(async () => {
+  for (const tag of madeTags) await deleteTag('synapse', tag)
+  await fleet?.end()
+})
+
+let patch = 20
+/** A version nobody has seen yet: the newest Synapse under a new name and digest. */
+async function newVersion(from = 'v1.163.2'): Promise<string> {
+  patch += 1
+  const version = `1.163.${patch}`
+  await pushTag('synapse', from, `v${version}`, { relabel: true })
+  madeTags.push(`v${version}`)
+  await fleet.applySynapse(version)
+  return version
+}
+
+async function startRollout(): Promise<string> {
+  return (await fleet.must('rollouts', 'create', '--target', slug, '--start', '--json')).json<Detail>().id
+}
+
+const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
+const ended = (id: string) =>
+  eventually(`${id} has ended`, async () => {
+    const rollout = await show(id)
+    return ['done', 'paused', 'failed'].includes(rollout.status) ? rollout : undefined
+  })
+
+/** True once the journal of the rollout's update says that the step was begun. */
+const begun = (id: string, step: string) =>
+  eventually(
+    `${step} was begun`,
+    async () => {
+      const folder = join(fleet.folder, 'agent', 'journal')
+      const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
+      const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
+      return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
+    },
+    { everyMs: 3 },
+  )
+
+test('the daemon is killed in the middle: the agent commits alone, lifts the fence, and reports when the daemon is back', async () => {
+  await newVersion()
+  const poll = pollEdge(box, talk)
+  const id = await startRollout()
+  await begun(id, 'snapshot')
+  await fleet.daemon.kill('SIGKILL')
+  await begun(id, 'unfence')
+  await eventually('the chat is open again', async () => (await fetch(`${box.publicUrl}/_matrix/client/versions`)).ok)
+  await talk.say('said while the daemon was away')
+  fleet.daemon.start()
+  expect(await ended(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 1 }] })
+  expect([...(await poll.stop()).keys()].sort()).toEqual(['200', 'fenced'])
+  await talk.expectComplete()
+})
+
+test.each(['prefetch', 'fence', 'stop', 'snapshot', 'rewrite', 'recreate', 'probe', 'commit'])(
+  'the agent is killed at "%s": it goes on and commits',
+  async (step) => {
+    await newVersion()
+    const id = await startRollout()
+    await begun(id, step)
+    await fleet.agent.kill('SIGKILL')
+    fleet.agent.start()
+    expect(await ended(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 1 }] })
+    await talk.say(`after a kill at ${step}`)
+    await talk.expectComplete()
+  },
+)
+
+test.each(['restore-stop', 'restore-data', 'restore-start', 'restore-probe'])(
+  'the agent is killed at "%s": it goes on and the box is as it was',
+  async (step) => {
+    await newVersion('v1.163.2-broken')
+    const id = await startRollout()
+    await begun(id, step)
+    await fleet.agent.kill('SIGKILL')
+    fleet.agent.start()
+    expect(await ended(id)).toMatchObject({ status: 'paused', actions: [{ status: 'rolled_back', attempt: 1 }] })
+    await fleet.must('rollouts', 'abort', id, '--yes')
+    await talk.expectComplete()
+  },
+)

@@ -1,0 +1,84 @@
+import { readdir } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compose } from '../testbed/testbed.ts'
+import { converse } from './support/conversation.ts'
+import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+
+// An update that cannot be kept: the box must come back as it was, with everything that was said.
+
+type Action = {
+  status: string
+  snapshotId: string | null
+  durationMs: number | null
+  error: { code: string; message: string } | null
+  snapshotOk: boolean
+  healthOk: boolean
+  rolledBack: boolean
+}
+type Detail = { id: string; status: string; pauseReason: string | null; actions: Action[] }
+
+let fleet: Fleet
+beforeAll(async () => {
+  fleet = await startFleet()
+  await fleet.applySynapse('1.157.1')
+})
+tellOnFailure(() => fleet)
+afterAll(() => fleet?.end())
+
+const rolledBack = {
+  status: 'rolled_back',
+  snapshotOk: true,
+  healthOk: false,
+  rolledBack: true,
+  snapshotId: expect.stringMatching(/^[0-9a-f]{8,}$/),
+  durationMs: expect.any(Number),
+  error: { code: 'PROBE_FAILED', message: expect.any(String) },
+}
+
+async function updateTo(version: string, slug: string): Promise<Detail> {
+  await fleet.applySynapse(version)
+  const waited = await fleet.tenantry('rollouts', 'create', '--target', slug, '--start', '--wait', '--json')
+  expect(waited.exitCode).toBe(8)
+  return waited.json<Detail>()
+}
+
+const runningImage = async (slug: string) =>
+  (await compose(fleet.testbed, fleet.boxFolder(slug))('images', 'synapse', '--format', 'json')).stdout
+
+test('a new version that fails its probes is undone, and the chat works on the old one with every message', async () => {
+  const box = await fleet.provision('kita-ost', 'light')
+  const talk = await converse(box, 40)
+  const before = await composeFile(fleet, 'kita-ost')
+  const rollout = await updateTo('1.163.2-broken', 'kita-ost')
+  expect(rollout.status).toBe('paused')
+  expect(rollout.pauseReason).toContain('kita-ost')
+  expect(rollout.actions[0]).toMatchObject(rolledBack)
+  expect(await runningImage('kita-ost')).toContain('v1.157.1')
+  await talk.expectComplete()
+  await talk.say('still here after the restore')
+  await talk.expectComplete()
+  // Only the name of the database's volume may differ: it was filled anew.
+  const withoutVolume = (text: string) => text.replace(/name: .*postgres.*/g, 'name: volume')
+  expect(withoutVolume(await composeFile(fleet, 'kita-ost'))).toBe(withoutVolume(before))
+  expect(await readdir(`${fleet.boxFolder('kita-ost')}/edge/fence`)).toEqual([])
+})
+
+test('where the old version refuses the migrated database, the snapshot brings the box back', async () => {
+  const box = await fleet.provision('kita-alt', 'light', '1.97.0')
+  const talk = await converse(box, 40)
+  const rollout = await updateTo('1.163.2-broken', 'kita-alt')
+  expect(rollout.actions[0]).toMatchObject(rolledBack)
+  expect(await runningImage('kita-alt')).toContain('v1.97.0')
+  await talk.expectComplete()
+  await talk.say('back on the old version')
+  await talk.expectComplete()
+})
+
+test('a new version that dies at its start is undone without waiting for the time-out', async () => {
+  const box = await fleet.provision('kita-berg', 'light', '1.157.1')
+  const talk = await converse(box, 5)
+  const rollout = await updateTo('1.163.2-dies', 'kita-berg')
+  expect(rollout.actions[0]).toMatchObject({ status: 'rolled_back', rolledBack: true, snapshotOk: true })
+  expect(rollout.actions[0]?.durationMs).toBeLessThan(60_000)
+  await talk.expectComplete()
+})

@@ -1,0 +1,155 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compose, deleteTag, pushTag, renderBoxByHand } from '../testbed/testbed.ts'
+import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
+import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { freePorts } from './support/programs.ts'
+
+// The story that an operator types by hand, in its order: each test goes on where the one before ended.
+
+type Action = {
+  tenantSlug: string
+  status: string
+  error: { code: string; message: string } | null
+  snapshotId: string | null
+  attempt: number
+  fencedMs: number | null
+  from: { synapse: string }
+  to: { synapse: string }
+}
+type Detail = { id: string; status: string; pauseReason: string | null; actions: Action[] }
+
+let fleet: Fleet
+let light: ReachableBox
+let pro: ReachableBox
+const talks = new Map<string, Conversation>()
+
+beforeAll(async () => {
+  fleet = await startFleet()
+})
+tellOnFailure(() => fleet)
+afterAll(() => fleet?.end())
+
+test('two boxes are provisioned, probed, and in the registry with the versions that run', async () => {
+  await fleet.applySynapse('1.157.1')
+  light = await fleet.provision('kita-nord', 'light')
+  pro = await fleet.provision('schule-west', 'pro')
+  const { boxes } = (await fleet.must('boxes', 'list', '--json')).json<{
+    boxes: { slug: string; installed: { synapse: string }; severity: string; managed: boolean }[]
+  }>()
+  expect(boxes.map(({ slug, installed, managed }) => [slug, installed.synapse, managed])).toEqual([
+    ['kita-nord', '1.157.1', true],
+    ['schule-west', '1.157.1', true],
+  ])
+  const probe = await fleet.must('boxes', 'check', 'kita-nord')
+  expect(probe.stdout).toMatch(/chat/i)
+})
+
+test('a stack that somebody set up by hand is registered as observed', async () => {
+  const folder = join(fleet.folder, 'by-hand')
+  const byHand = await renderBoxByHand({ folder, slug: 'hort-sued', firstPort: await freePorts(3) })
+  await compose(fleet.testbed, byHand.folder)('up', '-d')
+  await fleet.must(
+    'boxes',
+    'adopt',
+    'hort-sued',
+    '--name',
+    'Hort Süd',
+    '--plan',
+    'light',
+    '--domain',
+    byHand.chatDomain,
+    '--host',
+    'host-1',
+    '--folder',
+    byHand.folder,
+    '--project',
+    byHand.project,
+  )
+  const box = (await fleet.must('boxes', 'show', 'hort-sued', '--json')).json<{ managed: boolean; installed: { synapse: string } }>()
+  expect(box).toMatchObject({ managed: false, installed: { synapse: '1.157.1' } })
+})
+
+test('people talk in both boxes', async () => {
+  for (const box of [light, pro]) {
+    const talk = await converse(box, 25)
+    await talk.expectComplete()
+    talks.set(box.slug, talk)
+  }
+})
+
+test('a new manifest shows as minor drift, and as a plan', async () => {
+  await fleet.applySynapse('1.163.2')
+  await fleet.must('boxes', 'scan', '--json')
+  const { boxes } = (await fleet.must('boxes', 'list', '--json')).json<{
+    boxes: { slug: string; severity: string; components: Record<string, string> }[]
+  }>()
+  expect(boxes.find(({ slug }) => slug === 'kita-nord')).toMatchObject({
+    severity: 'minor',
+    components: { synapse: 'minor', postgres: 'none' },
+  })
+  const plan = await fleet.must('rollouts', 'plan', '--target', 'kita-nord', '--target', 'schule-west')
+  expect(plan.stdout).toMatch(/kita-nord.*1\.157\.1.*1\.163\.2/)
+})
+
+test('a rollout moves both boxes, and a client sees 200 or the fence, and every message is there', async () => {
+  const before = await composeFile(fleet, 'kita-nord')
+  const polls = [light, pro].map((box) => pollEdge(box, talks.get(box.slug) as Conversation))
+  const watched = await fleet.must('rollouts', 'create', '--target', 'kita-nord', '--target', 'schule-west', '--start', '--watch')
+  const seen = await Promise.all(polls.map((poll) => poll.stop()))
+
+  expect(watched.stdout).toMatch(/canary/)
+  for (const answers of seen) {
+    expect([...answers.keys()].sort()).toEqual(['200', 'fenced'])
+  }
+  const [{ id } = { id: '' }] = (await fleet.must('rollouts', 'list', '--json')).json<{ rollouts: { id: string }[] }>().rollouts
+  const rollout = (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
+  expect(rollout.status).toBe('done')
+  expect(rollout.actions.map(({ tenantSlug, status }) => [tenantSlug, status]).sort()).toEqual([
+    ['kita-nord', 'succeeded'],
+    ['schule-west', 'succeeded'],
+  ])
+  for (const talk of talks.values()) await talk.expectComplete()
+
+  const copies = (await readdir(fleet.boxFolder('kita-nord'))).filter((name) => name.startsWith('compose.yaml.'))
+  expect(copies).toHaveLength(1)
+  expect(before).toContain('v1.157.1')
+  expect(await composeFile(fleet, 'kita-nord')).toBe(before.replaceAll('v1.157.1', 'v1.163.2'))
+})
+
+test('a tag that the registry lacks fails while pulling, touches nothing, and resumes once it exists', async () => {
+  await fleet.applySynapse('1.163.9')
+  const before = await composeFile(fleet, 'kita-nord')
+  const started = await containerIds()
+  const waited = await fleet.tenantry('rollouts', 'create', '--target', 'kita-nord', '--start', '--wait', '--json')
+  expect(waited.exitCode).toBe(8)
+  const paused = waited.json<Detail>()
+  expect(paused.actions[0]).toMatchObject({ status: 'failed', error: { code: 'PULL_FAILED' }, snapshotId: null })
+  expect(paused.pauseReason).toContain('kita-nord')
+  expect(await composeFile(fleet, 'kita-nord')).toBe(before)
+  expect(await containerIds()).toBe(started)
+
+  await pushTag('synapse', 'v1.163.2', 'v1.163.9', { relabel: true })
+  try {
+    await fleet.must('rollouts', 'resume', paused.id)
+    const ended = await fleet.tenantry('rollouts', 'watch', paused.id)
+    expect(ended.exitCode).toBe(0)
+    const rollout = (await fleet.must('rollouts', 'show', paused.id, '--json')).json<Detail>()
+    expect(rollout).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 2 }] })
+    await talks.get('kita-nord')?.expectComplete()
+  } finally {
+    await deleteTag('synapse', 'v1.163.9')
+  }
+})
+
+test('what was done is in the audit log, and its chains hold', async () => {
+  const listed = await fleet.must('audit', 'list', '--json')
+  for (const act of ['host.invited', 'box.provision', 'manifest.applied', 'rollout.created']) expect(listed.stdout).toContain(act)
+  await fleet.must('audit', 'verify')
+})
+
+const containerIds = async () => {
+  const { stdout } = await compose(fleet.testbed, fleet.boxFolder('kita-nord'))('ps', '-q')
+  return stdout
+}

@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import {
+  type ChatSession,
+  createRoom,
+  downloadMedia,
+  joinRoom,
+  readMessages,
+  registerUser,
+  sendMessage,
+  uploadMedia,
+} from '../../testbed/matrix-client.ts'
+
+/** Where a provisioned box is and what opens it, read from its own folder. */
+export type ReachableBox = Readonly<{
+  slug: string
+  folder: string
+  publicUrl: string
+  platformUrl: string
+  edgeSecret: string
+  sharedSecret: string
+}>
+
+export function reachableBox(slug: string, folder: string, ports: { public: number; platform: number }): ReachableBox {
+  const found = (file: string, form: RegExp) => form.exec(readFileSync(join(folder, file), 'utf8'))?.[1] as string
+  return {
+    slug,
+    folder,
+    publicUrl: `http://127.0.0.1:${ports.public}`,
+    platformUrl: `http://127.0.0.1:${ports.platform}`,
+    edgeSecret: found('edge/conf.d/box.conf', /"([A-Za-z0-9_-]{20,})"/),
+    sharedSecret: found('synapse/homeserver.yaml', /registration_shared_secret:\s*["']?([^"'\n]+)/),
+  }
+}
+
+/** Two people of a school who talk and share a picture; what they said must survive everything. */
+export type Conversation = Readonly<{
+  anna: ChatSession
+  ben: ChatSession
+  roomId: string
+  say(text: string): Promise<void>
+  expectComplete(): Promise<void>
+}>
+
+export async function converse(box: ReachableBox, messages: number): Promise<Conversation> {
+  const server = { baseUrl: box.platformUrl, headers: { 'x-tenantry-edge-secret': box.edgeSecret } }
+  const person = async (username: string) => ({
+    ...(await registerUser(server, {
+      username,
+      password: `secret of ${username}`,
+      sharedSecret: box.sharedSecret,
+      admin: username === 'anna',
+    })),
+    baseUrl: box.publicUrl,
+    headers: {},
+  })
+  const [anna, ben] = [await person('anna'), await person('ben')]
+  for (const { userId } of [anna, ben]) await liftMessageLimit({ ...anna, ...server }, userId)
+  const roomId = await createRoom(anna, { name: 'Class 1b', invite: [ben.userId] })
+  await joinRoom(ben, roomId)
+  const said: string[] = []
+  const say = async (text: string) => {
+    await sendMessage(said.length % 2 === 0 ? anna : ben, roomId, text)
+    said.push(text)
+  }
+  for (let n = 1; n <= messages; n++) await say(`message ${n} of ${box.slug}`)
+  const picture = new Uint8Array(64 * 1024).map((_, n) => n % 251)
+  const media = await uploadMedia(anna, picture, 'image/png')
+  const expectComplete = async () => {
+    const read = await readMessages(ben, roomId)
+    expect(read.map(({ body }) => body)).toEqual(said)
+    expect(Buffer.from(await downloadMedia(ben, media)).equals(Buffer.from(picture))).toBe(true)
+  }
+  return { anna, ben, roomId, say, expectComplete }
+}
+
+/** A chat server lets a person send one message in five seconds; a test says more than that. */
+async function liftMessageLimit(admin: ChatSession, userId: string): Promise<void> {
+  const response = await fetch(`${admin.baseUrl}/_synapse/admin/v1/users/${encodeURIComponent(userId)}/override_ratelimit`, {
+    method: 'POST',
+    headers: { ...admin.headers, authorization: `Bearer ${admin.accessToken}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages_per_second: 0, burst_count: 0 }),
+  })
+  if (!response.ok) throw new Error(`the message limit of ${userId} stays: ${response.status} ${await response.text()}`)
+}
+
+/** Asks the edge all the time, as a chat app would, and keeps every kind of answer. */
+export function pollEdge(box: ReachableBox, conversation: Conversation): { stop(): Promise<ReadonlyMap<string, number>> } {
+  const seen = new Map<string, number>()
+  let going = true
+  const ask = async () => {
+    while (going) {
+      const answer = await fetch(`${box.publicUrl}/_matrix/client/v3/sync?timeout=0`, {
+        headers: { authorization: `Bearer ${conversation.ben.accessToken}` },
+      })
+        .then(async (response) => {
+          const body = (await response.json().catch(() => undefined)) as { errcode?: string } | undefined
+          const fenced =
+            response.status === 503 &&
+            response.headers.has('retry-after') &&
+            response.headers.get('access-control-allow-origin') === '*' &&
+            body?.errcode
+          return fenced ? 'fenced' : String(response.status)
+        })
+        .catch((error: Error) => `no answer: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+      seen.set(answer, (seen.get(answer) ?? 0) + 1)
+      await new Promise((next) => setTimeout(next, 20))
+    }
+  }
+  const asking = ask()
+  return {
+    stop: async () => {
+      going = false
+      await asking
+      return seen
+    },
+  }
+}

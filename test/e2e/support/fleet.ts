@@ -1,0 +1,169 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { execa } from 'execa'
+import { afterEach } from 'vitest'
+import { stringify } from 'yaml'
+import { dockerEnvironment, readTestbed, type Testbed } from '../../testbed/testbed.ts'
+import { type ReachableBox, reachableBox } from './conversation.ts'
+import { type Environment, eventually, freePorts, type Program, program, type Ran, run } from './programs.ts'
+
+/** One daemon, one agent and the boxes they make, on this machine's engine; everything goes with `end()`. */
+export type Fleet = Readonly<{
+  folder: string
+  testbed: Testbed
+  daemon: Program
+  agent: Program
+  /** The operator's command line; arguments as typed. */
+  tenantry(...args: string[]): Promise<Ran>
+  /** As `tenantry`, but a failure fails the test with what was printed. */
+  must(...args: string[]): Promise<Ran>
+  /** The manifest with another Synapse in every tier, applied. */
+  applySynapse(version: string): Promise<void>
+  provision(slug: string, plan: 'light' | 'pro' | 'dedicated', synapse?: string): Promise<ReachableBox>
+  boxFolder(slug: string): string
+  end(): Promise<void>
+}>
+
+const backupKey = Buffer.alloc(32, 7).toString('base64')
+
+export async function startFleet(): Promise<Fleet> {
+  const testbed = readTestbed()
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-e2e-'))
+  const first = await freePorts(40)
+  const url = `http://127.0.0.1:${first}`
+  const daemonEnv: Environment = {
+    TENANTRY_LISTEN: `127.0.0.1:${first}`,
+    TENANTRY_DATA_DIR: join(folder, 'daemon'),
+    TENANTRY_BACKUP_KEY: backupKey,
+    TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
+    TENANTRY_PROBE_SPACING_MS: '700',
+    TENANTRY_PROBE_TIMEOUT_MS: '30000',
+    TENANTRY_ROLLOUTS_POLL_MS: '500',
+    TENANTRY_BOXES_FIRST_PORT: String(first + 4),
+    TENANTRY_LOG: 'json',
+  }
+  const agentEnv: Environment = {
+    TENANTRY_AGENT_STATE_DIR: join(folder, 'agent'),
+    TENANTRY_AGENT_BOXES_DIR: join(folder, 'boxes'),
+    TENANTRY_AGENT_DOCKER_HOST: testbed.dockerHost,
+    TENANTRY_AGENT_DOCKER_CONFIG: testbed.dockerConfig,
+    TENANTRY_AGENT_RESTIC: testbed.restic,
+    TENANTRY_AGENT_IMAGES: `${testbed.registry}/tenantry/*`,
+  }
+  const daemon = program('tenantryd', ['serve'], daemonEnv, join(folder, 'daemon.log'))
+  const agent = program('tenantry-agent', ['run'], agentEnv, join(folder, 'agent.log'))
+
+  await writeFile(join(folder, 'password'), 'a long password for tests\n', { mode: 0o600 })
+  ok(
+    await run(
+      'tenantryd',
+      ['admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
+      daemonEnv,
+    ),
+  )
+  daemon.start()
+  await eventually('the daemon is ready', async () => (await fetch(`${url}/readyz`)).ok)
+  const operatorEnv: Environment = { TENANTRY_URL: url, XDG_CONFIG_HOME: join(folder, 'config') }
+  ok(await run('tenantry', ['login', '--name', 'anna', '--password-file', join(folder, 'password')], operatorEnv))
+
+  const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv)
+  const must = async (...args: string[]) => ok(await tenantry(...args))
+  const invited = (await must('hosts', 'invite', 'host-1', '--json')).json<{ token: string }>()
+  await writeFile(join(folder, 'invite'), invited.token, { mode: 0o600 })
+  ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv))
+  agent.start()
+  await eventually('the host is online', async () => {
+    const { hosts } = (await must('hosts', 'list', '--json')).json<{ hosts: { status: string }[] }>()
+    return hosts[0]?.status === 'online'
+  })
+
+  const boxFolder = (slug: string) => join(folder, 'boxes', slug)
+  const applySynapse = async (version: string) => {
+    await writeFile(join(folder, 'manifest.yaml'), stringify(manifestOf(testbed, version)))
+    await must('manifest', 'apply', join(folder, 'manifest.yaml'), '--yes')
+  }
+  const provision: Fleet['provision'] = async (slug, plan, synapse) => {
+    const versions = synapse ? ['--synapse', synapse] : []
+    await must(
+      'boxes',
+      'provision',
+      slug,
+      '--name',
+      `School ${slug}`,
+      '--plan',
+      plan,
+      '--domain',
+      `${slug}.example`,
+      '--host',
+      'host-1',
+      ...versions,
+    )
+    const { ports } = (await must('boxes', 'show', slug, '--json')).json<{ ports: { public: number; platform: number } }>()
+    return reachableBox(slug, boxFolder(slug), ports)
+  }
+  const end = async () => {
+    await agent.kill('SIGKILL')
+    await daemon.kill('SIGKILL')
+    await removeBoxes(testbed, folder)
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { folder, testbed, daemon, agent, tenantry, must, applySynapse, provision, boxFolder, end }
+}
+
+function ok(ran: Ran): Ran {
+  if (ran.exitCode !== 0) throw new Error(`exit ${ran.exitCode}\n${ran.stdout}\n${ran.stderr}`)
+  return ran
+}
+
+function manifestOf({ images, registry }: Testbed, synapse: string) {
+  const versions = { migrationsHead: '0000', postgres: images.postgres.tag, synapse, minio: images.minio.tag }
+  const at = (name: string, tag: string) => `${registry}/tenantry/${name}:${tag}`
+  return {
+    images: {
+      edge: images.edge.ref,
+      synapse: at('synapse', 'v{version}'),
+      postgres: at('postgres', '{version}'),
+      minio: at('minio', '{version}'),
+    },
+    tiers: { free: versions, pro: versions, enterprise: versions },
+  }
+}
+
+/** Removes containers, networks and volumes of every project whose folder lies below the fleet's. */
+async function removeBoxes(testbed: Testbed, folder: string): Promise<void> {
+  const docker = (...args: string[]) => execa(testbed.docker, args, { env: dockerEnvironment(testbed), extendEnv: false, reject: false })
+  const { stdout } = await docker(
+    'ps',
+    '-a',
+    '--format',
+    '{{.ID}} {{.Label "com.docker.compose.project.working_dir"}} {{.Label "com.docker.compose.project"}}',
+  )
+  const ours = stdout
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([, where]) => where?.startsWith(folder))
+  if (ours.length > 0) await docker('rm', '-f', '-v', ...ours.map(([id]) => id as string))
+  for (const project of new Set(ours.map(([, , name]) => name as string))) {
+    for (const [kind, list] of [
+      ['network', 'ls'],
+      ['volume', 'ls'],
+    ] as const) {
+      const found = await docker(kind, list, '-q', '--filter', `label=com.docker.compose.project=${project}`)
+      const ids = found.stdout.split('\n').filter(Boolean)
+      if (ids.length > 0) await docker(kind, 'rm', ...ids)
+    }
+  }
+}
+
+/** Shows what daemon and agent said last when a test of this file fails. */
+export function tellOnFailure(fleet: () => Fleet): void {
+  afterEach(({ task }) => {
+    if (task.result?.state !== 'fail') return
+    const { daemon, agent } = fleet()
+    console.error(`daemon:\n${daemon.output().slice(-6000)}\nagent:\n${agent.output().slice(-6000)}`)
+  })
+}
+
+/** The compose file of a box, byte for byte. */
+export const composeFile = (fleet: Fleet, slug: string) => readFile(join(fleet.boxFolder(slug), 'compose.yaml'), 'utf8')

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { execa } from 'execa'
+
+const repository = resolve(import.meta.dirname, '../../..')
+const bin = (name: string) => join(repository, 'bin', `${name}.js`)
+
+export type Environment = Readonly<Record<string, string>>
+export type ProgramName = 'tenantryd' | 'tenantry-agent' | 'tenantry'
+
+/** A long-running program of ours that tests start, stop, kill and start again. Its output is kept in a file. */
+export type Program = Readonly<{ start(): void; kill(signal?: NodeJS.Signals): Promise<void>; running(): boolean; output(): string }>
+
+export function program(name: ProgramName, args: readonly string[], env: Environment, logFile: string): Program {
+  let child: ChildProcess | undefined
+  const start = () => {
+    const log = openSync(logFile, 'a')
+    // A group of its own: a signal of the test runner does not reach it, and `kill` reaches only the program itself.
+    child = spawn(process.execPath, [bin(name), ...args], {
+      env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+      stdio: ['ignore', log, log],
+      detached: true,
+    })
+    closeSync(log)
+  }
+  const running = () => child !== undefined && child.exitCode === null && child.signalCode === null
+  const kill = async (signal: NodeJS.Signals = 'SIGTERM') => {
+    const victim = child
+    if (!victim || !running()) return
+    const gone = new Promise((done) => victim.once('exit', done))
+    victim.kill(signal)
+    await gone
+  }
+  return { start, kill, running, output: () => readFileSync(logFile, 'utf8') }
+}
+
+export type Ran = Readonly<{ exitCode: number; stdout: string; stderr: string; json<T>(): T }>
+
+/** Runs a program to its end. A failure is an answer too: look at `exitCode`. */
+export async function run(name: ProgramName, args: readonly string[], env: Environment, input?: string): Promise<Ran> {
+  const result = await execa(process.execPath, [bin(name), ...args], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    extendEnv: false,
+    reject: false,
+    timeout: 300_000,
+    ...(input === undefined ? { stdin: 'ignore' } : { input }),
+  })
+  const stdout = result.stdout as string
+  return { exitCode: result.exitCode ?? -1, stdout, stderr: result.stderr as string, json: () => JSON.parse(stdout) }
+}
+
+/** `count` neighbouring ports that nobody listens on. */
+export async function freePorts(count: number): Promise<number> {
+  for (let first = 21_000 + (process.pid % 400) * 50; first < 60_000; first += count) {
+    const taken = await Promise.all(Array.from({ length: count }, (_, n) => isTaken(first + n)))
+    if (!taken.includes(true)) return first
+  }
+  throw new Error('no free ports')
+}
+
+const isTaken = (port: number) =>
+  new Promise<boolean>((done) => {
+    const server = createServer().once('error', () => done(true))
+    server.listen(port, '127.0.0.1', () => server.close(() => done(false)))
+  })
+
+/** Asks again until the answer is there. It waits for other processes, whose clocks no test can move. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  { timeoutMs = 120_000, everyMs = 250 } = {},
+): Promise<T> {
+  const end = performance.now() + timeoutMs
+  let last: unknown
+  while (performance.now() < end) {
+    try {
+      const answer = await ask()
+      if (answer) return answer
+    } catch (error) {
+      last = error
+    }
+    await new Promise((next) => setTimeout(next, everyMs))
+  }
+  throw new Error(`waited ${timeoutMs / 1000} s in vain until ${what}`, { cause: last })
+}

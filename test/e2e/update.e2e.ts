@@ -1,0 +1,122 @@
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
+import { dockerEngine } from '../../src/agent/docker/index.ts'
+import { boxInside } from '../../src/agent/inside/index.ts'
+import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
+import type { ContainerEngine } from '../../src/agent/ports/index.ts'
+import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
+import { hostDisk, prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
+import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
+import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
+import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
+import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+
+// The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
+describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
+  const slug = `update-${process.pid}`
+  const ports = { public: 18_821, platform: 18_822, probe: 18_823 }
+  let folder: string
+  let engine: ContainerEngine
+  let boxes: LocalBoxes
+  let needs: UpdateNeeds
+  let talk: Conversation
+
+  beforeAll(async () => {
+    const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-update-')))
+    engine = dockerEngine({ dockerHost, dockerConfig, docker })
+    const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+    boxes = localBoxes(join(folder, 'state'))
+    const allowedImages = [`${registry}/tenantry/*`]
+    const look = { engine, inside, boxes, clock: systemClock }
+    const settings = {
+      boxesFolder: join(folder, 'boxes'),
+      templateFolder,
+      allowedImages,
+      binds: { public: '127.0.0.1', platform: '127.0.0.1' },
+      maxUploadMegabytes: 50,
+    }
+    const order = aProvision({
+      slug,
+      boxId: 'box_update',
+      chatDomain: `${slug}.test`,
+      publicUrl: `http://127.0.0.1:${ports.public}`,
+      images: { edge: images.edge.ref, synapse: images['synapse-1.157.1'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+      ports,
+      probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
+    })
+    await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
+    talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), 5)
+    const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
+    needs = {
+      ...look,
+      journal,
+      once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
+      snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
+      disk: hostDisk,
+      workFolder: join(folder, 'work'),
+      allowedImages,
+    }
+  })
+
+  afterAll(async () => {
+    const made = await boxes.find(slug)
+    if (made) await engine.down(made.project, { volumes: true })
+    await engine.removeVolume(`box-${slug}-postgres`).catch(() => undefined)
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const contextOf = (commandId: string) => ({
+    ...aContext().context,
+    commandId,
+    secrets: async () => ({ snapshots: { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} } }),
+  })
+  const payloadOf = (key: TestbedImageKey): BoxCommandPayload<'tenant-box.update'> => {
+    const { ref, digest } = readTestbed().images[key]
+    return {
+      slug,
+      boxId: 'box_update',
+      ownershipEpoch: 1,
+      targets: { services: { synapse: { image: ref, digest } }, migrationsHead: '0000' },
+      probe: { consecutive: 3, spacingMs: 500, timeoutMs: 60_000 },
+      fence: { mode: 'until-stable' },
+      deadlineMs: 600_000,
+    }
+  }
+  const fence = async () => readIfThere(fenceSwitch((await boxes.find(slug))!.project))
+
+  test('an image that sends no message is taken back, with the database in a new volume', async () => {
+    const { composeFile } = (await boxes.find(slug))!.project
+    const before = await readFile(composeFile, 'utf8')
+    const result = await update(needs)(contextOf('broken'), payloadOf('synapse-broken'))
+    expect(result).toMatchObject({ outcome: 'rolled_back', snapshotOk: true, error: { code: 'PROBE_FAILED' } })
+    expect((await readFile(composeFile, 'utf8')).replace(/-r[0-9a-f]{8}-1/, '')).toBe(before)
+    expect(result.digestsAfter).toEqual(result.digestsBefore)
+    expect(await fence()).toBeUndefined()
+    await talk.expectComplete()
+    await talk.say('after the rollback')
+  })
+
+  test('an image that dies at its start is taken back at once', async () => {
+    const result = await update(needs)(contextOf('dies'), payloadOf('synapse-dies'))
+    expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+    await talk.expectComplete()
+  })
+
+  test('a newer one is prefetched, updated to, and keeps every message', async () => {
+    const payload = payloadOf('synapse-1.163.2')
+    const { targets, slug, boxId, ownershipEpoch } = payload
+    const fetched = await prefetch(needs)(contextOf('prefetch'), { slug, boxId, ownershipEpoch, targets })
+    expect(Object.values(fetched.digests)).toEqual([targets.services.synapse?.digest])
+    const result = await update(needs)(contextOf('update'), payload)
+    expect(result).toMatchObject({ outcome: 'committed', error: null, report: { installed: { synapse: '1.163.2' }, fenced: false } })
+    await talk.expectComplete()
+    await talk.say('after the update')
+    await talk.expectComplete()
+    expect(result.fencedMs).toBeLessThan(60_000)
+  })
+})
