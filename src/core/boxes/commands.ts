@@ -1,144 +1,184 @@
 import { z } from 'zod'
+import {
+  AddressedBox,
+  DrillResult,
+  GivenSnapshot,
+  LogLine,
+  PrefetchTargets,
+  RestoreResult,
+  SnapshotTaken,
+  SnapshotTier,
+  TendedSnapshots,
+  UpdateResult,
+  UpdateTargets,
+  VersionsReport,
+} from './command-parts.ts'
 import { Digest, ImageRef } from './images.ts'
-import { ChatDomain, Service, Slug, VersionedService } from './names.ts'
+import { ChatDomain, Service } from './names.ts'
 import { ProbeResult, ProbeRule } from './probe.ts'
 
 // What daemon and agent say to each other about boxes (spec 4.10). A closed set of typed values: files are rendered by the agent
 // from templates of its own package, nothing here is ever run as a program, and no payload carries a secret.
 
 const Port = z.number().int().min(1).max(65_535)
-
-/** Installed versions per component; `unknown` where it could not be found out. */
-export const InstalledVersions = z.object({ migrationsHead: z.string(), postgres: z.string(), synapse: z.string(), minio: z.string() })
-export type InstalledVersions = z.infer<typeof InstalledVersions>
-
-const RunningService = z.object({
-  image: z.string(),
-  /** The registry digest of the running image; null for an image that was never in a registry. */
-  digest: Digest.nullable(),
-  state: z.enum(['running', 'restarting', 'exited', 'missing']),
-  restartCount: z.number().int(),
-})
-
-/** What RUNS in a box, never what its file says (SAFETY). */
-export const VersionsReport = z.object({
-  slug: z.string(),
-  at: z.string(),
-  installed: InstalledVersions,
-  services: z.record(Service, RunningService.optional()),
-  fenced: z.boolean(),
-  ownershipEpoch: z.number().int(),
-  managed: z.boolean(),
-  /** Size of the database, where the host can tell; canaries are chosen by it. */
-  databaseBytes: z.number().min(0).optional(),
-})
-export type VersionsReport = z.infer<typeof VersionsReport>
-
-const AgentError = z.object({ code: z.string(), message: z.string() })
-export type AgentError = z.infer<typeof AgentError>
-
-/** Where a step of a command stands; the daemon shows it and never decides by it. */
-export const Progress = z.object({
-  step: z.string().max(60),
-  detail: z.string().max(500).optional(),
-  percent: z.number().min(0).max(100).optional(),
-  at: z.string(),
-})
-export type Progress = z.infer<typeof Progress>
-
-const Box = { slug: Slug, boxId: z.string(), ownershipEpoch: z.number().int().min(1) }
-
-const targets = <Image extends z.ZodType>(image: Image) =>
-  z.object({
-    /** Only services that change. */
-    services: z.partialRecord(VersionedService, image),
-    migrationsHead: z.string(),
-  })
-/** The digest may be absent: a prefetch finds it out. */
-const PrefetchTargets = targets(z.object({ image: ImageRef, digest: Digest.optional() }))
-/** An update runs exactly what was pinned: a tag alone could have moved since. */
-export const UpdateTargets = targets(z.object({ image: ImageRef, digest: Digest }))
-export type UpdateTargets = z.infer<typeof UpdateTargets>
-
-/** The steps of the guarded update in their order; the last four only on the way back. */
-export const UpdateStep = z.enum([
-  'prefetch',
-  'fence',
-  'stop',
-  'snapshot',
-  'rewrite',
-  'recreate',
-  'probe',
-  'commit',
-  'unfence',
-  'restore-stop',
-  'restore-data',
-  'restore-start',
-  'restore-probe',
-])
-export type UpdateStep = z.infer<typeof UpdateStep>
-
-/** `rollback_failed` rests fenced and stopped, with both volume sets, until an operator decides. */
-export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
-export type UpdateOutcome = z.infer<typeof UpdateOutcome>
-
-/** What an update leaves as proof. `failed` = no container was replaced and no data touched; what had been stopped runs again. */
-export const UpdateResult = z.object({
-  outcome: UpdateOutcome,
-  snapshotOk: z.boolean(),
-  updateOk: z.boolean(),
-  healthOk: z.boolean(),
-  rolledBack: z.boolean(),
-  snapshotId: z.string().nullable(),
-  snapshotSha256: z.string().nullable(),
-  durationMs: z.number(),
-  fencedMs: z.number(),
-  digestsBefore: z.record(z.string(), z.string().nullable()),
-  digestsAfter: z.record(z.string(), z.string().nullable()),
-  probes: z.array(ProbeResult),
-  composeBackup: z.string().nullable(),
-  report: VersionsReport.nullable(),
-  error: AgentError.nullable(),
-})
-export type UpdateResult = z.infer<typeof UpdateResult>
+const Ports = z.object({ public: Port, platform: Port, probe: Port })
+/** From the start of the first step, on the agent's monotonic clock. */
+const deadlineMs = z.number().int().min(1)
 
 /** Payload, result, and which secrets the holder may fetch, per kind of command. */
 export const boxCommands = {
-  'tenant-box.report_versions': { payload: z.object(Box), result: z.object({ report: VersionsReport }), secrets: [] },
-  'tenant-box.healthcheck': { payload: z.object(Box), result: z.object({ probe: ProbeResult, report: VersionsReport }), secrets: [] },
+  // questions
+  'tenant-box.report_versions': { payload: z.object(AddressedBox), result: z.object({ report: VersionsReport }), secrets: [] },
+  'tenant-box.healthcheck': {
+    payload: z.object(AddressedBox),
+    result: z.object({ probe: ProbeResult, report: VersionsReport }),
+    secrets: [],
+  },
+  'tenant-box.logs': {
+    payload: z.object({
+      ...AddressedBox,
+      services: z.array(Service).min(1),
+      lines: z.number().int().min(1).max(2_000),
+      /** Only lines after this moment of the engine's clock. */
+      since: z.string().optional(),
+    }),
+    result: z.object({ lines: z.array(LogLine).max(2_000) }),
+    secrets: [],
+  },
+
+  // set-up
   'tenant-box.provision': {
     payload: z.object({
-      ...Box,
+      ...AddressedBox,
       chatDomain: ChatDomain,
       publicUrl: z.string(),
       images: z.record(Service, ImageRef),
-      ports: z.object({ public: Port, platform: Port, probe: Port }),
+      ports: Ports,
       probe: ProbeRule,
+      migrationsHead: z.string().optional(),
     }),
     result: z.object({ report: VersionsReport, probe: ProbeResult }),
-    secrets: [],
+    secrets: ['registries'],
   },
   'tenant-box.adopt': {
-    payload: z.object({ ...Box, folder: z.string().startsWith('/'), project: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/) }),
+    payload: z.object({
+      ...AddressedBox,
+      folder: z.string().startsWith('/'),
+      project: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/),
+    }),
     result: z.object({ report: VersionsReport, findings: z.array(z.string()) }),
     secrets: [],
   },
+  /** Shows what an observed box lacks to be managed; with `expected`, the sum of the diff that a person saw, it does exactly that. */
+  'tenant-box.complete': {
+    payload: z.object({
+      ...AddressedBox,
+      chatDomain: ChatDomain,
+      publicUrl: z.string(),
+      ports: Ports,
+      edgeImage: ImageRef,
+      probe: ProbeRule,
+      expected: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .nullable(),
+    }),
+    result: z.object({
+      applied: z.boolean(),
+      diff: z.string().max(200_000),
+      diffSha256: z.string(),
+      /** What still keeps it from being managed; empty once it is. */
+      findings: z.array(z.string()),
+      report: VersionsReport,
+      probe: ProbeResult.nullable(),
+    }),
+    secrets: ['registries'],
+  },
+
+  // updates
   'tenant-box.prefetch': {
-    payload: z.object({ ...Box, targets: PrefetchTargets }),
+    payload: z.object({ ...AddressedBox, targets: PrefetchTargets }),
     result: z.object({ digests: z.record(ImageRef, Digest), pulledMs: z.number() }),
-    secrets: ['snapshots'],
+    secrets: ['snapshots', 'registries'],
   },
   'tenant-box.update': {
     payload: z.object({
-      ...Box,
+      ...AddressedBox,
       targets: UpdateTargets,
       probe: ProbeRule,
       fence: z.object({ mode: z.enum(['until-stable']) }),
-      /** From the start of the first step, on the agent's monotonic clock. */
-      deadlineMs: z.number().int().min(1),
+      deadlineMs,
     }),
     result: UpdateResult,
+    secrets: ['snapshots', 'registries'],
+  },
+
+  // snapshots
+  'tenant-box.snapshot': {
+    payload: z.object({ ...AddressedBox, tier: SnapshotTier.extract(['daily', 'manual']) }),
+    result: z.object({ snapshot: SnapshotTaken }),
     secrets: ['snapshots'],
+  },
+  'tenant-box.restore': {
+    payload: z.object({ ...AddressedBox, ...GivenSnapshot, probe: ProbeRule, deadlineMs }),
+    result: RestoreResult,
+    secrets: ['snapshots', 'registries'],
+  },
+  'tenant-box.drill': {
+    payload: z.object({ ...AddressedBox, ...GivenSnapshot, deadlineMs }),
+    result: DrillResult,
+    secrets: ['snapshots', 'registries'],
+  },
+  /** Only where the repository lies on the host itself; otherwise the daemon does this with a credential that agents lack. */
+  'tenant-box.tend_snapshots': {
+    payload: z.object({
+      ...AddressedBox,
+      /** Full ids, decided by the daemon. */
+      forget: z.array(z.string()).max(1_000),
+      prune: z.boolean(),
+      check: z.enum(['none', 'structure', 'data']),
+    }),
+    result: TendedSnapshots,
+    secrets: ['snapshots'],
+  },
+
+  // life cycle
+  'tenant-box.maintenance': {
+    payload: z.object({ ...AddressedBox, on: z.boolean(), reason: z.string().max(300) }),
+    result: z.object({ report: VersionsReport }),
+    secrets: [],
+  },
+  /** Fenced, stopped, a last snapshot: it stays so until another host has it, it is given back, or it is removed. */
+  'tenant-box.hand_over': {
+    payload: z.object({ ...AddressedBox, deadlineMs }),
+    result: z.object({ snapshot: SnapshotTaken, fencedAt: z.string(), durationMs: z.number() }),
+    secrets: ['snapshots'],
+  },
+  /** Made on this host from a snapshot, under a higher epoch. `failed` leaves nothing behind. */
+  'tenant-box.take_over': {
+    payload: z.object({
+      ...AddressedBox,
+      ...GivenSnapshot,
+      chatDomain: ChatDomain,
+      publicUrl: z.string(),
+      ports: Ports,
+      probe: ProbeRule,
+      deadlineMs,
+    }),
+    result: RestoreResult.omit({ preRestore: true, fencedMs: true }),
+    secrets: ['snapshots', 'registries'],
+  },
+  /** The end of a hand-over that nobody took: the box runs here again, under a higher epoch. */
+  'tenant-box.take_back': {
+    payload: z.object({ ...AddressedBox, probe: ProbeRule }),
+    result: z.object({ report: VersionsReport, probe: ProbeResult }),
+    secrets: [],
+  },
+  /** Containers, volumes, folder and records. Refused while the box runs unfenced. */
+  'tenant-box.remove': {
+    payload: z.object(AddressedBox),
+    result: z.object({ removed: z.array(z.string()) }),
+    secrets: [],
   },
 } as const
 
@@ -149,7 +189,19 @@ export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof box
 /** Fetched per command by the holder of its lease, kept in memory only (SECURITY, Agents). */
 export const CommandSecrets = z.object({
   /** Where restic keeps this tenant's repository, and what opens it. `env` holds store credentials for `s3:`. */
-  snapshots: z.object({ repository: z.string(), password: z.string(), env: z.record(z.string(), z.string()) }).optional(),
+  snapshots: z
+    .object({
+      repository: z.string(),
+      password: z.string(),
+      env: z.record(z.string(), z.string()),
+      /** The second key slot, for the day when the backup key is lost; added when the repository is made or lacks it. */
+      recoveryPassword: z.string().optional(),
+    })
+    .optional(),
+  /** By registry host: another address to pull from, and the account there. */
+  registries: z
+    .record(z.string(), z.object({ mirror: z.string().optional(), username: z.string().optional(), password: z.string().optional() }))
+    .optional(),
 })
 export type CommandSecrets = z.infer<typeof CommandSecrets>
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
-import { InstalledVersions, VersionsReport } from './commands.ts'
+import { InstalledVersions, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { Manifest, TierVersions } from './manifest.ts'
 import { ChatDomain, Component, Plan, Slug, Tier } from './names.ts'

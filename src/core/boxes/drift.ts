@@ -1,6 +1,6 @@
 import semver from 'semver'
 import { z } from 'zod'
-import type { InstalledVersions } from './commands.ts'
+import type { InstalledVersions } from './command-parts.ts'
 import type { Manifest, TierVersions } from './manifest.ts'
 import { Component, type Tier } from './names.ts'
 

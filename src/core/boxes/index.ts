@@ -2,19 +2,30 @@
 // It decides what is right for one box; it never orders boxes (that is rollouts) and never touches one (that is the agent).
 export {
   type AgentError,
+  type BoxFacts,
+  type DrillResult,
+  InstalledVersions,
+  type ListedSnapshot,
+  type LogLine,
+  Progress,
+  type RestoreOutcome,
+  type RestoreResult,
+  SnapshotTaken,
+  SnapshotTier,
+  type TendedSnapshots,
+  UpdateOutcome,
+  UpdateResult,
+  UpdateStep,
+  UpdateTargets,
+  VersionsReport,
+} from './command-parts.ts'
+export {
   type BoxCommandKind,
   type BoxCommandPayload,
   type BoxCommandResult,
   boxCommands,
   CommandOutputs,
   CommandSecrets,
-  InstalledVersions,
-  Progress,
-  UpdateOutcome,
-  UpdateResult,
-  UpdateStep,
-  UpdateTargets,
-  VersionsReport,
 } from './commands.ts'
 export {
   AdoptBody,

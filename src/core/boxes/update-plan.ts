@@ -1,4 +1,4 @@
-import type { AgentError, UpdateOutcome, UpdateStep } from './commands.ts'
+import type { AgentError, UpdateOutcome, UpdateStep } from './command-parts.ts'
 
 // The guarded update, decided: what is next, given what was written down and what is seen.
 // Invariants: nothing is recreated before its snapshot is complete; nothing is restored after the commit; the fence is lifted only
