@@ -57,7 +57,9 @@ async function store(tx: Tx, { clock, boxes }: HostsNeeds, command: Command, out
     .where('lease_token', '=', command.leaseToken)
     .executeTakeFirst()
   if (done.numUpdatedRows === 0n) throw problem('UNAVAILABLE', `the command ${command.id} is changing just now: deliver again`)
-  if (result) await handle(boxes.resultHandlers[command.kind], tx, await commandById(tx, command.id), result)
+  const stored = await commandById(tx, command.id)
+  if (result) await handle(boxes.resultHandlers[command.kind], tx, stored, result)
+  else await boxes.failureHandlers?.[command.kind]?.(tx, stored, { told: true })
   return status
 }
 

@@ -10,11 +10,20 @@ export type ResultHandlers = {
   readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, result: BoxCommandResult<Kind>) => Promise<void>
 }
 
+/**
+ * What other rooms do when a command ended without a result, by kind, in the transaction that notes it. `told` = its agent said so; otherwise
+ * the daemon gave up waiting, and unless nobody ever took the command, a result may still come.
+ */
+export type FailureHandlers = {
+  readonly [Kind in BoxCommandKind]?: (tx: Tx, command: Command, ending: Readonly<{ told: boolean }>) => Promise<void>
+}
+
 /** What this room asks of others; the composition file gives it. Hosts know no box: only where one is, and what is said of it. */
 export type BoxSide = Readonly<{
   /** The host that a box is on now; undefined when there is no such box. */
   hostOfBox(db: DbOrTx, boxId: string): Promise<string | undefined>
   resultHandlers: ResultHandlers
+  failureHandlers?: FailureHandlers
   /** Reports as the agent of `hostId` sent them; boxes of other hosts among them must be passed over. */
   reportHandler(tx: Tx, hostId: string, reports: readonly VersionsReport[]): Promise<void>
   /** Only what the command's kind may have leaves the daemon, whatever is returned here. */

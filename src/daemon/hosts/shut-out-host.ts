@@ -1,14 +1,15 @@
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { tellFailures } from './command-listeners.ts'
 import { expireCommands } from './expire-commands.ts'
 import { type Host, hostByName, shutOut } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'bus' | 'log'>
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'bus' | 'log' | 'boxes'>
 
 /** Ends the trust in a host's key at once, on every replica, and with it its open commands. Throws NOT_FOUND, CONFLICT. */
 export async function revokeHost(
-  { db, clock, bus }: Needs,
+  { db, clock, bus, boxes }: Needs,
   actor: Actor,
   { name, reason }: { name: string; reason: string },
 ): Promise<Host> {
@@ -17,6 +18,7 @@ export async function revokeHost(
     if (!(await shutOut(tx, id, 'revoked', reason))) throw problem('CONFLICT', `${name} is revoked already`)
     const error = { code: 'HOST_REVOKED', message: `${name} was revoked: ${reason}` }
     const expired = await expireCommands(tx, isoNow(clock), { hostId: id, error })
+    await tellFailures(tx, boxes, expired)
     await recordAudit(tx, clock, { actor, action: 'host.revoked', subject: name, data: { hostId: id, reason, commands: expired } })
     return { host: await hostByName(tx, name), expired }
   })
@@ -25,7 +27,7 @@ export async function revokeHost(
 }
 
 /** Two agents use one key: nobody can tell which is ours, so neither is heard until an operator has looked. */
-export async function freezeHost({ db, clock, log }: Omit<Needs, 'bus'>, host: Host, instanceId: string): Promise<void> {
+export async function freezeHost({ db, clock, log }: Omit<Needs, 'bus' | 'boxes'>, host: Host, instanceId: string): Promise<void> {
   const reason = `two agents used its key at ${isoNow(clock)}`
   await db.transaction().execute(async (tx) => {
     if (!(await shutOut(tx, host.id, 'frozen', reason))) return

@@ -3,10 +3,11 @@ import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import type { CommandBus } from './command-bus.ts'
+import { tellFailures } from './command-listeners.ts'
 import { expireCommands, openStatuses } from './expire-commands.ts'
-import type { AgentTimes } from './needs.ts'
+import type { AgentTimes, BoxSide } from './needs.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; holder: string }>
+type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxSide; holder: string }>
 
 const everyMs = 5000
 const leaseMs = 20_000
@@ -69,7 +70,7 @@ async function forgetQuestions({ db, clock, log }: Needs): Promise<void> {
   if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'forgot old questions to boxes')
 }
 
-async function round({ db, clock, bus, agents }: Needs, lease: Lease, listenedMs: number): Promise<void> {
+async function round({ db, clock, bus, agents, boxes }: Needs, lease: Lease, listenedMs: number): Promise<void> {
   const now = isoNow(clock)
   const done = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
@@ -79,6 +80,7 @@ async function round({ db, clock, bus, agents }: Needs, lease: Lease, listenedMs
     })
     const lost = listenedMs < agents.reapAfterMs ? [] : await reap(tx, clock, agents)
     const requeued = listenedMs < agents.requeueAfterMs ? [] : await requeueSilent(tx, now)
+    await tellFailures(tx, boxes, [...late, ...lost])
     return { expired: [...late, ...lost], requeued }
   })
   for (const id of [...done.expired, ...done.requeued.map((command) => command.id)]) bus.changed(id)

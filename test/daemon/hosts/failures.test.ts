@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import { connect } from '../../../src/agent/channel/index.ts'
+import { makeClient } from '../../../src/core/contract/index.ts'
+import { hostsContract } from '../../../src/core/hosts/index.ts'
+import { commandById, commandSweep, type FailureHandlers, listenedTo } from '../../../src/daemon/hosts/index.ts'
+import { systemRandom } from '../../../src/node/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aReport, hostWorld } from '../../support/host-world.ts'
+
+const silence = { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports: [], holding: [] }
+const id = 'cmd_1'
+const bad = { ok: false as const, error: { code: 'PULL_FAILED', message: 'no such tag' } }
+const good = { ok: true as const, result: { report: aReport() } }
+
+onBothDialects('a command that ends without a result', (fresh) => {
+  const setUp = async () => {
+    const world = await hostWorld(await fresh())
+    const heard: string[] = []
+    const failureHandlers: FailureHandlers = {
+      'tenant-box.report_versions': async (_, command, { told }) =>
+        void heard.push(`${command.status} ${command.error?.code} ${told ? 'told' : 'given up'}`),
+    }
+    Object.assign(world.needs.boxes, { failureHandlers })
+    const { hostId, ...identity } = await world.enrol('host-1')
+    const agent = connect({ clock: world.clock, random: systemRandom, identity: { hostId, ...identity } })
+    await agent.hello({ body: silence })
+    await world.enqueue({ id, hostId, deadlineMs: 60_000 })
+    const take = () => agent.nextCommand({ body: { holding: [] } })
+    const post = (outcome: typeof bad | typeof good) => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome } })
+    const expire = async () => {
+      await world.clock.advance(60_000)
+      await commandSweep({ ...world.needs, holder: 'replica-1' })()
+    }
+    return { ...world, heard, take, post, expire }
+  }
+
+  test('is told of once, in the transaction that notes it', async () => {
+    const { heard, take, post } = await setUp()
+    await take()
+    await post(bad)
+    await post(bad)
+    expect(heard).toEqual(['failed PULL_FAILED told'])
+  })
+
+  test('is not stored when who listens fails, so that the agent delivers again', async () => {
+    const { take, post, needs } = await setUp()
+    Object.assign(needs.boxes, { failureHandlers: { 'tenant-box.report_versions': () => Promise.reject(new Error('no')) } })
+    await take()
+    await expect(post(bad)).rejects.toThrow()
+    expect((await commandById(needs.db, id)).status).toBe('leased')
+  })
+
+  test('is told of when the daemon gives it up, and again when its agent says later that it failed', async () => {
+    const { heard, take, post, expire, told } = await setUp()
+    await take()
+    await expire()
+    expect(heard).toEqual(['expired COMMAND_EXPIRED given up'])
+    await post(bad)
+    expect(heard[1]).toBe('expired PULL_FAILED told')
+    expect(told.results).toEqual([])
+  })
+
+  test('is told of when its host is revoked', async () => {
+    const { heard, baseUrl } = await setUp()
+    const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
+    await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'broken' } })
+    expect(heard).toEqual(['expired HOST_REVOKED given up'])
+  })
+
+  test('is no matter of those who listen to results', async () => {
+    const { heard, take, post, told } = await setUp()
+    await take()
+    await post(good)
+    expect([heard, told.results.length]).toEqual([[], 1])
+  })
+})
+
+test('rooms that listen to the same kind are called in turn, the room of boxes first', async () => {
+  const called: string[] = []
+  const note = (name: string) => async () => void called.push(name)
+  const kind = 'tenant-box.update'
+  const side = listenedTo(
+    { resultHandlers: { [kind]: note('boxes'), 'tenant-box.adopt': note('adopt') } } as never,
+    { resultHandlers: { [kind]: note('snapshots') }, failureHandlers: { [kind]: note('snapshots failed') } },
+    { failureHandlers: { [kind]: note('moves failed') } },
+  )
+  await side.resultHandlers[kind]?.({} as never, {} as never, {} as never)
+  await side.resultHandlers['tenant-box.adopt']?.({} as never, {} as never, {} as never)
+  await side.failureHandlers?.[kind]?.({} as never, {} as never, { told: true })
+  expect(called).toEqual(['boxes', 'snapshots', 'adopt', 'snapshots failed', 'moves failed'])
+})
