@@ -2,6 +2,15 @@
 // the snapshot store, a command. Real and simulated implementations stand behind them and pass the same suites.
 export type { BoxInside, ProbeAccount, RowCounts } from './box-inside.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
-export type { ContainerEngine, ContainerState, EngineEvent, ExecOptions, ExecResult, Project, PullProgress } from './container-engine.ts'
+export type {
+  ContainerEngine,
+  ContainerState,
+  EngineEvent,
+  ExecOptions,
+  ExecResult,
+  LogOptions,
+  Project,
+  PullProgress,
+} from './container-engine.ts'
 export type { LocalBox } from './local-box.ts'
-export type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from './snapshot-store.ts'
+export type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
+import type { DiskSpace } from '../backup/index.ts'
 import { adopt, type BoxSettings, healthcheck, type LocalBoxes, provision, report } from '../boxes/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
-import { type DiskSpace, prefetch, update } from '../update/index.ts'
+import { prefetch, update } from '../update/index.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
 export type ExecutorNeeds = Readonly<{

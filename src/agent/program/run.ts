@@ -3,6 +3,7 @@ import { boxCommands, type VersionsReport } from '../../core/boxes/index.ts'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
+import { hostDisk } from '../backup/index.ts'
 import { portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandShelf, commandShelf, runAgent } from '../channel/index.ts'
 import {
@@ -15,7 +16,7 @@ import {
   openJournal,
   withBallast,
 } from '../journal/index.ts'
-import { hostDisk, sweepWork } from '../update/index.ts'
+import { sweepWork } from '../update/index.ts'
 import { readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, type LocalHost, localHost } from './local-host.ts'

@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { problem, sha256Hex } from '../../core/kit/index.ts'
-import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
+import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { World } from './world.ts'
 
-type Snapshot = Readonly<{ facts: SnapshotFacts; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
+type Snapshot = Readonly<{ facts: SnapshotFacts; takenAt: string; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
 type Vault = { password: string; snapshots: Snapshot[] }
 
 /** Repositories by their address. Give one to several hosts and they share it, as they would a bucket. */
@@ -33,14 +33,18 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
         throw problem('DISK_FULL', 'no space left in the snapshot store')
       if (faults.strike('snapshot-fails', { box: request.slug }))
         throw problem('SNAPSHOT_FAILED', `the snapshot of ${request.slug} was not completed`)
-      const files = await readFiles(request.paths)
-      const snapshot = { request, files, facts: factsOf(request, files, vault.snapshots.length) }
+      const files = await readFiles(request)
+      const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.snapshots.length) }
       vault.snapshots.push(snapshot)
       return snapshot.facts
     },
     ofCommand: async (repository, commandId) => {
       const taken = vaultOf(repository).snapshots
       return taken.findLast(({ request }) => request.commandId === commandId && request.warm !== true)?.facts
+    },
+    find: async (repository, id) => {
+      const found = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id || (id.length >= 8 && facts.id.startsWith(id)))
+      return found && storedSnapshot(found)
     },
     restore: async (repository, id, path, into, signal) => {
       const snapshot = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id)
@@ -56,9 +60,21 @@ function factsOf(request: SnapshotRequest, files: ReadonlyMap<string, Buffer>, b
   return { id: sha256Hex(`${request.commandId}/${request.tier}/${before}`), addedBytes, files: files.size }
 }
 
-async function readFiles(paths: readonly string[]): Promise<Map<string, Buffer>> {
+const storedSnapshot = ({ facts, takenAt, request }: Snapshot): StoredSnapshot => ({
+  ...facts,
+  takenAt,
+  paths: request.paths,
+  tags: [],
+  tier: request.tier,
+  commandId: request.commandId,
+  slug: request.slug,
+  warm: request.warm ?? false,
+})
+
+async function readFiles({ paths, exclude = [] }: SnapshotRequest): Promise<Map<string, Buffer>> {
   const files = new Map<string, Buffer>()
-  for (const path of paths) for (const file of await filesBelow(path)) files.set(file, await readFile(file))
+  const isLeftOut = (file: string) => exclude.some((path) => file === path || file.startsWith(`${path}/`))
+  for (const path of paths) for (const file of await filesBelow(path)) if (!isLeftOut(file)) files.set(file, await readFile(file))
   return files
 }
 
@@ -70,9 +86,10 @@ async function filesBelow(path: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-async function writeFiles({ files }: Snapshot, path: string, into: string): Promise<void> {
+async function writeFiles({ files, request }: Snapshot, path: string, into: string): Promise<void> {
   const wanted = [...files].filter(([file]) => file === path || file.startsWith(`${path}/`))
-  if (wanted.length === 0) throw problem('RESTORE_FAILED', `the snapshot holds nothing of ${path}`)
+  if (wanted.length === 0 && !request.paths.includes(path)) throw problem('RESTORE_FAILED', `the snapshot holds nothing of ${path}`)
+  await mkdir(into, { recursive: true })
   for (const [file, content] of wanted) {
     const target = join(into, relative(path, file) || 'content')
     await mkdir(dirname(target), { recursive: true })

@@ -1,5 +1,6 @@
+import { SnapshotTier } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { SnapshotFacts, SnapshotRequest } from '../ports/index.ts'
+import type { SnapshotFacts, SnapshotRequest, StoredSnapshot } from '../ports/index.ts'
 import type { Ended } from './run-restic.ts'
 
 export const warmTag = 'warm'
@@ -29,13 +30,35 @@ export function readSummary({ stdout, stderr }: Ended): SnapshotFacts {
 const jsonLines = (text: string): Summary[] =>
   text.split('\n').flatMap((line) => (line.startsWith('{') ? (JSON.parse(line) as Summary) : []))
 
-type Listed = { id: string; tags?: string[]; summary?: { data_added?: number; total_files_processed?: number } }
+type Listed = {
+  id: string
+  time: string
+  paths?: string[]
+  tags?: string[]
+  summary?: { data_added?: number; total_files_processed?: number }
+}
 
 /** The answer of `snapshots --json`, oldest first. */
-export function readSnapshots(stdout: string): { tags: readonly string[]; facts: SnapshotFacts }[] {
+export function readSnapshots(stdout: string): StoredSnapshot[] {
   const listed = JSON.parse(stdout || '[]') as Listed[] | null
-  return (listed ?? []).map(({ id, tags = [], summary }) => ({
+  return (listed ?? []).map(({ id, time, paths = [], tags = [], summary }) => ({
+    id,
+    addedBytes: summary?.data_added ?? 0,
+    files: summary?.total_files_processed ?? 0,
+    takenAt: new Date(time).toISOString(),
+    paths,
     tags,
-    facts: { id, addedBytes: summary?.data_added ?? 0, files: summary?.total_files_processed ?? 0 },
+    ...readTags(tags),
   }))
+}
+
+function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'commandId' | 'slug' | 'warm'> {
+  const of = (name: string) => tags.find((tag) => tag.startsWith(`${name}:`))?.slice(name.length + 1) ?? null
+  const tier = SnapshotTier.safeParse(of('tier'))
+  return {
+    tier: tier.success ? tier.data : null,
+    commandId: of('command')?.replaceAll('%2C', ',') ?? null,
+    slug: of('slug'),
+    warm: tags.includes(warmTag),
+  }
 }

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { Repository, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
-import { commandTag, readSnapshots, readSummary, tagsOf, warmTag } from './restic-output.ts'
+import { commandTag, readSnapshots, readSummary, tagsOf } from './restic-output.ts'
 import { resticVersion } from './restic-version.ts'
 import { type Ended, type ResticOptions, type Run, runRestic } from './run-restic.ts'
 
@@ -27,7 +27,17 @@ export function resticSnapshots(options: ResticOptions): SnapshotStore {
       })
     },
     take: async (repository, request, signal) => {
-      const args = ['backup', '--json', '--host', hostName, '--group-by', 'host', ...locking, ...tagArguments(request)]
+      const args = [
+        'backup',
+        '--json',
+        '--host',
+        hostName,
+        '--group-by',
+        'host',
+        ...locking,
+        ...tagArguments(request),
+        ...excludes(request),
+      ]
       // What serves may lose a file between listing and reading it: a warm snapshot only saves work, so it may lack some.
       const accept = request.warm ? [3] : []
       const { commandId } = request
@@ -36,8 +46,11 @@ export function resticSnapshots(options: ResticOptions): SnapshotStore {
     ofCommand: async (repository, commandId) => {
       const args = ['snapshots', '--json', '--tag', commandTag(commandId), ...locking]
       const { stdout } = await restic(repository, { args, timeoutMs: storeTimeoutMs })
-      const complete = readSnapshots(stdout).filter(({ tags }) => !tags.includes(warmTag))
-      return complete.at(-1)?.facts
+      return readSnapshots(stdout).findLast(({ warm }) => !warm)
+    },
+    find: async (repository, id) => {
+      const { stdout } = await restic(repository, { args: ['snapshots', '--json', ...locking], timeoutMs: storeTimeoutMs })
+      return readSnapshots(stdout).find((snapshot) => snapshot.id === id || (id.length >= 8 && snapshot.id.startsWith(id)))
     },
     restore: async (repository, id, path, into, signal) => {
       await mkdir(into, { recursive: true, mode: 0o700 })
@@ -52,3 +65,7 @@ export function resticSnapshots(options: ResticOptions): SnapshotStore {
 }
 
 const tagArguments = (request: SnapshotRequest): string[] => tagsOf(request).flatMap((tag) => ['--tag', tag])
+
+// Patterns match names; these are names, whatever characters are in them.
+const excludes = ({ exclude = [] }: SnapshotRequest): string[] =>
+  exclude.flatMap((path) => ['--exclude', path.replaceAll(/[\\*?[\]]/g, '\\$&')])

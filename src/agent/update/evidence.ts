@@ -1,4 +1,4 @@
-import type { AgentError, ProbeResult, UpdateEvent, UpdateStep, VersionedService } from '../../core/boxes/index.ts'
+import type { AgentError, InstalledVersions, ProbeResult, UpdateEvent, UpdateStep, VersionedService } from '../../core/boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
 import type { RowCounts } from '../ports/index.ts'
 
@@ -14,6 +14,8 @@ export type Before = Readonly<{
   targetSha256: string
   /** The database's volume: its key in the compose file and its real name. */
   database: Readonly<{ key: string; volume: string }>
+  /** Absent in what earlier agents wrote down. */
+  installed?: InstalledVersions
 }>
 
 export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; counts: RowCounts }>

@@ -1,6 +1,6 @@
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
-import { type ComposeFacts, readCompose } from '../boxes/index.ts'
+import { type ComposeFacts, readCompose, reportVersions } from '../boxes/index.ts'
 import type { ContainerState, LocalBox } from '../ports/index.ts'
 import { readComposeText, targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
@@ -20,6 +20,7 @@ export async function observeBefore(run: UpdateRun): Promise<Before> {
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
     database: databaseVolume(box, compose),
+    installed: (await reportVersions(needs, box)).installed,
   }
 }
 

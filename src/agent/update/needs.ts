@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/kit/index.ts'
+import type { DiskSpace } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
 import type { BoxInside, ContainerEngine, LocalBox, SnapshotStore } from '../ports/index.ts'
-import type { DiskSpace } from './disk-space.ts'
 
 /** What updates stand on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type UpdateNeeds = Readonly<{

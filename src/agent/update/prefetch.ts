@@ -1,11 +1,10 @@
 import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
 import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import { dataFolders, fetchRepository } from '../backup/index.ts'
 import { boxOfCommand, needAllowedImage } from '../boxes/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { bringImage } from './bring-image.ts'
 import type { UpdateNeeds } from './needs.ts'
-import { dataFolders } from './take-snapshot.ts'
-import { fetchRepository } from './update-run.ts'
 
 const kind = 'tenant-box.prefetch'
 type Payload = Parameters<CommandExecutor<typeof kind>>[1]
@@ -77,7 +76,7 @@ async function warmSnapshot(needs: UpdateNeeds, context: CommandContext, box: Lo
   const repository = await fetchRepository(context)
   context.progress({ step: 'warm-snapshot' })
   await needs.snapshots.prepare(repository)
-  const paths = await dataFolders(needs.engine, box)
+  const paths = (await dataFolders(needs.engine, box)).map(({ folder }) => folder)
   if (paths.length === 0) return
   const { commandId, signal } = context
   await needs.snapshots.take(repository, { tier: 'pre-update', commandId, slug: box.slug, paths, warm: true }, signal)

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { readWholeDump } from '../backup/index.ts'
 import { switchToRestored } from './compose-switch.ts'
-import { readWholeDump } from './dump-manifest.ts'
 import type { SnapshotEvidence } from './evidence.ts'
 import { waitForDatabase } from './start-services.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'

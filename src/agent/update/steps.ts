@@ -1,5 +1,6 @@
 import type { UpdateStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
+import { clearDump } from '../backup/index.ts'
 import { switchBack, switchToTarget } from './compose-switch.ts'
 import type { Baseline } from './evidence.ts'
 import { liftFence, raiseFence } from './fence.ts'
@@ -8,7 +9,7 @@ import { isAlive } from './observe.ts'
 import { proveHealthy } from './prove-healthy.ts'
 import { restoreData } from './restore-data.ts'
 import { startServices } from './start-services.ts'
-import { clearDump, takeSnapshot } from './take-snapshot.ts'
+import { takeSnapshot } from './take-snapshot.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
 
 /** One executor per step. Each may be called again after a kill at any point; what it answers is kept in the journal. */
@@ -21,7 +22,7 @@ export const updateSteps: UpdateSteps = {
     // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
     await run.repository()
     await stopAll(run, ['synapse', 'minio'])
-    await clearDump(run)
+    await clearDump(run.needs, run.context.commandId)
   },
   snapshot: takeSnapshot,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),

@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { type AgentError, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
+import { clearDump } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
 import { probesOf } from './evidence.ts'
 import { restoredVolumes } from './restore-data.ts'
-import { clearDump } from './take-snapshot.ts'
 import type { UpdateRun } from './update-run.ts'
 
 /** The result with all its evidence, from the journal and a last look at the box. */
@@ -58,7 +58,7 @@ export async function clearUp(run: UpdateRun, outcome: UpdateOutcome): Promise<v
   if (outcome === 'rollback_failed') return
   const { needs, box } = run
   await quietly(needs.engine.unpin(box.slug))
-  await quietly(clearDump(run))
+  await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))
   if (outcome === 'committed' && run.payload.targets.migrationsHead !== box.migrationsHead)
     await needs.boxes.put({ ...box, migrationsHead: run.payload.targets.migrationsHead })

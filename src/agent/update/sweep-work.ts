@@ -1,6 +1,5 @@
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { UpdateResult } from '../../core/boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 
 type Needs = Readonly<{ journal: CommandJournal; workFolder: string }>
@@ -22,5 +21,7 @@ export async function sweepWork({ journal, workFolder }: Needs): Promise<readonl
 async function isNeeded(journal: CommandJournal, commandId: string): Promise<boolean> {
   const record = await journal.find(commandId)
   if (!record) return journal.isDamaged(commandId)
-  return !record.closed || (record.closed.result as UpdateResult | null)?.outcome === 'rollback_failed'
+  return !record.closed || needsAPerson((record.closed.result as { outcome?: string } | null)?.outcome)
 }
+
+const needsAPerson = (outcome: string | undefined): boolean => outcome === 'rollback_failed' || outcome === 'restore_failed'

@@ -1,6 +1,6 @@
-import { join } from 'node:path'
 import { type BoxCommandPayload, foldUpdate, type ProbeResult, type UpdateFacts, type UpdateStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
+import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
 import type { CommandRecord, JournalEntry } from '../journal/index.ts'
 import type { CommandContext, LocalBox, Repository } from '../ports/index.ts'
 import { type Evidence, eventsOf, evidenceOf } from './evidence.ts'
@@ -54,7 +54,7 @@ export function startRun({ needs, context, payload, box, record: begun }: Start)
       repository ??= await fetchRepository(context)
       return repository
     },
-    dumpFolder: join(needs.workFolder, encodeURIComponent(context.commandId)),
+    dumpFolder: dumpFolderOf(needs.workFolder, context.commandId),
   }
 }
 
@@ -72,12 +72,6 @@ async function patientWrite(needs: UpdateNeeds, { signal, progress }: CommandCon
       signal.throwIfAborted()
     }
   }
-}
-
-export async function fetchRepository(context: CommandContext): Promise<Repository> {
-  const { snapshots } = await context.secrets()
-  if (!snapshots) throw problem('CONFIG', 'the daemon has no snapshot store: set TENANTRY_SNAPSHOT_STORE and TENANTRY_BACKUP_KEY there')
-  return snapshots
 }
 
 /** What the first step found and wrote down; every later one builds on it. */

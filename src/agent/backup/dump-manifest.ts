@@ -3,12 +3,13 @@ import { createReadStream } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { isoNow, sha256Hex } from '../../core/kit/index.ts'
+import { InstalledVersions } from '../../core/boxes/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import type { RowCounts } from '../ports/index.ts'
-import { beforeOf, type UpdateRun } from './update-run.ts'
 
-/** What a snapshot holds of the database and by which update it was made; written last, so that its presence says that all else is whole. */
+const DataFolder = z.object({ service: z.enum(['synapse', 'minio']), key: z.string().nullable(), volume: z.string(), folder: z.string() })
+
+/** What a snapshot holds and by which command it was made; written last, so that its presence says that all else is whole. */
 const DumpManifest = z.object({
   format: z.literal(1),
   commandId: z.string(),
@@ -20,30 +21,40 @@ const DumpManifest = z.object({
   migrationsHead: z.string(),
   rows: z.record(z.string(), z.number()),
   files: z.record(z.string(), z.object({ sha256: z.string() })),
+  // The rest was not written by the first agents; a snapshot without it can only be restored by the update that took it.
+  installed: InstalledVersions.optional(),
+  /** Where all of it lay on the host that took it, as absolute paths: by these it is found in the snapshot. */
+  paths: z.object({ dumpFolder: z.string(), boxFolder: z.string(), data: z.array(DataFolder) }).optional(),
+  /** What a host must know to make the box again. */
+  box: z
+    .object({
+      chatDomain: z.string(),
+      ports: z.object({ public: z.number(), platform: z.number(), probe: z.number() }).nullable(),
+      project: z.string(),
+      composeFile: z.string(),
+      envFile: z.string().exactOptional(),
+      managed: z.boolean(),
+      ownershipEpoch: z.number(),
+    })
+    .optional(),
 })
 export type DumpManifest = z.infer<typeof DumpManifest>
 
+/** One that says all that is needed to bring the box back anywhere. */
+export type TellingManifest = DumpManifest & Required<Pick<DumpManifest, 'installed' | 'paths' | 'box'>>
+
+export const isTelling = (manifest: DumpManifest): manifest is TellingManifest =>
+  manifest.installed !== undefined && manifest.paths !== undefined && manifest.box !== undefined
+
 const fileName = 'manifest.json'
 
-export async function writeManifest(run: UpdateRun, rows: RowCounts): Promise<string> {
-  const { box, context, dumpFolder } = run
-  const images = Object.entries(beforeOf(run).containers).map(([service, { image, digest }]) => [service, { image, digest }])
-  const manifest: DumpManifest = {
-    format: 1,
-    commandId: context.commandId,
-    slug: box.slug,
-    boxId: box.boxId,
-    at: isoNow(run.needs.clock),
-    tier: 'pre-update',
-    images: Object.fromEntries(images),
-    migrationsHead: box.migrationsHead,
-    rows: { ...rows },
-    files: await sumsOf(dumpFolder),
-  }
+/** Writes the manifest over everything that is in the folder by now, and answers its sum. */
+export async function writeManifest(folder: string, facts: Omit<TellingManifest, 'format' | 'files'>): Promise<string> {
+  const manifest: TellingManifest = { format: 1, ...facts, files: await sumsOf(folder) }
   const text = `${JSON.stringify(manifest, null, 2)}\n`
   // On disk before the manifest says so: after a power cut the way back must not depend on the daemon.
-  for (const name of Object.keys(manifest.files)) await syncFile(join(dumpFolder, name))
-  await writeFileAtomic(join(dumpFolder, fileName), text)
+  for (const name of Object.keys(manifest.files)) await syncFile(join(folder, name))
+  await writeFileAtomic(join(folder, fileName), text)
   return sha256Hex(text)
 }
 

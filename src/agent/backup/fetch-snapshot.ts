@@ -1,0 +1,90 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
+import type { DataFolder } from './data-folders.ts'
+import { isTelling, readWholeDump, type TellingManifest } from './dump-manifest.ts'
+import { dumpFolderOf } from './take-box-snapshot.ts'
+
+type Needs = Readonly<{ snapshots: SnapshotStore }>
+type Wanted = Readonly<{
+  repository: Repository
+  snapshotId: string
+  /** The sum that its manifest must have; null where none was kept. */
+  manifestSha256: string | null
+  /** Of this fetch alone; what an interrupted one left in it is used or removed. */
+  folder: string
+  signal?: AbortSignal
+}>
+
+/** A snapshot's own files on this host; media and objects are brought by `fetchData`. */
+export type FetchedSnapshot = Readonly<{
+  manifest: TellingManifest
+  manifestSha256: string
+  snapshot: StoredSnapshot
+  /** Whole, and what the manifest says. */
+  dumpFolder: string
+  /** Compose file, config and keys, as in the box's project folder. */
+  boxFolder: string
+}>
+
+/**
+ * Brings dump, manifest and the box's files from the store. Throws RESTORE_FAILED when the snapshot is not there, is not the one that was
+ * taken, or was made by an agent that did not write down where its parts lie.
+ */
+export async function fetchSnapshot({ snapshots }: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
+  const { repository, snapshotId, folder, signal } = wanted
+  const snapshot = await snapshots.find(repository, snapshotId)
+  if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
+  const dumpFolder = join(folder, 'dump')
+  const dump = (await wholeDump(dumpFolder, wanted)) ?? (await bringDump({ snapshots }, wanted, snapshot, dumpFolder))
+  const boxFolder = join(folder, 'box')
+  await bring(
+    { snapshots },
+    { repository, snapshotId, folder: dump.manifest.paths.boxFolder, into: boxFolder, ...(signal ? { signal } : {}) },
+  )
+  return { ...dump, snapshot, dumpFolder, boxFolder }
+}
+
+type Dump = Pick<FetchedSnapshot, 'manifest' | 'manifestSha256'>
+
+async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot, into: string): Promise<Dump> {
+  const { repository, snapshotId, signal } = wanted
+  await bring(needs, { repository, snapshotId, folder: dumpPath(snapshot), into, ...(signal ? { signal } : {}) })
+  const dump = await wholeDump(into, wanted)
+  if (dump) return dump
+  await rm(into, { recursive: true, force: true })
+  throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken: use another snapshot`)
+}
+
+/** The dump's folder bears its command's name, on whatever host it was. */
+function dumpPath({ id, paths, commandId }: StoredSnapshot): string {
+  const path = commandId === null ? undefined : paths.find((path) => basename(path) === basename(dumpFolderOf('/', commandId)))
+  if (path === undefined) throw problem('RESTORE_FAILED', `the snapshot ${id} has no dump of a box: it was not made by a tenantry-agent`)
+  return path
+}
+
+async function wholeDump(folder: string, { snapshotId, manifestSha256 }: Wanted): Promise<Dump | undefined> {
+  const whole = await readWholeDump(folder).catch(() => undefined)
+  if (!whole || (manifestSha256 !== null && whole.sha256 !== manifestSha256)) return undefined
+  const { manifest, sha256 } = whole
+  if (isTelling(manifest)) return { manifest, manifestSha256: sha256 }
+  throw problem(
+    'RESTORE_FAILED',
+    `the snapshot ${snapshotId} was made by an older agent that did not write down where its parts lie: use another, or restore it by hand with restic`,
+  )
+}
+
+type Part = Readonly<{ repository: Repository; snapshotId: string; folder: string; into: string; signal?: AbortSignal }>
+
+async function bring({ snapshots }: Needs, { repository, snapshotId, folder, into, signal }: Part): Promise<void> {
+  await rm(into, { recursive: true, force: true })
+  await mkdir(into, { recursive: true, mode: 0o700 })
+  await snapshots.restore(repository, snapshotId, folder, into, signal)
+}
+
+type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'> & Readonly<{ data: DataFolder; into: string }>
+
+/** Writes one volume's files into a folder, which may be another volume's. What is there and not in the snapshot stays. */
+export const fetchData = ({ snapshots }: Needs, { repository, snapshotId, data, into, signal }: WantedData): Promise<void> =>
+  snapshots.restore(repository, snapshotId, data.folder, into, signal)

@@ -1,0 +1,10 @@
+// What every snapshot of a box is made of, whoever asks for it: the dump and its manifest, the folders of media and objects, the files and
+// keys of the box; and how all of it comes back to a host. The manifest is written last and holds the sums of all else, so that a snapshot
+// that has the right one is whole.
+// It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
+export { type DataFolder, dataFolders } from './data-folders.ts'
+export { type DiskSpace, hostDisk } from './disk-space.ts'
+export { type DumpManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
+export { type FetchedSnapshot, fetchData, fetchSnapshot } from './fetch-snapshot.ts'
+export { fetchRepository } from './repository-of-command.ts'
+export { type BoxSnapshotNeeds, type BoxSnapshotRequest, clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

@@ -1,0 +1,113 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { fenceSwitch } from '../boxes/index.ts'
+import type { BoxInside, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
+import { type DataFolder, dataFolders } from './data-folders.ts'
+import { type DumpManifest, readWholeDump, writeManifest } from './dump-manifest.ts'
+
+export type BoxSnapshotNeeds = Readonly<{
+  engine: ContainerEngine
+  inside: BoxInside
+  snapshots: SnapshotStore
+  clock: Clock
+  /** Dumps lie below it until their command is over; as private as the agent's own files. */
+  workFolder: string
+}>
+
+export type BoxSnapshotRequest = Readonly<{
+  box: LocalBox
+  repository: Repository
+  tier: SnapshotTier
+  commandId: string
+  /** What ran when its servers could still be asked. */
+  images: DumpManifest['images']
+  installed: InstalledVersions
+  signal?: AbortSignal
+}>
+
+/** Where the dump of a command lies. Its name tells the command, and by it a snapshot's dump is found among its paths. */
+export const dumpFolderOf = (workFolder: string, commandId: string): string => join(workFolder, encodeURIComponent(commandId))
+
+export const clearDump = ({ workFolder }: Pick<BoxSnapshotNeeds, 'workFolder'>, commandId: string): Promise<void> =>
+  rm(dumpFolderOf(workFolder, commandId), { recursive: true, force: true })
+
+/**
+ * The complete snapshot of a box: dump, manifest, then all of it with media, objects, config and keys to the store. PostgreSQL must run.
+ * A dump that an interrupted try left whole is used again; the copy to the store is made anew, because only its own end says that it is
+ * complete. The dump stays: whoever needs it no more calls `clearDump`.
+ */
+export async function takeBoxSnapshot(
+  needs: BoxSnapshotNeeds,
+  request: BoxSnapshotRequest,
+): Promise<{ taken: SnapshotTaken; counts: RowCounts }> {
+  const { box, repository, tier, commandId, signal } = request
+  const begun = needs.clock.monotonicMs()
+  const data = await dataFolders(needs.engine, box)
+  const { sha256, manifest } = await dumpOnce(needs, request, data)
+  const stored = await needs.snapshots.take(
+    repository,
+    { tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data) },
+    signal,
+  )
+  const taken: SnapshotTaken = {
+    snapshotId: stored.id,
+    tier,
+    snapshotSha256: sha256,
+    takenAt: manifest.at,
+    durationMs: needs.clock.monotonicMs() - begun,
+    addedBytes: stored.addedBytes,
+    files: stored.files,
+    installed: manifest.installed ?? request.installed,
+  }
+  return { taken, counts: manifest.rows }
+}
+
+const pathsOf = ({ workFolder }: BoxSnapshotNeeds, { box, commandId }: BoxSnapshotRequest, data: readonly DataFolder[]): string[] => [
+  dumpFolderOf(workFolder, commandId),
+  box.project.folder,
+  ...data.map(({ folder }) => folder),
+]
+
+/** A restored box must not come up fenced by a switch that was in its snapshot, and MinIO's half-written uploads are nobody's. */
+const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] => [
+  fenceSwitch(project),
+  ...data.filter(({ service }) => service === 'minio').map(({ folder }) => join(folder, '.minio.sys', 'tmp')),
+]
+
+type Dumped = Readonly<{ sha256: string; manifest: DumpManifest }>
+
+async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, data: readonly DataFolder[]): Promise<Dumped> {
+  const folder = dumpFolderOf(needs.workFolder, request.commandId)
+  const whole = await readWholeDump(folder).catch(() => undefined)
+  if (whole) return whole
+  await clearDump(needs, request.commandId)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  try {
+    const at = isoNow(needs.clock)
+    const rows = await needs.inside.dumpDatabase(request.box, folder, request.signal)
+    const facts = manifestFacts(request, {
+      at,
+      rows: { ...rows },
+      paths: { dumpFolder: folder, boxFolder: request.box.project.folder, data: [...data] },
+    })
+    return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
+  } catch (error) {
+    // A part of a dump helps nobody, and may be what fills the disk.
+    await clearDump(needs, request.commandId).catch(() => undefined)
+    throw error
+  }
+}
+
+type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths'>
+
+function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, found: Found): Parameters<typeof writeManifest>[1] {
+  const { slug, boxId, migrationsHead, chatDomain, ports, managed, ownershipEpoch, project } = box
+  const { name, composeFile, envFile } = project
+  return {
+    ...{ commandId, slug, boxId, tier, images, migrationsHead, installed },
+    ...found,
+    box: { chatDomain, ports, project: name, composeFile, ...(envFile === undefined ? {} : { envFile }), managed, ownershipEpoch },
+  }
+}

@@ -1,0 +1,93 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { clearDump, dumpFolderOf, fetchData, fetchSnapshot, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
+import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
+import { aHost, aRunningBox, composeText } from '../simulated/boxes.ts'
+
+const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+
+/** A box with two messages, and the snapshot that was taken of it. */
+async function aTakenSnapshot() {
+  const host = await aHost()
+  const box = await aRunningBox(host)
+  host.traffic.sendMessage(box)
+  host.traffic.uploadMedia(box)
+  await writeFile(fenceSwitch(box.project), '{"commandId":"another"}')
+  const needs = { ...host, workFolder: join(host.folder, 'work') }
+  await host.snapshots.prepare(repository)
+  const request = { box, repository, tier: 'manual' as const, commandId: 'sn_1,a/b.snapshot', images: {}, installed }
+  const { taken, counts } = await takeBoxSnapshot(needs, request)
+  return { host, box, needs, request, taken, counts }
+}
+
+test('a snapshot comes back to another folder, with all that is needed to make the box again', async () => {
+  const { host, box, needs, request, taken, counts } = await aTakenSnapshot()
+  await clearDump(needs, request.commandId)
+  const folder = join(host.folder, 'fetched')
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
+  const fetched = await fetchSnapshot(needs, wanted)
+  expect(fetched.manifest).toMatchObject({
+    commandId: request.commandId,
+    tier: 'manual',
+    rows: counts,
+    installed,
+    box: { chatDomain: 'oak.test', project: 'box-oak', ports: box.ports },
+    paths: {
+      boxFolder: box.project.folder,
+      data: [
+        { service: 'synapse', key: 'media' },
+        { service: 'minio', key: 'objects' },
+      ],
+    },
+  })
+  expect(fetched.snapshot).toMatchObject({ slug: 'oak', tier: 'manual', commandId: request.commandId, warm: false })
+  expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
+  for (const data of fetched.manifest.paths.data) {
+    const into = join(host.folder, 'data', data.service)
+    await fetchData(needs, { ...wanted, data, into })
+    expect(await readdir(into)).toEqual(await readdir(data.folder))
+  }
+})
+
+test('the switch of a fence is in no snapshot', async () => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: null, folder: join(host.folder, 'fetched') }
+  const { boxFolder } = await fetchSnapshot(needs, wanted)
+  await expect(readFile(join(boxFolder, 'edge', 'fence', 'on'))).rejects.toMatchObject({ code: 'ENOENT' })
+})
+
+test('a snapshot with another manifest than was taken is refused', async () => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: 'f'.repeat(64), folder: join(host.folder, 'fetched') }
+  await expect(fetchSnapshot(needs, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
+})
+
+test('what an interrupted fetch left damaged is fetched again', async () => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const folder = join(host.folder, 'fetched')
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
+  const { dumpFolder } = await fetchSnapshot(needs, wanted)
+  await writeFile(join(dumpFolder, 'database.dump'), 'torn')
+  await rm(join(folder, 'box'), { recursive: true })
+  const again = await fetchSnapshot(needs, wanted)
+  expect(await readFile(join(again.dumpFolder, 'database.dump'), 'utf8')).toContain('"messages":1')
+  expect(await readFile(join(again.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
+})
+
+test('a dump that was left whole is not made again, and a torn one is', async () => {
+  const { host, box, needs, request } = await aTakenSnapshot()
+  host.traffic.sendMessage(box)
+  expect((await takeBoxSnapshot(needs, request)).counts.local_media_repository).toBe(1)
+  await writeFile(join(dumpFolderOf(needs.workFolder, request.commandId), 'database.dump'), 'torn')
+  await rm(fenceSwitch(box.project))
+  host.traffic.uploadMedia(box)
+  expect((await takeBoxSnapshot(needs, request)).counts.local_media_repository).toBe(2)
+})
+
+test('a repository without the snapshot is told so', async () => {
+  const { host, needs } = await aTakenSnapshot()
+  const wanted = { repository, snapshotId: 'a'.repeat(64), manifestSha256: null, folder: join(host.folder, 'fetched') }
+  await expect(fetchSnapshot(needs, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('aaaa') })
+})
