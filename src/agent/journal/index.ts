@@ -6,4 +6,5 @@ export { type BoxLock, type BoxLocks, fileLocks, memoryLocks } from './box-lock.
 export { type CommandJournal, type CommandRecord, type JournalEntry, openJournal } from './journal.ts'
 export { type OnceOnly, onceOnly } from './once-only.ts'
 export { asideFolder, folderShelf, memoryShelf, type Shelf } from './shelf.ts'
+export { type Stopwatch, stopwatch } from './stopwatch.ts'
 export { endSurvivors, ownedEnvironment } from './survivors.ts'

@@ -1,11 +1,10 @@
 import { type BoxCommandPayload, foldUpdate, type ProbeResult, type UpdateFacts, type UpdateStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
-import type { CommandRecord, JournalEntry } from '../journal/index.ts'
+import { type CommandRecord, type JournalEntry, type Stopwatch, stopwatch } from '../journal/index.ts'
 import type { CommandContext, LocalBox, Repository } from '../ports/index.ts'
 import { type Evidence, eventsOf, evidenceOf } from './evidence.ts'
 import type { UpdateNeeds } from './needs.ts'
-import { type Stopwatch, stopwatch } from './stopwatch.ts'
 
 export type UpdatePayload = BoxCommandPayload<'tenant-box.update'>
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/kit/index.ts'
-import type { CommandRecord } from '../journal/index.ts'
+import type { CommandRecord } from './journal.ts'
 
 /** Milliseconds since the command began, over restarts of the agent. */
 export type Stopwatch = () => number
