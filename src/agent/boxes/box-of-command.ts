@@ -5,13 +5,22 @@ import type { LocalBoxes } from './local-boxes.ts'
 type Named = Readonly<{ slug: string; boxId: string; ownershipEpoch: number }>
 
 /**
- * The box that a command names. Throws NOT_FOUND when this host has no such box, and LEASE_LOST when the command comes from
- * an owner before the present one. A higher epoch is taken over for good.
+ * The box that a command names. Throws NOT_FOUND when this host has no such box, LEASE_LOST when the command comes from an owner before
+ * the present one, and CONFLICT when the box was handed over, unless the command is one for such boxes. A higher epoch is taken over for good.
  */
-export async function boxOfCommand(boxes: LocalBoxes, { slug, boxId, ownershipEpoch }: Named): Promise<LocalBox> {
+export async function boxOfCommand(
+  boxes: LocalBoxes,
+  { slug, boxId, ownershipEpoch }: Named,
+  { handedOver = 'refused' }: Readonly<{ handedOver?: 'refused' | 'welcome' }> = {},
+): Promise<LocalBox> {
   const box = await boxes.find(slug)
   if (!box || box.boxId !== boxId) throw problem('NOT_FOUND', `this host has no box ${slug} with the id ${boxId}`)
   refuseOlderOwner(box, ownershipEpoch)
+  if (box.handedOver && handedOver === 'refused')
+    throw problem(
+      'CONFLICT',
+      `the box ${slug} was handed over by this host (${box.handedOver.at}): take it back or remove it here, or look for it on its new host`,
+    )
   if (ownershipEpoch === box.ownershipEpoch) return box
   const raised = { ...box, ownershipEpoch }
   await boxes.put(raised)

@@ -1,6 +1,15 @@
 // What one host knows of its boxes and does to them outside an update: their records, their files, provisioning, adoption, health, versions.
 // It never decides what a box should run, never moves a version (that is `update`), and reaches containers only through the ports.
 export { adopt } from './adopt.ts'
+export {
+  beginMaintenance,
+  endMaintenance,
+  placeSwitch,
+  readFence,
+  refuseMaintenance,
+  type StandingFence,
+  takeSwitchAway,
+} from './box-fence.ts'
 export { boxOfCommand } from './box-of-command.ts'
 export { type BoxSecrets, readBoxSecrets, readProbeAccount } from './box-secrets.ts'
 export { type ComposeFacts, readCompose } from './compose-file.ts'
@@ -8,6 +17,8 @@ export { fenceSwitch } from './fence-switch.ts'
 export { healthcheck } from './healthcheck.ts'
 export { needAllowedImage } from './image-allow-list.ts'
 export { type LocalBoxes, localBoxes } from './local-boxes.ts'
+export { logs } from './logs.ts'
+export { maintain } from './maintain.ts'
 export { portInUse } from './port-in-use.ts'
 export { type BoxSettings, type ProvisionNeeds, provision } from './provision.ts'
 export { report } from './report.ts'

@@ -14,7 +14,7 @@ import { needSafeFolder } from './safe-folder.ts'
  * ALREADY_EXISTS for a name or folder of somebody else, PORT_TAKEN for a port.
  */
 export async function layOut(needs: ProvisionNeeds, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
-  const project = projectOf(needs, payload)
+  const project = projectOf(needs.settings, payload.slug)
   const facts = factsOf(needs, payload, project)
   const secrets = await ownSecrets(needs, payload, project)
   if (!secrets) await refuseTaken(needs, payload, project)
@@ -25,11 +25,6 @@ export async function layOut(needs: ProvisionNeeds, payload: Provision): Promise
   if (!box?.managed) await renderBox(needs.settings.templateFolder, project.folder, facts, made)
   await needSafeFolder(project)
   return { box: await record(needs, payload, project, box), secrets: made }
-}
-
-const projectOf = ({ settings }: ProvisionNeeds, { slug }: Provision): Project => {
-  const folder = join(settings.boxesFolder, checkedSlug(slug))
-  return { name: `box-${slug}`, folder, composeFile: join(folder, 'compose.yaml') }
 }
 
 /** The secrets of an earlier run of this very box; undefined when nothing is there yet. */

@@ -15,6 +15,7 @@ const Record = z.object({
   project: z.object({ name: z.string(), folder: z.string(), composeFile: z.string(), envFile: z.string().exactOptional() }),
   ports: z.object({ public: z.number(), platform: z.number(), probe: z.number() }).nullable(),
   migrationsHead: z.string(),
+  handedOver: z.object({ at: z.string(), holder: z.string() }).exactOptional(),
 })
 
 /** The boxes of this host, one file each in the agent's folder: they are known while the daemon is away. */

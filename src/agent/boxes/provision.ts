@@ -15,6 +15,8 @@ export type Provision = BoxCommandPayload<'tenant-box.provision'>
 export type BoxSettings = Readonly<{
   /** Each box has a folder of its slug in it. */
   boxesFolder: string
+  /** What the names of compose projects begin with; `box-` unless given. Hosts that share an engine need different ones. */
+  projectPrefix?: string
   templateFolder: string
   allowedImages: readonly string[]
   binds: Readonly<{ public: string; platform: string }>

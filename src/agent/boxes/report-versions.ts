@@ -1,19 +1,18 @@
-import { access } from 'node:fs/promises'
 import { Service, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { BoxInside, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { fenceSwitch } from './fence-switch.ts'
+import { readFence } from './box-fence.ts'
 import { installedVersion } from './versions.ts'
 
 export type ReportNeeds = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock }>
 
 /** What RUNS in a box: digests from the engine, versions and size from the servers. The compose file is never asked. */
 export async function reportVersions({ engine, inside, clock }: ReportNeeds, box: LocalBox): Promise<VersionsReport> {
-  const [containers, said, databaseBytes, fenced] = await Promise.all([
+  const [containers, said, databaseBytes, fence] = await Promise.all([
     engine.containers(box.project),
     inside.serverVersions(box),
     inside.databaseBytes(box),
-    isFenced(box),
+    readFence(box.project),
   ])
   const of = (service: Service) => containers.find((container) => container.service === service)
   const running = (service: Service) => (of(service)?.state === 'running' ? of(service)?.image : undefined)
@@ -27,9 +26,11 @@ export async function reportVersions({ engine, inside, clock }: ReportNeeds, box
       minio: installedVersion('minio', said.minio, running('minio')),
     },
     services: Object.fromEntries(Service.options.map((service) => [service, serviceReport(of(service))])),
-    fenced,
+    fenced: fence !== undefined,
     ownershipEpoch: box.ownershipEpoch,
     managed: box.managed,
+    ...(box.handedOver ? { handedOver: true } : {}),
+    ...(fence ? { fence: { holder: fence.holder, since: fence.since } } : {}),
     ...(databaseBytes === undefined ? {} : { databaseBytes }),
   } as VersionsReport
 }
@@ -39,10 +40,3 @@ function serviceReport(container: ContainerState | undefined): VersionsReport['s
   const { image, digest, restartCount, state } = container
   return { image, digest, restartCount, state: state === 'created' ? 'exited' : state }
 }
-
-/** Whether the switch that closes the edge is there. */
-const isFenced = (box: LocalBox): Promise<boolean> =>
-  access(fenceSwitch(box.project)).then(
-    () => true,
-    () => false,
-  )

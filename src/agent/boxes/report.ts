@@ -6,4 +6,4 @@ import { type ReportNeeds, reportVersions } from './report-versions.ts'
 /** What runs in a box, asked for by the version sync. */
 export const report =
   (needs: ReportNeeds & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.report_versions'> =>
-  async (_, payload) => ({ report: await reportVersions(needs, await boxOfCommand(needs.boxes, payload)) })
+  async (_, payload) => ({ report: await reportVersions(needs, await boxOfCommand(needs.boxes, payload, { handedOver: 'welcome' })) })

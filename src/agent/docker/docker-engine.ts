@@ -1,14 +1,14 @@
-import { Readable, Writable } from 'node:stream'
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, Project } from '../ports/index.ts'
 import { connect, type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { containersIn } from './containers.ts'
-import { demux } from './demux.ts'
 import { engineProblem } from './engine-problem.ts'
 import { engineEvents } from './events.ts'
 import { execIn } from './exec.ts'
+import { logs } from './logs.ts'
 import { pin, unpin } from './pins.ts'
+import { projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
 import { composeArguments, runDocker } from './run-compose.ts'
 import { ignoring, up } from './up.ts'
@@ -33,9 +33,12 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     // By the API and not by compose: a box must be stoppable while its file is broken. The container knows its own grace period.
     stop: (project, services) => eachContainer(changes, project, services, (container) => container.stop()),
     start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),
+    discard: (project, services) => eachContainer(changes, project, services, (container) => container.remove({ force: true })),
     down: (project, options) => down(settings, project, options?.volumes ?? false),
+    removeProject: (name) => removeProject(changes, name),
+    projects: (prefix) => projects(questions, prefix),
     exec: (id, argv, options) => execIn(connections, id, argv, options),
-    logs: (id, lines) => logs(questions, id, lines),
+    logs: (id, lines, options) => logs(questions, id, lines, options),
     volumePath: (name) => volumePath(questions, name),
     createVolume: (project, key, name) => createVolume(questions, project, key, name),
     removeVolume: (name) => removeVolume(changes, name),
@@ -86,21 +89,4 @@ async function down(settings: DockerSettings, project: Project, volumes: boolean
     otherwise: 'DOCKER_UNAVAILABLE',
     timeoutMs: limitsOf(settings).composeChangeMs,
   })
-}
-
-async function logs(docker: Docker, id: string, lines: number): Promise<string> {
-  const parts: Buffer[] = []
-  const keep = new Writable({
-    write: (part: Buffer, _, done) => {
-      parts.push(part)
-      done()
-    },
-  })
-  try {
-    const framed = await docker.getContainer(id).logs({ stdout: true, stderr: true, tail: lines, follow: false })
-    await demux(Readable.from([framed]), keep, keep)
-  } catch (error) {
-    throw engineProblem(error, `the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
-  }
-  return Buffer.concat(parts).toString('utf8')
 }

@@ -29,6 +29,9 @@ export type PullProgress = Readonly<{ percent: number; detail: string }>
 export type ExecResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 export type ExecOptions = Readonly<{ stdin?: string | NodeJS.ReadableStream; stdoutFile?: string; signal?: AbortSignal }>
 
+/** `since` is a time as the engine tells it; lines from that moment on. */
+export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
+
 export type EngineEvent = Readonly<{ project: string; service: string; action: string }>
 
 /**
@@ -57,10 +60,20 @@ export type ContainerEngine = Readonly<{
   stop(project: Project, services: readonly Service[]): Promise<void>
   /** Starts stopped containers as they are. A service without one is no failure. */
   start(project: Project, services: readonly Service[]): Promise<void>
+  /** Removes containers of the named services running or not, whatever the file says; volumes stay. One that is not there is no failure. */
+  discard(project: Project, services: readonly Service[]): Promise<void>
   /** Removes containers and network of the project; volumes only with `volumes`. */
   down(project: Project, options?: { volumes?: boolean }): Promise<void>
+  /**
+   * Removes all that bears the project's name: containers by force, networks, volumes that were made for it. It needs no compose file.
+   * Answers what was removed, as a person reads it; nothing there is no failure.
+   */
+  removeProject(name: string): Promise<readonly string[]>
+  /** Names of projects that begin so and of which anything is left: a container, a network or a volume. */
+  projects(prefix: string): Promise<readonly string[]>
   exec(containerId: string, argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
-  logs(containerId: string, lines: number): Promise<string>
+  /** The last lines of what a container printed, running or not; with `timestamps` each begins with the engine's time and a space. */
+  logs(containerId: string, lines: number, options?: LogOptions): Promise<string>
   /** Folder of a named volume on the host; undefined when there is no such volume. */
   volumePath(name: string): Promise<string | undefined>
   /** Makes an empty named volume of the project, as compose would; `key` is its name in the file. One that exists stays as it is. */

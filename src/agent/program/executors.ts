@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
-import { adopt, type BoxSettings, healthcheck, type LocalBoxes, provision, report } from '../boxes/index.ts'
+import { adopt, type BoxSettings, healthcheck, type LocalBoxes, logs, maintain, provision, report } from '../boxes/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { prefetch, update } from '../update/index.ts'
@@ -35,7 +35,9 @@ export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
     'tenant-box.report_versions': report(needs),
     'tenant-box.healthcheck': healthcheck(needs),
     'tenant-box.provision': provision(needs),
+    'tenant-box.logs': logs(needs),
     'tenant-box.adopt': adopt(needs),
+    'tenant-box.maintenance': maintain(needs),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
   }

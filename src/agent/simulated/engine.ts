@@ -2,9 +2,18 @@ import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, Project } from '../ports/index.ts'
 import { readModel } from './compose-model.ts'
 import { pullSimulated } from './pull.ts'
-import { chatState, logOf, restartsOf } from './servers.ts'
+import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
 import { recreate, streamEvents } from './up.ts'
-import { containerOf, containersOf, needEngine, type SimulatedContainer, startContainer, stopContainer, type World } from './world.ts'
+import {
+  containerOf,
+  containersOf,
+  createVolume,
+  needEngine,
+  type SimulatedContainer,
+  startContainer,
+  stopContainer,
+  type World,
+} from './world.ts'
 
 /** Answers an `exec` in a simulated container; undefined leaves it to the default, which succeeds and prints nothing. */
 export type ExecScript = (
@@ -52,6 +61,13 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       needEngine(world)
       for (const service of services) eachOf(world, project, service, startContainer)
     },
+    discard: async (project, services) => {
+      needEngine(world)
+      for (const service of services) {
+        eachOf(world, project, service, stopContainer)
+        world.containers.delete(`${project.name}/${service}`)
+      }
+    },
     down: async (project, options) => {
       needEngine(world)
       for (const container of containersOf(world, project.name)) {
@@ -60,6 +76,13 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
         if (options?.volumes) for (const volume of container.volumes) volumes.remove(volume)
       }
     },
+    removeProject: async (name) => removeProject(world, name),
+    projects: async (prefix) => {
+      needEngine(world)
+      const names = [...world.containers.values()].map(({ project }) => project.name)
+      const left = [...world.volumeProjects].filter(([volume]) => volumes.path(volume) !== undefined).map(([, project]) => project)
+      return [...new Set([...names, ...left])].filter((name) => name.startsWith(prefix)).sort()
+    },
     exec: async (id, argv) => {
       needEngine(world)
       const container = byId(id)
@@ -67,12 +90,12 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       const answer = execScript({ project: container.project.name, service: container.service }, argv)
       return answer ?? { exitCode: 0, stdout: '', stderr: '' }
     },
-    logs: async (id, lines) => {
+    logs: async (id, lines, options) => {
       const container = byId(id)
-      return container ? logOf(world, container).slice(-lines).join('\n') : ''
+      return container ? printedLog(logOf(world, container), lines, options) : ''
     },
     volumePath: async (name) => volumes.path(name),
-    createVolume: async (_project, _key, name) => volumes.create(name),
+    createVolume: async (project, _key, name) => createVolume(world, project.name, name),
     removeVolume: async (name) => {
       const user = [...world.containers.values()].find((container) => container.volumes.includes(name))
       if (user) throw problem('CONFLICT', `the volume ${name} is in use by ${user.project.name}/${user.service}`)
@@ -80,6 +103,18 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     },
     events: (signal) => streamEvents(world, signal),
   }
+}
+
+function removeProject(world: World, name: string): string[] {
+  needEngine(world)
+  const containers = containersOf(world, name)
+  for (const container of containers) {
+    stopContainer(world, container)
+    world.containers.delete(`${name}/${container.service}`)
+  }
+  const volumes = world.volumes.names().filter((volume) => world.volumeProjects.get(volume) === name)
+  for (const volume of volumes) world.volumes.remove(volume)
+  return [...containers.map(({ service }) => `container ${name}-${service}-1`), ...volumes.map((volume) => `volume ${volume}`)]
 }
 
 const eachOf = (world: World, project: Project, service: SimulatedContainer['service'], act: typeof startContainer) => {

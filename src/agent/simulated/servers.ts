@@ -1,3 +1,4 @@
+import type { LogOptions } from '../ports/index.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
 
 // How the four servers of a simulated box behave over time. Nothing ticks: each question works out what has happened by now.
@@ -57,10 +58,26 @@ function upgrade(world: World, synapse: SimulatedContainer): void {
 export const restartsOf = (world: World, container: SimulatedContainer): number =>
   container.wanted === 'running' && container.dies ? 1 + Math.floor((world.clock.monotonicMs() - container.startedMs) / 10_000) : 0
 
-/** The end of a container's log. */
-export function logOf(world: World, container: SimulatedContainer): string[] {
-  const lines = [`${container.service} ${world.image(container.image).version} starting`]
-  if (container.dies) return [...lines, container.dies]
-  if (container.service === 'synapse' && byNow(world, container) === 'upgrading') return [...lines, 'Upgrading database schema']
-  return container.wanted === 'running' ? lines : [...lines, 'stopped']
+export type SimulatedLine = Readonly<{ at: string; text: string }>
+
+/** What a container has printed since its last start. */
+export function logOf(world: World, container: SimulatedContainer): SimulatedLine[] {
+  const { startedAt, dies, service, wanted } = container
+  const begins = line(startedAt, 0, `${service} ${world.image(container.image).version} starting`)
+  if (dies) return [begins, line(startedAt, 1, dies)]
+  if (service === 'synapse' && byNow(world, container) === 'upgrading') return [begins, line(startedAt, 1, 'Upgrading database schema')]
+  return wanted === 'running' ? [begins] : [begins, line(startedAt, 2, 'stopped')]
 }
+
+// Nanoseconds, as an engine tells them.
+const line = (startedAt: string, ms: number, text: string): SimulatedLine => ({
+  at: new Date(Date.parse(startedAt) + ms).toISOString().replace('Z', '000000Z'),
+  text,
+})
+
+export const printedLog = (lines: readonly SimulatedLine[], last: number, { since, timestamps = false }: LogOptions = {}): string =>
+  lines
+    .filter(({ at }) => since === undefined || Date.parse(at) >= Date.parse(since))
+    .slice(-last)
+    .map(({ at, text }) => `${timestamps ? `${at} ` : ''}${text}\n`)
+    .join('')

@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { boxOfCommand } from '../boxes/index.ts'
+import { boxOfCommand, refuseMaintenance } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { drive } from './drive.ts'
 import type { UpdateNeeds } from './needs.ts'
@@ -35,4 +35,5 @@ export const update =
 async function admit({ boxes }: UpdateNeeds, payload: UpdatePayload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
   if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
+  await refuseMaintenance(box)
 }

@@ -193,6 +193,71 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
       })
     })
 
+    describe('all of a project', () => {
+      test('is found and removed by its name alone, volumes of former attempts too', async () => {
+        const { project } = await aProject()
+        const other = await aProject()
+        await engine.up(project, ['postgres', 'edge'])
+        await engine.up(other.project, ['edge'])
+        await engine.createVolume(project, 'postgres', `${project.name}-postgres-2`)
+        await writeFile(project.composeFile, 'services: [')
+        expect(await engine.projects(`suite-${process.pid}-`)).toEqual(expect.arrayContaining([project.name, other.project.name]))
+        expect(await engine.projects(`${project.name}-none`)).toEqual([])
+        const removed = await engine.removeProject(project.name)
+        expect(removed).toEqual(
+          expect.arrayContaining([
+            `container ${project.name}-postgres-1`,
+            `volume ${project.name}-postgres`,
+            `volume ${project.name}-postgres-2`,
+          ]),
+        )
+        expect(await engine.containers(project)).toEqual([])
+        expect(await engine.volumePath(`${project.name}-postgres-2`)).toBeUndefined()
+        expect(await engine.projects(project.name)).toEqual([])
+        expect(await engine.removeProject(project.name)).toEqual([])
+        expect(await the(other.project, 'edge')).toMatchObject({ state: 'running' })
+      })
+
+      test('is still found when only a volume is left of it', async () => {
+        const { project } = await aProject()
+        await engine.createVolume(project, 'media', `${project.name}-media`)
+        expect(await engine.projects(project.name)).toEqual([project.name])
+        expect(await engine.removeProject(project.name)).toEqual([`volume ${project.name}-media`])
+      })
+    })
+
+    describe('what was printed', () => {
+      const lineForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,9}Z .+$/
+
+      test('is read with the engine’s times and from a moment on, running or stopped', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['edge'])
+        const { id } = await the(project, 'edge')
+        await expect.poll(() => engine.logs(id, 10)).not.toBe('')
+        await engine.stop(project, ['edge'])
+        const plain = (await engine.logs(id, 10)).trim().split('\n')
+        const timed = (await engine.logs(id, 10, { timestamps: true })).trim().split('\n')
+        for (const line of timed) expect(line).toMatch(lineForm)
+        expect(timed.map((line) => line.slice(line.indexOf(' ') + 1))).toEqual(plain)
+        const last = timed.at(-1) as string
+        expect(await engine.logs(id, 10, { timestamps: true, since: last.slice(0, last.indexOf(' ')) })).toBe(`${last}\n`)
+        expect(await engine.logs(id, 10, { since: '2199-01-01T00:00:00.000000001Z' })).toBe('')
+      })
+    })
+
+    describe('discarding', () => {
+      test('takes the named containers away, running or stopped, even while the file is broken; volumes stay', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['edge', 'postgres', 'minio'])
+        await engine.stop(project, ['minio'])
+        await writeFile(project.composeFile, 'services: [')
+        await engine.discard(project, ['postgres', 'minio', 'synapse'])
+        await engine.discard(project, ['postgres'])
+        expect(Object.keys(await ids(project))).toEqual(['edge'])
+        expect(await engine.volumePath(`${project.name}-postgres`)).toBeDefined()
+      })
+    })
+
     describe('volumes', () => {
       test('are made, found, removed; one in use is left', async () => {
         const { project } = await aProject()
@@ -230,6 +295,7 @@ services:
   edge:
     image: ${images.edge}
     <<: *asleep
+    entrypoint: ["sh", "-c", "echo awake; exec sleep 1000"]
   synapse:
     image: ${images.synapse}
     <<: *asleep
