@@ -1,6 +1,17 @@
 // What a tenant box is: its names, images, versions, manifest, probe, and what daemon and agent say about it.
 // It decides what is right for one box; it never orders boxes (that is rollouts) and never touches one (that is the agent).
 export {
+  AppliedMigration,
+  BoxMigration,
+  headOf,
+  type MigrationPlan,
+  needKnownHeads,
+  needSoundMigrations,
+  noMigrations,
+  planMigrations,
+  readBoxMigrations,
+} from './box-migrations.ts'
+export {
   type AgentError,
   type BoxFacts,
   type DrillResult,
@@ -26,6 +37,8 @@ export {
   boxCommands,
   CommandOutputs,
   CommandSecrets,
+  isQuestion,
+  questions,
 } from './commands.ts'
 export {
   AdoptBody,
@@ -37,6 +50,16 @@ export {
   ProvisionBody,
 } from './contract.ts'
 export {
+  type Course,
+  type CourseEvent,
+  type CourseFacts,
+  endedCleanly,
+  foldCourse,
+  isCommitted,
+  nextStep,
+  tooManyTries,
+} from './course.ts'
+export {
   ComponentSeverity,
   DriftReport,
   driftOf,
@@ -46,9 +69,19 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
-export { Digest, ImageRef, parseImage } from './images.ts'
+export { Digest, ImageRef, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { diffManifests, type ManifestChange } from './manifest-diff.ts'
+export {
+  type DrillStep,
+  drillCourse,
+  type HandOverStep,
+  handOverCourse,
+  type TakeBackStep,
+  type TakeOverStep,
+  takeBackCourse,
+  takeOverCourse,
+} from './move-courses.ts'
 export {
   type BoxId,
   Component,
@@ -63,6 +96,19 @@ export {
 } from './names.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
+export {
+  foldRestore,
+  planRestore,
+  type RestoreEvent,
+  type RestoreFacts,
+  type RestoreStep,
+  type RestoreWorld,
+  restoreObstacle,
+  restoreOutcome,
+  restoreSteps,
+} from './restore-plan.ts'
+export type { StepEvent, StepFacts, StepObstacle } from './step-facts.ts'
+export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export {
   foldUpdate,
   isTouched,

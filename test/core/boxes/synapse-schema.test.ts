@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { parseSynapseSchemas, synapseSchemaOf } from '../../../src/core/boxes/index.ts'
+
+const shipped = parseSynapseSchemas(parse(readFileSync(join(import.meta.dirname, '../../../config/synapse-schema.yaml'), 'utf8')))
+
+describe('the table that is shipped', () => {
+  test.each([
+    ['1.97.0', 83, 80, 11],
+    ['1.105.0', 84, 83, 11],
+    ['1.105.1', 84, 84, 11],
+    ['1.157.1', 94, 84, 14],
+    ['1.163.2', 94, 84, 14],
+    ['1.163.2rc1', 94, 84, 14],
+  ])('knows what %s writes and needs', (version, schema, compat, postgres) => {
+    expect(synapseSchemaOf(shipped, version)).toMatchObject({ schema, compat, postgres })
+  })
+
+  test('says nothing of what is older or newer than itself, or no version', () => {
+    for (const version of ['1.79.0', '1.164.0', '2.0.0', 'develop']) expect(synapseSchemaOf(shipped, version)).toBeUndefined()
+  })
+
+  test('names for each row the oldest version that starts on what it writes', () => {
+    for (const { compat, oldestThatStarts } of shipped.versions)
+      expect(shipped.versions.find(({ schema }) => schema >= compat)?.from).toBe(oldestThatStarts)
+  })
+
+  test('never lets schema or compat fall', () => {
+    for (const [at, row] of shipped.versions.entries()) {
+      const before = shipped.versions[at - 1] ?? row
+      expect([row.schema >= before.schema, row.compat >= before.compat, row.compat <= row.schema]).toEqual([true, true, true])
+    }
+  })
+})
+
+test.each([
+  ['out of order', { versions: [...shipped.versions].reverse() }, /stands after/],
+  ['that ends before its last row', { knownUpTo: '1.100.0' }, /1.100.0 stands after 1.151.0/],
+  ['without a row', { versions: [] }, /versions/],
+  ['with a word that it does not know', { more: 1 }, /more|unrecognized/i],
+])('a table %s is refused', (_, change, message) => {
+  expect(() => parseSynapseSchemas({ ...shipped, ...change })).toThrow(
+    expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) }),
+  )
+})
