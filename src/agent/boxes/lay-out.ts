@@ -4,7 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
 import { refuseOlderOwner } from './box-of-command.ts'
 import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets } from './box-secrets.ts'
-import { checkedSlug } from './local-boxes.ts'
+import { projectOf } from './project-of.ts'
 import type { Provision, ProvisionNeeds } from './provision.ts'
 import { renderBox } from './render-box.ts'
 import { needSafeFolder } from './safe-folder.ts'
@@ -44,7 +44,12 @@ async function ownSecrets(
   return undefined
 }
 
-async function refuseTaken({ boxes, engine, portInUse }: ProvisionNeeds, { ports, slug }: Provision, project: Project): Promise<void> {
+/** Throws PORT_TAKEN or ALREADY_EXISTS when a box with these ports cannot be made here. */
+export async function refuseTaken(
+  { boxes, engine, portInUse }: Pick<ProvisionNeeds, 'boxes' | 'engine' | 'portInUse'>,
+  { ports, slug }: Pick<Provision, 'ports' | 'slug'>,
+  project: Project,
+): Promise<void> {
   const wanted = Object.entries(ports)
   if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${slug} must differ`)
   if ((await engine.containers(project)).length > 0)
@@ -70,7 +75,7 @@ const factsOf = ({ settings }: ProvisionNeeds, payload: Provision, project: Proj
 })
 
 /** Scheme, host and port alone: it stands in the edge's config. */
-function plainUrl(text: string): string {
+export function plainUrl(text: string): string {
   if (/^https?:\/\/[a-z0-9.-]+(:[0-9]{1,5})?\/?$/.test(text)) return text.replace(/\/$/, '')
   throw problem('VALIDATION', `publicUrl must be scheme, host and port only, such as https://chat.school.example`)
 }

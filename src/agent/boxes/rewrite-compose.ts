@@ -3,7 +3,7 @@ import { ImageRef, type Service } from '../../core/boxes/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
 
 /** Replaces the text from `start` to `end`; everything else stays byte for byte. */
-type Edit = Readonly<{ start: number; end: number; text: string }>
+export type Edit = Readonly<{ start: number; end: number; text: string }>
 
 /** Exchanges the images of services. Comments, anchors, order and quoting stay; throws COMPOSE_INVALID where that cannot be promised. */
 export function rewriteImages(text: string, images: Readonly<Partial<Record<Service, string>>>): string {
@@ -32,7 +32,7 @@ export function rewriteVolumes(text: string, names: Readonly<Record<string, stri
   return apply(text, edits)
 }
 
-const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
+export const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
   map.items.find((pair) => (isScalar(pair.key) ? pair.key.value : pair.key) === key)
 
 /** The scalar that the map itself holds; one that comes through a merge or an alias belongs to others too. */
@@ -44,7 +44,7 @@ function ownScalar(map: YAMLMap, key: string, what: string): Scalar {
   )
 }
 
-function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
+export function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
   const [start, end] = scalar.range ?? [0, 0]
   const source = text.slice(start, end)
   if (typeof scalar.value !== 'string') throw composeInvalid(`has no text for ${what}`)
@@ -90,7 +90,7 @@ function nameEmptyVolume(text: string, scalar: Scalar, name: string): Edit {
 }
 
 /** Applies from the end, so that earlier offsets stay true, and parses the result: what cannot be read back is never written. */
-function apply(text: string, edits: readonly Edit[]): string {
+export function apply(text: string, edits: readonly Edit[]): string {
   const result = [...edits]
     .sort((a, b) => b.start - a.start)
     .reduce((now, { start, end, text: put }) => now.slice(0, start) + put + now.slice(end), text)

@@ -14,4 +14,6 @@ export type LocalBox = Readonly<{
   ports: Readonly<{ public: number; platform: number; probe: number }> | null
   /** `0000` until a box migration was applied. */
   migrationsHead: string
+  /** Another host has this box or may have it: it rests fenced and stopped here. `holder` is what its fence says. */
+  handedOver?: Readonly<{ at: string; holder: string }>
 }>

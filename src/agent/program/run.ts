@@ -80,9 +80,13 @@ async function serve(
   log.info('tenantry-agent has drained')
 }
 
-function realHost({ boxesDir, templateDir, images, publicBind, platformBind, maxUploadMegabytes }: AgentSettings, { owner }: LocalHost) {
+function realHost(
+  { boxesDir, projectPrefix, templateDir, images, publicBind, platformBind, maxUploadMegabytes }: AgentSettings,
+  { owner }: LocalHost,
+) {
   const settings = {
     boxesFolder: resolve(boxesDir),
+    projectPrefix,
     templateFolder: resolve(templateDir),
     allowedImages: images,
     binds: { public: publicBind, platform: platformBind },

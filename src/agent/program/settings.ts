@@ -22,6 +22,11 @@ export const AgentSettings = z.strictObject({
   stateDir: z.string().min(1).default('./.tenantry-agent'),
   /** Each box has a folder of its name in it. */
   boxesDir: z.string().min(1).default('./.tenantry-boxes'),
+  /** What the names of its compose projects begin with. Agents that share one engine need different ones. */
+  projectPrefix: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,20}-$/, 'must be lower-case letters, digits and hyphens, and end with a hyphen')
+    .default('box-'),
   /**
    * What this host may run: repositories in full, or ending in `/*` for all below. Whoever holds the daemon cannot widen it.
    * Nothing runs while it is empty.

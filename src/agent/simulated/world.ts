@@ -35,6 +35,8 @@ export type World = Readonly<{
   /** Images on the host, by reference; what a tag was when it was pulled. */
   local: Map<string, string>
   pins: Map<string, Set<string>>
+  /** The project of each volume that was made for one. */
+  volumeProjects: Map<string, string>
   listeners: Set<(event: EngineEvent) => void>
   image(ref: string): SimulatedImage
 }>
@@ -49,6 +51,7 @@ export const makeWorld = ({ clock, random, faults, volumes, images }: Needs): Wo
   containers: new Map(),
   local: new Map(),
   pins: new Map(),
+  volumeProjects: new Map(),
   listeners: new Set(),
   image: (ref) => simulatedImage(ref, images),
 })
@@ -60,6 +63,12 @@ export const containerOf = (world: World, project: string, service: Service): Si
 
 export const containersOf = (world: World, project: string): SimulatedContainer[] =>
   (['edge', 'synapse', 'postgres', 'minio'] as const).flatMap((service) => containerOf(world, project, service) ?? [])
+
+/** As the engine labels it: one that exists keeps the project that it was made for. */
+export function createVolume({ volumes, volumeProjects }: World, project: string, name: string): void {
+  if (volumes.path(name) === undefined) volumeProjects.set(name, project)
+  volumes.create(name)
+}
 
 type Wanted = Readonly<{
   project: Project
@@ -84,7 +93,7 @@ export function createContainer(world: World, wanted: Wanted): SimulatedContaine
     dies: null,
     metDatabase: false,
   }
-  for (const volume of wanted.volumes) world.volumes.create(volume)
+  for (const volume of wanted.volumes) createVolume(world, wanted.project.name, volume)
   world.containers.set(key(wanted.project.name, wanted.service), container)
   return container
 }

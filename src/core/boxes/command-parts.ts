@@ -47,6 +47,8 @@ export const VersionsReport = z.object({
   fenced: z.boolean(),
   ownershipEpoch: z.number().int(),
   managed: z.boolean(),
+  /** It rests fenced and stopped: another host has it, or may take it. */
+  handedOver: z.boolean().optional(),
   /** Size of the database, where the host can tell; canaries are chosen by it. */
   databaseBytes: z.number().min(0).optional(),
   /** Why and since when it is fenced: the command or person that did it, as the switch in the edge's folder says. */
@@ -89,6 +91,7 @@ export const UpdateStep = z.enum([
   'fence',
   'stop',
   'snapshot',
+  'cold-copy',
   'rewrite',
   'recreate',
   'probe',

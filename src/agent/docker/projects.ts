@@ -1,0 +1,61 @@
+import type { Docker } from './connect.ts'
+import { engineProblem } from './engine-problem.ts'
+import { ignoring } from './up.ts'
+
+const label = 'com.docker.compose.project'
+
+type Labelled = Readonly<{ name: string; project: string; remove(): Promise<unknown> }>
+type Found = Readonly<Record<'container' | 'network' | 'volume', readonly Labelled[]>>
+
+/** All containers, networks and volumes that compose's label gives to a project. */
+async function labelled(docker: Docker, filter: string): Promise<Found> {
+  const filters = { label: [filter] }
+  const [containers, networks, volumes] = await Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listNetworks({ filters }),
+    docker.listVolumes({ filters }),
+  ])
+  return {
+    container: containers.map(({ Id, Names, Labels }) => ({
+      name: Names[0]?.replace(/^\//, '') ?? Id.slice(0, 12),
+      project: Labels[label] ?? '',
+      remove: () => docker.getContainer(Id).remove({ force: true, v: true }),
+    })),
+    network: networks.map(({ Id, Name, Labels }) => ({
+      name: Name,
+      project: Labels?.[label] ?? '',
+      remove: () => docker.getNetwork(Id).remove(),
+    })),
+    volume: (volumes.Volumes ?? []).map(({ Name, Labels }) => ({
+      name: Name,
+      project: Labels?.[label] ?? '',
+      remove: () => docker.getVolume(Name).remove(),
+    })),
+  }
+}
+
+/** In the order in which one lets go of the other. */
+export async function removeProject(docker: Docker, name: string): Promise<string[]> {
+  const removed: string[] = []
+  try {
+    const found = await labelled(docker, `${label}=${name}`)
+    for (const kind of ['container', 'network', 'volume'] as const)
+      for (const one of found[kind]) {
+        // 409: the engine removes it already.
+        await one.remove().catch(ignoring(404, ...(kind === 'container' ? [409] : [])))
+        removed.push(`${kind} ${one.name}`)
+      }
+  } catch (error) {
+    throw engineProblem(error, `removing what is left of ${name}`, 'DOCKER_UNAVAILABLE')
+  }
+  return removed
+}
+
+export async function projects(docker: Docker, prefix: string): Promise<string[]> {
+  try {
+    const found = Object.values(await labelled(docker, label)).flat()
+    return [...new Set(found.map(({ project }) => project))].filter((name) => name.startsWith(prefix)).sort()
+  } catch (error) {
+    throw engineProblem(error, 'looking at all projects', 'DOCKER_UNAVAILABLE')
+  }
+}
