@@ -5,21 +5,24 @@ import { type Logger, packageVersion } from '../node/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
-import { boxesJobs, boxesRoutes, boxSide } from './boxes/index.ts'
+import { boxesJobs, boxesRoutes, boxSide, commandsOfSetUp } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
-import { type Db, drainOutbox } from './db/index.ts'
+import { type Db, type DbOrTx, drainOutbox } from './db/index.ts'
 import {
   agentRoutes,
   authenticateAgent,
   deleteEndedInvites,
+  hostsJobs,
   hostsRoutes,
   makeCommandBus,
+  registrySecrets,
   runBusPoll,
   runCommandSweep,
+  secretsByKind,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
-import { makeRolloutBus, rolloutsRoutes, startRolloutEngine } from './rollouts/index.ts'
+import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, startRolloutEngine } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
 import { commandSecrets, requireSnapshots } from './snapshots/index.ts'
@@ -49,20 +52,23 @@ const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
 export async function wire(needs: WireNeeds): Promise<Wired> {
-  const { config, db, clock, random, log, draining } = needs
+  const { config, db, clock, random, keyring, log, migrations, draining } = needs
   const holder = newId(random, 'replica')
   const bus = makeCommandBus()
   const admin = await adminNeeds(needs)
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, probe: config.probe }
-  const side = boxSide({ ...needs, secretsFor: commandSecrets(config) })
-  const hosts = { db, clock, random, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, probe: config.probe, migrations }
+  const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
+  const side = boxSide({ ...needs, secretsFor })
+  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
     log,
     holder,
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
+    schemas: needs.schemas,
+    fenceMaxMs: config.fence.maxMinutes * 60_000,
     requireSnapshots: () => requireSnapshots(config),
   }
   const crons = {
@@ -71,7 +77,11 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     random,
     log,
     holder,
-    jobs: [...boxesJobs(boxes), passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites })],
+    jobs: [
+      ...boxesJobs(boxes),
+      ...hostsJobs({ db, clock, commandsInUse }),
+      passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
+    ],
     draining,
     runs: trackRuns((err) => log.error({ err }, 'the end of a job run was not stored')),
   }
@@ -105,6 +115,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   ]
   return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
 }
+
+/** What rooms still read of old commands. */
+const commandsInUse = async (db: DbOrTx) => [...(await commandsOfRollouts(db)), ...(await commandsOfSetUp(db))]
 
 async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {
   const { config, db, clock, random, keyring, draining } = needs

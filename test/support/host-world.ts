@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AgentIdentity, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
-import type { CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
+import type { BoxMigration, CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
 import { type AdminActor, type ManualClock, manualClock, problem, secret } from '../../src/core/kit/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import {
@@ -16,7 +16,9 @@ import {
   type NewCommand,
 } from '../../src/daemon/hosts/index.ts'
 import { inviteHost } from '../../src/daemon/hosts/invite-host.ts'
+import type { RegistryNeeds } from '../../src/daemon/hosts/set-registry.ts'
 import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 
 export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
@@ -30,10 +32,11 @@ type BoxesTold = {
   results: { command: Command; result: unknown }[]
   outputs: CommandOutputs[]
   secrets: CommandSecrets
+  migrations: BoxMigration[]
 }
 
 export type HostWorld = Readonly<{
-  needs: HostsNeeds
+  needs: HostsNeeds & RegistryNeeds
   clock: ManualClock
   told: BoxesTold
   baseUrl: string
@@ -47,15 +50,16 @@ export type HostWorld = Readonly<{
 
 /** The daemon's room of hosts behind a real socket, with boxes that only remember what they were told. */
 export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Promise<HostWorld> {
-  const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {} }
+  const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {}, migrations: [] }
   let listening: Server | undefined
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
-  const needs: HostsNeeds = {
+  const needs: HostsNeeds & RegistryNeeds = {
     db,
     clock,
     random: systemRandom,
     log: silentLogger(),
+    keyring: keyring([Buffer.alloc(32, 7).toString('base64')]),
     bus: makeCommandBus(),
     baseUrl,
     agents: shortTimes,
@@ -63,6 +67,7 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
       hostOfBox: async (_, boxId) => told.hostOf.get(boxId),
       reportHandler: async (_, hostId, reports) => void told.reports.push({ hostId, reports }),
       secretsFor: async () => told.secrets,
+      migrations: told.migrations,
       acceptOutputs: async (_, __, outputs) => void told.outputs.push(outputs),
       resultHandlers: {
         'tenant-box.report_versions': async (_, command, result) => void told.results.push({ command, result }),

@@ -183,6 +183,15 @@ export const boxCommands = {
 } as const
 
 export type BoxCommandKind = keyof typeof boxCommands
+
+/**
+ * What may be asked while another command of the same box is in hand: it takes no lock, writes nothing and is true at any moment.
+ * A health check is none: it writes into the box, and during an update it would only tell that the box is down, as it is meant to be.
+ */
+export const questions: readonly string[] = ['tenant-box.report_versions', 'tenant-box.logs'] satisfies BoxCommandKind[]
+
+export const isQuestion = (kind: string): boolean => questions.includes(kind)
+
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>
 
@@ -198,7 +207,7 @@ export const CommandSecrets = z.object({
       recoveryPassword: z.string().optional(),
     })
     .optional(),
-  /** By registry host: another address to pull from, and the account there. */
+  /** By registry host: another address to ask first, and the account at the registry itself; a mirror's own host has its own entry. */
   registries: z
     .record(z.string(), z.object({ mirror: z.string().optional(), username: z.string().optional(), password: z.string().optional() }))
     .optional(),

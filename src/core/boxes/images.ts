@@ -30,4 +30,11 @@ export function parseImage(ref: string): ParsedImage {
   return { repository: ref.slice(0, at), tag: ref.slice(at + 1) }
 }
 
+/** The registry of a repository and its path there, as Docker reads it: `nginx` is `library/nginx` of `docker.io`. */
+export function registryOf(repository: string): Readonly<{ registry: string; path: string }> {
+  const [first = '', ...rest] = repository.split('/')
+  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return { registry: first, path: rest.join('/') }
+  return { registry: 'docker.io', path: rest.length > 0 ? repository : `library/${repository}` }
+}
+
 export const imageOf = (pattern: string, version: string): string => pattern.replace('{version}', version)

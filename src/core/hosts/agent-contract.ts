@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CommandOutputs, CommandSecrets, Progress, VersionsReport } from '../boxes/index.ts'
+import { BoxMigration, CommandOutputs, CommandSecrets, Progress, VersionsReport } from '../boxes/index.ts'
 import { agent, type Contract, Counter, empty, endpoint, open } from '../contract/index.ts'
 import { CommandError, CommandId, CommandStatus } from './command.ts'
 import { EngineInfo, HostName, HostResources } from './host.ts'
@@ -13,6 +13,8 @@ export type HeldCommand = z.infer<typeof HeldCommand>
 
 const Holding = z.array(HeldCommand).max(channelLimits.held)
 const AgentVersion = z.string().regex(/^[\x21-\x7e]{1,50}$/, 'must be a version such as 1.2.3')
+/** The host's clock minus the daemon's, as the agent measured it; null while it has heard no time. */
+const ClockOffset = z.number().min(-1e13).max(1e13).nullable()
 const Reports = z.array(VersionsReport).max(channelLimits.reports)
 
 /** A command on its way to the agent. `kind` is open here: an agent answers a kind that it does not know with an error. */
@@ -66,9 +68,13 @@ export const agentContract = {
     path: '/api/agent/v1/hello',
     auth: agent,
     bodyLimit: channelLimits.reportsBytes,
-    body: z.strictObject({
+    // Open, for an agent that is newer than the daemon says more than the daemon knows.
+    body: z.object({
       protocolVersion: z.number().int(),
+      /** The agent speaks all from here to `protocolVersion`; absent: that one alone. */
+      oldestProtocol: z.number().int().optional(),
       agentVersion: AgentVersion,
+      clockOffsetMs: ClockOffset.optional(),
       engine: EngineInfo.nullable(),
       resources: HostResources.nullable(),
       /** Every box of the host, as it runs. */
@@ -76,7 +82,19 @@ export const agentContract = {
       /** Every command that the agent still works on; the host's other taken commands are offered again. */
       holding: Holding,
     }),
-    returns: z.object({ hostId: z.string(), name: z.string(), longPollMs: z.number().int(), heartbeatMs: z.number().int() }),
+    returns: z.object({
+      hostId: z.string(),
+      name: z.string(),
+      /** The highest version that both sides speak. */
+      protocol: z.number().int(),
+      serverTime: z.string(),
+      /** Since the agent's key is in use. */
+      keyAgeMs: z.number().min(0),
+      longPollMs: z.number().int(),
+      heartbeatMs: z.number().int(),
+      /** When this daemon goes away, each agent waits a random part of this before it says hello again: it grows with the fleet. */
+      reconnectSpreadMs: z.number().int(),
+    }),
     problems: ['PROTOCOL_VERSION'],
     summary: 'Begin to speak: versions, machine, boxes, commands in hand',
   }),
@@ -84,7 +102,11 @@ export const agentContract = {
     method: 'POST',
     path: '/api/agent/v1/commands/next',
     auth: agent,
-    body: z.strictObject({ holding: Holding }),
+    body: z.strictObject({
+      holding: Holding,
+      /** `questions` = all hands are full: only what disturbs no work is wanted. */
+      room: z.enum(['all', 'questions']).default('all'),
+    }),
     returns: z.object({ command: LeasedCommand.nullable() }),
     summary: 'Wait up to 25 s for a command whose box is free',
   }),
@@ -92,9 +114,24 @@ export const agentContract = {
     method: 'POST',
     path: '/api/agent/v1/heartbeat',
     auth: agent,
-    body: z.strictObject({ holding: Holding }),
-    returns: z.object({ lost: z.array(z.string()).meta({ description: 'Commands that are no longer this agent’s' }) }),
-    summary: 'Renew the leases of the commands in hand',
+    body: z.object({ holding: Holding, resources: HostResources.nullable().optional(), clockOffsetMs: ClockOffset.optional() }),
+    returns: z.object({
+      lost: z.array(z.string()).meta({ description: 'Commands that are no longer this agent’s' }),
+      serverTime: z.string(),
+    }),
+    summary: 'Renew the leases of the commands in hand; once a minute, tell what of the machine is in use',
+  }),
+  rotateKey: endpoint({
+    method: 'POST',
+    path: '/api/agent/v1/key',
+    auth: agent,
+    body: z.strictObject({ publicKey: AgentPublicKey }),
+    returns: z.object({
+      keyId: z.string(),
+      state: z.enum(['announced', 'current']).meta({ description: '`announced`: it counts from its first use, which ends the former key' }),
+    }),
+    problems: ['CONFLICT'],
+    summary: 'Announce the key that is to replace the one which signs this call',
   }),
   postProgress: endpoint({
     method: 'POST',
@@ -133,6 +170,14 @@ export const agentContract = {
     body: z.strictObject({ leaseToken: Counter, outputs: CommandOutputs }),
     returns: empty,
     summary: 'Deliver secrets made on the host; they are sealed before they are stored',
+  }),
+  boxMigrations: endpoint({
+    method: 'GET',
+    path: '/api/agent/v1/box-migrations',
+    auth: agent,
+    returns: z.object({ migrations: z.array(BoxMigration) }),
+    summary: 'All box migrations in their order, each with its text and its sum',
+    spec: '4.10',
   }),
   postReports: endpoint({
     method: 'POST',

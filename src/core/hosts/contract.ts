@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { admin, adminPerson, type Contract, endpoint, Timestamp } from '../contract/index.ts'
+import { admin, adminPerson, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
 import { CommandId, CommandView } from './command.ts'
 import { EngineInfo, HostName, HostResources, HostStatus } from './host.ts'
+import { RegistryEntry, RegistryName, RegistrySetting } from './registry.ts'
 
 export const HostView = z.object({
   id: z.string(),
@@ -13,6 +14,12 @@ export const HostView = z.object({
   protocolVersion: z.number().int().nullable(),
   engine: EngineInfo.nullable(),
   resources: HostResources.nullable(),
+  /** When the agent told them. */
+  resourcesAt: Timestamp.nullable(),
+  /** The host's clock minus the daemon's; null while it was never measured. Beyond 30 s it is skewed. */
+  clockOffsetMs: z.number().nullable(),
+  /** Since when the agent's key is in use. */
+  keySince: Timestamp,
   /** Why it is frozen or revoked. */
   reason: z.string().nullable(),
 })
@@ -56,6 +63,29 @@ export const hostsContract = {
     returns: HostView,
     problems: ['CONFLICT'],
     summary: 'Shut the agent of a host out at once; its open commands expire',
+  }),
+  listRegistries: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/registries',
+    auth: admin('viewer'),
+    returns: z.object({ registries: z.array(RegistryEntry) }),
+    summary: 'Mirrors and accounts that agents pull images with; passwords are never shown',
+  }),
+  setRegistry: endpoint({
+    method: 'PUT',
+    path: '/api/admin/v1/registries',
+    auth: adminPerson('operator'),
+    body: RegistrySetting,
+    returns: RegistryEntry,
+    summary: 'Say by which mirror and as whom the agents of one host, or of all, pull from a registry',
+  }),
+  removeRegistry: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/registries/remove',
+    auth: adminPerson('operator'),
+    body: z.strictObject({ registry: RegistryName, host: HostName.nullable() }),
+    returns: empty,
+    summary: 'Pull from a registry itself again, without an account',
   }),
   showCommand: endpoint({
     method: 'GET',

@@ -14,13 +14,33 @@ export type HostStatus = z.infer<typeof HostStatus>
 export const EngineInfo = z.object({ engine: z.string().max(100), compose: z.string().max(100), restic: z.string().max(100).nullable() })
 export type EngineInfo = z.infer<typeof EngineInfo>
 
+/** What a machine has and what of it is in use. What an agent cannot find out it leaves away. */
 export const HostResources = z.object({
   cpus: z.number().int().min(1),
   memoryBytes: z.number().min(0),
+  memoryAvailableBytes: z.number().min(0).optional(),
+  /** Processes that wanted to run, on average over the last 1, 5 and 15 minutes. */
+  load: z.tuple([z.number().min(0), z.number().min(0), z.number().min(0)]).optional(),
   diskBytes: z.number().min(0),
   freeDiskBytes: z.number().min(0),
+  /** Boxes that the agent keeps. */
+  boxes: z.number().int().min(0).optional(),
+  /** The space that only journal and restore may use: `used` = it was given up for them and could not be taken back yet. */
+  ballast: z.enum(['kept', 'used']).optional(),
+  agentRssBytes: z.number().min(0).optional(),
+  /** Of the agent, not of the machine. */
+  uptimeMs: z.number().min(0).optional(),
 })
 export type HostResources = z.infer<typeof HostResources>
+
+/** Below a tenth, pulls, dumps and restores begin to fail for want of space. */
+export const isDiskLow = ({ diskBytes, freeDiskBytes }: HostResources): boolean => freeDiskBytes < diskBytes / 10
+
+/** How far the clock of a host may be from the daemon's before it is called skewed; tokens bear as much. */
+export const clockLeewayMs = 30_000
+
+export const isSkewed = ({ clockOffsetMs }: { clockOffsetMs: number | null }): boolean =>
+  clockOffsetMs !== null && Math.abs(clockOffsetMs) > clockLeewayMs
 
 /** A host whose agent was not heard for `offlineAfterMs` is offline: its commands wait and their deadlines count. */
 export const isOffline = ({ lastSeenAt }: { lastSeenAt: string | null }, now: Date, offlineAfterMs = 90_000): boolean =>

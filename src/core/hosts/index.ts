@@ -9,6 +9,17 @@ export {
 } from './agent-contract.ts'
 export { type CommandError, type CommandStatus, type CommandView, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'
-export { type EngineInfo, type HostResources, isOffline } from './host.ts'
+export { clockLeewayMs, type EngineInfo, type HostResources, isDiskLow, isOffline, isSkewed } from './host.ts'
 export { type Instances, judgeInstance, noInstances, welcomeInstance } from './instances.ts'
-export { agentAudience, agentToken, channelLimits, plainUrl, protocolVersion, supportedProtocols } from './protocol.ts'
+export {
+  agentAudience,
+  agentToken,
+  channelLimits,
+  commonProtocol,
+  oldestProtocol,
+  plainUrl,
+  protocolVersion,
+  type SpokenProtocols,
+  supportedProtocols,
+} from './protocol.ts'
+export type { RegistryEntry, RegistrySetting } from './registry.ts'

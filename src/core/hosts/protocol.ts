@@ -1,8 +1,24 @@
 /** Version of what daemon and agent say to each other. It rises when an old side could misunderstand a new one. */
 export const protocolVersion = 1
 
+/** The oldest that this agent still speaks. */
+export const oldestProtocol = 1
+
 /** Versions that this daemon still speaks with. */
 export const supportedProtocols: readonly number[] = [1]
+
+/** The versions an agent speaks: its own, and all down to the oldest. */
+export type SpokenProtocols = Readonly<{ newest: number; oldest: number }>
+
+/** The highest version that both sides speak, or which of them must be upgraded. */
+export function commonProtocol(
+  daemon: readonly number[],
+  { newest, oldest }: SpokenProtocols,
+): { version: number } | { older: 'daemon' | 'agent' } {
+  const common = daemon.filter((version) => version >= oldest && version <= newest)
+  if (common.length > 0) return { version: Math.max(...common) }
+  return { older: newest < Math.max(...daemon) ? 'agent' : 'daemon' }
+}
 
 /** What agents send is untrusted: nothing of it may grow without end (SECURITY, Agents). */
 export const channelLimits = {

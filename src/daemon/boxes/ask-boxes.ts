@@ -1,7 +1,7 @@
 import { type Actor, newId, plural, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, Tx } from '../db/index.ts'
-import { type CommandBus, enqueueCommand } from '../hosts/index.ts'
+import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesInScope, existingBox } from './boxes.repo.ts'
 import { type FleetNeeds, lookAtFleet } from './fleet.ts'
@@ -17,7 +17,7 @@ export type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] 
 /** An answer that takes longer is of no use: the next question comes anyway. */
 const deadlineMs = 10 * 60_000
 /** Commands per transaction: others want to write too. */
-const chunkSize = 250
+const chunkSize = 500
 
 /** Asks the agents of live boxes, all or the named ones, what runs. Throws VALIDATION naming an unknown slug. */
 export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
@@ -48,12 +48,10 @@ async function askVersions(needs: AskNeeds, boxes: readonly BoxRecord[], signal?
 }
 
 async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxRecord[]): Promise<Question[]> {
-  const questions: Question[] = []
-  for (const box of boxes) {
-    const commandId = newId(random, 'cmd')
-    await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.report_versions', deadlineMs })
-    questions.push({ slug: box.slug, commandId })
-  }
+  const questions = boxes.map((box) => ({ slug: box.slug, commandId: newId(random, 'cmd') }))
+  const kind = 'tenant-box.report_versions'
+  const commands = boxes.map((box, at) => ({ id: questions[at]?.commandId ?? '', ...addressed(box), kind, deadlineMs }) as const)
+  await enqueueCommands(tx, clock, commands)
   return questions
 }
 

@@ -3,10 +3,11 @@ import type { AgentActor } from '../../core/kit/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { commandSecrets, takeOutputs, takeProgress, takeResult } from './command-answers.ts'
 import { enrolHost } from './enrol-host.ts'
-import { renewHeld } from './held-commands.ts'
+import { takeHeartbeat } from './heartbeat.ts'
 import { hello, refuseSecondAgent } from './hello.ts'
 import type { HostsNeeds } from './needs.ts'
 import { nextCommand } from './next-command.ts'
+import { rotateKey } from './rotate-key.ts'
 
 /** What agents say. All but enrolment and hello is heard only from the agent that said hello last. */
 export function agentRoutes(needs: HostsNeeds): Served[] {
@@ -22,15 +23,17 @@ export function agentRoutes(needs: HostsNeeds): Served[] {
     serve(agentContract.hello, ({ actor, body }) => hello(needs, actor, body)),
     serve(
       agentContract.nextCommand,
-      known(async ({ actor, body, signal }) => ({ command: await nextCommand(needs, actor, body.holding, signal) })),
+      known(async ({ actor, body, signal }) => ({ command: await nextCommand(needs, actor, body, signal) })),
     ),
     serve(
       agentContract.heartbeat,
-      known(async ({ actor, body }) => {
-        const lost = await db.transaction().execute((tx) => renewHeld(tx, needs, actor, body.holding))
-        return { lost: lost.map(({ id }) => id) }
-      }),
+      known(({ actor, body }) => takeHeartbeat(needs, actor, body)),
     ),
+    serve(agentContract.rotateKey, async ({ actor, body }) => {
+      // As at hello, for `tenantry-agent rotate-key` may run while no agent does.
+      await refuseSecondAgent(needs, actor, 'welcome')
+      return rotateKey(needs, actor, body.publicKey)
+    }),
     serve(
       agentContract.postProgress,
       known(async ({ actor, params, body }) => {
@@ -54,6 +57,10 @@ export function agentRoutes(needs: HostsNeeds): Served[] {
         await takeOutputs(needs, actor, { ...params, leaseToken: body.leaseToken }, body.outputs)
         return undefined
       }),
+    ),
+    serve(
+      agentContract.boxMigrations,
+      known(async () => ({ migrations: [...boxes.migrations] })),
     ),
     serve(
       agentContract.postReports,

@@ -1,13 +1,17 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
-import { agentAudience, agentToken } from '../../core/hosts/index.ts'
-import { type AgentActor, isoNow, type Problem, problem } from '../../core/kit/index.ts'
+import { type AgentPublicKey, agentAudience, agentToken } from '../../core/hosts/index.ts'
+import { type AgentActor, elapsedMs, isoNow, type Problem, problem } from '../../core/kit/index.ts'
 import { findHostByKeyId, type Host, markSeen } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
+import { replaceKey } from './rotate-key.ts'
 
 type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'baseUrl'>
 
 /** Calls come often; the row need not be written at each. */
 const seenEveryMs = 5000
+
+/** After that the announced key alone is heard, though nobody has used it yet. */
+const formerKeyMs = 10 * 60_000
 
 /**
  * The host behind a call, by a token of at most 60 s that its key signed for this daemon. The record is read at each call: a revoked host is
@@ -18,10 +22,12 @@ export const authenticateAgent =
   async (authorization: string | undefined): Promise<AgentActor> => {
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'agents sign each call with their key: no token was sent')
-    const host = await findHostByKeyId(needs.db, keyIdOf(token))
+    const keyId = keyIdOf(token)
+    const host = await findHostByKeyId(needs.db, keyId)
     if (!host) throw problem('UNAUTHENTICATED', 'no host is enrolled with this key: `tenantry-agent enrol` does it')
-    const instanceId = await verify(needs, token, host)
+    const instanceId = await verify(needs, token, keyOf(needs, host, keyId))
     refuseShutOut(host)
+    if (host.nextKey?.id === keyId) await replaceKey(needs, host, instanceId)
     await see(needs, host)
     return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
   }
@@ -34,10 +40,17 @@ function keyIdOf(token: string): string {
   }
 }
 
-async function verify({ clock, baseUrl }: Needs, token: string, host: Host): Promise<string> {
+/** An announced key counts from now on; the one that it replaces, until that was used or for ten minutes. Throws UNAUTHENTICATED. */
+function keyOf({ clock }: Needs, { name, keyId, publicKey, nextKey }: Host, signedWith: string): AgentPublicKey {
+  if (nextKey?.id === signedWith) return nextKey.publicKey
+  if (signedWith === keyId && (!nextKey || elapsedMs(nextKey.announcedAt, isoNow(clock)) <= formerKeyMs)) return publicKey
+  throw problem('UNAUTHENTICATED', `the key of ${name} was replaced: an agent without the new one must enrol anew`)
+}
+
+async function verify({ clock, baseUrl }: Needs, token: string, publicKey: AgentPublicKey): Promise<string> {
   const now = clock.now()
   try {
-    const { payload } = await jwtVerify(token, await importJWK(host.publicKey, agentToken.algorithm), {
+    const { payload } = await jwtVerify(token, await importJWK(publicKey, agentToken.algorithm), {
       algorithms: [agentToken.algorithm],
       audience: agentAudience(baseUrl),
       clockTolerance: agentToken.leewaySeconds,
@@ -68,7 +81,8 @@ function refusal(error: unknown, now: Date): Problem {
   )
 }
 
-function refuseShutOut({ name, status, reason }: Host): void {
+/** Throws HOST_REVOKED, HOST_FROZEN. */
+export function refuseShutOut({ name, status, reason }: Host): void {
   if (status === 'revoked') throw problem('HOST_REVOKED', `${name} was revoked (${reason}): it needs a new invitation to enrol again`)
   if (status === 'frozen')
     throw problem(

@@ -32,7 +32,7 @@ export function makeCommandBus(): CommandBus {
     untilQueued: (hostId) => wait(hosts, hostId, 0),
     untilChanged: (commandId, revision) => wait(commands, commandId, revision),
     poll: async (db) => {
-      if (hosts.size > 0) for (const hostId of await hostsWithWork(db)) wakeAll(hosts, hostId)
+      if (hosts.size > 0) for (const hostId of await hostsToWake(db)) wakeAll(hosts, hostId)
       for (const { id, revision } of await revisions(db, [...commands.keys()])) {
         for (const waiter of commands.get(id) ?? []) if (waiter.revision !== revision) waiter.wake()
       }
@@ -58,9 +58,11 @@ const wakeAll = (topic: Map<string, Set<Waiter>>, key: string) => {
   for (const waiter of topic.get(key) ?? []) waiter.wake()
 }
 
-async function hostsWithWork(db: Db): Promise<string[]> {
-  const rows = await db.selectFrom('commands').select('host_id').distinct().where('status', '=', 'queued').execute()
-  return rows.map((row) => row.host_id)
+/** Those with work, and those that were shut out and must hear of it. */
+async function hostsToWake(db: Db): Promise<string[]> {
+  const working = await db.selectFrom('commands').select('host_id').distinct().where('status', '=', 'queued').execute()
+  const shutOut = await db.selectFrom('hosts').select('id').where('status', '<>', 'active').execute()
+  return [...working.map((row) => row.host_id), ...shutOut.map((row) => row.id)]
 }
 
 const idsPerQuery = 500

@@ -1,14 +1,17 @@
 import { calculateJwkThumbprint } from 'jose'
-import { type AgentPublicKey, plainUrl, supportedProtocols } from '../../core/hosts/index.ts'
+import { type AgentPublicKey, commonProtocol, plainUrl, supportedProtocols } from '../../core/hosts/index.ts'
 import { isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findHostByKeyId, findHostByName, saveEnrolment } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 
-export type Enrol = Readonly<{ token: string; publicKey: AgentPublicKey; daemonUrl: string; protocolVersion: number; agentVersion: string }>
+export type Enrol = Readonly<{ token: string; publicKey: AgentPublicKey; daemonUrl: string; agentVersion: string }> & Spoken
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'random' | 'baseUrl'>
+/** As agents say it: their own version, and the oldest that they still speak where it is another. */
+type Spoken = Readonly<{ protocolVersion: number; oldestProtocol?: number | undefined }>
+
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'random' | 'baseUrl' | 'protocols'>
 
 /**
  * Turns an invitation into a host. The same key may ask again with the same token, because an answer can be lost on its way.
@@ -16,7 +19,7 @@ type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'random' | 'baseUrl'>
  */
 export async function enrolHost(needs: Needs, enrol: Enrol): Promise<{ hostId: string; name: string; keyId: string }> {
   requireOurUrl(needs.baseUrl, enrol.daemonUrl)
-  requireProtocol(enrol.protocolVersion)
+  agreeOnProtocol(needs, enrol)
   const keyId = await calculateJwkThumbprint(enrol.publicKey)
   return needs.db.transaction().execute(async (tx) => {
     const name = await consumeInvite(tx, isoNow(needs.clock), sha256Hex(enrol.token), keyId)
@@ -59,10 +62,12 @@ function requireOurUrl(baseUrl: string, daemonUrl: string): void {
     throw problem('VALIDATION', `this daemon is known as ${plainUrl(baseUrl)}: enrol with --url ${plainUrl(baseUrl)}`)
 }
 
-/** Throws PROTOCOL_VERSION that says which side is the old one. */
-export function requireProtocol(version: number): void {
-  if (supportedProtocols.includes(version)) return
-  const newest = Math.max(...supportedProtocols)
-  const old = version > newest ? 'the daemon is older: upgrade tenantryd' : 'the agent is older: upgrade tenantry-agent'
-  throw problem('PROTOCOL_VERSION', `the agent speaks version ${version}, this daemon ${supportedProtocols.join(', ')}; ${old}`)
+/** The highest version that both sides speak. Throws PROTOCOL_VERSION that says which side is the old one. */
+export function agreeOnProtocol({ protocols = supportedProtocols }: Pick<HostsNeeds, 'protocols'>, said: Spoken): number {
+  const { protocolVersion: newest, oldestProtocol: oldest = newest } = said
+  const agreed = commonProtocol(protocols, { newest, oldest })
+  if ('version' in agreed) return agreed.version
+  const old = agreed.older === 'daemon' ? 'the daemon is older: upgrade tenantryd' : 'the agent is older: upgrade tenantry-agent'
+  const spoken = oldest === newest ? `version ${newest}` : `versions ${oldest} to ${newest}`
+  throw problem('PROTOCOL_VERSION', `the agent speaks ${spoken}, this daemon ${protocols.join(', ')}; ${old}`)
 }

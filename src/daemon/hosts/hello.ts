@@ -1,17 +1,20 @@
 import { sql } from 'kysely'
 import type { VersionsReport } from '../../core/boxes/index.ts'
 import { type EngineInfo, type HeldCommand, type HostResources, judgeInstance, welcomeInstance } from '../../core/hosts/index.ts'
-import { type AgentActor, isoNow, problem } from '../../core/kit/index.ts'
+import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
-import { requireProtocol } from './enrol-host.ts'
+import { refuseShutOut } from './authenticate-agent.ts'
+import { agreeOnProtocol } from './enrol-host.ts'
 import { renewHeld } from './held-commands.ts'
-import { type Host, hostById, lockHost, saveGreeting } from './host.repo.ts'
+import { countActiveHosts, type Host, hostById, lockHost, saveGreeting, saveMachine } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 import { freezeHost } from './shut-out-host.ts'
 
 export type Hello = Readonly<{
   protocolVersion: number
+  oldestProtocol?: number | undefined
   agentVersion: string
+  clockOffsetMs?: number | null | undefined
   engine: EngineInfo | null
   resources: HostResources | null
   reports: readonly VersionsReport[]
@@ -21,27 +24,39 @@ export type Hello = Readonly<{
 /** Of three lost beats none may make the host offline or a command be offered again. */
 const beatsPerWindow = 4
 
+/** Hellos come in no faster than one in this time, on average, when all agents have lost the daemon in one moment. */
+const spreadPerHostMs = 10
+const longestSpreadMs = 30_000
+
 /**
  * An agent begins to speak. It names all that it works on, so what else was handed to this host got lost with the process that had it, and is
  * offered again at once. Throws PROTOCOL_VERSION, HOST_FROZEN.
  */
 export async function hello(needs: HostsNeeds, agent: AgentActor, said: Hello) {
-  requireProtocol(said.protocolVersion)
+  const protocol = agreeOnProtocol(needs, said)
   await refuseSecondAgent(needs, agent, 'welcome')
-  const requeued = await needs.db.transaction().execute(async (tx) => {
+  const { requeued, host } = await needs.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
-    await greet(needs, tx, host, agent, said)
+    refuseShutOut(host)
+    await greet(needs, tx, host, agent, { ...said, protocolVersion: protocol })
     await renewHeld(tx, needs, agent, said.holding)
     const requeued = await requeueOthers(tx, agent.hostId, said.holding)
     await needs.boxes.reportHandler(tx, agent.hostId, said.reports)
-    return requeued
+    return { requeued, host }
   })
   for (const id of requeued) needs.bus.changed(id)
   if (requeued.length > 0) needs.bus.queued(agent.hostId)
-  const { longPollMs, offlineAfterMs, requeueAfterMs } = needs.agents
-  const heartbeatMs = Math.floor(Math.min(offlineAfterMs, requeueAfterMs) / beatsPerWindow)
-  return { hostId: agent.hostId, name: agent.name, longPollMs, heartbeatMs }
+  return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(needs, host), reconnectSpreadMs: await spreadOf(needs) }
 }
+
+function timesOf({ agents, clock }: HostsNeeds, { keySince }: Host) {
+  const { longPollMs, offlineAfterMs, requeueAfterMs } = agents
+  const heartbeatMs = Math.floor(Math.min(offlineAfterMs, requeueAfterMs) / beatsPerWindow)
+  const serverTime = isoNow(clock)
+  return { serverTime, keyAgeMs: Math.max(0, elapsedMs(keySince, serverTime)), longPollMs, heartbeatMs }
+}
+
+const spreadOf = async ({ db }: HostsNeeds): Promise<number> => Math.min(longestSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
 
 /** Before anything an agent asks for: it must be the one that said hello last. Throws HOST_FROZEN, CONFLICT ("say hello"). */
 export async function refuseSecondAgent(
@@ -59,10 +74,12 @@ export async function refuseSecondAgent(
   if (verdict === 'unknown' && newcomers === 'refused') throw problem('CONFLICT', 'say hello first')
 }
 
-function greet({ clock }: HostsNeeds, tx: Tx, host: Host, { instanceId }: AgentActor, said: Hello): Promise<void> {
-  const { protocolVersion, agentVersion, engine, resources } = said
+async function greet({ clock }: HostsNeeds, tx: Tx, host: Host, { instanceId }: AgentActor, said: Hello): Promise<void> {
+  const { protocolVersion, agentVersion, engine, resources, clockOffsetMs } = said
   const instances = host.instances.current === instanceId ? host.instances : welcomeInstance(host.instances, instanceId, clock.now())
-  return saveGreeting(tx, host.id, { instances, protocolVersion, agentVersion, engine, resources, at: isoNow(clock) })
+  const at = isoNow(clock)
+  await saveGreeting(tx, host.id, { instances, protocolVersion, agentVersion, engine, at })
+  await saveMachine(tx, host.id, { resources, clockOffsetMs, at })
 }
 
 async function requeueOthers(tx: Tx, hostId: string, holding: readonly HeldCommand[]): Promise<string[]> {

@@ -11,7 +11,11 @@ export type Host = Readonly<{
   name: string
   status: 'active' | 'frozen' | 'revoked'
   reason: string | null
+  keyId: string
   publicKey: AgentPublicKey
+  keySince: string
+  /** Announced, and not used yet. */
+  nextKey: Readonly<{ id: string; publicKey: AgentPublicKey; announcedAt: string }> | null
   instances: Instances
   enrolledAt: string
   lastSeenAt: string | null
@@ -19,6 +23,8 @@ export type Host = Readonly<{
   protocolVersion: number | null
   engine: EngineInfo | null
   resources: HostResources | null
+  resourcesAt: string | null
+  clockOffsetMs: number | null
 }>
 
 const json = <Value>(text: string | null): Value | null => (text === null ? null : JSON.parse(text))
@@ -28,7 +34,13 @@ const hostOf = (row: Selectable<HostTable>): Host => ({
   name: row.name,
   status: row.status,
   reason: row.reason,
+  keyId: row.key_id,
   publicKey: JSON.parse(row.public_key),
+  keySince: row.key_since ?? row.enrolled_at,
+  nextKey:
+    row.next_key_id && row.next_public_key && row.next_key_at
+      ? { id: row.next_key_id, publicKey: JSON.parse(row.next_public_key), announcedAt: row.next_key_at }
+      : null,
   instances: { current: row.instance_id, retired: JSON.parse(row.retired_instances) },
   enrolledAt: row.enrolled_at,
   lastSeenAt: row.last_seen_at,
@@ -36,15 +48,26 @@ const hostOf = (row: Selectable<HostTable>): Host => ({
   protocolVersion: row.protocol_version,
   engine: json(row.engine),
   resources: json(row.resources),
+  resourcesAt: row.resources_at,
+  clockOffsetMs: row.clock_offset_ms === null ? null : Number(row.clock_offset_ms),
 })
 
-async function hostBy(db: DbOrTx, column: 'id' | 'name' | 'key_id', value: string): Promise<Host | undefined> {
+async function hostBy(db: DbOrTx, column: 'id' | 'name', value: string): Promise<Host | undefined> {
   const row = await db.selectFrom('hosts').selectAll().where(column, '=', value).executeTakeFirst()
   return row && hostOf(row)
 }
 
 export const findHostByName = (db: DbOrTx, name: string) => hostBy(db, 'name', name)
-export const findHostByKeyId = (db: DbOrTx, keyId: string) => hostBy(db, 'key_id', keyId)
+
+/** Whose key it is, or is announced to become. */
+export async function findHostByKeyId(db: DbOrTx, keyId: string): Promise<Host | undefined> {
+  const row = await db
+    .selectFrom('hosts')
+    .selectAll()
+    .where((either) => either.or([either('key_id', '=', keyId), either('next_key_id', '=', keyId)]))
+    .executeTakeFirst()
+  return row && hostOf(row)
+}
 
 /** Throws NOT_FOUND. */
 export async function hostById(db: DbOrTx, id: string): Promise<Host> {
@@ -70,6 +93,8 @@ export async function lockHost(tx: Tx, id: string): Promise<Host> {
   return hostOf(row)
 }
 
+const noNextKey = { next_key_id: null, next_public_key: null, next_key_at: null } as const
+
 export type Enrolment = Readonly<{ id: string; name: string; keyId: string; publicKey: AgentPublicKey; agentVersion: string; at: string }>
 
 /** A new host, or a revoked or frozen one under a new key: its id, and so its boxes, stay. */
@@ -79,6 +104,8 @@ export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentV
     reason: null,
     key_id: keyId,
     public_key: JSON.stringify(publicKey),
+    key_since: at,
+    ...noNextKey,
     instance_id: null,
     retired_instances: '[]',
     enrolled_at: at,
@@ -87,7 +114,7 @@ export async function saveEnrolment(tx: Tx, { id, name, keyId, publicKey, agentV
   } as const
   await tx
     .insertInto('hosts')
-    .values({ id, name, protocol_version: null, engine: null, resources: null, ...fresh })
+    .values({ id, name, protocol_version: null, engine: null, resources: null, resources_at: null, clock_offset_ms: null, ...fresh })
     .onConflict((c) => c.column('name').doUpdateSet(fresh))
     .execute()
 }
@@ -104,7 +131,6 @@ export type Greeting = Readonly<{
   agentVersion: string
   protocolVersion: number
   engine: EngineInfo | null
-  resources: HostResources | null
   at: string
 }>
 
@@ -117,11 +143,54 @@ export async function saveGreeting(tx: Tx, id: string, greeting: Greeting): Prom
       agent_version: greeting.agentVersion,
       protocol_version: greeting.protocolVersion,
       engine: greeting.engine && JSON.stringify(greeting.engine),
-      resources: greeting.resources && JSON.stringify(greeting.resources),
       last_seen_at: greeting.at,
     })
     .where('id', '=', id)
     .execute()
+}
+
+/** What the agent could not find out stays as it was told last. */
+export async function saveMachine(
+  db: DbOrTx,
+  id: string,
+  { resources, clockOffsetMs, at }: { resources?: HostResources | null | undefined; clockOffsetMs?: number | null | undefined; at: string },
+): Promise<void> {
+  const said = {
+    ...(resources ? { resources: JSON.stringify(resources), resources_at: at } : {}),
+    ...(clockOffsetMs === undefined ? {} : { clock_offset_ms: clockOffsetMs === null ? null : Math.round(clockOffsetMs) }),
+  }
+  if (Object.keys(said).length > 0) await db.updateTable('hosts').set(said).where('id', '=', id).execute()
+}
+
+/** False when the host's key was replaced meanwhile. */
+export async function announceKey(tx: Tx, host: Host, next: NonNullable<Host['nextKey']>): Promise<boolean> {
+  const done = await tx
+    .updateTable('hosts')
+    .set({ next_key_id: next.id, next_public_key: JSON.stringify(next.publicKey), next_key_at: next.announcedAt })
+    .where('id', '=', host.id)
+    .where('key_id', '=', host.keyId)
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+/** The announced key becomes the key, the former is forgotten. False when another call did it first. */
+export async function promoteKey(tx: Tx, { id }: Host, next: NonNullable<Host['nextKey']>, at: string): Promise<boolean> {
+  const done = await tx
+    .updateTable('hosts')
+    .set({ key_id: next.id, public_key: JSON.stringify(next.publicKey), key_since: at, ...noNextKey })
+    .where('id', '=', id)
+    .where('next_key_id', '=', next.id)
+    .executeTakeFirst()
+  return done.numUpdatedRows > 0n
+}
+
+export async function countActiveHosts(db: DbOrTx): Promise<number> {
+  const { count } = await db
+    .selectFrom('hosts')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('status', '=', 'active')
+    .executeTakeFirstOrThrow()
+  return Number(count)
 }
 
 export async function markSeen(db: DbOrTx, id: string, at: string): Promise<void> {

@@ -5,10 +5,11 @@ import type { Command } from './command.repo.ts'
 import { allHosts, type Host, hostById, hostByName } from './host.repo.ts'
 import { inviteHost } from './invite-host.ts'
 import type { HostsNeeds } from './needs.ts'
+import { listRegistries, type RegistryNeeds, removeRegistry, setRegistry } from './set-registry.ts'
 import { revokeHost } from './shut-out-host.ts'
 
 /** What operators ask about hosts and commands. */
-export function hostsRoutes(needs: HostsNeeds): Served[] {
+export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
   const { db } = needs
   return [
     serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(needs, actor, body)),
@@ -17,6 +18,12 @@ export function hostsRoutes(needs: HostsNeeds): Served[] {
     serve(hostsContract.revokeHost, async ({ actor, params, body }) =>
       viewOf(needs, await revokeHost(needs, actor, { ...params, ...body })),
     ),
+    serve(hostsContract.listRegistries, async () => ({ registries: await listRegistries(needs) })),
+    serve(hostsContract.setRegistry, ({ actor, body }) => setRegistry(needs, actor, body)),
+    serve(hostsContract.removeRegistry, async ({ actor, body }) => {
+      await removeRegistry(needs, actor, body)
+      return undefined
+    }),
     serve(hostsContract.showCommand, async ({ params, query, signal }) => {
       const command = await awaitChange(needs, { ...params, ...query }, signal)
       return commandView(command, await hostById(db, command.hostId))
@@ -25,10 +32,9 @@ export function hostsRoutes(needs: HostsNeeds): Served[] {
 }
 
 function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
-  const { id, name, enrolledAt, lastSeenAt, agentVersion, protocolVersion, engine, resources, reason } = host
+  const { status: stored, publicKey: _publicKey, keyId: _keyId, nextKey: _nextKey, instances: _instances, ...shown } = host
   const heard = isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
-  const status = host.status === 'active' ? heard : host.status
-  return { id, name, status, enrolledAt, lastSeenAt, agentVersion, protocolVersion, engine, resources, reason }
+  return { ...shown, status: stored === 'active' ? heard : stored }
 }
 
 const commandView = ({ payload: _payload, leaseToken: _leaseToken, progress, ...command }: Command, host: Host): CommandView => ({

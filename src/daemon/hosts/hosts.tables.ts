@@ -15,6 +15,26 @@ export type HostTable = {
   protocol_version: number | null
   engine: string | null
   resources: string | null
+  resources_at: string | null
+  clock_offset_ms: number | null
+  /** Since when `key_id` is the key. */
+  key_since: string | null
+  /** Announced to replace the key; its first use does it. */
+  next_key_id: string | null
+  next_public_key: string | null
+  next_key_at: string | null
+}
+
+export type RegistryTable = {
+  /** `host/registry`, where the host is `*` for all; the password is sealed to it. */
+  id: string
+  host_id: string | null
+  registry: string
+  mirror: string | null
+  username: string | null
+  sealed_password: string | null
+  updated_at: string
+  updated_by: string
 }
 
 type HostInviteTable = {
@@ -54,5 +74,6 @@ declare module '../db/database.ts' {
     hosts: HostTable
     host_invites: HostInviteTable
     commands: CommandTable
+    registries: RegistryTable
   }
 }

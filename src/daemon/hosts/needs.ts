@@ -1,4 +1,11 @@
-import type { BoxCommandKind, BoxCommandResult, CommandOutputs, CommandSecrets, VersionsReport } from '../../core/boxes/index.ts'
+import type {
+  BoxCommandKind,
+  BoxCommandResult,
+  BoxMigration,
+  CommandOutputs,
+  CommandSecrets,
+  VersionsReport,
+} from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
@@ -28,6 +35,8 @@ export type BoxSide = Readonly<{
   reportHandler(tx: Tx, hostId: string, reports: readonly VersionsReport[]): Promise<void>
   /** Only what the command's kind may have leaves the daemon, whatever is returned here. */
   secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
+  /** What brings the platform's tables into boxes, in order. */
+  migrations: readonly BoxMigration[]
   /** Seals and stores; called again with the same outputs when the answer was lost. */
   acceptOutputs(tx: Tx, command: Command, outputs: CommandOutputs): Promise<void>
 }>
@@ -43,5 +52,7 @@ export type HostsNeeds = Readonly<{
   /** As agents were enrolled with: the audience of their tokens rests on it. */
   baseUrl: string
   agents: AgentTimes
+  /** Versions that this daemon speaks with agents; absent: those of this program. */
+  protocols?: readonly number[]
   boxes: BoxSide
 }>

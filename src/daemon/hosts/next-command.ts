@@ -1,26 +1,28 @@
 import { sql } from 'kysely'
+import { isQuestion, questions } from '../../core/boxes/index.ts'
 import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
+import { refuseShutOut } from './authenticate-agent.ts'
 import { type Command, commandOf, commandsByIds } from './command.repo.ts'
 import type { Waiting } from './command-bus.ts'
 import { renewHeld } from './held-commands.ts'
 import { lockHost } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 
-/** The next command for the host, waited for as long as a long poll lasts; null when there was none. */
-export async function nextCommand(
-  needs: HostsNeeds,
-  agent: AgentActor,
-  holding: readonly HeldCommand[],
-  signal: AbortSignal,
-): Promise<LeasedCommand | null> {
+type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions' }>
+
+/**
+ * The next command for the host, waited for as long as a long poll lasts; null when there was none. Throws HOST_REVOKED or HOST_FROZEN as
+ * soon as the host is shut out.
+ */
+export async function nextCommand(needs: HostsNeeds, agent: AgentActor, poll: Poll, signal: AbortSignal): Promise<LeasedCommand | null> {
   const { clock, bus, agents } = needs
   const untilMs = clock.monotonicMs() + agents.longPollMs
   for (;;) {
     const work = bus.untilQueued(agent.hostId) // before the look, so that nothing queued between the two is missed
     try {
-      const command = signal.aborted ? undefined : await lease(needs, agent, holding)
+      const command = signal.aborted ? undefined : await lease(needs, agent, poll)
       if (command) return command
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0 || signal.aborted) return null
@@ -41,11 +43,11 @@ async function either(clock: Clock, { woken }: Waiting, ms: number, signal: Abor
   end()
 }
 
-async function lease(needs: HostsNeeds, agent: AgentActor, holding: readonly HeldCommand[]): Promise<LeasedCommand | undefined> {
+async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
   const leased = await needs.db.transaction().execute(async (tx) => {
-    await lockHost(tx, agent.hostId)
-    await renewHeld(tx, needs, agent, holding)
-    for (const command of await offered(tx, isoNow(needs.clock), agent.hostId, holding)) {
+    refuseShutOut(await lockHost(tx, agent.hostId))
+    await renewHeld(tx, needs, agent, poll.holding)
+    for (const command of await offered(tx, isoNow(needs.clock), agent.hostId, poll)) {
       if ((await needs.boxes.hostOfBox(tx, command.boxId)) === agent.hostId) return handOut(tx, needs, command)
     }
     return undefined
@@ -56,30 +58,41 @@ async function lease(needs: HostsNeeds, agent: AgentActor, holding: readonly Hel
 
 /**
  * What may be handed out, oldest first: queued, or handed out before and never taken up (the answer was lost on its way). A box has one
- * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free.
+ * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free. Questions are beside all that:
+ * they wait for nothing, and nothing waits for them.
  */
-async function offered(tx: Tx, now: string, hostId: string, holding: readonly HeldCommand[]): Promise<Command[]> {
+async function offered(tx: Tx, now: string, hostId: string, { holding, room }: Poll): Promise<Command[]> {
   const heldIds = holding.map(({ id }) => id)
-  const busyBoxes = (await commandsByIds(tx, heldIds)).filter(isUntold).map(({ boxId }) => boxId)
+  const held = await commandsByIds(tx, heldIds)
+  const busyBoxes = held.filter((command) => isUntold(command) && !isQuestion(command.kind)).map(({ boxId }) => boxId)
   let query = tx
     .selectFrom('commands as c')
     .selectAll()
     .where('c.host_id', '=', hostId)
     .where('c.status', 'in', ['queued', 'leased'])
     .where('c.deadline_at', '>', now)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('commands as other')
-            .select('other.id')
-            .whereRef('other.box_id', '=', 'c.box_id')
-            .whereRef('other.id', '<>', 'c.id')
-            .where('other.status', 'in', ['leased', 'running']),
-        ),
-      ),
-    )
   if (heldIds.length > 0) query = query.where('c.id', 'not in', heldIds)
-  if (busyBoxes.length > 0) query = query.where('c.box_id', 'not in', busyBoxes)
+  if (room === 'questions') query = query.where('c.kind', 'in', questions)
+  else
+    query = query.where((either) =>
+      either.or([
+        either('c.kind', 'in', questions),
+        either.and([
+          either.not(
+            either.exists(
+              either
+                .selectFrom('commands as other')
+                .select('other.id')
+                .whereRef('other.box_id', '=', 'c.box_id')
+                .whereRef('other.id', '<>', 'c.id')
+                .where('other.status', 'in', ['leased', 'running'])
+                .where('other.kind', 'not in', questions),
+            ),
+          ),
+          ...(busyBoxes.length > 0 ? [either('c.box_id', 'not in', busyBoxes)] : []),
+        ]),
+      ]),
+    )
   return (await query.orderBy('c.created_at').orderBy('c.id').limit(20).execute()).map(commandOf)
 }
 

@@ -23,11 +23,12 @@ export async function revokeHost(
     return { host: await hostByName(tx, name), expired }
   })
   for (const id of expired) bus.changed(id)
+  bus.queued(host.id) // its long poll ends now
   return host
 }
 
 /** Two agents use one key: nobody can tell which is ours, so neither is heard until an operator has looked. */
-export async function freezeHost({ db, clock, log }: Omit<Needs, 'bus' | 'boxes'>, host: Host, instanceId: string): Promise<void> {
+export async function freezeHost({ db, clock, bus, log }: Omit<Needs, 'boxes'>, host: Host, instanceId: string): Promise<void> {
   const reason = `two agents used its key at ${isoNow(clock)}`
   await db.transaction().execute(async (tx) => {
     if (!(await shutOut(tx, host.id, 'frozen', reason))) return
@@ -35,5 +36,6 @@ export async function freezeHost({ db, clock, log }: Omit<Needs, 'bus' | 'boxes'
     const instances = [host.instances.current, instanceId]
     await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data: { hostId: host.id, instances } })
   })
+  bus.queued(host.id)
   log.error({ host: host.name, instances: [host.instances.current, instanceId] }, 'two agents use the key of one host: it is frozen')
 }

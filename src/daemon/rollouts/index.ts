@@ -3,7 +3,9 @@
 // It only orders: whether an update is committed or restored is decided by the box's agent, and no job starts a rollout by itself.
 import './rollouts.tables.ts'
 
+export { commandsOfRollouts } from './commands-in-use.ts'
 export { makeRolloutEngine, startRolloutEngine } from './engine/engine.ts'
+export { loadSynapseSchemas } from './load-synapse-schemas.ts'
 export type { RolloutsNeeds } from './needs.ts'
 export { makeRolloutBus } from './rollout-bus.ts'
 export { rolloutsRoutes } from './rollouts.routes.ts'

@@ -1,9 +1,18 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type AgentIdentity, connect } from '../../../src/agent/channel/index.ts'
+import { isQuestion } from '../../../src/core/boxes/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
-import { awaitCommand, commandById, commandSweep, commandsByIds, enqueueCommand, requireWindows } from '../../../src/daemon/hosts/index.ts'
+import {
+  awaitCommand,
+  commandById,
+  commandSweep,
+  commandsByIds,
+  enqueueCommand,
+  enqueueCommands,
+  requireWindows,
+} from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld, shortTimes } from '../../support/host-world.ts'
@@ -42,6 +51,28 @@ onBothDialects('commands of agents', (fresh) => {
     await enqueue({ id, hostId })
     expect(await stored()).toMatchObject({ status: 'queued', leaseToken: 0, deadlineAt: '2026-01-05T03:00:01.000Z' })
     await expect(enqueue({ id, hostId, boxId: 'box_2' })).rejects.toEqual(refused('CONFLICT'))
+  })
+
+  test('many are queued as one is: what stands already stands, and an id that is another’s takes none of them', async () => {
+    const { enqueue, hostId, needs, clock } = await setUp()
+    await enqueue({ id: 'cmd_7', hostId, boxId: 'box_7' })
+    const kind = 'tenant-box.report_versions' as const
+    const many = Array.from({ length: 1200 }, (_, n) => {
+      const boxId = `box_${n}`
+      return { id: `cmd_${n}`, hostId, boxId, kind, payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 }, deadlineMs: 60_000 }
+    })
+    const queue = (which: typeof many) => needs.db.transaction().execute((tx) => enqueueCommands(tx, clock, which))
+    const stored = await queue(many)
+    expect(stored).toHaveLength(1200)
+    expect(new Set(stored.map((one) => one.id)).size).toBe(1200)
+    expect(stored.find((one) => one.id === 'cmd_7')?.deadlineAt).toBe('2026-01-05T03:00:01.000Z')
+    const wrong = many.map((one) => ({ ...one, id: one.id === 'cmd_9' ? one.id : `other_${one.id}`, boxId: 'box_1' }))
+    await expect(queue(wrong)).rejects.toEqual(refused('CONFLICT'))
+    const { count } = await needs.db
+      .selectFrom('commands')
+      .select((of) => of.fn.countAll().as('count'))
+      .executeTakeFirstOrThrow()
+    expect(Number(count)).toBe(1200)
   })
 
   test('a waiting agent gets a command as soon as it is queued, and its result is stored and handled once', async () => {
@@ -113,15 +144,45 @@ onBothDialects('commands of agents', (fresh) => {
 
   test('a box has one command at a time; other boxes go on', async () => {
     const { enqueue, hostId, next, agent } = await setUp()
-    await enqueue({ id: 'a', hostId, boxId: 'box_1' })
-    await enqueue({ id: 'b', hostId, boxId: 'box_1' })
-    await enqueue({ id: 'c', hostId, boxId: 'box_2' })
+    await enqueue({ id: 'a', hostId, boxId: 'box_1', kind: 'tenant-box.healthcheck' })
+    await enqueue({ id: 'b', hostId, boxId: 'box_1', kind: 'tenant-box.healthcheck' })
+    await enqueue({ id: 'c', hostId, boxId: 'box_2', kind: 'tenant-box.healthcheck' })
     expect((await next())?.id).toBe('a')
     const a = { id: 'a', leaseToken: 1 }
     expect((await next([a]))?.id).toBe('c')
-    await agent.postResult({ params: { id: 'a' }, body: { leaseToken: 1, outcome: good } })
+    const failed = { ok: false as const, error: { code: 'BOX_HELD', message: 'somebody has it' } }
+    await agent.postResult({ params: { id: 'a' }, body: { leaseToken: 1, outcome: failed } })
     // The list of an older call may still name what is finished.
     expect((await next([a, { id: 'c', leaseToken: 1 }]))?.id).toBe('b')
+  })
+
+  describe('questions', () => {
+    const kinds = { report_versions: true, logs: true, healthcheck: false, update: false, snapshot: false } as const
+
+    test.each(Object.entries(kinds))('%s: beside another command of its box: %s', (kind, beside) => {
+      expect(isQuestion(`tenant-box.${kind}`)).toBe(beside)
+    })
+
+    test('are handed out while their box is worked on, and hold up nothing themselves', async () => {
+      const { enqueue, hostId, next, agent } = await setUp()
+      await enqueue({ id: 'a', hostId, kind: 'tenant-box.healthcheck' })
+      expect((await next())?.id).toBe('a')
+      await enqueue({ id: 'b', hostId, kind: 'tenant-box.healthcheck' })
+      await enqueue({ id: 'q', hostId })
+      expect((await next([{ id: 'a', leaseToken: 1 }]))?.id).toBe('q')
+      const failed = { ok: false as const, error: { code: 'BOX_HELD', message: 'somebody has it' } }
+      await agent.postResult({ params: { id: 'a' }, body: { leaseToken: 1, outcome: failed } })
+      expect((await next([{ id: 'q', leaseToken: 1 }]))?.id).toBe('b')
+    })
+
+    test('are all that an agent with full hands is given', async () => {
+      const { enqueue, hostId, agent } = await setUp()
+      await enqueue({ id: 'a', hostId, kind: 'tenant-box.healthcheck' })
+      await enqueue({ id: 'q', hostId })
+      const { command } = await agent.nextCommand({ body: { holding: [], room: 'questions' } })
+      expect(command?.id).toBe('q')
+      expect((await agent.nextCommand({ body: { holding: [{ id: 'q', leaseToken: 1 }] } })).command?.id).toBe('a')
+    })
   })
 
   test('a command whose answer was lost on its way is offered again, with a lease that ends the first', async () => {
@@ -304,11 +365,11 @@ onBothDialects('commands of agents', (fresh) => {
 
   test('a box whose command the daemon gave up is not free while its agent still works on it', async () => {
     const { clock, enqueue, hostId, next, sweep } = await setUp()
-    await enqueue({ id, hostId, deadlineMs: 60_000 })
+    await enqueue({ id, hostId, deadlineMs: 60_000, kind: 'tenant-box.healthcheck' })
     await next()
     await clock.advance(60_000)
     await sweep()
-    await enqueue({ id: 'retry', hostId })
+    await enqueue({ id: 'again', hostId, kind: 'tenant-box.healthcheck' })
     await enqueue({ id: 'other', hostId, boxId: 'box_2' })
     expect((await next([{ id, leaseToken: 1 }]))?.id).toBe('other')
   })

@@ -5,7 +5,8 @@ import { hosts } from './0004-hosts.ts'
 import { boxes } from './0005-boxes.ts'
 import { rollouts } from './0006-rollouts.ts'
 import { crons } from './0007-crons.ts'
+import { hostCare } from './0010-hosts.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
-export const migrations: readonly Migration[] = [frame, audit, admin, hosts, boxes, rollouts, crons]
+export const migrations: readonly Migration[] = [frame, audit, admin, hosts, boxes, rollouts, crons, hostCare]

@@ -1,0 +1,56 @@
+import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
+import { type DefinedJob, defineJob } from '../crons/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+import { openStatuses } from './expire-commands.ts'
+
+export type HousekeepingNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  /** Commands that a room still reads, however old they are: a paused rollout goes on with what its command brought. */
+  commandsInUse(db: DbOrTx): Promise<readonly string[]>
+}>
+
+const keptMs = 30 * 86_400_000
+/** Rows per statement: others want to write too. */
+const chunkSize = 1000
+
+/** What grows by itself is cleared away once nobody can need it: rooms have taken over what commands brought when they ended. */
+export const hostsJobs = (needs: HousekeepingNeeds): DefinedJob[] => [
+  defineJob({
+    key: 'housekeeping',
+    expression: '50 3 * * *',
+    description: 'Deletes commands that ended 30 days ago with their steps and results, and leases that nobody has held since',
+    run: async ({ signal }) => {
+      const commands = await forgetCommands(needs, signal)
+      return `deleted ${plural(commands, 'command')}, ${plural(await forgetLeases(needs), 'lease')}`
+    },
+  }),
+]
+
+async function forgetCommands({ db, clock, commandsInUse }: HousekeepingNeeds, signal: AbortSignal): Promise<number> {
+  const inUse = new Set(await commandsInUse(db))
+  let after = ''
+  let deleted = 0
+  while (!signal.aborted) {
+    const old = await db
+      .selectFrom('commands')
+      .select('id')
+      .where('status', 'not in', openStatuses)
+      .where('finished_at', '<=', isoIn(clock, -keptMs))
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(chunkSize)
+      .execute()
+    const gone = old.map(({ id }) => id).filter((id) => !inUse.has(id))
+    if (gone.length > 0) deleted += Number((await db.deleteFrom('commands').where('id', 'in', gone).executeTakeFirst()).numDeletedRows)
+    if (old.length < chunkSize) break
+    after = old.at(-1)?.id ?? after
+  }
+  return deleted
+}
+
+/** The next owner's token begins at 1 again; no process is left that an older one would have fenced out. */
+async function forgetLeases({ db, clock }: HousekeepingNeeds): Promise<number> {
+  const { numDeletedRows } = await db.deleteFrom('leases').where('expires_at', '<=', isoIn(clock, -keptMs)).executeTakeFirst()
+  return Number(numDeletedRows)
+}
