@@ -3,11 +3,12 @@ import { mkdir, readFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import { type Logger, packageRoot } from '../node/index.ts'
-import { importManifest } from './boxes/index.ts'
+import { importManifest, loadBoxMigrations } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
 import { requireWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
+import { loadSynapseSchemas } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { wire } from './wire.ts'
 
@@ -19,6 +20,8 @@ export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
 export async function startDaemon({ config, clock, random, log, validateAnswers = false }: DaemonNeeds): Promise<Daemon> {
   requireWindows(config.agents)
+  const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
+  const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
   const { db, close: closeDatabase } = openDatabase(config.databaseUrl)
@@ -26,8 +29,18 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
   try {
     await migrate(db)
-    await importManifest({ db, clock }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
-    const { served, authenticate, metrics, begin } = await wire({ config, db, keyring, clock, random, log, draining: stopping.signal })
+    await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
+    const { served, authenticate, metrics, begin } = await wire({
+      config,
+      db,
+      keyring,
+      clock,
+      random,
+      log,
+      migrations,
+      schemas,
+      draining: stopping.signal,
+    })
     const { trustedProxies } = config
     const app = buildApp(served, { authenticate, clock, random, log, metrics, draining: stopping.signal, trustedProxies, validateAnswers })
     const server = await listen(app, config.listen)

@@ -1,4 +1,5 @@
 import { api } from '../core/api.ts'
+import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
@@ -35,6 +36,9 @@ export type WireNeeds = Readonly<{
   clock: Clock
   random: Random
   log: Logger
+  /** What the package carries for boxes. */
+  migrations: readonly BoxMigration[]
+  schemas: SynapseSchemas
   draining: AbortSignal
 }>
 

@@ -29,6 +29,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
     staleAfterMs: 26 * 3_600_000,
     offlineAfterMs: 90_000,
+    migrations: [],
   }
   await applyManifest(room, anOperator, aManifest())
   await aHost(room, 'host-1')

@@ -20,6 +20,7 @@ import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aManifest, aProbe } from './boxes.ts'
 import { aBoxesRoom, aHost, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { synapseSchemas } from './synapse-schemas.ts'
 
 /** What becomes of an update; `pull-fails` and `refuses` end before it. */
 export type Fate = 'commits' | 'pull-fails' | 'fails' | 'rolls-back' | 'rollback-fails' | 'lies' | 'refuses'
@@ -56,6 +57,8 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     holder: 'replica-1',
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
     requireSnapshots: () => undefined,
+    schemas: synapseSchemas,
+    fenceMaxMs: 15 * 60_000,
   }
   const signal = new AbortController().signal
   const installed = new Map(boxes.map(({ slug }) => [slug, before]))

@@ -1,4 +1,4 @@
-import { boxCommands, type CommandSecrets } from '../../core/boxes/index.ts'
+import { type BoxMigration, boxCommands, needSoundMigrations } from '../../core/boxes/index.ts'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
 import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
@@ -53,7 +53,8 @@ function contextOf(needs: Needs, held: Held, stream: ProgressStream, signal: Abo
     commandId: id,
     signal,
     progress: stream.tell,
-    secrets: () => fetchSecrets(needs, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
+    secrets: () => fetchPatiently(needs, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
+    migrations: () => fetchMigrations(needs, signal),
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
       await patiently(needs, send, { signal, givesUp: isRefusal })
@@ -66,12 +67,19 @@ function contextOf(needs: Needs, held: Held, stream: ProgressStream, signal: Abo
 const secretsPatienceMs = 30_000
 
 /** An agent that has just started may ask before the daemon has heard its hello, or while the daemon restarts too. */
-async function fetchSecrets(needs: Needs, signal: AbortSignal, ask: () => Promise<CommandSecrets>): Promise<CommandSecrets> {
+async function fetchPatiently<Answer>(needs: Needs, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
   const startMs = needs.clock.monotonicMs()
   const late = () => needs.clock.monotonicMs() - startMs > secretsPatienceMs
-  const secrets = await patiently(needs, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
-  if (!secrets) throw signal.reason
-  return secrets
+  const answer = await patiently(needs, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
+  if (!answer) throw signal.reason
+  return answer
+}
+
+/** What arrives is run in databases: it is proven here, before anybody sees it. */
+async function fetchMigrations(needs: Needs, signal: AbortSignal): Promise<readonly BoxMigration[]> {
+  const { migrations } = await fetchPatiently(needs, signal, () => needs.client.boxMigrations({}, { signal }))
+  needSoundMigrations(migrations)
+  return migrations
 }
 
 const mayPass = (error: unknown) => isProblem(error) && (error.retryable || error.code === 'CONFLICT') && !isEnding(error)

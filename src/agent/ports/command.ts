@@ -2,6 +2,7 @@ import type {
   BoxCommandKind,
   BoxCommandPayload,
   BoxCommandResult,
+  BoxMigration,
   CommandOutputs,
   CommandSecrets,
   Progress,
@@ -14,6 +15,8 @@ export type CommandContext = Readonly<{
   progress(progress: Omit<Progress, 'at'>): void
   /** Throws UNREACHABLE when the daemon is away; LEASE_LOST when the command is no longer ours. */
   secrets(): Promise<CommandSecrets>
+  /** All box migrations that the daemon has, proven by their sums. Throws UNREACHABLE when it is away, MANIFEST_INVALID for what must not run. */
+  migrations(): Promise<readonly BoxMigration[]>
   /** Delivers what was made on the host and the platform needs; idempotent. */
   deliver(outputs: CommandOutputs): Promise<void>
 }>

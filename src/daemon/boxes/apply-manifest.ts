@@ -1,16 +1,17 @@
-import { diffManifests, type ManifestChange, parseManifest } from '../../core/boxes/index.ts'
+import { type BoxMigration, diffManifests, type ManifestChange, needKnownHeads, parseManifest } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation } from '../db/index.ts'
 import { insertManifest, newestManifest } from './manifests.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+export type ManifestNeeds = Readonly<{ db: Db; clock: Clock; migrations: readonly BoxMigration[] }>
 
 export type AppliedManifest = Readonly<{ revision: number; changed: boolean; changes: readonly ManifestChange[] }>
 
 /** Makes a manifest the canonical one (spec 9.5). The content of the current revision keeps that revision; older content becomes a new one. */
-export async function applyManifest({ db, clock }: Needs, actor: Actor, value: unknown): Promise<AppliedManifest> {
+export async function applyManifest({ db, clock, migrations }: ManifestNeeds, actor: Actor, value: unknown): Promise<AppliedManifest> {
   const manifest = parseManifest(value)
+  needKnownHeads(manifest, migrations)
   const apply = db.transaction().execute(async (tx) => {
     const current = await newestManifest(tx)
     const changes = diffManifests(current?.manifest, manifest)
@@ -28,8 +29,12 @@ export async function applyManifest({ db, clock }: Needs, actor: Actor, value: u
 }
 
 /** What applying would change; changes nothing. */
-export async function compareManifest({ db }: Pick<Needs, 'db'>, value: unknown): Promise<Omit<AppliedManifest, 'changed'>> {
+export async function compareManifest(
+  { db, migrations }: Omit<ManifestNeeds, 'clock'>,
+  value: unknown,
+): Promise<Omit<AppliedManifest, 'changed'>> {
   const manifest = parseManifest(value)
+  needKnownHeads(manifest, migrations)
   const current = await newestManifest(db)
   return { revision: current?.revision ?? 0, changes: diffManifests(current?.manifest, manifest) }
 }

@@ -1,4 +1,4 @@
-import type { BoxId, CommandSecrets, HostId } from '../../core/boxes/index.ts'
+import type { BoxId, BoxMigration, CommandSecrets, HostId } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { BoxSide, Command } from '../hosts/index.ts'
@@ -12,6 +12,7 @@ export type BoxSideNeeds = Readonly<{
   clock: Clock
   random: Random
   keyring: Keyring
+  migrations: readonly BoxMigration[]
   secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
 }>
 
@@ -21,5 +22,6 @@ export const boxSide = (needs: BoxSideNeeds): BoxSide => ({
   resultHandlers: boxResultHandlers(needs),
   reportHandler: (tx, hostId, reports) => applyReports(needs, tx, hostId as HostId, reports),
   secretsFor: needs.secretsFor,
+  migrations: needs.migrations,
   acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(needs, tx, boxId as BoxId, outputs),
 })

@@ -1,7 +1,7 @@
 import { boxesContract } from '../../core/boxes/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { adoptBox } from './adopt-box.ts'
-import { applyManifest, compareManifest } from './apply-manifest.ts'
+import { applyManifest, compareManifest, type ManifestNeeds } from './apply-manifest.ts'
 import { checkBox, scanBoxes } from './ask-boxes.ts'
 import { type DriftNeeds, detectDrift } from './detect-drift.ts'
 import { currentManifest, manifestsBefore } from './manifests.repo.ts'
@@ -9,7 +9,7 @@ import { markCanary } from './mark-canary.ts'
 import { type ProvisionNeeds, provisionBox } from './provision-box.ts'
 import { describeBox, listBoxes, showBox } from './show-boxes.ts'
 
-export type BoxesNeeds = ProvisionNeeds & DriftNeeds
+export type BoxesNeeds = ProvisionNeeds & DriftNeeds & ManifestNeeds
 
 export const boxesRoutes = (needs: BoxesNeeds): Served[] => [
   serve(boxesContract.listBoxes, ({ query }) => listBoxes(needs, query)),

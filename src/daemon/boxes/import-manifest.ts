@@ -1,7 +1,6 @@
 import { parse } from 'yaml'
-import { type Clock, isProblem, problem, type SystemActor } from '../../core/kit/index.ts'
-import type { Db } from '../db/index.ts'
-import { applyManifest } from './apply-manifest.ts'
+import { isProblem, problem, type SystemActor } from '../../core/kit/index.ts'
+import { applyManifest, type ManifestNeeds } from './apply-manifest.ts'
 import { newestManifest } from './manifests.repo.ts'
 
 const actor: SystemActor = { kind: 'system', name: 'start' }
@@ -10,7 +9,7 @@ const actor: SystemActor = { kind: 'system', name: 'start' }
  * Takes the manifest file in at the first start; later the file says nothing any more, only `tenantry manifest apply` does.
  * True when it was taken in. Throws MANIFEST_INVALID.
  */
-export async function importManifest(needs: Readonly<{ db: Db; clock: Clock }>, yaml: string): Promise<boolean> {
+export async function importManifest(needs: ManifestNeeds, yaml: string): Promise<boolean> {
   if (await newestManifest(needs.db)) return false
   try {
     await applyManifest(needs, actor, readYaml(yaml))

@@ -55,6 +55,7 @@ async function payloadOf({ probe }: ProvisionNeeds, tx: Tx, box: BoxRecord, want
     images: await imagesOf(tx, box, wanted.versions ?? {}),
     ports: box.ports,
     probe,
+    migrationsHead: (await currentManifest(tx)).manifest.tiers[box.tier].migrationsHead,
   }
 }
 

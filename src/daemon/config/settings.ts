@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readStoreAddress } from '../../core/snapshots/index.ts'
 
 const List = z.union([
   z.array(z.string()),
@@ -13,6 +14,12 @@ const Ms = z.coerce.number().int().min(1)
 const Base64Key = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
+const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
+const Count = z.coerce.number().int().min(1).max(10_000)
+const StoreAddress = z.string().superRefine((text, { addIssue }) => {
+  const address = readStoreAddress(text)
+  if (typeof address === 'string') addIssue({ code: 'custom', message: address })
+})
 
 /** Every setting of the daemon. The file has this shape; `snapshotStore` is also TENANTRY_SNAPSHOT_STORE, `probe.spacingMs` TENANTRY_PROBE_SPACING_MS. */
 export const Settings = z.strictObject({
@@ -31,11 +38,27 @@ export const Settings = z.strictObject({
   secretKey: z.preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(Base64Key).min(1)).optional(),
   /** Snapshot repositories are opened by keys derived from it. Keep a copy where no box and no daemon is. */
   backupKey: Base64Key.optional(),
-  snapshotStore: z
-    .string()
-    .regex(/^(s3:\/\/|file:)/, "must be s3://host/bucket or file:<folder on the agent's host>")
-    .optional(),
-  snapshotStoreCredentials: z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() }).optional(),
+  /** Opens every repository by its second key, on the day when the backup key is lost. Keep a copy where neither is. */
+  recoveryKey: Base64Key.optional(),
+  snapshotStore: StoreAddress.optional(),
+  /** What agents are given; best a key that cannot delete. */
+  snapshotStoreCredentials: AccessKey.optional(),
+  /** What the daemon itself removes old snapshots with; agents never see it. The default is the agents' own. */
+  snapshotUpkeep: AccessKey.optional(),
+  /** How long snapshots are kept, and how long one may take. */
+  snapshots: z
+    .strictObject({
+      keepDaily: Count.default(7),
+      keepWeekly: Count.default(4),
+      keepMonthly: Count.default(6),
+      preUpdateDays: Count.default(30),
+      preRestoreDays: Count.default(30),
+      manualDays: Count.default(90),
+      finalDays: Count.default(365),
+      /** For one snapshot, restore or drill, from the moment its agent begins. */
+      deadlineMs: Ms.default(6 * 60 * 60_000),
+    })
+    .prefault({}),
   approvalTokenSha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits: `tenantryd approval-token` prints them')
@@ -59,6 +82,16 @@ export const Settings = z.strictObject({
       pollMs: Ms.default(5000),
       /** A box that takes longer than this, all steps together, has failed. */
       actionDeadlineMs: Ms.default(2 * 60 * 60_000),
+    })
+    .prefault({}),
+  fence: z
+    .strictObject({
+      /** A plan refuses boxes whose chat would be away for longer than this, unless it is told to allow it. */
+      maxMinutes: z.coerce
+        .number()
+        .min(1)
+        .max(24 * 60)
+        .default(15),
     })
     .prefault({}),
   agents: z

@@ -1,4 +1,4 @@
-import type { ProbeRule } from '../../core/boxes/index.ts'
+import type { ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Parallelism } from '../../core/rollouts/index.ts'
 import type { Logger } from '../../node/index.ts'
@@ -23,6 +23,10 @@ export type RolloutsNeeds = Readonly<{
   probe: ProbeRule
   staleAfterMs: number
   offlineAfterMs: number
+  /** What each Synapse writes and needs. */
+  schemas: SynapseSchemas
+  /** A box whose chat would be away for longer is refused unless the operator allows it. */
+  fenceMaxMs: number
   /** Throws CONFIG unless there is a backup key and somewhere to put snapshots: no snapshot, no update. */
   requireSnapshots(): unknown
 }>

@@ -30,6 +30,7 @@ export function aContext(signal = new AbortController().signal) {
     signal,
     progress: ({ step }) => void (steps.at(-1) === step || steps.push(step)),
     secrets: async () => ({}),
+    migrations: async () => [],
     deliver: async (outputs) => void delivered.push(outputs),
   }
   return { context, delivered, steps }

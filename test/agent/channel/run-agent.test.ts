@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryShelf, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
+import { type BoxMigration, readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { isProblem, problem } from '../../../src/core/kit/index.ts'
 import { commandById, commandSweep } from '../../../src/daemon/hosts/index.ts'
 import { revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
@@ -337,6 +338,23 @@ test('secrets of a command that is no longer ours are a lost lease', async () =>
   await world.enqueue({ id, hostId: identity.hostId, kind: 'tenant-box.prefetch', payload: prefetch } as never)
   await until(() => code !== '')
   expect(code).toBe('LEASE_LOST')
+})
+
+test('box migrations are fetched by whoever needs them, and what is not their sum is not handed on', async () => {
+  const [first, second] = readBoxMigrations(
+    ['0001-a.sql', '0002-b.sql'].map((file) => ({ file, text: `create table tenantry.t${file[3]} (id integer);` })),
+  ) as [BoxMigration, BoxMigration]
+  const seen: unknown[] = []
+  const { identity } = await anAgent(async (context) => {
+    world.told.migrations = [first, second]
+    seen.push(await context.migrations())
+    world.told.migrations = [first, { ...second, sql: 'create table public.other (id integer);' }]
+    seen.push(await context.migrations().catch((error) => error.code))
+    return answer()
+  })
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(() => seen.length === 2)
+  expect(seen).toEqual([[first, second], 'MANIFEST_INVALID'])
 })
 
 const prefetch = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }

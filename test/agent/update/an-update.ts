@@ -117,6 +117,7 @@ export const aContext = (change: Partial<CommandContext> = {}): CommandContext =
   signal: new AbortController().signal,
   progress: () => undefined,
   secrets: async () => secrets,
+  migrations: async () => [],
   deliver: async () => undefined,
   ...change,
 })

@@ -221,6 +221,8 @@ onBothDialects('the manifest', (fresh) => {
     expect((await api.listManifestRevisions({ query: { cursor: '2' } })).revisions).toMatchObject([{ revision: 1 }])
     expect(await code(api.listManifestRevisions({ query: { cursor: 'x' } }))).toBe('VALIDATION')
     expect(await code(api.applyManifest({ body: { manifest: aManifest({ synapse: 'latest' }) } }))).toBe('MANIFEST_INVALID')
+    expect(await code(api.applyManifest({ body: { manifest: aManifest({ migrationsHead: '0001' }) } }))).toBe('MANIFEST_INVALID')
+    expect(await code(api.diffManifest({ body: { manifest: aManifest({ migrationsHead: '0001' }) } }))).toBe('MANIFEST_INVALID')
     expect(await code(api.applyManifest({ body: {} as never }))).toBe('VALIDATION')
     expect((await api.showManifest()).revision).toBe(2)
   })

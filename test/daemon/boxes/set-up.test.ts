@@ -44,7 +44,10 @@ onBothDialects('setting a box up', (fresh) => {
     const api = await anApi(room)
     const { commandId } = await api.provisionBox({ body: { ...wanted, versions: { synapse: '1.97.0' } } })
     const { payload } = await commandById(room.db, commandId)
-    expect(payload).toMatchObject({ images: { synapse: 'registry.example/synapse:v1.97.0', postgres: 'registry.example/postgres:17.6' } })
+    expect(payload).toMatchObject({
+      migrationsHead: '0000',
+      images: { synapse: 'registry.example/synapse:v1.97.0', postgres: 'registry.example/postgres:17.6' },
+    })
   })
 
   test('a box slug twice is refused, naming who has it', async () => {
