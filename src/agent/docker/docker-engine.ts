@@ -7,6 +7,7 @@ import { engineProblem } from './engine-problem.ts'
 import { engineEvents } from './events.ts'
 import { execIn } from './exec.ts'
 import { logs } from './logs.ts'
+import { libcOf } from './libc.ts'
 import { pin, unpin } from './pins.ts'
 import { projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
@@ -25,6 +26,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
       const digests = await localDigests(questions, image)
       return digests === undefined ? undefined : (digests.at(-1) ?? null)
     },
+    imageLibc: (image) => libcOf(questions, image),
     pin: (image, label) => pin(questions, image, label),
     unpin: (label) => unpin(questions, label),
     containers: (project) => containersIn(questions, project),

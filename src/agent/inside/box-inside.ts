@@ -1,12 +1,16 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxInside, LocalBox } from '../ports/index.ts'
+import type { Origin } from './ask.ts'
 import { viewBox } from './box-view.ts'
-import { chatVersion, makeAccount } from './chat.ts'
+import { chatVersion, makeAccount, makeThrowAwayAccount } from './chat.ts'
+import { databaseFacts } from './database-facts.ts'
 import { dumpDatabase } from './dump.ts'
-import { loadDatabase } from './load.ts'
+import { loadDatabase, settleDatabase } from './load.ts'
+import { applyMigration } from './migrations.ts'
 import { objectStoreVersion } from './objects.ts'
 import { type InsideNeeds, probe } from './probe.ts'
 import { askSql } from './sql.ts'
+import { raiseStreams, streamPositions } from './streams.ts'
 
 /** The insides of real boxes, by HTTP to their servers and programs in their containers. */
 export function boxInside(needs: InsideNeeds): BoxInside {
@@ -16,22 +20,32 @@ export function boxInside(needs: InsideNeeds): BoxInside {
     serverVersions: (box) => serverVersions(needs, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
     loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),
-    createProbeAccount: async (box, appserviceToken, signal) => {
-      const { chat } = await viewBox(engine, box)
-      if (!chat) throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not run`)
-      return makeAccount(chat, box, appserviceToken, signal).catch((error: Error) => {
-        throw problem('PROBE_FAILED', `the probe user of ${box.slug} could not be made: ${error.message}`, { cause: error })
-      })
-    },
+    settleDatabase: (box, expected, signal) => settleDatabase(engine, box, expected, signal),
+    streamPositions: (box, signal) => streamPositions(engine, box, signal),
+    raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
+    createProbeAccount: (box, appserviceToken, signal) =>
+      withChat(needs, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal)),
+    createThrowAwayAccount: (box, registrationSecret, signal) =>
+      withChat(needs, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, needs.random, registrationSecret, signal)),
     databaseBytes: async (box) => {
       const answer = await sql(needs, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
     },
+    databaseFacts: (box) => databaseFacts(engine, box),
+    applyMigration: (box, migration, signal) => applyMigration(engine, box, migration, signal),
     databaseReady: async (box) => {
       const answer = await sql(needs, box, 'select 1;').catch(() => undefined)
       return answer === '1'
     },
   }
+}
+
+async function withChat<Made>({ engine }: InsideNeeds, box: LocalBox, what: string, make: (chat: Origin) => Promise<Made>): Promise<Made> {
+  const { chat } = await viewBox(engine, box)
+  if (!chat) throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not run`)
+  return make(chat).catch((error: Error) => {
+    throw problem('PROBE_FAILED', `${what} of ${box.slug} could not be made: ${error.message}`, { cause: error })
+  })
 }
 
 /** A server that does not answer has no version; that is no failure of the question. */

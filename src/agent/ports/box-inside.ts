@@ -1,9 +1,25 @@
-import type { ProbeResult } from '../../core/boxes/index.ts'
+import type { AppliedMigration, BoxFacts, BoxMigration, ProbeResult } from '../../core/boxes/index.ts'
 import type { Secret } from '../../core/kit/index.ts'
 import type { LocalBox } from './local-box.ts'
 
 /** Row counts per table, taken with the dump and compared after a restore. */
 export type RowCounts = Readonly<Record<string, number>>
+
+/** Where the chat server's streams stand: the sequences of its database, and what each writer wrote down as reached. */
+export type StreamPositions = Readonly<{
+  sequences: Readonly<Record<string, number>>
+  writers: readonly Readonly<{ stream: string; instance: string; position: number }>[]
+}>
+
+/** What a database says of itself, in one question. */
+export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | 'backgroundUpdates' | 'collation'> &
+  Readonly<{
+    bytes: number
+    /** Box migrations that it says were applied, in order. */
+    migrations: readonly AppliedMigration[]
+    /** The role that box migrations would run as may do anything: then they must not. */
+    ownerIsSuperuser: boolean
+  }>
 
 /** The account that probes write as; its token stays on the box's host. */
 export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomId: string }>
@@ -21,13 +37,34 @@ export type BoxInside = Readonly<{
   dumpDatabase(box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts>
   /** Loads a dump into an empty database of the running PostgreSQL, compares the counts, clears what must not be used twice, ANALYZEs. Throws RESTORE_FAILED. */
   loadDatabase(box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void>
+  /** The end of a load alone, for a database that came back in another way: counts compared, cleared, ANALYZEd. Throws RESTORE_FAILED. */
+  settleDatabase(box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void>
+  /** How far the streams have come; ask while the chat server is stopped. Throws RESTORE_FAILED. */
+  streamPositions(box: LocalBox, signal?: AbortSignal): Promise<StreamPositions>
+  /**
+   * Moves the streams of a loaded database past positions that clients may know, so that none takes a new message for one that it has seen:
+   * for a box that was open after its snapshot. Throws RESTORE_FAILED.
+   */
+  raiseStreams(box: LocalBox, past: StreamPositions, signal?: AbortSignal): Promise<void>
   /**
    * Makes the probe user (of the platform's application service, so that no rate limit stands in a probe's way) and its room, or finds
    * both again. Needs an answering chat server; throws PROBE_FAILED.
    */
   createProbeAccount(box: LocalBox, appserviceToken: Secret, signal?: AbortSignal): Promise<ProbeAccount>
+  /**
+   * Makes an account and a room by the registration secret of the server's own config: for a copy that will be thrown away, in which no
+   * application service may speak. Throws PROBE_FAILED.
+   */
+  createThrowAwayAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /** Size of the database on disk; undefined where it does not answer. */
   databaseBytes(box: LocalBox): Promise<number | undefined>
+  /** What a pre-flight weighs; undefined where the database does not answer. */
+  databaseFacts(box: LocalBox): Promise<DatabaseFacts | undefined>
+  /**
+   * Runs one box migration as the database's owner and notes head and sum, in one transaction; one that is noted with this sum is not run again.
+   * Throws UPDATE_FAILED with the database's own words.
+   */
+  applyMigration(box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void>
   /** True when PostgreSQL of the box takes connections. */
   databaseReady(box: LocalBox): Promise<boolean>
 }>

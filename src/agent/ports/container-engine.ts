@@ -32,6 +32,9 @@ export type ExecOptions = Readonly<{ stdin?: string | NodeJS.ReadableStream; std
 /** `since` is a time as the engine tells it; lines from that moment on. */
 export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
 
+/** The C library of an image: what sorts text, and with it every index that is not of collation C. */
+export type LibC = 'glibc' | 'musl'
+
 export type EngineEvent = Readonly<{ project: string; service: string; action: string }>
 
 /**
@@ -45,6 +48,8 @@ export type ContainerEngine = Readonly<{
   pull(image: string, options: { digest?: string; onProgress?: (progress: PullProgress) => void; signal?: AbortSignal }): Promise<string>
   /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
   localDigest(image: string): Promise<string | null | undefined>
+  /** Of a local image; null where it cannot be told. Throws NOT_FOUND for one that is not here. */
+  imageLibc(image: string): Promise<LibC | null>
   /** Keeps an image from being pruned until `unpin(label)`. Idempotent. */
   pin(image: string, label: string): Promise<void>
   unpin(label: string): Promise<void>

@@ -35,6 +35,10 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       needEngine(world)
       return local.get(image)
     },
+    imageLibc: async (image) => {
+      if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host`)
+      return world.image(image).libc
+    },
     pin: async (image, label) => {
       if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host, so it cannot be kept`)
       pins.set(label, (pins.get(label) ?? new Set()).add(image))

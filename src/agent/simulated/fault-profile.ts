@@ -34,7 +34,9 @@ export type Fault = Strikes &
     | Readonly<{ kind: 'lying-digest' }>
     /** The components that fail; all four when absent. Everything else about the box looks well. */
     | Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[] }>
-    | Readonly<{ kind: 'dump-fails' | 'load-fails' | 'store-down' | 'snapshot-fails' }>
+    | Readonly<{ kind: 'dump-fails' | 'load-fails' | 'migration-fails' | 'store-down' | 'snapshot-fails' }>
+    /** What a check of the snapshots comes upon, and how deep it must look for that. */
+    | Readonly<{ kind: 'store-damaged'; found: 'structure' | 'data' }>
     | Readonly<{ kind: 'disk-full'; at: 'pull' | 'dump' | 'snapshot' | 'load' }>
   )
 

@@ -1,12 +1,16 @@
 import { join } from 'node:path'
+import type { BoxMigration } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { BoxInside, LocalBox, RowCounts } from '../ports/index.ts'
+import type { BoxInside, DatabaseFacts, LocalBox, RowCounts } from '../ports/index.ts'
 import { probeSimulated } from './probe.ts'
 import { chatState, databaseState, objectsState } from './servers.ts'
 import { readContent, type VolumeContent, writeContent } from './volumes.ts'
 import { containerOf, type World } from './world.ts'
 
 const dumpFile = 'database.dump'
+
+const eventsStream = 'events_stream_seq'
+const streamMargin = 1_000
 
 /** About what a fresh Synapse takes, and what a message adds to it. */
 const emptyDatabaseBytes = 24_000_000
@@ -43,16 +47,28 @@ export function simulatedInside(world: World): BoxInside {
       compare(box, expected, countsOf(content))
       volumes.change(volume, content)
     },
+    settleDatabase: async (box, expected) => compare(box, expected, countsOf(volumes.read(databaseVolume(world, box)))),
+    streamPositions: async (box) => ({ sequences: { [eventsStream]: volumes.read(databaseVolume(world, box)).stream }, writers: [] }),
+    raiseStreams: async (box, { sequences }) => {
+      const volume = databaseVolume(world, box)
+      volumes.change(volume, { stream: Math.max(volumes.read(volume).stream, sequences[eventsStream] ?? 0) + streamMargin })
+    },
     createProbeAccount: async (box) => {
       if (chatState(world, box.project.name) !== 'ready') throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not answer`)
       return { userId: `@tenantry-probe:${box.chatDomain}`, accessToken: `simulated-${box.slug}`, roomId: `!probe:${box.chatDomain}` }
     },
+    createThrowAwayAccount: async (box) => {
+      if (chatState(world, box.project.name) !== 'ready') throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not answer`)
+      return { userId: `@drill:${box.chatDomain}`, accessToken: 'throw-away', roomId: `!drill:${box.chatDomain}` }
+    },
     databaseBytes: async ({ project }) => {
       const volume = containerOf(world, project.name, 'postgres')?.volumes[0]
       if (volume === undefined || databaseState(world, project.name) !== 'ready') return undefined
-      const { messages, media } = volumes.read(volume)
-      return emptyDatabaseBytes + bytesPerRow * (messages + media)
+      return bytesOf(volumes.read(volume))
     },
+    databaseFacts: async (box) =>
+      databaseState(world, box.project.name) === 'ready' ? factsOf(volumes.read(databaseVolume(world, box))) : undefined,
+    applyMigration: async (box, migration) => applySimulated(world, box, migration),
     databaseReady: async ({ project }) => databaseState(world, project.name) === 'ready',
   }
 }
@@ -65,6 +81,27 @@ function databaseVolume(world: World, box: LocalBox): string {
   if (volume === undefined || databaseState(world, box.project.name) !== 'ready')
     throw problem('BOX_UNHEALTHY', `the database of ${box.slug} does not take connections`)
   return volume
+}
+
+const bytesOf = ({ messages, media }: VolumeContent): number => emptyDatabaseBytes + bytesPerRow * (messages + media)
+
+const factsOf = (content: VolumeContent): DatabaseFacts => ({
+  bytes: bytesOf(content),
+  schemaVersion: content.schema,
+  compatVersion: content.compat,
+  backgroundUpdates: [...content.backgroundUpdates],
+  collation: 'C',
+  migrations: content.migrations,
+  ownerIsSuperuser: false,
+})
+
+function applySimulated(world: World, box: LocalBox, { head, name, sha256 }: BoxMigration): void {
+  const volume = databaseVolume(world, box)
+  const { migrations } = world.volumes.read(volume)
+  if (migrations.some((applied) => applied.head === head && applied.sha256 === sha256)) return
+  if (world.faults.strike('migration-fails', { box: box.slug }))
+    throw problem('UPDATE_FAILED', `the box migration ${head}-${name} failed in ${box.slug}: ERROR:  as the fault profile says`)
+  world.volumes.change(volume, { migrations: [...migrations, { head, sha256 }] })
 }
 
 const countsOf = ({ messages, media }: VolumeContent): RowCounts => ({ events: messages, local_media_repository: media })

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AppliedMigration } from '../../core/boxes/index.ts'
 
 /**
  * What a simulated volume holds. The database counts messages and the media it refers to, and knows its schema;
@@ -9,14 +10,20 @@ export type VolumeContent = Readonly<{
   messages: number
   media: number
   objects: number
+  /** Where the stream of messages stands; a client's token is such a position. */
+  stream: number
   /** Rows that only probes wrote; never compared. */
   probes: number
+  /** Box migrations that were applied, in order. */
+  migrations: readonly AppliedMigration[]
+  /** Background updates that have not ended. */
+  backgroundUpdates: readonly string[]
   /** Null until a Synapse made its tables. */
   schema: number | null
   compat: number | null
 }>
 
-const emptyContent: VolumeContent = { messages: 0, media: 0, objects: 0, probes: 0, schema: null, compat: null }
+const emptyContent: VolumeContent = { messages: 0, media: 0, objects: 0, stream: 0, probes: 0, migrations: [], backgroundUpdates: [], schema: null, compat: null }
 
 const fileName = 'content.json'
 

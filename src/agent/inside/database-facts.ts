@@ -1,0 +1,71 @@
+import { z } from 'zod'
+import { AppliedMigration } from '../../core/boxes/index.ts'
+import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
+import { viewBox } from './box-view.ts'
+import { askSql } from './sql.ts'
+
+/** A table that is not there yet is no fault: a question that names it would be an error in the server's log each time. */
+const ifThere = (table: string, query: string, path: string) =>
+  `case when to_regclass('${table}') is not null then (xpath('/table/row/${path}/text()', query_to_xml('${query}', false, false, '')))::text[] end`
+
+const factsSql = `select json_build_object(
+  'bytes', pg_database_size(current_database()),
+  'collation', (select datcollate from pg_database where datname = current_database()),
+  'superuser', (select rolsuper from pg_roles where rolname = current_user),
+  'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},
+  'compat', ${ifThere('public.schema_compat_version', 'select compat_version as v from public.schema_compat_version', 'v')},
+  'background', ${ifThere('public.background_updates', 'select left(update_name, 200) as n from public.background_updates order by update_name limit 100', 'n')},
+  'migrations', ${ifThere('tenantry.box_migrations', "select head || '' '' || sha256 as m from tenantry.box_migrations order by head", 'm')}
+);
+`
+
+const Texts = z.array(z.string()).nullable()
+const Answer = z.object({
+  bytes: z.number(),
+  collation: z.string(),
+  superuser: z.boolean(),
+  schema: Texts,
+  compat: Texts,
+  background: Texts,
+  migrations: Texts,
+})
+
+/** All of it by one question, because each costs a process in the container. */
+export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Promise<DatabaseFacts | undefined> {
+  const printed = await viewBox(engine, box)
+    .then((view) => askSql(engine, view, factsSql))
+    .catch(() => undefined)
+  return printed === undefined ? undefined : readFacts(printed)
+}
+
+export function readFacts(printed: string): DatabaseFacts | undefined {
+  const result = Answer.safeParse(asJson(printed))
+  if (!result.success) return undefined
+  const { bytes, collation, superuser, schema, compat, background, migrations } = result.data
+  const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
+  if (!applied.success) return undefined
+  return {
+    bytes,
+    collation,
+    schemaVersion: numberIn(schema),
+    compatVersion: numberIn(compat),
+    backgroundUpdates: background,
+    migrations: applied.data,
+    ownerIsSuperuser: superuser,
+  }
+}
+
+const readApplied = (text: string) => {
+  const [head, sha256] = text.split(' ')
+  return { head, sha256 }
+}
+
+const numberIn = (texts: string[] | null): number | null => (texts?.[0] === undefined ? null : Number.parseInt(texts[0], 10))
+
+function asJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
