@@ -27,8 +27,8 @@ export type BoxSecrets = z.infer<typeof BoxSecrets>
 const ProbeAccountFile = z.object({ userId: z.string(), accessToken: z.string(), roomId: z.string() })
 
 // Beside the folders that containers mount, never in one of them.
-const secretsFile = (project: Project) => join(project.folder, 'secrets', 'box.json')
-const probeFile = (project: Project) => join(project.folder, 'secrets', 'probe.json')
+export const secretsFile = (project: Project): string => join(project.folder, 'secrets', 'box.json')
+export const probeFile = (project: Project): string => join(project.folder, 'secrets', 'probe.json')
 
 export function newBoxSecrets(random: Random, boxId: string): BoxSecrets {
   const hex = (bytes: number) => Buffer.from(random.bytes(bytes)).toString('hex')
@@ -45,9 +45,11 @@ export const readBoxSecrets = (project: Project): Promise<BoxSecrets | undefined
 export const readProbeAccount = (project: Project): Promise<ProbeAccount | undefined> =>
   readSecretFile(probeFile(project), ProbeAccountFile)
 
+export const secretsText = (secrets: BoxSecrets): string => `${JSON.stringify(secrets, null, 2)}\n`
+
 /** 0600, whole or not at all. */
 export const writeBoxSecrets = (project: Project, secrets: BoxSecrets): Promise<void> =>
-  writeFileAtomic(secretsFile(project), `${JSON.stringify(secrets, null, 2)}\n`)
+  writeFileAtomic(secretsFile(project), secretsText(secrets))
 export const writeProbeAccount = (project: Project, account: ProbeAccount): Promise<void> =>
   writeFileAtomic(probeFile(project), `${JSON.stringify(account, null, 2)}\n`)
 

@@ -1,11 +1,16 @@
 import { isLiteralImage, mountSources, recordOf } from './compose-file.ts'
 
 /** Findings about a whole file, each one sentence for an operator. The order is that of the file. */
-export function composeFindings(whole: Record<string, unknown>): string[] {
+export const composeFindings = (whole: Record<string, unknown>): string[] => findings(whole, imageFindings)
+
+/** Those that nobody but the stack's owner can mend; an image without a literal tag is not among them. */
+export const standingFindings = (whole: Record<string, unknown>): string[] => findings(whole, () => [])
+
+function findings(whole: Record<string, unknown>, more: typeof imageFindings): string[] {
   const services = Object.entries(recordOf(whole.services))
   return [
     ...(whole.include === undefined ? [] : ['the file includes other files, which this agent does not read']),
-    ...services.flatMap(([name, service]) => serviceFindings(name, recordOf(service))),
+    ...services.flatMap(([name, service]) => serviceFindings(name, recordOf(service), more)),
     ...Object.entries(recordOf(whole.volumes)).flatMap(([key, value]) =>
       recordOf(value).external ? [`the volume ${key} is external: it cannot be renamed by a restore`] : [],
     ),
@@ -20,13 +25,15 @@ const rules: readonly [key: string, says: string][] = [
   ['devices', 'is given devices of the host'],
 ]
 
-function serviceFindings(name: string, service: Record<string, unknown>): string[] {
+const imageFindings = (name: string, { image }: Record<string, unknown>): string[] =>
+  typeof image === 'string' && !isLiteralImage(image) ? [`${name} has no literal image with a tag: ${image}`] : []
+
+function serviceFindings(name: string, service: Record<string, unknown>, more: typeof imageFindings): string[] {
   const found = rules.filter(([key]) => service[key] !== undefined && service[key] !== false).map(([, says]) => `${name} ${says}`)
   for (const key of ['network_mode', 'pid', 'ipc']) if (service[key] === 'host') found.push(`${name} uses the host's own ${key}`)
-  if (typeof service.image === 'string' && !isLiteralImage(service.image))
-    found.push(`${name} has no literal image with a tag: ${service.image}`)
   return [
     ...found,
+    ...more(name, service),
     ...mountSources(service.volumes)
       .filter(isOutside)
       .map((source) => `${name} mounts ${source}, outside the project folder`),

@@ -11,8 +11,18 @@ export {
   takeSwitchAway,
 } from './box-fence.ts'
 export { boxOfCommand, refuseOlderOwner } from './box-of-command.ts'
-export { type BoxSecrets, readBoxSecrets, readProbeAccount } from './box-secrets.ts'
-export { type ComposeFacts, readCompose } from './compose-file.ts'
+export {
+  type BoxSecrets,
+  newBoxSecrets,
+  probeFile,
+  readBoxSecrets,
+  readProbeAccount,
+  secretsFile,
+  secretsText,
+  writeProbeAccount,
+} from './box-secrets.ts'
+export { type ComposeFacts, isLiteralImage, mountSources, readCompose, recordOf } from './compose-file.ts'
+export { standingFindings } from './compose-findings.ts'
 export { fenceSwitch } from './fence-switch.ts'
 export { healthcheck } from './healthcheck.ts'
 export { needAllowedImage } from './image-allow-list.ts'
@@ -23,10 +33,13 @@ export { maintain } from './maintain.ts'
 export { portInUse } from './port-in-use.ts'
 export { projectOf } from './project-of.ts'
 export { type BoxSettings, type ProvisionNeeds, provision } from './provision.ts'
+export { renderedFiles } from './render-box.ts'
 export { report } from './report.ts'
 export { reportVersions } from './report-versions.ts'
 export { rewriteImages, rewriteVolumes } from './rewrite-compose.ts'
 export { rewritePlace } from './rewrite-place.ts'
 export { needSafeFolder } from './safe-folder.ts'
+export { installedVersion } from './versions.ts'
+export { waitForService } from './wait-for-service.ts'
 export { waitUntil } from './wait-until.ts'
 export { waitUntilStable } from './wait-until-stable.ts'

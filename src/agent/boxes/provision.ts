@@ -1,12 +1,12 @@
-import { type BoxCommandPayload, boxCommands, type Service } from '../../core/boxes/index.ts'
-import { type Clock, problem, type Random, secret } from '../../core/kit/index.ts'
+import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
+import { type Clock, type Random, secret } from '../../core/kit/index.ts'
 import type { BoxInside, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type BoxSecrets, writeProbeAccount } from './box-secrets.ts'
 import { needAllowedImage } from './image-allow-list.ts'
 import { layOut } from './lay-out.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 import { reportVersions } from './report-versions.ts'
-import { waitUntil } from './wait-until.ts'
+import { waitForService } from './wait-for-service.ts'
 import { waitUntilStable } from './wait-until-stable.ts'
 
 export type Provision = BoxCommandPayload<'tenant-box.provision'>
@@ -32,8 +32,6 @@ export type ProvisionNeeds = Readonly<{
   settings: BoxSettings
   portInUse(port: number): Promise<boolean>
 }>
-
-const patienceMs = 10 * 60_000
 
 /**
  * Makes a box, from nothing to proven healthy. Each step looks at what is there first, so that the command may be killed at any line
@@ -81,30 +79,10 @@ async function startAll(needs: ProvisionNeeds, context: CommandContext, box: Loc
   const { engine, inside } = needs
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
-  await waitFor(needs, context, box, 'postgres', () => inside.databaseReady(box))
+  await waitForService(needs, context, box, 'postgres', () => inside.databaseReady(box))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
-  await waitFor(needs, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
-}
-
-async function waitFor(
-  { engine, clock }: ProvisionNeeds,
-  { signal }: CommandContext,
-  box: LocalBox,
-  service: Service,
-  isUp: () => Promise<boolean>,
-): Promise<void> {
-  const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: patienceMs, signal }, async () => {
-    const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
-    if (container && container.restartCount >= 3) throw await gaveUp(engine, box, container.id, service)
-    return isUp()
-  })
-  if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer in time`)
-}
-
-async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
-  const lines = (await engine.logs(id, 5)).trim().split('\n')
-  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(lines.at(-1) ?? 'it says nothing').slice(0, 300)}`)
+  await waitForService(needs, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
 }
 
 async function makeProbeAccount({ inside }: ProvisionNeeds, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {

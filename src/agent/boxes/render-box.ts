@@ -27,13 +27,17 @@ const synapseUid = 991
 
 /** Writes all files of a box from the templates. The same facts and secrets give the same bytes, so it may be called again after a crash. */
 export async function renderBox(templateFolder: string, folder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<void> {
-  const files = renderTemplates(await readTemplates(templateFolder), valuesOf(facts, secrets))
+  const files = await renderedFiles(templateFolder, facts, secrets)
   await mkdir(join(folder, 'edge', 'fence'), { recursive: true, mode: 0o700 })
   for (const [path, content] of files) await writeBoxFile(folder, path, content)
   // nginx's workers look for the fence as a user of their own, and so does PostgreSQL for what it begins with.
   for (const shared of ['edge/fence', dirname(initFile)]) await chmod(join(folder, shared), 0o755)
   await giveSynapseItsFiles(folder, [...files.keys()])
 }
+
+/** The text of each file of a box by its path in the box's folder. */
+export const renderedFiles = async (templateFolder: string, facts: BoxFacts, secrets: BoxSecrets): Promise<Map<string, string>> =>
+  renderTemplates(await readTemplates(templateFolder), valuesOf(facts, secrets))
 
 async function readTemplates(templateFolder: string): Promise<Map<string, string>> {
   const entries = await readdir(templateFolder, { recursive: true, withFileTypes: true })

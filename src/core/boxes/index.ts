@@ -69,6 +69,7 @@ export {
   Severity,
   worstOf,
 } from './drift.ts'
+export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
 export { Digest, ImageRef, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { diffManifests, type ManifestChange } from './manifest-diff.ts'
@@ -82,6 +83,7 @@ export {
   takeBackCourse,
   takeOverCourse,
 } from './move-courses.ts'
+export { BoxMove, eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from './move.ts'
 export {
   type BoxId,
   Component,
@@ -96,6 +98,7 @@ export {
 } from './names.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
+export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
 export {
   foldRestore,
   planRestore,
@@ -109,6 +112,7 @@ export {
 } from './restore-plan.ts'
 export type { StepEvent, StepFacts, StepObstacle } from './step-facts.ts'
 export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
+export { unifiedDiff } from './unified-diff.ts'
 export {
   foldUpdate,
   isTouched,

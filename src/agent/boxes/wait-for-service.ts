@@ -1,0 +1,30 @@
+import type { Service } from '../../core/boxes/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import { waitUntil } from './wait-until.ts'
+
+type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
+
+const patienceMs = 10 * 60_000
+const mostDeaths = 3
+
+/** Until a service answers. Throws BOX_UNHEALTHY with its last words when it dies again and again, or does not answer in time. */
+export async function waitForService(
+  { engine, clock }: Needs,
+  { signal }: Readonly<{ signal: AbortSignal }>,
+  box: LocalBox,
+  service: Service,
+  isUp: () => Promise<boolean>,
+): Promise<void> {
+  const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: patienceMs, signal }, async () => {
+    const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
+    if (container && container.restartCount >= mostDeaths) throw await gaveUp(engine, box, container.id, service)
+    return isUp()
+  })
+  if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer in time`)
+}
+
+async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
+  const lines = (await engine.logs(id, 5)).trim().split('\n')
+  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(lines.at(-1) ?? 'it says nothing').slice(0, 300)}`)
+}
