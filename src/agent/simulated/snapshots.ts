@@ -1,11 +1,12 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import type { RepositoryCare } from '../../node/restic/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { World } from './world.ts'
 
 type Snapshot = Readonly<{ facts: SnapshotFacts; takenAt: string; request: SnapshotRequest; files: ReadonlyMap<string, Buffer> }>
-type Vault = { password: string; snapshots: Snapshot[] }
+type Vault = { passwords: Set<string>; snapshots: Snapshot[]; forgotten: Snapshot[]; taken: number }
 
 /** Repositories by their address. Give one to several hosts and they share it, as they would a bucket. */
 export type SimulatedVaults = Map<string, Vault>
@@ -17,14 +18,16 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
     if (faults.strike('store-down', {})) throw problem('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
     const vault = vaults.get(repository)
     if (!vault) throw problem('SNAPSHOT_FAILED', `there is no repository ${repository}`)
-    if (vault.password !== password) throw problem('BACKUP_KEY_INVALID', `the backup key does not open ${repository}`)
+    if (!vault.passwords.has(password)) throw problem('BACKUP_KEY_INVALID', `the backup key does not open ${repository}`)
     return vault
   }
+  const care = simulatedCare(world, vaultOf)
   return {
+    ...care,
     version: async () => '0.18.0',
     prepare: async (repository) => {
-      if (!vaults.has(repository.repository)) vaults.set(repository.repository, { password: repository.password, snapshots: [] })
-      vaultOf(repository)
+      if (!vaults.has(repository.repository)) vaults.set(repository.repository, emptyVault(repository.password))
+      await care.addRecoverySlot(repository)
     },
     take: async (repository, request, signal) => {
       const vault = vaultOf(repository)
@@ -34,7 +37,7 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
       if (faults.strike('snapshot-fails', { box: request.slug }))
         throw problem('SNAPSHOT_FAILED', `the snapshot of ${request.slug} was not completed`)
       const files = await readFiles(request)
-      const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.snapshots.length) }
+      const snapshot = { request, files, takenAt: isoNow(world.clock), facts: factsOf(request, files, vault.taken++) }
       vault.snapshots.push(snapshot)
       return snapshot.facts
     },
@@ -43,14 +46,44 @@ export function simulatedSnapshots(world: World, vaults: SimulatedVaults): Snaps
       return taken.findLast(({ request }) => request.commandId === commandId && request.warm !== true)?.facts
     },
     find: async (repository, id) => {
-      const found = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id || (id.length >= 8 && facts.id.startsWith(id)))
-      return found && storedSnapshot(found)
+      return (await care.list(repository)).find((stored) => stored.id === id || (id.length >= 8 && stored.id.startsWith(id)))
     },
     restore: async (repository, id, path, into, signal) => {
       const snapshot = vaultOf(repository).snapshots.find(({ facts }) => facts.id === id)
       if (!snapshot) throw problem('RESTORE_FAILED', `there is no snapshot ${id}`)
       await faults.linger('snapshotMs', signal)
       await writeFiles(snapshot, path, into)
+    },
+  }
+}
+
+const emptyVault = (password: string): Vault => ({ passwords: new Set([password]), snapshots: [], forgotten: [], taken: 0 })
+
+function simulatedCare({ faults }: World, vaultOf: (repository: Repository) => Vault): RepositoryCare {
+  return {
+    list: async (repository) => vaultOf(repository).snapshots.map(storedSnapshot),
+    forget: async (repository, ids) => {
+      const wrong = ids.find((id) => !/^[0-9a-f]{64}$/.test(id))
+      if (wrong !== undefined) throw problem('VALIDATION', `${JSON.stringify(wrong)} is no full id of a snapshot`)
+      const vault = vaultOf(repository)
+      const goes = ({ facts }: Snapshot) => ids.includes(facts.id)
+      vault.forgotten.push(...vault.snapshots.filter(goes))
+      vault.snapshots = vault.snapshots.filter((snapshot) => !goes(snapshot))
+    },
+    prune: async (repository, signal) => {
+      const vault = vaultOf(repository)
+      await faults.linger('snapshotMs', signal)
+      return vault.forgotten.splice(0).reduce((sum, { facts }) => sum + facts.addedBytes, 0)
+    },
+    check: async (repository, depth, signal) => {
+      vaultOf(repository)
+      await faults.linger('snapshotMs', signal)
+      if (!faults.strike('store-damaged', {}, ({ found }) => found === 'structure' || depth === 'data')) return { ok: true, error: null }
+      return { ok: false, error: { code: 'SNAPSHOT_FAILED', message: `the repository ${repository.repository} is damaged (1 pack)` } }
+    },
+    addRecoverySlot: async (repository) => {
+      const { passwords } = vaultOf(repository)
+      if (repository.recoveryPassword !== undefined) passwords.add(repository.recoveryPassword)
     },
   }
 }

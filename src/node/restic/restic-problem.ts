@@ -1,5 +1,5 @@
 import { type Problem, type ProblemCode, printable, problem } from '../../core/kit/index.ts'
-import type { Repository } from '../ports/index.ts'
+import type { Repository } from './repository.ts'
 
 type Failure = Readonly<{ exitCode: number; stderr: string; timedOut: boolean; missing: boolean }>
 

@@ -1,14 +1,13 @@
 import { execa } from 'execa'
-import { ownedEnvironment } from '../journal/index.ts'
-import type { Repository } from '../ports/index.ts'
+import type { Repository } from './repository.ts'
 import { resticProblem } from './restic-problem.ts'
 import { searchPath } from './restic-version.ts'
 
 export type ResticOptions = Readonly<{
   /** The program; `restic` of the PATH unless given. */
   program?: string
-  /** Whose children they are, so that the next agent can end what a killed one left: the agent's data folder. */
-  owner: string
+  /** By what a child is known to whoever must end it after a kill of the program that started it. */
+  childEnvironment?: (commandId: string) => Readonly<Record<string, string>>
   /** restic's cache of repository indexes. */
   cacheFolder: string
   /** How long an unreachable store is waited for before anything is done. */
@@ -20,7 +19,8 @@ export type ResticOptions = Readonly<{
 export type Run = Readonly<{
   args: readonly string[]
   commandId?: string
-  cwd?: string
+  /** An open file that the child gets as its descriptor 3. */
+  file?: number
   timeoutMs?: number
   signal?: AbortSignal | undefined
   /** Exit codes that the caller answers itself; all others are thrown as Problems. */
@@ -29,17 +29,18 @@ export type Run = Readonly<{
 
 export type Ended = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 
-/** One run of restic on a repository, in a process group of its own and in an environment that holds nothing of the agent's. */
+/** One run of restic on a repository, in a process group of its own and in an environment that holds nothing of the caller's. */
 export async function runRestic(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
   run.signal?.throwIfAborted()
   const child = execa(options.program ?? 'restic', run.args, {
     // restic asks for the password on a stdin that is no terminal.
     input: `${repository.password}\n`,
+    // execa takes any descriptor; its types stop at nine.
+    stdio: ['pipe', 'pipe', 'pipe', (run.file as 3 | undefined) ?? 'ignore'],
     env: environment(options, repository, run.commandId ?? ''),
     extendEnv: false,
     detached: true,
     reject: false,
-    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
   })
   const watch = watched(child.pid, run)
   try {
@@ -53,10 +54,31 @@ export async function runRestic(options: ResticOptions, repository: Repository, 
   }
 }
 
+const locked = 11
+
+/**
+ * A run that needs the repository's lock. A lock whose holder died on this machine, or has not been heard of for half an hour, is taken away,
+ * which restic itself decides; any other is waited for.
+ */
+export async function runWaiting(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
+  const { lockTimeout = '10m' } = options
+  const first = await runRestic(options, repository, { ...run, accept: [...(run.accept ?? []), locked] })
+  if (first.exitCode !== locked) return first
+  await runRestic(options, repository, {
+    args: ['unlock'],
+    timeoutMs: storeTimeoutOf(options),
+    ...(run.signal ? { signal: run.signal } : {}),
+  })
+  return runRestic(options, repository, { ...run, args: ['--retry-lock', lockTimeout, ...run.args] })
+}
+
+/** How long a question to a store may take that does not answer. */
+export const storeTimeoutOf = ({ storeTimeoutMs = 60_000 }: ResticOptions): number => storeTimeoutMs
+
 const environment = (options: ResticOptions, repository: Repository, commandId: string) => ({
   PATH: searchPath(),
   ...repository.env,
-  ...ownedEnvironment(options.owner, commandId),
+  ...options.childEnvironment?.(commandId),
   RESTIC_REPOSITORY: repositoryAddress(repository),
   RESTIC_CACHE_DIR: options.cacheFolder,
 })

@@ -1,14 +1,16 @@
 import { SnapshotTier } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { SnapshotFacts, SnapshotRequest, StoredSnapshot } from '../ports/index.ts'
+import type { SnapshotFacts, StoredSnapshot } from './repository.ts'
 import type { Ended } from './run-restic.ts'
 
-export const warmTag = 'warm'
+const warmTag = 'warm'
 
 // restic splits a tag at commas, so none may be in an id.
 export const commandTag = (commandId: string): string => `command:${commandId.replaceAll(',', '%2C')}`
 
-export const tagsOf = ({ tier, commandId, slug, warm }: SnapshotRequest): string[] => [
+type Tagged = Readonly<{ tier: SnapshotTier; commandId: string; slug: string; warm?: boolean }>
+
+export const tagsOf = ({ tier, commandId, slug, warm }: Tagged): string[] => [
   `tier:${tier}`,
   commandTag(commandId),
   `slug:${slug}`,
@@ -17,11 +19,11 @@ export const tagsOf = ({ tier, commandId, slug, warm }: SnapshotRequest): string
 
 type Summary = { message_type?: string; snapshot_id?: string; data_added?: number; total_files_processed?: number }
 
+/** A path of the request that is not in the snapshot: restic leaves out one that does not exist, and still ends with 0. */
+export const missingPath = ({ stderr }: Ended): string | undefined => /^(.*) does not exist, skipping$/m.exec(stderr)?.[1]
+
 /** The facts in the last line of `backup --json`. Without a summary there is no snapshot, whatever the exit code was. */
-export function readSummary({ stdout, stderr }: Ended): SnapshotFacts {
-  // restic leaves out a path that does not exist and still ends with 0.
-  const missing = /^(.*) does not exist, skipping$/m.exec(stderr)?.[1]
-  if (missing) throw problem('SNAPSHOT_FAILED', `the snapshot lacks ${missing}, which does not exist`)
+export function readSummary({ stdout }: Ended): SnapshotFacts {
   const summary = jsonLines(stdout).findLast(({ message_type }) => message_type === 'summary')
   if (!summary?.snapshot_id) throw problem('SNAPSHOT_FAILED', 'restic ended without saying which snapshot it made')
   return { id: summary.snapshot_id, addedBytes: summary.data_added ?? 0, files: summary.total_files_processed ?? 0 }
@@ -61,4 +63,20 @@ function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'comma
     slug: of('slug'),
     warm: tags.includes(warmTag),
   }
+}
+
+/** What `check` found, by the pack files that are damaged; empty when its words name none. */
+export function readBrokenPacks({ stdout, stderr }: Ended): string[] {
+  const said = `${stdout}\n${stderr}`
+  const named = [...said.matchAll(/\bpack ([0-9a-f]{64})\b/g), ...said.matchAll(/"broken_packs":\[([^\]]*)\]/g)]
+  return [...new Set(named.flatMap(([, text = '']) => text.match(/[0-9a-f]{64}/g) ?? []))].sort()
+}
+
+const units: Readonly<Record<string, number>> = { B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
+
+/** Bytes that `prune` says it freed; null when it does not say. Its words are for people, so this is about as much. */
+export function readFreedBytes({ stdout }: Ended): number | null {
+  const [, amount, unit] = /^total prune:.*\/\s*([0-9.]+) ([KMGT]?i?B)\s*$/m.exec(stdout) ?? []
+  const factor = units[unit ?? '']
+  return amount === undefined || factor === undefined ? null : Math.round(Number(amount) * factor)
 }
