@@ -1,10 +1,14 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
+import type { EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
 import type { CommandShelf } from './command-shelf.ts'
 import type { AgentIdentity } from './identity.ts'
+import type { KeyStore } from './rotate-key.ts'
+
+/** `rotateAfterMs`: the age at which the key is replaced; absent: never by itself. `asked`: a person wants it now. */
+export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): Promise<boolean> }>
 
 /** What one agent runs with. Nothing in it is the machine's own unless the program puts it there: thousands fit into one process. */
 export type AgentNeeds = Readonly<{
@@ -23,6 +27,12 @@ export type AgentNeeds = Readonly<{
   /** Of all boxes, or of one, as they run. */
   reports(boxId?: string): Promise<readonly VersionsReport[]>
   machine(): Promise<{ engine: EngineInfo | null; resources: HostResources | null }>
+  /** What of the machine is in use now; asked for once a minute, so it must be cheap. */
+  resources?(): Promise<HostResources | null>
+  /** Where the keys are; without it the key never changes. */
+  keys?: AgentKeys
+  /** Versions of the channel that this agent speaks; those of this program when absent. */
+  speaks?: SpokenProtocols
   /** Says each time when something happened to a container of a box. */
   changes?(signal: AbortSignal): AsyncIterable<unknown>
   /** Boxes worked on at once; the default is 4. */

@@ -1,3 +1,4 @@
+import { isQuestion } from '../../core/boxes/index.ts'
 import type { CommandOutcome, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
@@ -14,8 +15,15 @@ const deliveryGraceMs = 10_000
 const stepGraceMs = 5000
 const lastProgressMs = 2000
 
+/** Beside the slots, for questions only. */
+const questionSlots = 4
+
+/** What else may be taken: anything, only questions, or nothing. */
+export type Room = 'all' | 'questions' | 'none'
+
 /**
- * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box.
+ * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box, and questions
+ * about a box beside it.
  * It knows no connection state: a delivery goes on until it succeeds, whatever the daemon does meanwhile.
  */
 export class CommandDesk {
@@ -38,12 +46,16 @@ export class CommandDesk {
     return [...this.#inHand.values()].map(({ command: { id, leaseToken } }) => ({ id, leaseToken }))
   }
 
-  hasRoom(): boolean {
-    return this.#executing() < this.#slots
+  room(): Room {
+    const asked = this.#executing(isQuestion)
+    if (asked >= questionSlots) return 'none'
+    return this.#executing(isChange) < this.#slots ? 'all' : 'questions'
   }
 
-  async untilRoom(signal: AbortSignal): Promise<void> {
-    while (!this.hasRoom() && !signal.aborted) await orAborted(this.#nextEnd, signal)
+  /** Until there is room for what is wanted, or the signal aborts. */
+  async untilRoom(wanted: 'all' | 'questions', signal: AbortSignal): Promise<void> {
+    const lacks = () => (wanted === 'all' ? this.room() !== 'all' : this.room() === 'none')
+    while (lacks() && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
   /** Goes on with what an earlier run of the agent had in hand. Their boxes are taken before anything new is asked for. */
@@ -67,7 +79,7 @@ export class CommandDesk {
     const { drainMs = 30_000 } = this.#needs
     const all = () => Promise.all([...this.#inHand.values()].map(({ over }) => over))
     const executed = async () => {
-      while (this.#executing() > 0) await this.#nextEnd
+      while (this.#executing(() => true) > 0) await this.#nextEnd
     }
     await this.#atMost(drainMs, executed())
     await this.#atMost(deliveryGraceMs, all())
@@ -82,7 +94,7 @@ export class CommandDesk {
   }
 
   #begin(command: ShelvedCommand): void {
-    const before = [...this.#inHand.values()].filter((other) => other.command.boxId === command.boxId).map(({ over }) => over)
+    const before = isQuestion(command.kind) ? [] : this.#changesOf(command.boxId)
     const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve() }
     this.#inHand.set(command.id, hand)
     hand.over = this.#work(hand, before).catch((err) =>
@@ -145,8 +157,13 @@ export class CommandDesk {
     return true
   }
 
-  #executing(): number {
-    return [...this.#inHand.values()].filter(({ executing }) => executing).length
+  #changesOf(boxId: string): Promise<void>[] {
+    const changes = [...this.#inHand.values()].filter(({ command }) => command.boxId === boxId && isChange(command.kind))
+    return changes.map(({ over }) => over)
+  }
+
+  #executing(which: (kind: string) => boolean): number {
+    return [...this.#inHand.values()].filter(({ executing, command }) => executing && which(command.kind)).length
   }
 
   #newEnd(): Promise<void> {
@@ -155,6 +172,8 @@ export class CommandDesk {
     })
   }
 }
+
+const isChange = (kind: string): boolean => !isQuestion(kind)
 
 /** The daemon answered, and will answer the same again. */
 const isAnswer = (error: unknown): boolean =>

@@ -8,8 +8,13 @@ const longestMs = 30_000
 /** Wait before attempt `attempt` (from 1): doubling, half of it by chance, so that a thousand agents do not come back in one moment. */
 export function backoffMs(random: Random, attempt: number): number {
   const full = Math.min(longestMs, firstMs * 2 ** Math.min(attempt - 1, 16))
+  return full / 2 + spreadMs(random, full / 2)
+}
+
+/** A moment by chance within a span. */
+export function spreadMs(random: Random, withinMs: number): number {
   const [high = 0, low = 0] = random.bytes(2)
-  return full / 2 + (full / 2) * ((high * 256 + low) / 65_536)
+  return withinMs * ((high * 256 + low) / 65_536)
 }
 
 /** Trying again cannot help: the daemon knows us and does not want us, or does not know us. */

@@ -1,12 +1,16 @@
-import { protocolVersion } from '../../core/hosts/index.ts'
-import { isProblem } from '../../core/kit/index.ts'
+import { type LeasedCommand, oldestProtocol, protocolVersion } from '../../core/hosts/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
+import { beat } from './beat.ts'
 import { CommandDesk } from './command-desk.ts'
-import { type AgentClient, connect } from './connection.ts'
-import { backoffMs, isEnding, patiently } from './patience.ts'
+import { type AgentClient, type Connection, openConnection } from './connection.ts'
+import { backoffMs, isEnding, patiently, spreadMs } from './patience.ts'
+import { settleKey } from './rotate-key.ts'
 import { tellChanges } from './tell-changes.ts'
 
-type Session = AgentNeeds & Readonly<{ client: AgentClient; desk: CommandDesk }>
+export type Session = AgentNeeds & Readonly<{ client: AgentClient; connection: Connection; desk: CommandDesk }>
+
+const ours = { newest: protocolVersion, oldest: oldestProtocol }
 
 /** A daemon that is closing answers long polls at once. */
 const shortestPollMs = 1000
@@ -17,18 +21,22 @@ const shortestPollMs = 1000
  * commands that were running then are finished first, and their outcomes stay on the shelf.
  */
 export async function runAgent(needs: AgentNeeds): Promise<void> {
-  const client = connect(needs)
+  const connection = openConnection(needs)
+  const { client } = connection
   const desk = new CommandDesk({ ...needs, client })
   await needs.resume?.()
-  await desk.resume()
   const ended = new AbortController()
   const signal = AbortSignal.any([needs.signal, ended.signal])
-  const session: Session = { ...needs, client, desk, signal }
+  const session: Session = { ...needs, client, connection, desk, signal }
+  const settling =
+    needs.keys && settleKey(session, connection, needs.keys).catch((err) => needs.log.warn({ err }, 'the key was not replaced'))
+  await desk.resume()
   try {
     await Promise.all([speak(session), tellChanges(session)])
   } finally {
     ended.abort()
     await desk.drain()
+    await settling
   }
 }
 
@@ -44,7 +52,7 @@ async function speak(session: Session): Promise<void> {
     if (!welcome) return
     log.info({ daemon: session.identity.daemonUrl, host: welcome.name }, 'connected')
     const beating = new AbortController()
-    const beats = beat(session, welcome.heartbeatMs, AbortSignal.any([signal, beating.signal]))
+    const beats = beat(session, welcome, AbortSignal.any([signal, beating.signal]))
     try {
       await poll(session, welcome.longPollMs, () => {
         failures = 0
@@ -53,7 +61,8 @@ async function speak(session: Session): Promise<void> {
       if (isEnding(error)) throw error
       if (!signal.aborted) tellMishap(session, error)
       failures += 1
-      await clock.sleep(backoffMs(random, failures), signal)
+      // All agents of the daemon are in the same moment; the first time they come back one after the other.
+      await clock.sleep(backoffMs(random, failures) + (failures === 1 ? spreadMs(random, welcome.reconnectSpreadMs) : 0), signal)
     } finally {
       beating.abort()
       await beats
@@ -61,42 +70,55 @@ async function speak(session: Session): Promise<void> {
   }
 }
 
-async function greet({ client, desk, agentVersion, machine, reports, log, signal }: Session) {
+async function greet({ client, connection, desk, speaks = ours, agentVersion, machine, reports, log, signal }: Session) {
   const found = await reports().catch((err) => {
     log.warn({ err }, 'the boxes cannot be looked at')
     return []
   })
-  const body = { protocolVersion, agentVersion, ...(await machine()), reports: [...found], holding: desk.holding() }
-  return client.hello({ body }, { signal })
+  const spoken = { protocolVersion: speaks.newest, oldestProtocol: speaks.oldest, agentVersion }
+  const here = { ...(await machine()), clockOffsetMs: connection.clockOffsetMs(), reports: [...found], holding: desk.holding() }
+  const welcome = await client.hello({ body: { ...spoken, ...here } }, { signal })
+  connection.heard(welcome.serverTime)
+  if (welcome.protocol <= speaks.newest && welcome.protocol >= speaks.oldest) return welcome
+  throw problem(
+    'PROTOCOL_VERSION',
+    `the daemon wants to speak version ${welcome.protocol}, this agent ${speaks.oldest} to ${speaks.newest}: upgrade tenantry-agent`,
+  )
 }
 
-async function poll({ client, desk, clock, signal }: Session, longPollMs: number, onAnswer: () => void): Promise<void> {
+async function poll(session: Session, longPollMs: number, onAnswer: () => void): Promise<void> {
+  const { desk, client, clock, signal } = session
   while (!signal.aborted) {
-    await desk.untilRoom(signal)
+    await desk.untilRoom('questions', signal)
     const startMs = clock.monotonicMs()
-    const { command } = await client.nextCommand({ body: { holding: desk.holding() } }, { signal: pollSignal(signal, longPollMs) })
+    const answer = await ask(session, longPollMs)
     onAnswer()
-    if (command) desk.take(command)
+    if (!answer) continue
+    if (answer.command) desk.take(answer.command)
     else if (clock.monotonicMs() - startMs < Math.min(shortestPollMs, longPollMs)) await clock.sleep(shortestPollMs, signal)
-    // While every slot is taken nothing is polled: say now that the last command arrived.
-    if (!desk.hasRoom()) await client.heartbeat({ body: { holding: desk.holding() } }, { signal })
+    // With all hands full nothing is polled: say now that the last command arrived.
+    if (desk.room() === 'none') await client.heartbeat({ body: { holding: desk.holding() } }, { signal })
+  }
+}
+
+/** One long poll; undefined when it only asked for questions, and a hand became free meanwhile. */
+async function ask({ client, desk, signal }: Session, longPollMs: number): Promise<{ command: LeasedCommand | null } | undefined> {
+  const room = desk.room() === 'all' ? 'all' : 'questions'
+  const freed = new AbortController()
+  if (room === 'questions') void desk.untilRoom('all', freed.signal).then(() => freed.abort())
+  try {
+    const either = AbortSignal.any([signal, freed.signal])
+    return await client.nextCommand({ body: { holding: desk.holding(), room } }, { signal: pollSignal(either, longPollMs) })
+  } catch (error) {
+    if (freed.signal.aborted && !signal.aborted) return undefined
+    throw error
+  } finally {
+    freed.abort()
   }
 }
 
 const pollSignal = (signal: AbortSignal, longPollMs: number): AbortSignal =>
   AbortSignal.any([signal, AbortSignal.timeout(longPollMs + 15_000)])
-
-async function beat({ client, desk, clock, log }: Session, everyMs: number, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    await clock.sleep(everyMs, signal)
-    if (signal.aborted) return
-    const holding = desk.holding()
-    if (holding.length === 0) continue
-    const answer = await client.heartbeat({ body: { holding } }, { signal }).catch(() => undefined) // the poll meets the same and deals with it
-    if (answer && answer.lost.length > 0)
-      log.warn({ commandIds: answer.lost }, 'the daemon has given these commands up; they are finished all the same')
-  }
-}
 
 function tellMishap({ log, identity }: Session, error: unknown): void {
   if (isProblem(error)) log.warn({ code: error.code, daemon: identity.daemonUrl }, error.message)

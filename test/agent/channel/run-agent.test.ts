@@ -78,6 +78,13 @@ async function anAgent(execute: Execute, change: Partial<AgentNeeds> & { texts?:
   return { identity, needs, leave, end: () => ended }
 }
 
+/** A command that is no question: its box has one at a time. */
+const aChange = (boxId = 'box_1') => ({
+  boxId,
+  kind: 'tenant-box.maintenance',
+  payload: { slug: 'elm-school', boxId, ownershipEpoch: 1, on: true, reason: 'a test' },
+})
+
 const status = async (which = id) => (await commandById(world.needs.db, which)).status
 const answer = async () => ({ report: aReport() })
 
@@ -130,8 +137,7 @@ test('boxes are worked on at the same time, one command each, and not more than 
   )
   const ids = ['a1', 'a2', 'b1', 'c1']
   for (const one of ids) {
-    const boxId = `box_${one[0]}`
-    await world.enqueue({ id: one, hostId: identity.hostId, boxId, payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 } } as never)
+    await world.enqueue({ id: one, hostId: identity.hostId, ...aChange(`box_${one[0]}`) } as never)
   }
   await until(() => now === 2)
   for (let done = 0; done < ids.length; done++) {
@@ -140,6 +146,31 @@ test('boxes are worked on at the same time, one command each, and not more than 
   }
   await until(async () => (await Promise.all(ids.map((one) => status(one)))).every((one) => one === 'succeeded'))
   expect(most).toBe(2)
+})
+
+test('questions about a box are answered while it is worked on, even with every hand full', async () => {
+  let finish = () => undefined as unknown
+  const asked: string[] = []
+  const { identity } = await anAgent(
+    async (context) => {
+      asked.push(context.commandId)
+      if (context.commandId === 'work') await new Promise<void>((resolve) => (finish = () => resolve()))
+      return answer()
+    },
+    { slots: 1 },
+  )
+  await world.enqueue({ id: 'work', hostId: identity.hostId, ...aChange() } as never)
+  await until(() => asked.length === 1)
+  await world.enqueue({ id: 'more', hostId: identity.hostId, ...aChange('box_2') } as never)
+  await world.enqueue({ id: 'question', hostId: identity.hostId })
+  await until(async () => (await status('question')) === 'succeeded')
+  expect(asked).toEqual(['work', 'question'])
+  expect(await status('work')).toBe('running')
+  finish()
+  // Asked for as soon as the hand is free, not when the poll for questions ends.
+  const freedAt = world.clock.monotonicMs()
+  await until(async () => (await status('more')) === 'succeeded')
+  expect(world.clock.monotonicMs() - freedAt).toBeLessThan(10_000)
 })
 
 test('while the daemon is away a command goes on, and its outcome is delivered when it is back', async () => {
@@ -186,11 +217,10 @@ test('a command that was running when the agent died is called again with the sa
   const texts = memoryShelf()
   const order: string[] = []
   const identity = await world.enrol('host-1')
-  await world.enqueue({ id, hostId: identity.hostId })
+  await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
-  await world.enqueue({ id: 'new', hostId: identity.hostId })
-  const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
-  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  await world.enqueue({ id: 'new', hostId: identity.hostId, ...aChange() } as never)
+  await commandShelf(texts).put({ id, ...aChange(), leaseToken: 1, outcome: null })
   await anAgent(
     async (context) => {
       order.push(context.commandId)
@@ -229,7 +259,7 @@ test('a long command stays this agent’s: heartbeats keep its lease while every
     },
     { slots: 1 },
   )
-  await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000 })
+  await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
   const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
   const heardAgo = async () => {

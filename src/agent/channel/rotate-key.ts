@@ -1,0 +1,59 @@
+import { calculateJwkThumbprint } from 'jose'
+import type { AgentPublicKey } from '../../core/hosts/index.ts'
+import { type Clock, isProblem, problem, type Random } from '../../core/kit/index.ts'
+import type { Connection } from './connection.ts'
+import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
+import { isEnding, patiently } from './patience.ts'
+
+/** Where the agent keeps its keys. The one that is to come is written down before the daemon hears of it: whatever dies, a key is heard. */
+export type KeyStore = Readonly<{
+  /** The key of a rotation that was begun and is not over. */
+  pending(): Promise<AgentPrivateKey | undefined>
+  /** The same, or a new one, durably. */
+  prepare(): Promise<AgentPrivateKey>
+  /** The new identity in place of the former; nothing is pending any more. */
+  adopt(identity: AgentIdentity): Promise<void>
+}>
+
+type Use = (identity: AgentIdentity) => void
+
+/**
+ * Replaces the agent's key: announced under the former, confirmed by its own first use, then kept. It may break off anywhere and be called
+ * again; one of the two keys is heard at any moment. Throws what the daemon says.
+ */
+export const rotateKey = (connection: Connection, keys: KeyStore): Promise<AgentIdentity> =>
+  connection.replaceKey((use) => replace(connection, keys, use))
+
+type Patient = Readonly<{ clock: Clock; random: Random; signal: AbortSignal }>
+
+/** Ends a rotation that an earlier run began, however long the daemon is away; calls that the former key signed wait for it. */
+export async function settleKey(needs: Patient, connection: Connection, keys: KeyStore): Promise<void> {
+  if (!(await keys.pending())) return
+  const { signal } = needs
+  await connection.replaceKey((use) => patiently(needs, () => replace(connection, keys, use), { signal, givesUp: isEnding }))
+}
+
+async function replace(connection: Connection, keys: KeyStore, use: Use): Promise<AgentIdentity> {
+  const begun = await keys.pending()
+  const { kty, crv, x, d } = begun ?? (await keys.prepare())
+  const publicKey: AgentPublicKey = { kty, crv, x }
+  const former = connection.identity()
+  const next = { ...former, keyId: await calculateJwkThumbprint(publicKey), privateKey: { kty, crv, x, d } }
+  if (!begun || !(await isHeard(connection, next, publicKey))) {
+    await connection.as(former).rotateKey({ body: { publicKey } })
+    if (!(await isHeard(connection, next, publicKey))) throw problem('UNAVAILABLE', 'the daemon does not know the new key yet')
+  }
+  use(next)
+  await keys.adopt(next)
+  return next
+}
+
+/** Uses the new key for the first time: from then on it alone counts. False when the daemon never heard of it. */
+async function isHeard(connection: Connection, next: AgentIdentity, publicKey: AgentPublicKey): Promise<boolean> {
+  try {
+    return (await connection.as(next).rotateKey({ body: { publicKey } })).state === 'current'
+  } catch (error) {
+    if (isProblem(error, 'UNAUTHENTICATED')) return false
+    throw error
+  }
+}
