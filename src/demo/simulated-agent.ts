@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { localBoxes, reportVersions } from '../agent/boxes/index.ts'
+import { composeRecord, factFinder, localBoxes, reportVersions } from '../agent/boxes/index.ts'
 import { type AgentIdentity, commandShelf, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
 import { memoryLocks, memoryShelf, openJournal } from '../agent/journal/index.ts'
 import { boxExecutors } from '../agent/program/index.ts'
@@ -41,7 +41,9 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   const host = simulatedHost({ clock, random: seededRandom(name), folder, profile: { ...realistic, faults }, vaults })
   const boxes = localBoxes(join(folder, 'state'))
   const journal = await openJournal({ shelf: memoryShelf(), clock })
-  const here = { ...host, clock, random: systemRandom, stateFolder: join(folder, 'state'), boxes, journal, locks: memoryLocks(), disk }
+  const stateFolder = join(folder, 'state')
+  const findFacts = factFinder({ engine: host.engine, clock, disk, compose: composeRecord({ stateFolder, boxes }) })
+  const here = { ...host, clock, random: systemRandom, stateFolder, boxes, journal, locks: memoryLocks(), disk, findFacts }
   const agentVersion = packageVersion()
   const identity = await enrolled({ daemonUrl, agentVersion }, token)
   await runAgent({

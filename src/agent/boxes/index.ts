@@ -17,13 +17,16 @@ export {
   probeFile,
   readBoxSecrets,
   readProbeAccount,
+  readSecretsAt,
   secretsFile,
   secretsText,
   writeProbeAccount,
 } from './box-secrets.ts'
 export { type ComposeFacts, isLiteralImage, mountSources, readCompose, recordOf } from './compose-file.ts'
 export { standingFindings } from './compose-findings.ts'
+export { type ComposeRecord, composeRecord } from './compose-record.ts'
 export { fenceSwitch } from './fence-switch.ts'
+export { type FindFacts, factFinder } from './find-facts.ts'
 export { healthcheck } from './healthcheck.ts'
 export { needAllowedImage } from './image-allow-list.ts'
 export { plainUrl, refuseTaken } from './lay-out.ts'

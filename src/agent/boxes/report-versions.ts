@@ -1,17 +1,18 @@
-import { Service, type VersionsReport } from '../../core/boxes/index.ts'
+import { headOf, Service, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { BoxInside, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { readFence } from './box-fence.ts'
+import type { FindFacts } from './find-facts.ts'
 import { installedVersion } from './versions.ts'
 
-export type ReportNeeds = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock }>
+export type ReportNeeds = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock; findFacts?: FindFacts }>
 
-/** What RUNS in a box: digests from the engine, versions and size from the servers. The compose file is never asked. */
-export async function reportVersions({ engine, inside, clock }: ReportNeeds, box: LocalBox): Promise<VersionsReport> {
-  const [containers, said, databaseBytes, fence] = await Promise.all([
+/** What RUNS in a box: digests from the engine, versions, migrations and size from the servers. The compose file is never asked for them. */
+export async function reportVersions({ engine, inside, clock, findFacts }: ReportNeeds, box: LocalBox): Promise<VersionsReport> {
+  const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),
     inside.serverVersions(box),
-    inside.databaseBytes(box),
+    inside.databaseFacts(box),
     readFence(box.project),
   ])
   const of = (service: Service) => containers.find((container) => container.service === service)
@@ -20,7 +21,7 @@ export async function reportVersions({ engine, inside, clock }: ReportNeeds, box
     slug: box.slug,
     at: isoNow(clock),
     installed: {
-      migrationsHead: box.migrationsHead,
+      migrationsHead: database ? headOf(database.migrations) : 'unknown',
       postgres: installedVersion('postgres', said.postgres, running('postgres')),
       synapse: installedVersion('synapse', said.synapse, running('synapse')),
       minio: installedVersion('minio', said.minio, running('minio')),
@@ -31,7 +32,8 @@ export async function reportVersions({ engine, inside, clock }: ReportNeeds, box
     managed: box.managed,
     ...(box.handedOver ? { handedOver: true } : {}),
     ...(fence ? { fence: { holder: fence.holder, since: fence.since } } : {}),
-    ...(databaseBytes === undefined ? {} : { databaseBytes }),
+    ...(database ? { databaseBytes: database.bytes } : {}),
+    ...(findFacts ? { facts: await findFacts(box, containers, database) } : {}),
   } as VersionsReport
 }
 

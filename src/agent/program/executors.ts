@@ -1,10 +1,22 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
-import { adopt, type BoxSettings, healthcheck, type LocalBoxes, logs, maintain, provision, report } from '../boxes/index.ts'
+import {
+  adopt,
+  type BoxSettings,
+  composeRecord,
+  type FindFacts,
+  healthcheck,
+  type LocalBoxes,
+  logs,
+  maintain,
+  provision,
+  report,
+} from '../boxes/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { prefetch, update } from '../update/index.ts'
+import { recordCompose } from './record-compose.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
 export type ExecutorNeeds = Readonly<{
@@ -21,6 +33,8 @@ export type ExecutorNeeds = Readonly<{
   disk: DiskSpace
   settings: BoxSettings
   portInUse(port: number): Promise<boolean>
+  /** What reports say beside versions; without it they say versions alone. */
+  findFacts?: FindFacts
 }>
 
 /** Everything that an agent can do. */
@@ -31,7 +45,7 @@ export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
     workFolder: join(needs.stateFolder, 'work'),
     allowedImages: needs.settings.allowedImages,
   }
-  return {
+  return recordCompose(composeRecord(needs), {
     'tenant-box.report_versions': report(needs),
     'tenant-box.healthcheck': healthcheck(needs),
     'tenant-box.provision': provision(needs),
@@ -40,5 +54,5 @@ export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
     'tenant-box.maintenance': maintain(needs),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
-  }
+  })
 }

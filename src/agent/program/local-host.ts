@@ -3,7 +3,8 @@ import { cpus, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import { type LocalBoxes, localBoxes } from '../boxes/index.ts'
+import { hostDisk } from '../backup/index.ts'
+import { composeRecord, type FindFacts, factFinder, type LocalBoxes, localBoxes } from '../boxes/index.ts'
 import { dockerEngine } from '../docker/index.ts'
 import { boxInside } from '../inside/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
@@ -19,6 +20,7 @@ export type LocalHost = Readonly<{
   inside: BoxInside
   snapshots: SnapshotStore
   boxes: LocalBoxes
+  findFacts: FindFacts
 }>
 
 export function localHost(
@@ -32,12 +34,14 @@ export function localHost(
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
   })
+  const boxes = localBoxes(owner)
   return {
     owner,
     engine,
     inside: boxInside({ engine, clock, random }),
     snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
-    boxes: localBoxes(owner),
+    boxes,
+    findFacts: factFinder({ engine, clock, disk: hostDisk, compose: composeRecord({ stateFolder: owner, boxes }) }),
   }
 }
 

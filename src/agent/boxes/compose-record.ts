@@ -1,0 +1,71 @@
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { sha256Hex } from '../../core/kit/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+import type { LocalBox } from '../ports/index.ts'
+import { checkedSlug } from './local-boxes.ts'
+
+const Written = z.object({
+  /** Sum of the file as a command left it; null before the first. */
+  sha256: z.string().nullable(),
+  /** The command that may be writing it now, and the sum before it. */
+  during: z.object({ commandId: z.string(), before: z.string().nullable() }).nullable(),
+})
+type Written = z.infer<typeof Written>
+
+/**
+ * Which compose file the agent's own commands left in each box, so that one changed by hand is seen. A file that a command did not change is
+ * not taken for its own, and a kill in the middle of a command only means that the command, gone on with, notes the end.
+ */
+export type ComposeRecord = Readonly<{
+  /** Around a command that may write the file; called again for the same command after a kill. */
+  around<Result>(slug: string, commandId: string, work: () => Promise<Result>): Promise<Result>
+  /** Null where no command ever wrote it, or one may be writing now. */
+  isChanged(box: LocalBox, text: string): Promise<boolean | null>
+}>
+
+type Needs = Readonly<{ stateFolder: string; boxes: Readonly<{ find(slug: string): Promise<LocalBox | undefined> }> }>
+
+export function composeRecord({ stateFolder, boxes }: Needs): ComposeRecord {
+  const fileOf = (slug: string) => join(stateFolder, 'compose', `${checkedSlug(slug)}.json`)
+  const read = async (slug: string): Promise<Written> => parse(await readIfThere(fileOf(slug)))
+  const write = (slug: string, written: Written) => writeFileAtomic(fileOf(slug), `${JSON.stringify(written)}\n`)
+  const sumNow = async (slug: string) => {
+    const box = await boxes.find(slug)
+    return box ? readFile(box.project.composeFile, 'utf8').then(sha256Hex, () => null) : null
+  }
+  const begin = async (slug: string, commandId: string) => {
+    const known = await read(slug)
+    if (known.during?.commandId !== commandId) await write(slug, { ...known, during: { commandId, before: await sumNow(slug) } })
+  }
+  const end = async (slug: string) => {
+    if (!(await boxes.find(slug))) return rm(fileOf(slug), { force: true })
+    const { sha256, during } = await read(slug)
+    const now = await sumNow(slug)
+    await write(slug, { sha256: during && now !== during.before ? now : sha256, during: null })
+  }
+  return {
+    around: async (slug, commandId, work) => {
+      await begin(slug, commandId)
+      try {
+        return await work()
+      } finally {
+        // A record that cannot be written says too little, and must not change how the command ended.
+        await end(slug).catch(() => undefined)
+      }
+    },
+    isChanged: async ({ slug }, text) => {
+      const { sha256, during } = await read(slug)
+      return sha256 === null || during ? null : sha256 !== sha256Hex(text)
+    },
+  }
+}
+
+function parse(text: string | undefined): Written {
+  try {
+    return Written.parse(JSON.parse(text ?? ''))
+  } catch {
+    return { sha256: null, during: null }
+  }
+}
