@@ -44,6 +44,9 @@ test.each([
   ['TENANTRY_LOG', 'log'],
   ['TENANTRY_PROBE_SPACING_MS', 'probe.spacingMs'],
   ['TENANTRY_SNAPSHOT_STORE_CREDENTIALS_ACCESS_KEY_ID', 'snapshotStoreCredentials.accessKeyId'],
+  ['TENANTRY_RECOVERY_KEY', 'recoveryKey'],
+  ['TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID', 'snapshotUpkeep.accessKeyId'],
+  ['TENANTRY_SNAPSHOT_UPKEEP_SECRET_ACCESS_KEY', 'snapshotUpkeep.secretAccessKey'],
   ['TENANTRY_ADMIN_REQUIRE_TOTP', 'admin.requireTotp'],
 ])('%s sets %s', (variable, path) => {
   expect(variableNames().get(variable)?.join('.')).toBe(path)
@@ -106,4 +109,12 @@ test.each([
 test('every settings file that the package carries loads', async () => {
   const files = (await readdir(packageRoot('config'), { recursive: true })).filter((name) => /tenantryd.*\.ya?ml$/.test(name))
   for (const file of files) expect(refusedPaths(packageRoot('config', file)), file).toEqual([])
+})
+
+test.each([
+  ['s3+http://8.8.8.8:9000/bucket', /snapshotStore may be s3\+http:\/\/ only at a loopback or private address/],
+  ['s3://s3.example', /snapshotStore must be s3:\/\/host\/bucket/],
+  ['file:snapshots', /snapshotStore must name a folder from the root/],
+])('a snapshot store %s is refused with what would do', (store, says) => {
+  expect(() => loadConfig({ env: { TENANTRY_SNAPSHOT_STORE: store } })).toThrow(says)
 })

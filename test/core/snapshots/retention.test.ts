@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SnapshotTier } from '../../../src/core/boxes/index.ts'
+import { judgeRetention, type RetainedSnapshot, type RetentionRule, SnapshotStatus } from '../../../src/core/snapshots/index.ts'
+
+const rule: RetentionRule = { daily: 7, weekly: 4, monthly: 6, preUpdateDays: 30, preRestoreDays: 30, manualDays: 90, finalDays: 365 }
+const now = '2026-06-30T05:00:00.000Z'
+const dayMs = 86_400_000
+const ago = (days: number) => new Date(Date.parse(now) - days * dayMs).toISOString()
+const aSnapshot = (snapshotId: string, days: number, change: Partial<RetainedSnapshot> = {}): RetainedSnapshot => ({
+  snapshotId,
+  tier: 'daily',
+  takenAt: ago(days),
+  status: 'present',
+  provenAt: null,
+  ...change,
+})
+/** One that takes the place of the newest, so that the rule itself is seen. */
+const fresh = aSnapshot('fresh', 0)
+const judge = (snapshots: readonly RetainedSnapshot[], inUse: Record<string, string> = {}) =>
+  judgeRetention({ snapshots, rule, now, inUse: new Map(Object.entries(inUse)) })
+
+describe('by tier', () => {
+  test.each([
+    ['pre-update', 29, false],
+    ['pre-update', 31, true],
+    ['pre-restore', 29, false],
+    ['pre-restore', 31, true],
+    ['manual', 89, false],
+    ['manual', 91, true],
+    ['final', 364, false],
+    ['final', 366, true],
+  ] as const)('%s of %i days: given up %j', (tier, days, goes) => {
+    const newestBeforeUpdate = aSnapshot('newest-pre-update', 1, { tier: 'pre-update' })
+    expect(judge([fresh, newestBeforeUpdate, aSnapshot('it', days, { tier })]).forget).toEqual(goes ? ['it'] : [])
+  })
+
+  test('daily ones thin out to 7 days, 4 weeks and 6 months', () => {
+    const everyDay = Array.from({ length: 400 }, (_, days) => aSnapshot(`d${days}`, days))
+    const { kept, forget } = judge(everyDay)
+    expect([...kept.keys()].map((id) => Number(id.slice(1))).sort((a, b) => a - b)).toEqual([
+      0, 1, 2, 3, 4, 5, 6, 9, 16, 30, 61, 91, 122, 150,
+    ])
+    expect(kept.size + forget.length).toBe(400)
+    expect(kept.get('d9')).toBe('newest of its week, 3 of 4')
+  })
+
+  test('a box that slept for a year loses nothing by it', () => {
+    const old = Array.from({ length: 7 }, (_, days) => aSnapshot(`d${days}`, 365 + days))
+    expect(judge(old).forget).toEqual([])
+  })
+
+  test('several of one day: the newest stays', () => {
+    expect(judge([fresh, aSnapshot('a', 3.1), aSnapshot('b', 3.2)]).forget).toEqual(['b'])
+  })
+})
+
+describe('never given up', () => {
+  const old = (snapshotId: string, change: Partial<RetainedSnapshot> = {}) => aSnapshot(snapshotId, 1000, { tier: 'manual', ...change })
+
+  test.each<[string, readonly RetainedSnapshot[], Record<string, string>, string]>([
+    ['what somebody refers to', [fresh, old('it')], { it: 'rollout ro_1' }, 'needed by rollout ro_1'],
+    ['the newest of the box', [old('it')], {}, 'the newest of the box'],
+    ['the last proven one', [fresh, old('it', { provenAt: ago(900) })], {}, 'the last proven one'],
+    ['the newest before an update', [fresh, old('it', { tier: 'pre-update' })], {}, 'the newest before an update'],
+    ['a damaged one', [fresh, old('it', { status: 'damaged' })], {}, 'damaged: a person decides'],
+  ])('%s', (_, snapshots, inUse, why) => {
+    const { forget, kept } = judge(snapshots, inUse)
+    expect([forget, kept.get('it')]).toEqual([[], why])
+  })
+
+  test('of several proven ones only the last', () => {
+    const proven = [old('early', { provenAt: ago(40) }), old('late', { provenAt: ago(20) })]
+    expect(judge([fresh, ...proven]).forget).toEqual(['early'])
+  })
+
+  test('a damaged or missing one is not the newest: the one before it stays', () => {
+    for (const status of ['damaged', 'missing', 'forgotten'] as const)
+      expect(judge([aSnapshot('broken', 0, { status }), old('it')]).kept.get('it')).toBe('the newest of the box')
+  })
+
+  test('what is gone is neither kept nor given up', () => {
+    const { forget, kept } = judge([fresh, old('a', { status: 'missing' }), old('b', { status: 'forgotten' })], { a: 'rollout ro_1' })
+    expect([forget, [...kept.keys()]]).toEqual([[], ['fresh']])
+  })
+})
+
+const aTime = fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1000).toISOString())
+const someSnapshots = fc.uniqueArray(
+  fc.record<RetainedSnapshot>({
+    snapshotId: fc.integer({ min: 0, max: 200 }).map((id) => `s${id}`),
+    tier: fc.constantFrom(...SnapshotTier.options),
+    takenAt: aTime,
+    status: fc.constantFrom(...SnapshotStatus.options),
+    provenAt: fc.option(aTime),
+  }),
+  { selector: ({ snapshotId }) => snapshotId, maxLength: 60 },
+)
+const someUsed = fc.array(fc.integer({ min: 0, max: 200 }).map((id) => [`s${id}`, 'rollout'] as const)).map((used) => new Map(used))
+const aRule = fc.record({
+  daily: fc.nat(10),
+  weekly: fc.nat(10),
+  monthly: fc.nat(10),
+  preUpdateDays: fc.nat(400),
+  preRestoreDays: fc.nat(400),
+  manualDays: fc.nat(400),
+  finalDays: fc.nat(400),
+})
+
+describe('whatever the clock, the rule and the set', () => {
+  const everything = fc.record({ snapshots: someSnapshots, rule: aRule, now: aTime, inUse: someUsed })
+
+  test('what is referred to, the newest present one and the last proven one stay', () => {
+    fc.assert(
+      fc.property(everything, (input) => {
+        const { forget } = judgeRetention(input)
+        const present = input.snapshots.filter(({ status }) => status === 'present')
+        const last = (of: 'takenAt' | 'provenAt', among: readonly RetainedSnapshot[]) =>
+          among.reduce((latest, one) => ((one[of] ?? '') > latest ? (one[of] ?? '') : latest), '')
+        const gone = new Set(forget)
+        for (const id of input.inUse.keys()) expect(gone.has(id)).toBe(false)
+        const left = present.filter(({ snapshotId }) => !gone.has(snapshotId))
+        expect(last('takenAt', left)).toBe(last('takenAt', present))
+        expect(last('provenAt', left)).toBe(last('provenAt', present))
+        expect(present.length > 0 && left.length === 0).toBe(false)
+      }),
+    )
+  })
+
+  test('only what is present is given up, each once', () => {
+    fc.assert(
+      fc.property(everything, (input) => {
+        const { forget, kept } = judgeRetention(input)
+        const present = input.snapshots.filter(({ status }) => status === 'present').map(({ snapshotId }) => snapshotId)
+        expect(new Set(forget).size).toBe(forget.length)
+        for (const id of forget) expect([present.includes(id), kept.has(id)]).toEqual([true, false])
+        for (const id of present) expect(kept.has(id)).toBe(!forget.includes(id))
+      }),
+    )
+  })
+
+  test('forgetting twice is forgetting once', () => {
+    fc.assert(
+      fc.property(everything, (input) => {
+        const gone = new Set(judgeRetention(input).forget)
+        const snapshots = input.snapshots.map((one) => (gone.has(one.snapshotId) ? { ...one, status: 'forgotten' as const } : one))
+        expect(judgeRetention({ ...input, snapshots }).forget).toEqual([])
+      }),
+    )
+  })
+})
