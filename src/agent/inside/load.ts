@@ -33,6 +33,13 @@ export async function loadDatabase(
     join(folder, dumpFile),
     signal,
   )
+  await settleDatabase(engine, box, expected, signal)
+}
+
+/** What a database from before needs before it is served again, loaded or copied. Throws RESTORE_FAILED when it is not the one that was counted. */
+export async function settleDatabase(engine: ContainerEngine, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+  const view = await viewBox(engine, box)
+  const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
   needSameCounts(box.slug, expected, parseCounts(await needSql(run, countSql, 'RESTORE_FAILED')))
   await needSql(run, afterwardsSql, 'RESTORE_FAILED')
 }

@@ -11,6 +11,7 @@ export type {
   LibC,
   LogOptions,
   Project,
+  PullOptions,
   PullProgress,
 } from './container-engine.ts'
 export type { LocalBox } from './local-box.ts'

@@ -47,7 +47,10 @@ export function simulatedInside(world: World): BoxInside {
       compare(box, expected, countsOf(content))
       volumes.change(volume, content)
     },
-    settleDatabase: async (box, expected) => compare(box, expected, countsOf(volumes.read(databaseVolume(world, box)))),
+    settleDatabase: async (box, expected) => {
+      if (faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} ended with exit code 1`)
+      compare(box, expected, countsOf(volumes.read(databaseVolume(world, box))))
+    },
     streamPositions: async (box) => ({ sequences: { [eventsStream]: volumes.read(databaseVolume(world, box)).stream }, writers: [] }),
     raiseStreams: async (box, { sequences }) => {
       const volume = databaseVolume(world, box)

@@ -24,13 +24,15 @@ export function simulatedTraffic(world: World): Traffic {
     if (existsSync(fenceSwitch(box.project))) return 'fenced'
     return chatState(world, box.project.name) === 'ready' && databaseState(world, box.project.name) === 'ready' ? 'stored' : 'unreachable'
   }
-  const add = (name: string | undefined, field: 'messages' | 'media' | 'objects') => {
+  const add = (name: string | undefined, field: 'messages' | 'media' | 'objects' | 'stream') => {
     if (name !== undefined) world.volumes.change(name, { [field]: read(name)[field] + 1 })
   }
   return {
     sendMessage: (box) => {
       const got = answer(box)
-      if (got === 'stored') add(volume(box, 'postgres'), 'messages')
+      if (got !== 'stored') return got
+      add(volume(box, 'postgres'), 'messages')
+      add(volume(box, 'postgres'), 'stream')
       return got
     },
     uploadMedia: (box) => {

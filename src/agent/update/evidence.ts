@@ -1,4 +1,5 @@
-import type { AgentError, InstalledVersions, ProbeResult, UpdateEvent, UpdateStep, VersionedService } from '../../core/boxes/index.ts'
+import type { BoxMigration, InstalledVersions, VersionedService } from '../../core/boxes/index.ts'
+import { type Baseline, evidenceOf } from '../guarded/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
 import type { RowCounts } from '../ports/index.ts'
 
@@ -16,12 +17,14 @@ export type Before = Readonly<{
   database: Readonly<{ key: string; volume: string }>
   /** Absent in what earlier agents wrote down. */
   installed?: InstalledVersions
+  /** What brings the box's own tables to the wanted head; absent in what earlier agents wrote down. */
+  migrations?: readonly BoxMigration[]
 }>
 
 export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; counts: RowCounts }>
 
-/** Containers as they were started: another id or one more restart means that one died. */
-export type Baseline = Readonly<Record<string, Readonly<{ id: string; restartCount: number }>>>
+/** Absent in what earlier agents wrote down: then it is the volume of the last try. */
+export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
 
 /** What steps left in the journal for later ones, for a resumed update and for the result. */
 export type Evidence = Readonly<{
@@ -29,20 +32,8 @@ export type Evidence = Readonly<{
   snapshot?: SnapshotEvidence
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
+  'restore-data'?: RestoredData
   'restore-start'?: Baseline
 }>
 
-export const evidenceOf = (entries: readonly JournalEntry[]): Evidence =>
-  Object.fromEntries(entries.filter(({ mark, data }) => mark === 'done' && data !== undefined).map(({ step, data }) => [step, data]))
-
-export const probesOf = (entries: readonly JournalEntry[]): ProbeResult[] =>
-  entries.filter(({ mark }) => mark === 'note').map(({ data }) => (data as { probe: ProbeResult }).probe)
-
-type Failure = { error?: AgentError; final?: boolean }
-
-export const eventsOf = (entries: readonly JournalEntry[]): UpdateEvent[] =>
-  entries.flatMap(({ step, mark, data }) => {
-    if (mark === 'note') return []
-    const { error, final } = mark === 'failed' ? ((data ?? {}) as Failure) : {}
-    return { step: step as UpdateStep, mark, error, final }
-  })
+export const updateEvidence = (entries: readonly JournalEntry[]): Evidence => evidenceOf(entries)

@@ -1,8 +1,9 @@
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { type ComposeFacts, readCompose, reportVersions } from '../boxes/index.ts'
+import { readComposeText } from '../guarded/index.ts'
 import type { ContainerState, LocalBox } from '../ports/index.ts'
-import { readComposeText, targetText } from './compose-switch.ts'
+import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
 import type { UpdateRun } from './update-run.ts'
 

@@ -3,41 +3,40 @@ import { dirname, join } from 'node:path'
 import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { needAllowedImage, needSafeFolder } from '../boxes/index.ts'
-import { bringImage } from './bring-image.ts'
-import { readComposeText, targetText } from './compose-switch.ts'
+import { migrationsFor, needAllowedImage, needSafeFolder } from '../boxes/index.ts'
+import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
+import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
 import { observeBefore } from './former-box.ts'
+import { needSameLibc } from './need-same-libc.ts'
 import type { UpdateRun } from './update-run.ts'
 
 /** Left free on every disk, for the journal and the box itself. */
-const reserveBytes = 256 * 1024 * 1024
+export const reserveBytes = 256 * 1024 * 1024
 
 /**
  * Everything that can be found out, fetched or refused while the box serves. After it the update needs nobody but this host:
  * the snapshot password is here, all images are here and kept from being pruned, there is room, and compose would recreate only what is planned.
  */
 export async function getReady(run: UpdateRun): Promise<Before> {
-  const { box, needs, payload } = run
+  const { box, needs, payload, context } = run
   await needSafeFolder(box.project)
   const before = await observeBefore(run)
-  if (payload.targets.migrationsHead !== box.migrationsHead && !needs.migrate)
-    throw problem(
-      'PREFLIGHT_REFUSED',
-      `the box is at migrations head ${box.migrationsHead} and this agent cannot bring it to ${payload.targets.migrationsHead}: upgrade tenantry-agent, or set migrationsHead of the manifest back`,
-    )
+  const migrations = await migrationsFor(needs, context, box, payload.targets.migrationsHead)
   await needs.snapshots.prepare(await run.repository())
   await bringImages(run, before)
+  const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
+  if (from && to && before.planned.includes('postgres')) await needSameLibc(needs, box, from.image, to.image)
   await needRoom(run, before)
   await refuseOtherRecreations(run, before)
-  return before
+  return { ...before, migrations }
 }
 
 async function bringImages(run: UpdateRun, before: Before): Promise<void> {
   const { needs, payload, box, signal, context } = run
   for (const service of VersionedService.options) {
     const former = before.containers[service]
-    if (former) await keep(run, former.image, former.digest ?? undefined)
+    if (former) await keepImage(needs, { image: former.image, digest: former.digest ?? undefined, signal }, box.slug)
     const target = payload.targets.services[service]
     if (!target || !before.planned.includes(service)) continue
     needAllowedImage(needs.allowedImages, target.image)
@@ -46,13 +45,6 @@ async function bringImages(run: UpdateRun, before: Before): Promise<void> {
     await bringImage(needs, { ...target, signal, onProgress })
     await needs.engine.pin(target.image, box.slug)
   }
-}
-
-// The former image must be what the way back would start; a tag that has moved on is brought back by digest.
-async function keep({ needs, box, signal }: UpdateRun, image: string, digest: string | undefined): Promise<void> {
-  const here = await needs.engine.localDigest(image)
-  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(needs, { image, digest, signal })
-  await needs.engine.pin(image, box.slug)
 }
 
 async function needRoom({ needs, box }: UpdateRun, before: Before): Promise<void> {

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { DiskSpace } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox, SnapshotStore } from '../ports/index.ts'
+import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
 /** What updates stand on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type UpdateNeeds = Readonly<{
@@ -20,6 +20,4 @@ export type UpdateNeeds = Readonly<{
   allowedImages: readonly string[]
   /** The longest that one try of a step on the way back may take; the default is 6 h. */
   wayBackMs?: number
-  /** Brings the box's own tables to a head, in its running database. Without it an update that wants another head is refused. */
-  migrate?: (box: LocalBox, head: string, signal: AbortSignal) => Promise<void>
 }>

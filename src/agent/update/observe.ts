@@ -1,8 +1,6 @@
 import type { Service, UpdateWorld } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
-import type { ContainerState } from '../ports/index.ts'
-import { readComposeText } from './compose-switch.ts'
-import { fenceOf } from './fence.ts'
+import { fenceOf, isAlive, readComposeText } from '../guarded/index.ts'
 import type { UpdateRun } from './update-run.ts'
 
 /** What is on the host now, as far as the plan depends on it. */
@@ -23,9 +21,6 @@ export async function observe(run: UpdateRun): Promise<UpdateWorld> {
     deadlinePassed: run.elapsedMs() > payload.deadlineMs,
   }
 }
-
-// One that the engine keeps restarting writes now and then.
-export const isAlive = ({ state }: ContainerState): boolean => state === 'running' || state === 'restarting'
 
 function composeOf(run: UpdateRun, text: string): UpdateWorld['compose'] {
   const before = run.evidence().prefetch

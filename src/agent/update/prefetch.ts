@@ -1,9 +1,10 @@
 import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
 import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
-import { boxOfCommand, needAllowedImage } from '../boxes/index.ts'
+import { boxOfCommand, migrationsFor, needAllowedImage } from '../boxes/index.ts'
+import { bringImage } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
-import { bringImage } from './bring-image.ts'
+import { needSameLibc } from './need-same-libc.ts'
 import type { UpdateNeeds } from './needs.ts'
 
 const kind = 'tenant-box.prefetch'
@@ -48,6 +49,7 @@ async function bringAll(needs: UpdateNeeds, context: CommandContext, payload: Pa
   const box = await managedBox(needs, payload)
   const begun = clock.monotonicMs()
   const digests: Result['digests'] = {}
+  await migrationsFor(needs, context, box, payload.targets.migrationsHead)
   await keepFormer(needs, context, box)
   for (const service of VersionedService.options) {
     const target = payload.targets.services[service]
@@ -58,9 +60,16 @@ async function bringAll(needs: UpdateNeeds, context: CommandContext, payload: Pa
     digests[target.image] = await bringImage(needs, { ...target, signal: context.signal, onProgress })
     await engine.pin(target.image, box.slug)
   }
+  await refuseOtherLibc(needs, box, payload)
   const pulledMs = clock.monotonicMs() - begun
   await warmSnapshot(needs, context, box)
   return { digests, pulledMs }
+}
+
+async function refuseOtherLibc(needs: UpdateNeeds, box: LocalBox, { targets }: Payload): Promise<void> {
+  const to = targets.services.postgres?.image
+  const from = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')?.image
+  if (to !== undefined && from !== undefined && from !== to) await needSameLibc(needs, box, from, to)
 }
 
 // What runs must still be here when the update has to go back.

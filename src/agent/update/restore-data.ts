@@ -1,34 +1,35 @@
 import { mkdir, rm } from 'node:fs/promises'
-import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
+import { waitForDatabase } from '../guarded/index.ts'
+import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
 import { switchToRestored } from './compose-switch.ts'
-import type { SnapshotEvidence } from './evidence.ts'
-import { waitForDatabase } from './start-services.ts'
-import { beforeOf, type UpdateRun } from './update-run.ts'
+import type { RestoredData, SnapshotEvidence } from './evidence.ts'
+import { coldVolume, restoredVolumes } from './restored-volumes.ts'
+import type { UpdateRun } from './update-run.ts'
 
 /**
- * Loads the dump into a new volume, with only PostgreSQL running and the former volume untouched. Each try has a volume of its own:
- * one that a kill left half-filled is never loaded into again. Under the unbroken fence media and objects are a superset and stay.
+ * Brings the former database in another volume, with only PostgreSQL running and the present volume untouched: the first try takes the cold
+ * copy if it is whole, each other one loads the dump into a volume of its own. One that a kill left half-filled, or that a server has run
+ * on, is never used again. Under the unbroken fence media and objects are a superset and stay.
  */
-export async function restoreData(run: UpdateRun): Promise<void> {
+export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const { needs, box, signal } = run
+  const begun = needs.clock.monotonicMs()
   const snapshot = run.evidence().snapshot
   if (!snapshot) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
-  const folder = await dumpToLoad(run, snapshot)
-  const volume = restoredVolumes(run).at(-1) as string
+  const copied = await hasColdCopy(run)
+  const volume = copied ? coldVolume(run) : (restoredVolumes(run).at(-1) as string)
+  if (volume === coldVolume(run) && !copied) await dropColdCopy(run)
+  const folder = copied ? undefined : await dumpToLoad(run, snapshot)
+  await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await needs.engine.up(box.project, ['postgres'], signal)
   await needMounted(run, volume)
   await waitForDatabase(run)
-  await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
-}
-
-/** Volumes of all tries of this update, named after it; the last is the present try's. */
-export function restoredVolumes(run: UpdateRun): string[] {
-  const { volume } = beforeOf(run).database
-  const tries = run.entries().filter(({ step, mark }) => step === 'restore-data' && mark === 'intent').length
-  const attempt = sha256Hex(run.context.commandId).slice(0, 8)
-  return Array.from({ length: tries }, (_, index) => `${volume.replace(/-r[0-9a-f]{8}-[0-9]+$/, '')}-r${attempt}-${index + 1}`)
+  if (folder === undefined) await needs.inside.settleDatabase(box, snapshot.counts, signal)
+  else await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
+  return { volume, from: copied ? 'cold-copy' : 'dump', tookMs: needs.clock.monotonicMs() - begun }
 }
 
 // Loading into the former volume would destroy the only copy of what the update did.

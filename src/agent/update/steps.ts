@@ -1,14 +1,11 @@
 import type { UpdateStep } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
 import { clearDump } from '../backup/index.ts'
+import { applyMigrations } from '../boxes/index.ts'
+import { type Baseline, liftFence, proveHealthy, raiseFence, startServices, stopServices } from '../guarded/index.ts'
+import { coldCopy } from './cold-copy.ts'
 import { switchBack, switchToTarget } from './compose-switch.ts'
-import type { Baseline } from './evidence.ts'
-import { liftFence, raiseFence } from './fence.ts'
 import { getReady } from './get-ready.ts'
-import { isAlive } from './observe.ts'
-import { proveHealthy } from './prove-healthy.ts'
 import { restoreData } from './restore-data.ts'
-import { startServices } from './start-services.ts'
 import { takeSnapshot } from './take-snapshot.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
 
@@ -21,12 +18,13 @@ export const updateSteps: UpdateSteps = {
   stop: async (run) => {
     // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
     await run.repository()
-    await stopAll(run, ['synapse', 'minio'])
+    await stopServices(run, ['synapse', 'minio'])
     await clearDump(run.needs, run.context.commandId)
   },
   snapshot: takeSnapshot,
+  'cold-copy': coldCopy,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
-  recreate: (run) => startServices(run, { recreate: beforeOf(run).planned, migrate: true }),
+  recreate: (run) => startServices(run, { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }),
   probe: (run) =>
     proveHealthy(run, {
       step: 'probe',
@@ -37,7 +35,7 @@ export const updateSteps: UpdateSteps = {
   // The commit is its own line in the journal; it stands before the fence is lifted.
   commit: async () => undefined,
   unfence: liftFence,
-  'restore-stop': (run) => stopAll(run, ['synapse', 'minio', 'postgres']),
+  'restore-stop': (run) => stopServices(run, ['synapse', 'minio', 'postgres']),
   'restore-data': restoreData,
   'restore-start': async (run) => {
     if (run.facts().begun.has('recreate')) return startServices(run, { recreate: beforeOf(run).planned })
@@ -53,12 +51,8 @@ export const updateSteps: UpdateSteps = {
     }),
 }
 
-async function stopAll({ needs, box }: UpdateRun, services: readonly ('synapse' | 'minio' | 'postgres')[]): Promise<void> {
-  await needs.engine.stop(box.project, services)
-  const containers = await needs.engine.containers(box.project)
-  const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))
-  if (alive) throw problem('UPDATE_FAILED', `${alive.service} of ${box.slug} did not stop`)
-}
+const migrate = (run: UpdateRun): Promise<void> =>
+  applyMigrations(run.needs, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
 
 const baselineOf = (run: UpdateRun, step: 'recreate' | 'restore-start'): Baseline => run.evidence()[step] ?? {}
 

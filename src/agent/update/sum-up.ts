@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises'
 import { type AgentError, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
-import { probesOf } from './evidence.ts'
-import { restoredVolumes } from './restore-data.ts'
-import type { UpdateRun } from './update-run.ts'
+import { fencedMs, probesOf } from '../guarded/index.ts'
+import { dropColdCopy } from './cold-copy.ts'
+import { restoredVolumes } from './restored-volumes.ts'
+import { beforeOf, type UpdateRun } from './update-run.ts'
 
 /** The result with all its evidence, from the journal and a last look at the box. */
 export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
@@ -33,14 +34,6 @@ export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateR
 const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>
   Object.fromEntries(Object.entries(services).map(([service, facts]) => [service, facts?.digest ?? null]))
 
-/** From the first moment the fence may have stood to the moment it was gone; a box left fenced counts until now. */
-function fencedMs(run: UpdateRun): number {
-  const entries = run.entries()
-  const raised = entries.find(({ step, mark }) => step === 'fence' && mark === 'done')
-  const lifted = entries.findLast(({ step, mark }) => step === 'unfence' && mark === 'done')
-  return raised ? (lifted?.elapsedMs ?? run.elapsedMs()) - raised.elapsedMs : 0
-}
-
 function errorOf(facts: UpdateFacts, outcome: UpdateOutcome): AgentError | null {
   if (outcome === 'committed') return null
   const why = facts.failure ?? { code: 'UPDATE_FAILED', message: 'the update failed' }
@@ -58,14 +51,15 @@ export async function clearUp(run: UpdateRun, outcome: UpdateOutcome): Promise<v
   if (outcome === 'rollback_failed') return
   const { needs, box } = run
   await quietly(needs.engine.unpin(box.slug))
+  if (outcome !== 'rolled_back' && run.evidence().prefetch) await quietly(dropColdCopy(run))
   await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))
   if (outcome === 'committed' && run.payload.targets.migrationsHead !== box.migrationsHead)
     await needs.boxes.put({ ...box, migrationsHead: run.payload.targets.migrationsHead })
   if (outcome !== 'rolled_back') return
-  const former = run.evidence().prefetch?.database.volume
-  for (const volume of [former, ...restoredVolumes(run).slice(0, -1)])
-    if (volume !== undefined) await quietly(needs.engine.removeVolume(volume))
+  const tries = restoredVolumes(run)
+  const kept = run.evidence()['restore-data']?.volume ?? tries.at(-1)
+  for (const volume of [beforeOf(run).database.volume, ...tries]) if (volume !== kept) await quietly(needs.engine.removeVolume(volume))
 }
 
 const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

@@ -1,11 +1,13 @@
+import { obstacleTo, planUpdate, type UpdateStep, type UpdateWorld } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { boxOfCommand, refuseMaintenance } from '../boxes/index.ts'
+import { type DriveRules, drive } from '../guarded/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { drive } from './drive.ts'
 import type { UpdateNeeds } from './needs.ts'
+import { observe } from './observe.ts'
 import { type UpdateSteps, updateSteps } from './steps.ts'
 import { clearUp, sumUp } from './sum-up.ts'
-import { startRun, type UpdatePayload } from './update-run.ts'
+import { startRun, type UpdatePayload, type UpdateRun } from './update-run.ts'
 
 const kind = 'tenant-box.update'
 
@@ -24,7 +26,7 @@ export const update =
           const box = await needs.boxes.find(payload.slug)
           if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
           const run = startRun({ needs, context, payload, box, record })
-          const facts = await drive(run, steps)
+          const facts = await drive(run, rulesOf(steps))
           const result = await sumUp(run, facts)
           await clearUp(run, result.outcome)
           return result
@@ -37,3 +39,16 @@ async function admit({ boxes }: UpdateNeeds, payload: UpdatePayload): Promise<vo
   if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
   await refuseMaintenance(box)
 }
+
+const undeadlined: readonly UpdateStep[] = ['commit', 'unfence', 'restore-stop', 'restore-data', 'restore-start', 'restore-probe']
+
+const rulesOf = (steps: UpdateSteps): DriveRules<UpdateStep, UpdateWorld, UpdateRun> => ({
+  what: 'update',
+  observe,
+  obstacle: obstacleTo,
+  plan: planUpdate,
+  steps,
+  first: 'prefetch',
+  holdsBox: 'fence',
+  undeadlined,
+})

@@ -11,6 +11,7 @@ export {
   planMigrations,
   readBoxMigrations,
 } from './box-migrations.ts'
+export { BoxSnapshots } from './box-snapshots.ts'
 export {
   type AgentError,
   type BoxFacts,
@@ -34,12 +35,15 @@ export {
   type BoxCommandKind,
   type BoxCommandPayload,
   type BoxCommandResult,
+  besides,
   boxCommands,
   CommandOutputs,
   CommandSecrets,
+  isBeside,
   isQuestion,
   questions,
 } from './commands.ts'
+export { type CompletionStep, completionCourse } from './completion-course.ts'
 export {
   AdoptBody,
   BoxDetail,
@@ -70,9 +74,10 @@ export {
   worstOf,
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
-export { Digest, ImageRef, parseImage, registryOf } from './images.ts'
+export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { diffManifests, type ManifestChange } from './manifest-diff.ts'
+export { BoxMove, eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from './move.ts'
 export {
   type DrillStep,
   drillCourse,
@@ -83,7 +88,6 @@ export {
   takeBackCourse,
   takeOverCourse,
 } from './move-courses.ts'
-export { BoxMove, eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from './move.ts'
 export {
   type BoxId,
   Component,
@@ -98,6 +102,7 @@ export {
 } from './names.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
+export { type PullSource, pullSources } from './pull-sources.ts'
 export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
 export {
   foldRestore,

@@ -1,30 +1,13 @@
 import type { AgentError, UpdateOutcome, UpdateStep } from './command-parts.ts'
+import { foldSteps, type StepEvent, type StepFacts, type StepObstacle } from './step-facts.ts'
 
 // The guarded update, decided: what is next, given what was written down and what is seen.
 // Invariants: nothing is recreated before its snapshot is complete; nothing is restored after the commit; the fence is lifted only
 // after a commit, after a failure that touched nothing, or after a restore that proved healthy.
 
-/** One line of the command's journal, as far as planning needs it. `final` = not worth another try. */
-export type UpdateEvent = Readonly<{
-  step: UpdateStep
-  mark: 'intent' | 'done' | 'failed'
-  error?: AgentError | undefined
-  final?: boolean | undefined
-}>
-
-/** What the journal says, folded. A step begun anew takes back what had been done after it. */
-export type UpdateFacts = Readonly<{
-  begun: ReadonlySet<UpdateStep>
-  done: ReadonlySet<UpdateStep>
-  /** How often each step was begun, and how often it failed. */
-  tries: Readonly<Partial<Record<UpdateStep, number>>>
-  failures: Readonly<Partial<Record<UpdateStep, number>>>
-  /** What turned the update round: the first failure on the way there. */
-  failure: AgentError | null
-  /** The last failure on the way back, and whether the way back was given up. */
-  backError: AgentError | null
-  givenUp: boolean
-}>
+export type UpdateEvent = StepEvent<UpdateStep>
+export type UpdateFacts = StepFacts<UpdateStep>
+export type Obstacle = StepObstacle<UpdateStep>
 
 /** What is seen on the host, read anew before every step. */
 export type UpdateWorld = Readonly<{
@@ -37,10 +20,7 @@ export type UpdateWorld = Readonly<{
   deadlinePassed: boolean
 }>
 
-/** Why the plan cannot be followed; written down as the failure of `step`. */
-export type Obstacle = Readonly<{ step: UpdateStep; error: AgentError; final: boolean }>
-
-const there: readonly UpdateStep[] = ['prefetch', 'fence', 'stop', 'snapshot', 'rewrite', 'recreate', 'probe', 'commit']
+const there: readonly UpdateStep[] = ['prefetch', 'fence', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate', 'probe', 'commit']
 const back: readonly UpdateStep[] = ['restore-stop', 'restore-data', 'restore-start', 'restore-probe']
 const order = [...there, ...back, 'unfence'] as const
 
@@ -51,30 +31,7 @@ const triesToRest = 6
 /** A step that is done again and again and never holds has an adversary: a script that starts the box, or removes the fence. */
 const mostTries = 20
 
-export function foldUpdate(events: readonly UpdateEvent[]): UpdateFacts {
-  const begun = new Set<UpdateStep>()
-  const done = new Set<UpdateStep>()
-  const tries: Partial<Record<UpdateStep, number>> = {}
-  const failures: Partial<Record<UpdateStep, number>> = {}
-  let failure: AgentError | null = null
-  let backError: AgentError | null = null
-  let final = false
-  for (const { step, mark, error = null, final: last = false } of events) {
-    if (mark === 'done') done.add(step)
-    if (mark === 'intent') {
-      begun.add(step)
-      tries[step] = (tries[step] ?? 0) + 1
-      for (const undone of takenBack(step, begun)) done.delete(undone)
-    }
-    if (mark !== 'failed') continue
-    failures[step] = (failures[step] ?? 0) + 1
-    if (back.includes(step)) backError ??= error
-    else failure ??= error
-    final ||= last
-  }
-  const givenUp = final || back.some((step) => (failures[step] ?? 0) >= triesBack(step))
-  return { begun, done, tries, failures, failure, backError, givenUp }
-}
+export const foldUpdate = (events: readonly UpdateEvent[]): UpdateFacts => foldSteps(events, { back, triesBack, takenBack })
 
 // Before anything is touched a step begun anew makes worthless what followed it; a commit and a snapshot that was used stay what they are.
 function takenBack(step: UpdateStep, begun: ReadonlySet<UpdateStep>): readonly UpdateStep[] {
@@ -135,9 +92,12 @@ export function planUpdate(facts: UpdateFacts, world: UpdateWorld): readonly Upd
 const unfence = (world: UpdateWorld): readonly UpdateStep[] => (world.fence === 'ours' ? ['unfence'] : [])
 
 function forward(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
-  const next = there.findIndex((step) => !(facts.done.has(step) && stillHolds(step, facts, world)))
+  const next = there.findIndex((step) => !(isPast(step, facts) || (facts.done.has(step) && stillHolds(step, facts, world))))
   return [...there.slice(next), 'unfence']
 }
+
+// A journal of an older agent knows no cold copy, and after the rewrite there is nothing cold any more.
+const isPast = (step: UpdateStep, facts: UpdateFacts): boolean => step === 'cold-copy' && facts.begun.has('rewrite')
 
 // What runs again behind our back may have written after the dump: stop it, and take the snapshot anew.
 function stillHolds(step: UpdateStep, facts: UpdateFacts, world: UpdateWorld): boolean {

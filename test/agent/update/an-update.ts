@@ -125,3 +125,14 @@ export const aContext = (change: Partial<CommandContext> = {}): CommandContext =
 export const withoutDaemon = async (): Promise<never> => {
   throw problem('UNREACHABLE', 'the daemon does not answer')
 }
+
+/** Refuses the one call that makes the volume of a cold copy: the way back has to load the dump. */
+export const withoutColdCopy = (ports: Ports): Ports => ({
+  ...ports,
+  engine: {
+    ...ports.engine,
+    createVolume: async () => {
+      throw problem('DOCKER_UNAVAILABLE', 'the engine makes no volume')
+    },
+  },
+})

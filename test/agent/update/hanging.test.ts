@@ -9,9 +9,11 @@ test('a load that hangs ends in a failed way back that is told, not in silence',
   })
   const needs = await world.agent((ports) => {
     const around = wrapped(ports, (_, act) => act())
-    const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) =>
+    const hangs = (signal?: AbortSignal) =>
       new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
-    return { ...around, inside: { ...around.inside, loadDatabase } }
+    const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
+    const settleDatabase = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
+    return { ...around, inside: { ...around.inside, loadDatabase, settleDatabase } }
   })
   const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { needs })
   expect(result).toMatchObject({

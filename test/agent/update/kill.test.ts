@@ -70,7 +70,10 @@ describe.each(paths)('%s', (path) => {
       await expectAsIfNothingHappened(world, path, result.outcome)
       expect(world.counts.pull).toBe(1)
       expect(world.counts.dumpDatabase).toBe(1)
-      if (path === paths[1]) expect(world.counts.loadDatabase).toBe(step === 'restore-data' && when === 'after' ? 2 : 1)
+      if (path !== paths[1]) return
+      // The first try takes the cold copy; a copy that a server has run on is not taken twice.
+      const again = step === 'restore-data' && when === 'after'
+      expect([world.counts.settleDatabase, world.counts.loadDatabase]).toEqual([1, again ? 1 : undefined])
     },
   )
 
@@ -134,7 +137,7 @@ describe('killed under the fence while the daemon stays away', () => {
     expect(world.counts.stop).toBeUndefined()
   })
 
-  test.each(['rewrite', 'recreate', 'probe'] as const)('after the snapshot, at %s: it goes on alone', async (step) => {
+  test.each(['cold-copy', 'rewrite', 'recreate', 'probe'] as const)('after the snapshot, at %s: it goes on alone', async (step) => {
     const world = await aWorld()
     expect((await killedAt(world, step, 'after')).outcome).toBe('committed')
   })

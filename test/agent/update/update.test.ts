@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
 import { instant, realistic, simulatedImage } from '../../../src/agent/simulated/index.ts'
@@ -6,7 +6,7 @@ import { updateSteps } from '../../../src/agent/update/index.ts'
 import { UpdateResult } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
-import { aContext, aPayload, aWorld, newMinio, newPostgres, newSynapse, withoutDaemon, wrapped } from './an-update.ts'
+import { aContext, aPayload, aWorld, newMinio, newPostgres, newSynapse, withoutColdCopy, withoutDaemon, wrapped } from './an-update.ts'
 
 const digestOf = (image: string) => simulatedImage(image).digest
 
@@ -182,10 +182,10 @@ describe('an update that does not prove healthy', () => {
     world.inject({ kind: 'probe-fails', image: newSynapse })
     const stop: typeof updateSteps.stop = async (run) => {
       await updateSteps['restore-stop'](run)
-      const [name] = await readdir(run.dumpFolder)
-      await writeFile(`${run.dumpFolder}/${name}`, 'torn')
+      await writeFile(`${run.dumpFolder}/database.dump`, 'torn')
     }
-    expect((await world.run(aPayload(), { steps: { ...updateSteps, 'restore-stop': stop } })).outcome).toBe('rolled_back')
+    const needs = await world.agent(withoutColdCopy)
+    expect((await world.run(aPayload(), { needs, steps: { ...updateSteps, 'restore-stop': stop } })).outcome).toBe('rolled_back')
     expect(world.host.traffic.content(world.box).messages).toBe(3)
   })
 })
@@ -307,17 +307,6 @@ describe('a failure before anything was touched', () => {
     await writeFile(fenceSwitch(world.box.project), 'an operator')
     expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_HELD' } })
     expect(await world.fence()).toBe('an operator')
-  })
-
-  test('a migrations head that nobody can bring is refused, and one that can be is brought', async () => {
-    const payload = aPayload({ targets: { ...aPayload().targets, migrationsHead: '0001' } })
-    const without = await aWorld()
-    expect(await without.run(payload)).toMatchObject({ outcome: 'failed', error: { code: 'PREFLIGHT_REFUSED' } })
-    const heads: string[] = []
-    const world = await aWorld({ change: () => ({ migrate: async (_, head) => void heads.push(head) }) })
-    expect((await world.run(payload)).outcome).toBe('committed')
-    expect(heads).toEqual(['0001'])
-    expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0001')
   })
 })
 

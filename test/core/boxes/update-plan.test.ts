@@ -24,7 +24,7 @@ const mark = (step: UpdateStep, mark: UpdateEvent['mark'], final = false): Updat
 const failedAt = (step: UpdateStep) => [mark(step, 'intent'), mark(step, 'failed')]
 
 const untilSnapshot = did('prefetch', 'fence', 'stop', 'snapshot')
-const untilProbe = [...untilSnapshot, ...did('rewrite', 'recreate', 'probe')]
+const untilProbe = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate', 'probe')]
 const restored = [...failedAt('probe'), ...did('restore-stop', 'restore-data', 'restore-start', 'restore-probe')]
 
 describe('the next step', () => {
@@ -35,6 +35,13 @@ describe('the next step', () => {
     ['the snapshot follows the stop', did('prefetch', 'fence', 'stop'), quiet, 'snapshot'],
     ['a chat server that runs again is stopped again', untilSnapshot, fenced, 'stop'],
     ['a snapshot from before a second stop does not count', [...untilSnapshot, ...did('stop')], quiet, 'snapshot'],
+    ['a copy of the cold database follows the snapshot', untilSnapshot, quiet, 'cold-copy'],
+    [
+      'nothing is copied once the box may run the target, whatever an older agent left out',
+      [...untilSnapshot, ...did('rewrite', 'recreate')],
+      fenced,
+      'probe',
+    ],
     ['the commit follows the probe', untilProbe, fenced, 'commit'],
     ['the fence is lifted after the commit', [...untilProbe, ...did('commit')], fenced, 'unfence'],
     ['a committed update with its fence lifted is over', [...untilProbe, ...did('commit', 'unfence')], untouched, undefined],
@@ -92,7 +99,12 @@ describe('an obstacle', () => {
     ],
     ['a passed deadline does not stop a restore', [...untilProbe, ...failedAt('probe')], { ...fenced, deadlinePassed: true }, undefined],
     ['a passed deadline does not undo a commit', [...untilProbe, ...did('commit')], { ...fenced, deadlinePassed: true }, undefined],
-    ['a compose file changed by hand is not overwritten', untilSnapshot, { ...quiet, compose: 'other' }, { step: 'rewrite' }],
+    [
+      'a compose file changed by hand is not overwritten',
+      [...untilSnapshot, ...did('cold-copy')],
+      { ...quiet, compose: 'other' },
+      { step: 'rewrite' },
+    ],
     [
       'nothing restores once somebody lifted the fence',
       [...untilProbe, ...failedAt('probe')],
@@ -130,6 +142,9 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   snapshot: (box) => {
     if (!box.world.quiet) throw new Error('a snapshot of a box that serves')
     box.snapshot = true
+  },
+  'cold-copy': (box) => {
+    if (!box.world.quiet || box.containers !== 'former') throw new Error('copied a database that is not the former one at rest')
   },
   rewrite: (box) => set(box, { compose: 'target' }),
   recreate: (box) => {

@@ -1,35 +1,40 @@
-import type { VersionedService } from '../../core/boxes/index.ts'
+import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { Baseline } from './evidence.ts'
-import type { UpdateRun } from './update-run.ts'
+import type { Baseline, GuardedRun } from './guarded-run.ts'
 
 const databasePollMs = 1_000
 
-type Starting = Readonly<{ recreate: readonly VersionedService[]; migrate?: boolean }>
+type Starting = Readonly<{
+  /** Only these are brought to what the file says; the others start as they are. */
+  recreate: readonly Service[]
+  /** Done while only the database runs. */
+  onceDatabaseRuns?: () => Promise<void>
+}>
 
 /**
- * Starts what was stopped, the database first and the chat server last, so that none dies for want of another. Only the named services
- * are recreated, the others start as they are. Answers the containers as the baseline of the probes.
+ * Starts what was stopped, the database first and the chat server last, so that none dies for want of another.
+ * Answers the containers as the baseline of the probes.
  */
-export async function startServices(run: UpdateRun, { recreate, migrate = false }: Starting): Promise<Baseline> {
-  const { needs, box, signal, payload } = run
-  const start = (service: VersionedService) =>
+export async function startServices(run: GuardedRun, { recreate, onceDatabaseRuns }: Starting): Promise<Baseline> {
+  const { needs, box, signal } = run
+  const start = (service: Service) =>
     recreate.includes(service) ? needs.engine.up(box.project, [service], signal) : needs.engine.start(box.project, [service])
   await start('postgres')
   await waitForDatabase(run)
-  if (migrate && payload.targets.migrationsHead !== box.migrationsHead) await needs.migrate?.(box, payload.targets.migrationsHead, signal)
+  await onceDatabaseRuns?.()
   await start('minio')
   await start('synapse')
+  if (recreate.includes('edge')) await start('edge')
   return baselineOf(run)
 }
 
-async function baselineOf({ needs, box }: UpdateRun): Promise<Baseline> {
+async function baselineOf({ needs, box }: GuardedRun): Promise<Baseline> {
   const containers = await needs.engine.containers(box.project)
-  return Object.fromEntries(containers.map(({ service, id, restartCount }) => [service, { id, restartCount }]))
+  return Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
 }
 
 /** Crash recovery may take long and is waited for; a database that ends is not. */
-export async function waitForDatabase({ needs, box, signal, payload }: UpdateRun): Promise<void> {
+export async function waitForDatabase({ needs, box, signal, payload }: GuardedRun): Promise<void> {
   const until = needs.clock.monotonicMs() + payload.probe.timeoutMs
   while (!(await needs.inside.databaseReady(box).catch(() => false))) {
     signal.throwIfAborted()

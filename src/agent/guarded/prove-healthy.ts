@@ -1,11 +1,10 @@
-import type { ProbeResult, UpdateStep } from '../../core/boxes/index.ts'
+import type { ProbeResult } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import type { Baseline } from './evidence.ts'
-import { noteProbe, type UpdateRun } from './update-run.ts'
+import type { Baseline, GuardedRun } from './guarded-run.ts'
 
 export type Proof = Readonly<{
-  step: UpdateStep
+  step: string
   baseline: Baseline
   /** What must run, where the registry's word is known. */
   digests: Readonly<Record<string, string>>
@@ -18,7 +17,7 @@ export type Proof = Readonly<{
  * fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to `patienceMs`.
  * Throws PROBE_FAILED.
  */
-export async function proveHealthy(run: UpdateRun, proof: Proof): Promise<void> {
+export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void> {
   const { needs, payload, signal } = run
   const { consecutive, spacingMs, timeoutMs } = payload.probe
   const now = needs.clock.monotonicMs
@@ -28,7 +27,7 @@ export async function proveHealthy(run: UpdateRun, proof: Proof): Promise<void> 
   for (let good = 0, bad = 0; ; ) {
     await needUnharmed(run, proof)
     const probe = await probeOnce(run)
-    if (probe.verdict === 'ok' || probe.verdict !== last?.verdict) await noteProbe(run, proof.step, probe)
+    if (probe.verdict === 'ok' || probe.verdict !== last?.verdict) await run.note(proof.step, { probe })
     last = probe
     good = probe.verdict === 'ok' ? good + 1 : 0
     bad = probe.verdict === 'ok' ? 0 : bad + 1
@@ -50,14 +49,14 @@ const isOnItsWay = ({ verdict }: ProbeResult): boolean => verdict === 'recoverin
 const says = ({ verdict, reason }: ProbeResult, good: number, consecutive: number): string =>
   verdict === 'ok' ? `${good} of ${consecutive} good` : `${verdict}: ${reason ?? 'no reason given'}`.slice(0, 300)
 
-const notProven = ({ payload }: UpdateRun, { reason }: ProbeResult) =>
+const notProven = ({ payload }: GuardedRun, { reason }: ProbeResult) =>
   problem(
     'PROBE_FAILED',
     `not ${payload.probe.consecutive} good probes in a row within ${duration(payload.probe.timeoutMs)}; the last: ${reason ?? 'good'}`,
   )
 
 // A prober that breaks says as little for the box as one that finds it sick.
-async function probeOnce({ needs, box, signal }: UpdateRun): Promise<ProbeResult> {
+async function probeOnce({ needs, box, signal }: GuardedRun): Promise<ProbeResult> {
   signal.throwIfAborted()
   try {
     return await needs.inside.probe(box, signal)
@@ -73,7 +72,7 @@ async function probeOnce({ needs, box, signal }: UpdateRun): Promise<ProbeResult
   }
 }
 
-async function needUnharmed({ needs, box }: UpdateRun, { baseline, digests }: Proof): Promise<void> {
+async function needUnharmed({ needs, box }: GuardedRun, { baseline, digests }: Proof): Promise<void> {
   const containers = await needs.engine.containers(box.project)
   for (const service of Object.keys(baseline)) {
     const container = containers.find((candidate) => candidate.service === service)
@@ -95,7 +94,7 @@ function harmTo(
   return digest !== undefined && container.digest !== digest ? `runs ${container.digest} and not ${digest}` : undefined
 }
 
-async function lastLine(engine: UpdateRun['needs']['engine'], { id }: ContainerState): Promise<string> {
+async function lastLine(engine: GuardedRun['needs']['engine'], { id }: ContainerState): Promise<string> {
   const text = await engine.logs(id, 5).catch(() => '')
   const line = text.trim().split('\n').at(-1)
   return line ? `: ${line.slice(0, 200)}` : ''

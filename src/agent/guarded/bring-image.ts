@@ -34,3 +34,10 @@ export async function bringImage({ engine, clock }: Needs, { image, digest, sign
   if (digest === undefined || pulled === digest) return pulled
   throw problem('DIGEST_MISMATCH', `${image} is ${pulled} in its registry and not ${digest}, as planned`)
 }
+
+/** An image that the way back would start must be here, and what it was: a tag that has moved on is brought back by digest. Pins it. */
+export async function keepImage(needs: Needs, { image, digest, signal }: Wanted, label: string): Promise<void> {
+  const here = await needs.engine.localDigest(image)
+  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(needs, { image, digest, signal })
+  await needs.engine.pin(image, label)
+}

@@ -1,0 +1,54 @@
+import { constants } from 'node:fs'
+import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import { syncFolder, writeFileAtomic } from '../../node/index.ts'
+import type { LocalBox } from '../ports/index.ts'
+import type { GuardedRun } from './guarded-run.ts'
+
+type Exchange = Pick<GuardedRun, 'needs' | 'box' | 'context'>
+
+export const readComposeText = ({ project }: LocalBox): Promise<string> => readFile(project.composeFile, 'utf8')
+
+/** Puts a text in the place of the compose file, by one rename. */
+export async function replaceCompose({ box }: Pick<Exchange, 'box'>, text: string): Promise<void> {
+  if ((await readComposeText(box)) === text) return
+  const { mode } = await stat(box.project.composeFile)
+  await writeFileAtomic(box.project.composeFile, text, { mode: mode & 0o777 })
+}
+
+/** The former file, kept beside it under the command's name; made if it is not there. `sha256` is what the former file was. */
+export const composeBackup = async (run: Exchange, sha256: string): Promise<string> =>
+  (await findComposeBackup(run, sha256)) ?? writeBackup(run, sha256)
+
+const suffixOf = ({ context }: Exchange) => `.${encodeURIComponent(context.commandId)}`
+
+/** Only a complete one counts: what a kill left half-written is not the former file. */
+export async function findComposeBackup(run: Exchange, sha256: string): Promise<string | undefined> {
+  const { composeFile } = run.box.project
+  const names = (await readdir(dirname(composeFile))).filter(
+    (name) => name.startsWith(`${basename(composeFile)}.`) && name.endsWith(suffixOf(run)),
+  )
+  for (const name of names.sort()) {
+    const path = join(dirname(composeFile), name)
+    if (sha256Hex(await readFile(path, 'utf8')) === sha256) return path
+  }
+  return undefined
+}
+
+async function writeBackup(run: Exchange, sha256: string): Promise<string> {
+  const { box, needs } = run
+  const { composeFile } = box.project
+  const text = await readComposeText(box)
+  if (sha256Hex(text) !== sha256) throw problem('COMPOSE_INVALID', `${composeFile} was changed meanwhile; check it, then try again`)
+  const path = `${composeFile}.${isoNow(needs.clock).replaceAll(':', '-')}${suffixOf(run)}`
+  const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncFolder(dirname(path))
+  return path
+}

@@ -1,0 +1,17 @@
+import { problem } from '../../core/kit/index.ts'
+import type { ContainerState } from '../ports/index.ts'
+import type { GuardedRun } from './guarded-run.ts'
+
+// One that the engine keeps restarting writes now and then.
+export const isAlive = ({ state }: ContainerState): boolean => state === 'running' || state === 'restarting'
+
+/** Stops services and looks whether they are: throws UPDATE_FAILED for one that goes on. */
+export async function stopServices(
+  { needs, box }: Pick<GuardedRun, 'needs' | 'box'>,
+  services: readonly ('synapse' | 'minio' | 'postgres')[],
+): Promise<void> {
+  await needs.engine.stop(box.project, services)
+  const containers = await needs.engine.containers(box.project)
+  const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))
+  if (alive) throw problem('UPDATE_FAILED', `${alive.service} of ${box.slug} did not stop`)
+}

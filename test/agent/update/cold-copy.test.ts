@@ -1,0 +1,107 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { updateSteps } from '../../../src/agent/update/index.ts'
+import { aContext, aPayload, aWorld, newSynapse, withoutColdCopy } from './an-update.ts'
+
+type World = Awaited<ReturnType<typeof aWorld>>
+type Options = NonNullable<Parameters<typeof aWorld>[0]>
+
+const failing = async (options: Options = {}): Promise<World> => {
+  const world = await aWorld(options)
+  world.inject({ kind: 'probe-fails', image: newSynapse })
+  return world
+}
+
+async function expectAsBefore(world: World) {
+  expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+  expect(world.host.volumeNames()).toHaveLength(3)
+  expect(await world.fence()).toBeUndefined()
+}
+
+test('the way back takes the copy of the cold database, and nothing is loaded', async () => {
+  const world = await failing()
+  expect((await world.run()).outcome).toBe('rolled_back')
+  expect(world.counts.settleDatabase).toBe(1)
+  expect(world.counts.loadDatabase).toBeUndefined()
+  await expectAsBefore(world)
+})
+
+test('a committed update leaves no copy behind', async () => {
+  const world = await aWorld()
+  expect((await world.run()).outcome).toBe('committed')
+  expect(world.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
+})
+
+test('a copy that cannot be made is told and fails no update', async () => {
+  const world = await aWorld()
+  const told: string[] = []
+  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && told.push(detail)) })
+  expect((await world.run(aPayload(), { needs: await world.agent(withoutColdCopy), context })).outcome).toBe('committed')
+  expect(told).toEqual([expect.stringMatching(/no cold copy after .*the engine makes no volume/)])
+})
+
+test('without a copy the way back loads the dump', async () => {
+  const world = await failing()
+  expect((await world.run(aPayload(), { needs: await world.agent(withoutColdCopy) })).outcome).toBe('rolled_back')
+  expect(world.counts.loadDatabase).toBe(1)
+  await expectAsBefore(world)
+})
+
+test('where a copy would leave no room to load the dump none is made', async () => {
+  let world: World | undefined
+  const freeBytes = async () => (world?.counts.dumpDatabase === undefined ? 1e12 : 1e6)
+  world = await failing({ change: () => ({ disk: { freeBytes, usedBytes: async () => 1e6 } }) })
+  expect((await world.run()).outcome).toBe('rolled_back')
+  expect(world.counts.createVolume).toBeUndefined()
+  expect(world.counts.loadDatabase).toBe(1)
+})
+
+test('a copy without its mark is not whole: it is thrown away, and the dump is loaded', async () => {
+  const world = await failing()
+  const half: typeof updateSteps.rewrite = async (run) => {
+    const path = (await world.host.engine.volumePath(world.host.volumeNames().find((name) => name.endsWith('-1')) ?? '-')) as string
+    await writeFile(join(path, 'content.json'), JSON.stringify({ messages: 1, schema: 84 }))
+    await rm(join(run.dumpFolder, '.cold-copy.json'))
+    return updateSteps.rewrite(run)
+  }
+  const result = await world.run(aPayload(), { steps: { ...updateSteps, rewrite: half } })
+  expect(result.outcome).toBe('rolled_back')
+  expect(world.counts.settleDatabase).toBeUndefined()
+  expect(world.counts.loadDatabase).toBe(1)
+  await expectAsBefore(world)
+})
+
+test('a copy that does not have the rows that were counted is not served: the dump is loaded into another volume', async () => {
+  const world = await failing()
+  const other: typeof updateSteps.rewrite = async (run) => {
+    const path = (await world.host.engine.volumePath(world.host.volumeNames().find((name) => name.endsWith('-1')) ?? '-')) as string
+    await writeFile(join(path, 'content.json'), JSON.stringify({ messages: 1, media: 1, schema: 84, compat: 84 }))
+    return updateSteps.rewrite(run)
+  }
+  expect((await world.run(aPayload(), { steps: { ...updateSteps, rewrite: other } })).outcome).toBe('rolled_back')
+  expect(world.counts.loadDatabase).toBe(1)
+  expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-2 /)
+  await expectAsBefore(world)
+})
+
+test('PostgreSQL stops for the copy and starts once, for the target', async () => {
+  const world = await aWorld()
+  const calls: string[] = []
+  const needs = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      stop: (project, services) => {
+        calls.push(`stop ${services.join()}`)
+        return ports.engine.stop(project, services)
+      },
+      start: (project, services) => {
+        calls.push(`start ${services.join()}`)
+        return ports.engine.start(project, services)
+      },
+    },
+  }))
+  await world.run(aPayload(), { needs })
+  expect(calls).toEqual(['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres', 'start minio'])
+})
