@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceSwitch } from '../boxes/index.ts'
 import type { BoxInside, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
 import { type DataFolder, dataFolders } from './data-folders.ts'
@@ -14,6 +14,8 @@ export type BoxSnapshotNeeds = Readonly<{
   clock: Clock
   /** Dumps lie below it until their command is over; as private as the agent's own files. */
   workFolder: string
+  /** Told before the dump and before the copy to the store; it may write that down. */
+  onStep?: (step: 'dump' | 'store', mark: 'intent' | 'done') => Promise<void>
 }>
 
 export type BoxSnapshotRequest = Readonly<{
@@ -24,6 +26,8 @@ export type BoxSnapshotRequest = Readonly<{
   /** What ran when its servers could still be asked. */
   images: DumpManifest['images']
   installed: InstalledVersions
+  /** The box goes on serving meanwhile. */
+  live?: boolean
   signal?: AbortSignal
 }>
 
@@ -42,13 +46,16 @@ export async function takeBoxSnapshot(
   needs: BoxSnapshotNeeds,
   request: BoxSnapshotRequest,
 ): Promise<{ taken: SnapshotTaken; counts: RowCounts }> {
-  const { box, repository, tier, commandId, signal } = request
+  const { box, repository, tier, commandId, live = false, signal } = request
   const begun = needs.clock.monotonicMs()
   const data = await dataFolders(needs.engine, box)
+  await needs.onStep?.('dump', 'intent')
   const { sha256, manifest } = await dumpOnce(needs, request, data)
+  await needs.onStep?.('dump', 'done')
+  await needs.onStep?.('store', 'intent')
   const stored = await needs.snapshots.take(
     repository,
-    { tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data) },
+    { tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data), live },
     signal,
   )
   const taken: SnapshotTaken = {
@@ -96,15 +103,18 @@ async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, da
   } catch (error) {
     // A part of a dump helps nobody, and may be what fills the disk.
     await clearDump(needs, request.commandId).catch(() => undefined)
-    throw error
+    if (!isProblem(error, 'BOX_UNHEALTHY')) throw error
+    throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
   }
 }
 
 type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths'>
 
 function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, found: Found): Parameters<typeof writeManifest>[1] {
-  const { slug, boxId, migrationsHead, chatDomain, ports, managed, ownershipEpoch, project } = box
+  const { slug, boxId, chatDomain, ports, managed, ownershipEpoch, project } = box
   const { name, composeFile, envFile } = project
+  // What the database said; the host's own record only where it said nothing.
+  const migrationsHead = installed.migrationsHead === 'unknown' ? box.migrationsHead : installed.migrationsHead
   return {
     ...{ commandId, slug, boxId, tier, images, migrationsHead, installed },
     ...found,

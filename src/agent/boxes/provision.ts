@@ -1,10 +1,11 @@
-import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
+import { type BoxCommandPayload, boxCommands, noMigrations } from '../../core/boxes/index.ts'
 import { type Clock, type Random, secret } from '../../core/kit/index.ts'
 import type { BoxInside, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type BoxSecrets, writeProbeAccount } from './box-secrets.ts'
 import { needAllowedImage } from './image-allow-list.ts'
 import { layOut } from './lay-out.ts'
 import type { LocalBoxes } from './local-boxes.ts'
+import { applyMigrations, migrationsFor } from './migrate-box.ts'
 import { reportVersions } from './report-versions.ts'
 import { waitForService } from './wait-for-service.ts'
 import { waitUntilStable } from './wait-until-stable.ts'
@@ -45,7 +46,7 @@ export const provision =
     context.progress({ step: 'files' })
     const { box, secrets } = await layOut(needs, payload)
     await pullAll(needs, context, payload)
-    await startAll(needs, context, box)
+    await startAll(needs, context, box, payload.migrationsHead ?? noMigrations)
     await makeProbeAccount(needs, context, box, secrets)
     const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
     await context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
@@ -75,11 +76,12 @@ async function pullAll({ engine }: ProvisionNeeds, context: CommandContext, { im
 }
 
 /** The database first: a Synapse without one dies, and its restarts would look like a fault. */
-async function startAll(needs: ProvisionNeeds, context: CommandContext, box: LocalBox): Promise<void> {
+async function startAll(needs: ProvisionNeeds, context: CommandContext, box: LocalBox, head: string): Promise<void> {
   const { engine, inside } = needs
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
   await waitForService(needs, context, box, 'postgres', () => inside.databaseReady(box))
+  if (head !== noMigrations) await applyMigrations(needs, context, box, await migrationsFor(needs, context, box, head))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
   await waitForService(needs, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)

@@ -33,6 +33,7 @@ const stepWords: Readonly<Record<string, string>> = {
   'cold-copy': 'copy of the database',
   rewrite: 'compose file',
   recreate: 'containers',
+  migrate: 'box migrations',
   probe: '',
   unfence: 'lifting the fence',
   'restore-stop': 'stopping',

@@ -2,7 +2,7 @@ import type { Progress, UpdateStep } from '../boxes/index.ts'
 import type { ActionStatus } from './action.ts'
 
 /** What agents tell: the steps of the guarded update, and those of the pull before it. */
-type ToldStep = UpdateStep | 'pull' | 'warm-snapshot'
+type ToldStep = UpdateStep | 'pull' | 'warm-snapshot' | 'migrate'
 
 /** What each step means for the action. Lifting the fence ends the way there as well as the way back, so it means neither. */
 const statusOfStep: Readonly<Record<ToldStep, ActionStatus | null>> = {
