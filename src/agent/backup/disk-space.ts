@@ -1,5 +1,6 @@
 import { readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
 
 /** Space of the host's disks, in bytes. */
 export type DiskSpace = Readonly<{
@@ -32,3 +33,18 @@ const nearestExisting = (path: string): Promise<string> =>
     () => path,
     () => nearestExisting(dirname(path)),
   )
+
+/** Left free on every disk, for the journal and the box itself. */
+const reserveBytes = 256 * 1024 * 1024
+
+/** Throws DISK_FULL unless that much is free beside the reserve. */
+export async function needFree(
+  disk: DiskSpace,
+  { path, bytes, what }: Readonly<{ path: string; bytes: number; what: string }>,
+): Promise<void> {
+  const free = await disk.freeBytes(path)
+  const needed = bytes + reserveBytes
+  if (free < needed) throw problem('DISK_FULL', `${what} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
+}
+
+const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`

@@ -1,0 +1,103 @@
+import type { BoxCommandResult, SnapshotTaken, VersionsReport } from '../../core/boxes/index.ts'
+import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts'
+import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import { type DiskSpace, needFree } from './disk-space.ts'
+import type { DumpManifest } from './dump-manifest.ts'
+import { onceToAnEnd } from './once-to-an-end.ts'
+import { fetchRepository } from './repository-of-command.ts'
+import { type BoxSnapshotNeeds, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
+
+const kind = 'tenant-box.snapshot'
+type Payload = Parameters<CommandExecutor<typeof kind>>[1]
+type Result = BoxCommandResult<typeof kind>
+
+export type SnapshotNeeds = BoxSnapshotNeeds & Readonly<{ boxes: LocalBoxes; journal: CommandJournal; once: OnceOnly; disk: DiskSpace }>
+
+/**
+ * A snapshot of a box that goes on serving: dump and row counts are of one moment, media and objects are copied after it and so hold at
+ * least what the dump refers to. A failure leaves nothing behind on this host.
+ */
+export const snapshot =
+  (needs: SnapshotNeeds): CommandExecutor<typeof kind> =>
+  (context, payload) =>
+    onceToAnEnd(
+      needs.once,
+      context,
+      { kind, payload },
+      {
+        admit: () => boxOfCommand(needs.boxes, payload),
+        perform: (record) => perform(needs, context, payload, record),
+      },
+    )
+
+async function perform(needs: SnapshotNeeds, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
+  try {
+    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload))
+    await clearDump(needs, context.commandId)
+    return { snapshot }
+  } catch (error) {
+    // What is gone on with needs its dump; what failed must not fill the disk.
+    if (!context.signal.aborted) await clearDump(needs, context.commandId).catch(() => undefined)
+    throw error
+  }
+}
+
+const storedBefore = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
+  entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
+
+async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload): Promise<SnapshotTaken> {
+  const { commandId, signal } = context
+  const box = await boxOfCommand(needs.boxes, payload)
+  const repository = await fetchRepository(context)
+  const write = writerOf(needs, context)
+  await write('prepare', 'intent')
+  await needs.snapshots.prepare(repository)
+  await needRoom(needs, box, repository)
+  await write('prepare', 'done')
+  const report = await reportVersions(needs, box)
+  const { taken } = await takeBoxSnapshot(
+    { ...needs, onStep: write },
+    { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
+  )
+  await write('store', 'done', taken)
+  await forgetOlder(needs, repository, commandId, taken.snapshotId)
+  return taken
+}
+
+/** Every step begins with a line of the journal, which also is what a person sees. */
+function writerOf({ journal, clock }: SnapshotNeeds, { commandId, progress }: CommandContext) {
+  const begun = clock.monotonicMs()
+  return async (step: string, mark: 'intent' | 'done', data?: unknown): Promise<void> => {
+    const entry = { elapsedMs: clock.monotonicMs() - begun, step, mark, ...(data === undefined ? {} : { data }) }
+    await journal.append(commandId, entry)
+    if (mark === 'intent') progress({ step })
+  }
+}
+
+/** The dump is at most as large as the database; where the repository is on this host, it lies there a second time. */
+async function needRoom({ disk, inside, workFolder }: SnapshotNeeds, box: LocalBox, repository: Repository): Promise<void> {
+  const bytes = (await inside.databaseBytes(box)) ?? 0
+  const what = `a snapshot of ${box.slug}`
+  const local = localFolder(repository)
+  await needFree(disk, { path: workFolder, bytes, what })
+  if (local !== undefined) await needFree(disk, { path: local, bytes, what })
+}
+
+/** The folder of a repository that lies on this host. */
+export const localFolder = ({ repository }: Repository): string | undefined => /^(?:file:(?:\/\/)?)?(\/.*)$/.exec(repository)?.[1]
+
+const imagesOf = ({ services }: VersionsReport): DumpManifest['images'] =>
+  Object.fromEntries(
+    Object.entries(services).flatMap(([service, facts]) => (facts ? [[service, { image: facts.image, digest: facts.digest }]] : [])),
+  )
+
+/**
+ * A try that was killed between its end and its line in the journal left a snapshot of which nobody knows whether it is whole. Where the
+ * store lets no agent delete it stays on the list, and the daemon, which never heard of it, forgets it in time.
+ */
+async function forgetOlder({ snapshots }: SnapshotNeeds, repository: Repository, commandId: string, taken: string): Promise<void> {
+  const ours = (await snapshots.list(repository).catch(() => [])).filter((one) => one.commandId === commandId && !one.warm)
+  const older = ours.map(({ id }) => id).filter((id) => id !== taken)
+  if (older.length > 0) await snapshots.forget(repository, older).catch(() => undefined)
+}

@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { type SnapshotNeeds, snapshot, tendSnapshots } from '../../../src/agent/backup/index.ts'
+import { localBoxes } from '../../../src/agent/boxes/index.ts'
+import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
+import type { BoxInside, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { FaultProfile } from '../../../src/agent/simulated/index.ts'
+import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
+import { aHost, aRunningBox, moving } from '../simulated/boxes.ts'
+
+type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
+
+export const commandId = 'sn_1.snapshot'
+export const repository: Repository = { repository: '/srv/snapshots/oak', password: 'a key', env: {} }
+const addressed = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
+
+export const aSnapshotPayload = (change: Partial<BoxCommandPayload<'tenant-box.snapshot'>> = {}) => ({
+  ...addressed,
+  tier: 'daily' as const,
+  ...change,
+})
+export const aTendPayload = (change: Partial<BoxCommandPayload<'tenant-box.tend_snapshots'>> = {}) => ({
+  ...addressed,
+  forget: [],
+  prune: false,
+  check: 'none' as const,
+  ...change,
+})
+
+type Secrets = Awaited<ReturnType<CommandContext['secrets']>>
+export const aContext = (
+  change: Partial<CommandContext> = {},
+  snapshots: Secrets['snapshots'] = { ...repository, env: {} },
+): CommandContext => ({
+  commandId,
+  signal: new AbortController().signal,
+  progress: () => undefined,
+  secrets: async () => ({ snapshots }),
+  migrations: async () => [],
+  deliver: async () => undefined,
+  ...change,
+})
+
+/** A simulated host with one running box that holds a message and a picture, and agents that can be started one after another. */
+export async function aBackedUpBox(profile?: FaultProfile) {
+  const host = await aHost(profile ? { profile } : {})
+  const box = await aRunningBox(host)
+  host.traffic.sendMessage(box)
+  host.traffic.uploadMedia(box)
+  const boxes = localBoxes(host.folder)
+  await boxes.put(box)
+  const shelf = memoryShelf()
+  const locks = memoryLocks()
+  const workFolder = join(host.folder, 'work')
+  const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotNeeds> => {
+    const { engine, inside, snapshots } = ports
+    const journal = await openJournal({ shelf: kept, clock: host.clock })
+    const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6 }
+    return { engine, inside, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
+  }
+  const take = async (payload = aSnapshotPayload(), context = aContext(), needs?: SnapshotNeeds) => {
+    const agentNeeds = needs ?? (await agent())
+    return (await moving(host.clock, () => snapshot(agentNeeds)(context, payload))).snapshot
+  }
+  const tend = async (payload = aTendPayload(), context = aContext({ commandId: 'sn_1.tend' }), needs?: SnapshotNeeds) => {
+    const agentNeeds = needs ?? (await agent())
+    return moving(host.clock, () => tendSnapshots(agentNeeds)(context, payload))
+  }
+  return { host, box, shelf, locks, workFolder, agent, take, tend }
+}
