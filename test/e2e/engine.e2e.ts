@@ -9,6 +9,7 @@ import { dockerEngine } from '../../src/agent/docker/index.ts'
 import type { ContainerEngine, Project } from '../../src/agent/ports/index.ts'
 import { engineSuite } from '../agent/suites/engine-suite.ts'
 import { deleteTag, pushTag, readTestbed, testbedExists } from '../testbed/testbed.ts'
+import { type GuardedRegistry, guardedRegistry } from './support/guarded-registry.ts'
 
 const here = testbedExists()
 const engineOfTestbed = (change: { dockerHost?: string } = {}) => {
@@ -16,15 +17,31 @@ const engineOfTestbed = (change: { dockerHost?: string } = {}) => {
   return dockerEngine({ dockerHost, dockerConfig, docker, ...change })
 }
 const newerTag = '15.99'
+/** Nobody listens there. */
+const away = '127.0.0.1:9'
 
 describe.skipIf(!here)('Docker', () => {
-  beforeAll(() => pushTag('postgres', readTestbed().images.postgres.tag, newerTag, { relabel: true }))
-  afterAll(() => deleteTag('postgres', newerTag))
+  let guard: GuardedRegistry
+  beforeAll(async () => {
+    guard = await guardedRegistry()
+    await pushTag('postgres', readTestbed().images.postgres.tag, newerTag, { relabel: true })
+  })
+  afterAll(async () => {
+    await deleteTag('postgres', newerTag)
+    await guard.stop()
+    const { docker, dockerHost } = readTestbed()
+    const { stdout } = await execa(docker, ['-H', dockerHost, 'images', '--format', '{{.Repository}}:{{.Tag}}'])
+    const names = stdout.split('\n').filter((name) => name.startsWith(guard.registry) || name.startsWith(`${away}/`))
+    if (names.length > 0) await execa(docker, ['-H', dockerHost, 'rmi', ...names])
+  })
 
   engineSuite('the engine suite', async () => {
     const { images, registry } = readTestbed()
+    const { username, password } = guard
     return {
       engine: engineOfTestbed(),
+      mirrored: { registry: away, mirror: registry, image: images.edge.ref.replace(registry, away) },
+      guarded: { registry: guard.registry, image: images.edge.ref.replace(registry, guard.registry), username, password },
       images: {
         edge: images.edge.ref,
         synapse: images['synapse-1.157.1'].ref,
@@ -32,7 +49,7 @@ describe.skipIf(!here)('Docker', () => {
         minio: images.minio.ref,
         newer: `${images.postgres.repository}:${newerTag}`,
         missing: `${registry}/tenantry/synapse:v9.9.9`,
-        nowhere: '127.0.0.1:9/tenantry/synapse:v1.0.0',
+        nowhere: `${away}/tenantry/synapse:v1.0.0`,
       },
     }
   })

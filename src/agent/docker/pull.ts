@@ -1,31 +1,48 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseImage } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine } from '../ports/index.ts'
+import { type PullSource, parseImage, pullSources, registryOf } from '../../core/boxes/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
+import type { PullOptions } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus, saidProblem } from './engine-problem.ts'
 import { type PullLine, pullProgress } from './pull-progress.ts'
 
-type PullOptions = Parameters<ContainerEngine['pull']>[1]
-
 /**
- * Pulls a tag, or exactly a digest and then names it by the tag: with `tag@digest` Docker would ignore the tag.
- * Answers the registry digest of what is now behind the tag.
+ * Pulls a tag, or exactly a digest and then names it by the tag: with `tag@digest` Docker would ignore the tag. A mirror is asked first; what
+ * came from there bears the name that was asked for. Answers the registry digest of what is now behind the tag.
  */
-export async function pull(
+export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
+  options.signal?.throwIfAborted()
+  const { repository } = parseImage(image)
+  const { mirror, origin } = pullSources(repository, options.registries)
+  if (!mirror) return pullFrom(connections, settings, image, origin, options)
+  try {
+    return await pullFrom(connections, settings, image, mirror, options)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    if (!isProblem(error) || !lacking.includes(error.code)) throw error
+    return pullFrom(connections, settings, image, origin, options).catch((second) => {
+      throw isProblem(second) ? problem(second.code, `${second.message}; and from its mirror: ${error.message}`, { cause: second }) : second
+    })
+  }
+}
+
+/** The mirror does not answer, does not have it, or has something else. */
+const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
+
+async function pullFrom(
   { questions, pulls }: Connections,
   settings: DockerSettings,
   image: string,
+  source: PullSource,
   options: PullOptions,
 ): Promise<string> {
-  const { digest, signal } = options
-  signal?.throwIfAborted()
+  const { digest } = options
   const { repository, tag } = parseImage(image)
-  const reference = digest === undefined ? image : `${repository}@${digest}`
-  const told = await transfer(pulls, settings, reference, options)
-  if (digest !== undefined) await questions.getImage(reference).tag({ repo: repository, tag })
-  const local = await localDigests(questions, image)
+  const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
+  const told = await transfer(pulls, settings, reference, source, options)
+  if (reference !== image) await questions.getImage(reference).tag({ repo: repository, tag })
+  const local = await allDigests(questions, image)
   const offered = digest ?? told
   if (offered !== undefined && local?.includes(offered)) return offered
   throw problem(
@@ -38,12 +55,13 @@ async function transfer(
   docker: Docker,
   settings: DockerSettings,
   reference: string,
+  { account }: PullSource,
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {
   const progress = pullProgress()
   const what = `${reference} cannot be pulled`
   try {
-    const authconfig = await credentialsFor(settings, reference)
+    const authconfig = account ? { ...account, serveraddress: serverOf(account.registry) } : await credentialsFor(settings, reference)
     const stream = (await docker.pull(reference, { abortSignal: signal, authconfig })) as NodeJS.ReadableStream & { destroy(): void }
     const stop = () => stream.destroy()
     signal?.addEventListener('abort', stop, { once: true })
@@ -74,19 +92,33 @@ async function* jsonLines(stream: NodeJS.ReadableStream): AsyncGenerator<PullLin
   if (left.trim()) yield JSON.parse(left) as PullLine
 }
 
-/** Registry digests of a local image within its repository; undefined when the image is not here. */
+/** Registry digests of a local image; undefined when the image is not here. */
 export async function localDigests(docker: Docker, image: string): Promise<readonly string[] | undefined> {
+  const known = await repoDigests(docker, image)
+  return known && digestsIn(known, parseImage(image).repository)
+}
+
+const allDigests = async (docker: Docker, image: string): Promise<readonly string[] | undefined> =>
+  (await repoDigests(docker, image))?.map((digest) => digest.slice(digest.lastIndexOf('@') + 1))
+
+async function repoDigests(docker: Docker, image: string): Promise<readonly string[] | undefined> {
   try {
-    const { RepoDigests = [] } = await docker.getImage(image).inspect()
-    return digestsIn(RepoDigests, parseImage(image).repository)
+    return (await docker.getImage(image).inspect()).RepoDigests ?? []
   } catch (error) {
     if (hasStatus(error, 404)) return undefined
     throw engineProblem(error, `looking at ${image}`, 'DOCKER_UNAVAILABLE')
   }
 }
 
-export const digestsIn = (repoDigests: readonly string[] | null | undefined, repository: string): string[] =>
-  (repoDigests ?? []).filter((digest) => digest.startsWith(`${repository}@`)).map((digest) => digest.slice(repository.length + 1))
+/** Those of the repository itself; else those under which a mirror gave it: a digest names the content, wherever it came from. */
+export function digestsIn(repoDigests: readonly string[] | null | undefined, repository: string): string[] {
+  const all = (repoDigests ?? []).map((digest) => [digest.slice(0, digest.lastIndexOf('@')), digest.slice(digest.lastIndexOf('@') + 1)])
+  const own = all.filter(([from]) => from === repository)
+  return (own.length > 0 ? own : all).map(([, digest]) => digest as string)
+}
+
+/** How the engine's API calls a registry. */
+const serverOf = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
 
 /** What `docker login` left for the registry. The API takes it with each pull; the engine has none of its own. */
 async function credentialsFor(
@@ -96,8 +128,7 @@ async function credentialsFor(
   if (dockerConfig === undefined) return undefined
   const text = await readFile(join(dockerConfig, 'config.json'), 'utf8').catch(() => '{}')
   const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { auth?: string }> }
-  const first = reference.split('/')[0] ?? ''
-  const serveraddress = /[.:]|^localhost$/.test(first) ? first : 'https://index.docker.io/v1/'
+  const serveraddress = serverOf(registryOf(reference).registry)
   const [username, ...password] = Buffer.from(auths[serveraddress]?.auth ?? '', 'base64')
     .toString('utf8')
     .split(':')

@@ -1,4 +1,4 @@
-import type { Service } from '../../core/boxes/index.ts'
+import type { CommandSecrets, Service } from '../../core/boxes/index.ts'
 
 /**
  * A compose project of the agent's host. Everything is given explicitly, so that no variable of the environment can redirect it.
@@ -26,8 +26,21 @@ export type ContainerState = Readonly<{
 
 export type PullProgress = Readonly<{ percent: number; detail: string }>
 
+export type PullOptions = Readonly<{
+  digest?: string
+  onProgress?: (progress: PullProgress) => void
+  signal?: AbortSignal
+  registries?: CommandSecrets['registries']
+}>
+
 export type ExecResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>
-export type ExecOptions = Readonly<{ stdin?: string | NodeJS.ReadableStream; stdoutFile?: string; signal?: AbortSignal }>
+export type ExecOptions = Readonly<{
+  stdin?: string | NodeJS.ReadableStream
+  stdoutFile?: string
+  /** Told of output as it comes, for a program that is talked to while it runs; not together with `stdoutFile`. */
+  onStdout?: (part: Buffer) => void
+  signal?: AbortSignal
+}>
 
 /** `since` is a time as the engine tells it; lines from that moment on. */
 export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
@@ -44,8 +57,11 @@ export type EngineEvent = Readonly<{ project: string; service: string; action: s
 export type ContainerEngine = Readonly<{
   /** Engine and compose versions; throws DOCKER_UNAVAILABLE. */
   info(): Promise<{ engine: string; compose: string }>
-  /** Pulls `repository:tag`, or exactly `digest` when given (and then tags it), and answers the registry digest. */
-  pull(image: string, options: { digest?: string; onProgress?: (progress: PullProgress) => void; signal?: AbortSignal }): Promise<string>
+  /**
+   * Pulls `repository:tag`, or exactly `digest` when given (and then tags it), and answers the registry digest. `registries` names mirrors to
+   * be asked first, and accounts; the image bears the name that was asked for wherever it came from.
+   */
+  pull(image: string, options: PullOptions): Promise<string>
   /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
   localDigest(image: string): Promise<string | null | undefined>
   /** Of a local image; null where it cannot be told. Throws NOT_FOUND for one that is not here. */

@@ -3,13 +3,15 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { type AgentIdentity, type AgentPrivateKey, newAgentKey } from '../channel/index.ts'
+import { type AgentIdentity, type AgentPrivateKey, type KeyStore, newAgentKey } from '../channel/index.ts'
 
 const PrivateKey = z.strictObject({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), d: z.string() })
 const Identity = z.strictObject({ hostId: z.string(), name: z.string(), keyId: z.string(), daemonUrl: z.url(), privateKey: PrivateKey })
 
 const identityFile = (stateDir: string) => join(stateDir, 'identity.json')
 const pendingFile = (stateDir: string) => join(stateDir, 'pending-key.json')
+const nextFile = (stateDir: string) => join(stateDir, 'next-key.json')
+const askedFile = (stateDir: string) => join(stateDir, 'rotate-key')
 
 /** Who this agent is; undefined before its enrolment. Throws CONFIG_INVALID when others can read the key or the file is damaged. */
 export async function readIdentity(stateDir: string): Promise<AgentIdentity | undefined> {
@@ -29,6 +31,26 @@ export async function pendingKey(stateDir: string): Promise<AgentPrivateKey> {
   await writeFileAtomic(pendingFile(stateDir), `${JSON.stringify(made)}\n`, { mode: 0o600 })
   return made
 }
+
+/** The keys of an enrolled agent: what is to come is on disk before anybody hears of it, what was is gone once the new one counts. */
+export const keyStore = (stateDir: string): KeyStore => ({
+  pending: () => readPrivate(nextFile(stateDir), PrivateKey),
+  prepare: async () => {
+    const made = await newAgentKey()
+    await writeFileAtomic(nextFile(stateDir), `${JSON.stringify(made)}\n`, { mode: 0o600 })
+    return made
+  },
+  adopt: async (identity) => {
+    await writeIdentity(stateDir, identity)
+    await rm(nextFile(stateDir), { force: true })
+    await rm(askedFile(stateDir), { force: true })
+  },
+})
+
+/** A person wants the running agent to replace its key. */
+export const askForRotation = (stateDir: string): Promise<void> => writeFileAtomic(askedFile(stateDir), '', { mode: 0o600 })
+
+export const isRotationAsked = async (stateDir: string): Promise<boolean> => (await readIfThere(askedFile(stateDir))) !== undefined
 
 async function readPrivate<Schema extends z.ZodType>(file: string, schema: Schema): Promise<z.output<Schema> | undefined> {
   const text = await readIfThere(file)

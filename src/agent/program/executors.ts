@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { DiskSpace } from '../backup/index.ts'
+import { type DiskSpace, snapshot, tendSnapshots } from '../backup/index.ts'
 import {
   adopt,
   type BoxSettings,
@@ -13,10 +13,13 @@ import {
   provision,
   report,
 } from '../boxes/index.ts'
+import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
+import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
 import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { recordCompose } from './record-compose.ts'
+import { registryAccess } from './registry-access.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
 export type ExecutorNeeds = Readonly<{
@@ -38,14 +41,16 @@ export type ExecutorNeeds = Readonly<{
 }>
 
 /** Everything that an agent can do. */
-export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
+export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
+  const registries = registryAccess()
+  const needs = { ...given, engine: registries.pulling(given.engine) }
   const changes = {
     ...needs,
     once: onceOnly(needs),
     workFolder: join(needs.stateFolder, 'work'),
     allowedImages: needs.settings.allowedImages,
   }
-  return recordCompose(composeRecord(needs), {
+  const executors = recordCompose(composeRecord(needs), {
     'tenant-box.report_versions': report(needs),
     'tenant-box.healthcheck': healthcheck(needs),
     'tenant-box.provision': provision(needs),
@@ -54,5 +59,13 @@ export function boxExecutors(needs: ExecutorNeeds): CommandExecutors {
     'tenant-box.maintenance': maintain(needs),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
+    'tenant-box.snapshot': snapshot(changes),
+    'tenant-box.tend_snapshots': tendSnapshots(changes),
+    'tenant-box.drill': drill(changes),
+    'tenant-box.hand_over': handOver(changes),
+    'tenant-box.take_over': takeOver(changes),
+    'tenant-box.take_back': takeBack(changes),
+    'tenant-box.remove': remove(changes),
   })
+  return registries.offering(executors)
 }

@@ -1,5 +1,5 @@
-import { statfs } from 'node:fs/promises'
-import { cpus, totalmem } from 'node:os'
+import { stat, statfs } from 'node:fs/promises'
+import { cpus, freemem, loadavg, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
@@ -47,14 +47,35 @@ export function localHost(
 
 /** What the daemon shows of the machine; null where it cannot be found out, which keeps no agent from working. */
 export async function describeMachine(
-  { engine, snapshots }: LocalHost,
-  { boxesDir }: AgentSettings,
+  host: LocalHost,
+  settings: AgentSettings,
 ): Promise<{ engine: EngineInfo | null; resources: HostResources | null }> {
-  const [info, restic, disk] = await Promise.all([
-    engine.info().catch(() => null),
-    snapshots.version().catch(() => null),
-    statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
+  const [info, restic, resources] = await Promise.all([
+    host.engine.info().catch(() => null),
+    host.snapshots.version().catch(() => null),
+    hostResources(host, settings),
   ])
-  const space = disk && { diskBytes: disk.blocks * disk.bsize, freeDiskBytes: disk.bavail * disk.bsize }
-  return { engine: info && { ...info, restic }, resources: space && { cpus: cpus().length, memoryBytes: totalmem(), ...space } }
+  return { engine: info && { ...info, restic }, resources }
+}
+
+/** What of the machine is in use; told every minute, so nothing is started for it. Null where the disk cannot be looked at. */
+export async function hostResources({ owner, boxes }: LocalHost, { boxesDir }: AgentSettings): Promise<HostResources | null> {
+  const [disk, names, ballast] = await Promise.all([
+    statfs(boxesDir).catch(() => statfs('/').catch(() => null)),
+    boxes.list().catch(() => undefined),
+    stat(join(owner, 'ballast')).catch(() => undefined),
+  ])
+  if (!disk) return null
+  return {
+    cpus: cpus().length,
+    memoryBytes: totalmem(),
+    memoryAvailableBytes: freemem(),
+    load: loadavg() as [number, number, number],
+    diskBytes: disk.blocks * disk.bsize,
+    freeDiskBytes: disk.bavail * disk.bsize,
+    ...(names ? { boxes: names.length } : {}),
+    ballast: ballast ? 'kept' : 'used',
+    agentRssBytes: process.memoryUsage.rss(),
+    uptimeMs: Math.round(process.uptime() * 1000),
+  }
 }

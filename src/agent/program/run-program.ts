@@ -47,6 +47,10 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
     .description('run the agent until SIGTERM')
     .action(act(async () => (await import('./run.ts')).run))
   program
+    .command('rotate-key')
+    .description('replace the key of this agent; a running agent does it within half a minute')
+    .action(act(async () => (await import('./rotate-key.ts')).rotateKeyNow))
+  program
     .command('doctor')
     .description('look whether everything the agent stands on is well, and say how to mend what is not')
     .action(act(async () => (await import('./doctor.ts')).doctor))

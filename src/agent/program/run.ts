@@ -6,6 +6,7 @@ import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
 import { portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandShelf, commandShelf, runAgent } from '../channel/index.ts'
+import { sweepDrills } from '../drill/index.ts'
 import {
   type BoxLock,
   type CommandJournal,
@@ -17,9 +18,10 @@ import {
   withBallast,
 } from '../journal/index.ts'
 import { sweepWork } from '../update/index.ts'
-import { readIdentity } from './enrolment-file.ts'
+import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
-import { describeMachine, type LocalHost, localHost } from './local-host.ts'
+import { giveUpBox } from './give-up-box.ts'
+import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
 import { type Globals, type Machine, settingsOf } from './machine.ts'
 import type { AgentSettings } from './settings.ts'
 
@@ -66,12 +68,19 @@ async function serve(
     executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random }),
     shelf,
     resume: () => resume({ machine, host, journal, shelf, log }),
+    disown: (box) => giveUpBox({ ...host, ...realHost(settings, host), clock, journal }, box),
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
       await ballast.refill()
     },
     reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
     machine: () => describeMachine(host, settings),
+    resources: () => hostResources(host, settings),
+    keys: {
+      ...keyStore(settings.stateDir),
+      asked: () => isRotationAsked(settings.stateDir),
+      ...(settings.rotateKeyDays > 0 ? { rotateAfterMs: settings.rotateKeyDays * 86_400_000 } : {}),
+    },
     changes: (aborted) => host.engine.events(aborted),
     slots: settings.parallel,
     drainMs: settings.drainMs,
@@ -96,7 +105,7 @@ function realHost(
 }
 
 /** Two agents on one state folder would undo each other's work, and the daemon would freeze the host. Throws CONFLICT. */
-const lockAgent = (owner: string): Promise<BoxLock> =>
+export const lockAgent = (owner: string): Promise<BoxLock> =>
   fileLocks(join(owner, 'run'))
     .acquire('agent')
     .catch((error) => {
@@ -114,6 +123,12 @@ async function resume({ machine, host, journal, shelf, log }: ResumeNeeds): Prom
   const survivors = await endSurvivors({ clock: machine.clock, owner: host.owner })
   const swept = await sweepWork({ journal, workFolder: join(host.owner, 'work') })
   if (swept.length > 0) log.info({ swept }, 'removed dumps of updates that are over')
+  // An engine that does not answer now is asked at the next start; open drills clear their own away.
+  const drills = await sweepDrills({ ...host, journal, stateFolder: host.owner }).catch((err) => {
+    log.warn({ err }, 'nobody could look whether drills have left anything')
+    return []
+  })
+  if (drills.length > 0) log.info({ drills }, 'removed what drills had left')
   if (survivors > 0) log.warn({ survivors }, 'ended processes that an earlier agent had left running')
   const onShelf = new Set((await shelf.all()).map(({ id }) => id))
   for (const { commandId: id, kind, payload } of await journal.open()) {

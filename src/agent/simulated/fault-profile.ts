@@ -30,6 +30,8 @@ export type Fault = Strikes &
   Where &
   (
     | Readonly<{ kind: 'engine-down' | 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' | 'stop-fails' }>
+    /** The registry gives the image only to this account. */
+    | Readonly<{ kind: 'needs-account'; username: string; password: string }>
     /** The registry gives other bytes under a tag than the plan resolved. */
     | Readonly<{ kind: 'lying-digest' }>
     /** The components that fail; all four when absent. Everything else about the box looks well. */

@@ -1,18 +1,29 @@
-import { problem, type Random, sha256Hex } from '../../core/kit/index.ts'
-import type { PullProgress } from '../ports/index.ts'
+import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
+import { isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import type { PullOptions } from '../ports/index.ts'
 import { needEngine, type World } from './world.ts'
-
-type PullOptions = Readonly<{ digest?: string; onProgress?: (progress: PullProgress) => void; signal?: AbortSignal }>
 
 const parts = 4
 
-/** A pull in a few parts. A tag that lies answers a digest of its own, which only a pull by digest notices. */
-export async function pullSimulated(world: World, image: string, { digest, onProgress, signal }: PullOptions): Promise<string> {
+/** A pull from the mirror, where one is named, and else from the registry itself; what comes bears the name that was asked for. */
+export async function pullSimulated(world: World, image: string, options: PullOptions): Promise<string> {
   needEngine(world)
-  signal?.throwIfAborted()
-  if (world.faults.strike('registry-down', { image })) throw problem('REGISTRY_UNAVAILABLE', `the registry of ${image} does not answer`)
-  if (world.faults.strike('tag-missing', { image })) throw problem('PULL_FAILED', `there is no ${image} in its registry: manifest unknown`)
-  const offered = world.faults.strike('lying-digest', { image }) ? lie(world.random) : world.image(image).digest
+  options.signal?.throwIfAborted()
+  const { mirror, origin } = pullSources(parseImage(image).repository, options.registries)
+  if (mirror) {
+    try {
+      return await pullFrom(world, image, mirror, options)
+    } catch (error) {
+      if (!isProblem(error, 'PULL_FAILED') && !isProblem(error, 'REGISTRY_UNAVAILABLE')) throw error
+    }
+  }
+  return pullFrom(world, image, origin, options)
+}
+
+/** In a few parts. A tag that lies answers a digest of its own, which only a pull by digest notices. */
+async function pullFrom(world: World, name: string, source: PullSource, { digest, onProgress, signal }: PullOptions): Promise<string> {
+  const image = `${source.repository}:${parseImage(name).tag}`
+  const offered = askRegistry(world, image, source, world.image(name).digest)
   if (digest !== undefined && digest !== offered) throw problem('PULL_FAILED', `there is no ${image} with ${digest} in its registry`)
   const pullMs = world.faults.draw('pullMs')
   for (let part = 1; part <= parts; part++) {
@@ -23,8 +34,17 @@ export async function pullSimulated(world: World, image: string, { digest, onPro
   if (world.faults.strike('pull-fails', { image })) throw problem('PULL_FAILED', `the pull of ${image} broke off`)
   if (world.faults.strike('disk-full', { image }, ({ at }) => at === 'pull'))
     throw problem('DISK_FULL', `no space left on the host for ${image}`)
-  world.local.set(image, offered)
+  world.local.set(name, offered)
   return offered
+}
+
+function askRegistry({ faults, random }: World, image: string, { account }: PullSource, digest: string): string {
+  if (faults.strike('registry-down', { image })) throw problem('REGISTRY_UNAVAILABLE', `the registry of ${image} does not answer`)
+  const isAnother = ({ username, password }: { username: string; password: string }) =>
+    account?.username !== username || account.password !== password
+  if (faults.strike('needs-account', { image }, isAnother)) throw problem('PULL_FAILED', `${image} cannot be pulled: unauthorized`)
+  if (faults.strike('tag-missing', { image })) throw problem('PULL_FAILED', `there is no ${image} in its registry: manifest unknown`)
+  return faults.strike('lying-digest', { image }) ? lie(random) : digest
 }
 
 const lie = (random: Random): string => `sha256:${sha256Hex(random.bytes(16))}`

@@ -30,10 +30,13 @@ export function parseImage(ref: string): ParsedImage {
   return { repository: ref.slice(0, at), tag: ref.slice(at + 1) }
 }
 
+/** What Docker takes for a host at the beginning of a repository; another word would be a name at Docker Hub. */
+export const isRegistry = (word: string): boolean => /[.:]/.test(word) || word === 'localhost'
+
 /** The registry of a repository and its path there, as Docker reads it: `nginx` is `library/nginx` of `docker.io`. */
 export function registryOf(repository: string): Readonly<{ registry: string; path: string }> {
   const [first = '', ...rest] = repository.split('/')
-  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return { registry: first, path: rest.join('/') }
+  if (rest.length > 0 && isRegistry(first)) return { registry: first, path: rest.join('/') }
   return { registry: 'docker.io', path: rest.length > 0 ? repository : `library/${repository}` }
 }
 

@@ -17,6 +17,10 @@ const AgentVersion = z.string().regex(/^[\x21-\x7e]{1,50}$/, 'must be a version 
 const ClockOffset = z.number().min(-1e13).max(1e13).nullable()
 const Reports = z.array(VersionsReport).max(channelLimits.reports)
 
+/** A box that is no longer this host's, and the epoch under which it is another's. */
+export const DisownedBox = z.object({ slug: z.string(), boxId: z.string(), ownershipEpoch: z.number().int().min(1) })
+export type DisownedBox = z.infer<typeof DisownedBox>
+
 /** A command on its way to the agent. `kind` is open here: an agent answers a kind that it does not know with an error. */
 export const LeasedCommand = z.object({
   id: CommandId,
@@ -94,6 +98,8 @@ export const agentContract = {
       heartbeatMs: z.number().int(),
       /** When this daemon goes away, each agent waits a random part of this before it says hello again: it grows with the fleet. */
       reconnectSpreadMs: z.number().int(),
+      /** Boxes that the agent told of and that are another host's by now; it stops them before anything else. */
+      disowned: z.array(DisownedBox).max(channelLimits.reports).default([]),
     }),
     problems: ['PROTOCOL_VERSION'],
     summary: 'Begin to speak: versions, machine, boxes, commands in hand',

@@ -4,6 +4,7 @@ export {
   type AgentPublicKey,
   agentContract,
   type CommandOutcome,
+  type DisownedBox,
   type HeldCommand,
   type LeasedCommand,
 } from './agent-contract.ts'

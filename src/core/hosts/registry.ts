@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isRegistry } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { HostName } from './host.ts'
 
@@ -9,12 +10,17 @@ export const RegistryName = z
   .string()
   .max(260)
   .regex(new RegExp(`^${name}$`), 'must be the host of a registry, such as docker.io or registry.example:5000')
+  .refine(isRegistry, 'must have a dot or a port, or Docker takes it for a name at Docker Hub')
 
 /** Where the same images are found, `host:port` with a path before their repositories where there is one. */
 export const RegistryMirror = z
   .string()
   .max(300)
   .regex(new RegExp(`^${name}(?:/[a-z0-9]+(?:[._/-][a-z0-9]+)*)?$`), 'must be a host with port and path, such as mirror.example:5000/hub')
+  .refine(
+    (mirror) => isRegistry(mirror.split('/')[0] ?? ''),
+    'must have a dot or a port in its host, or Docker takes it for a name at Docker Hub',
+  )
 
 /** No control character may get into a header. */
 const Account = z

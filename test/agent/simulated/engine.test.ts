@@ -7,5 +7,11 @@ engineSuite('simulated engine', async () => {
   const host = await aHost()
   host.inject({ kind: 'tag-missing', image: missing })
   host.inject({ kind: 'registry-down', image: 'nowhere.test' })
-  return { engine: host.engine, images: { ...images, newer: 'registry.test/tenantry/postgres:15.15', missing, nowhere } }
+  host.inject({ kind: 'registry-down', image: 'away.test:5000' })
+  host.inject({ kind: 'tag-missing', image: '/somewhere/else/' })
+  host.inject({ kind: 'needs-account', image: 'guarded.test:5000', username: 'puller', password: 'a long password' })
+  const mirrored = { registry: 'away.test:5000', mirror: 'mirror.test:5000/hub', image: 'away.test:5000/tenantry/synapse:v1.157.1' }
+  const account = { username: 'puller', password: 'a long password' }
+  const guarded = { registry: 'guarded.test:5000', image: 'guarded.test:5000/tenantry/synapse:v1.157.1', ...account }
+  return { mirrored, guarded, engine: host.engine, images: { ...images, newer: 'registry.test/tenantry/postgres:15.15', missing, nowhere } }
 })

@@ -17,7 +17,12 @@ type SuiteImages = Readonly<{
   nowhere: string
 }>
 
-export type EngineUnderTest = Readonly<{ engine: ContainerEngine; images: SuiteImages }>
+/** A registry that answers nobody, an image of it, and where that is found all the same. */
+type Mirrored = Readonly<{ registry: string; mirror: string; image: string }>
+/** An image that only one account may have. */
+type Guarded = Readonly<{ registry: string; image: string; username: string; password: string }>
+
+export type EngineUnderTest = Readonly<{ engine: ContainerEngine; images: SuiteImages; mirrored: Mirrored; guarded: Guarded }>
 
 const all: readonly Service[] = Service.options
 let nextProject = 1
@@ -27,10 +32,12 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
   describe(title, () => {
     let engine: ContainerEngine
     let images: SuiteImages
+    let mirrored: Mirrored
+    let guarded: Guarded
     const laidOut: { project: Project; text: string }[] = []
 
     beforeAll(async () => {
-      ;({ engine, images } = await fresh())
+      ;({ engine, images, mirrored, guarded } = await fresh())
       for (const image of [images.edge, images.synapse, images.postgres, images.minio, images.newer]) await engine.pull(image, {})
     })
 
@@ -76,6 +83,36 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         })
         await expect(engine.pull(images.nowhere, {})).rejects.toMatchObject({ code: 'REGISTRY_UNAVAILABLE' })
         await expect(engine.pull(images.postgres, { digest: `sha256:${'0'.repeat(64)}` })).rejects.toMatchObject({ code: 'PULL_FAILED' })
+      })
+
+      test('a mirror is asked first, and what came from it bears the name and the digest that were asked for', async () => {
+        const { registry, mirror, image } = mirrored
+        const registries = { [registry]: { mirror } }
+        const digest = await engine.pull(image, { registries })
+        expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/)
+        expect(await engine.localDigest(image)).toBe(digest)
+        expect(await engine.pull(image, { registries, digest })).toBe(digest)
+        await expect(engine.pull(image, { registries, digest: `sha256:${'0'.repeat(64)}` })).rejects.toMatchObject({
+          code: expect.stringMatching(/^(PULL_FAILED|REGISTRY_UNAVAILABLE)$/),
+        })
+      })
+
+      test('a mirror that does not answer, or lacks the image, is passed by', async () => {
+        const { registry } = mirrored
+        const ours = images.postgres.split('/')[0] as string
+        for (const mirror of [registry, `${ours}/somewhere/else`])
+          expect(await engine.pull(images.postgres, { registries: { [ours]: { mirror } } })).toBe(await engine.localDigest(images.postgres))
+      })
+
+      test('a registry that wants an account gives nothing to another, and nobody else is shown it', async () => {
+        const { image, registry, username, password } = guarded
+        const pull = (account: object) => engine.pull(image, { registries: { [registry]: account } })
+        await expect(engine.pull(image, {})).rejects.toMatchObject({ code: 'PULL_FAILED' })
+        await expect(pull({ username, password: 'wrong' })).rejects.toMatchObject({
+          code: 'PULL_FAILED',
+          message: expect.not.stringContaining('wrong'),
+        })
+        expect(await pull({ username, password })).toBe(await engine.localDigest(image))
       })
 
       test('pins are idempotent and leave the image', async () => {
