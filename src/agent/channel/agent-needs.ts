@@ -1,5 +1,5 @@
 import type { VersionsReport } from '../../core/boxes/index.ts'
-import type { EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
+import type { DisownedBox, EngineInfo, HostResources, SpokenProtocols } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { CommandExecutors } from '../ports/index.ts'
@@ -24,6 +24,8 @@ export type AgentNeeds = Readonly<{
   resume?(): Promise<void>
   /** The daemon has the command's outcome. */
   acknowledge?(commandId: string): Promise<void>
+  /** Stops a box that is another host's by now. Answers whether it was here; throws when it goes on: then no command is taken. */
+  disown?(box: DisownedBox): Promise<boolean>
   /** Of all boxes, or of one, as they run. */
   reports(boxId?: string): Promise<readonly VersionsReport[]>
   machine(): Promise<{ engine: EngineInfo | null; resources: HostResources | null }>

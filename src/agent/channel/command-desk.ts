@@ -1,4 +1,4 @@
-import { isQuestion } from '../../core/boxes/index.ts'
+import { isBeside, isQuestion } from '../../core/boxes/index.ts'
 import type { CommandOutcome, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
@@ -8,12 +8,14 @@ import { isEnding, orAborted, patiently } from './patience.ts'
 import { progressOf, runCommand } from './run-command.ts'
 
 type Needs = AgentNeeds & Readonly<{ client: AgentClient }>
-type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void> }
+type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void>; abandoned: AbortController }
 
 const deliveryGraceMs = 10_000
 /** An executor that was broken off ends at its next step. */
 const stepGraceMs = 5000
 const lastProgressMs = 2000
+/** A stop of a server, or the end of a dump, takes this long at most; afterwards the box's lock decides. */
+const abandonGraceMs = 150_000
 
 /** Beside the slots, for questions only. */
 const questionSlots = 4
@@ -22,8 +24,8 @@ const questionSlots = 4
 export type Room = 'all' | 'questions' | 'none'
 
 /**
- * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box, and questions
- * about a box beside it.
+ * The commands in hand: on the shelf first, then executed, their outcome kept until the daemon has it. One at a time per box; questions
+ * and drills beside it.
  * It knows no connection state: a delivery goes on until it succeeds, whatever the daemon does meanwhile.
  */
 export class CommandDesk {
@@ -87,6 +89,16 @@ export class CommandDesk {
     await this.#atMost(stepGraceMs, all())
   }
 
+  /** Breaks off all work on a box that is another host's by now, for good: it ends as lost, and is not gone on with. */
+  async abandon(boxId: string): Promise<void> {
+    const ofBox = () => [...this.#inHand.values()].filter(({ command, executing }) => executing && command.boxId === boxId)
+    const ended = async () => {
+      while (ofBox().length > 0) await this.#nextEnd
+    }
+    for (const { abandoned } of ofBox()) abandoned.abort(new Error('the box has another owner'))
+    await this.#atMost(abandonGraceMs, ended())
+  }
+
   async #atMost(ms: number, work: Promise<unknown>): Promise<void> {
     const done = new AbortController()
     await Promise.race([work, this.#needs.clock.sleep(ms, done.signal)])
@@ -94,8 +106,8 @@ export class CommandDesk {
   }
 
   #begin(command: ShelvedCommand): void {
-    const before = isQuestion(command.kind) ? [] : this.#changesOf(command.boxId)
-    const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve() }
+    const before = isBeside(command.kind) ? [] : this.#changesOf(command.boxId)
+    const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve(), abandoned: new AbortController() }
     this.#inHand.set(command.id, hand)
     hand.over = this.#work(hand, before).catch((err) =>
       this.#needs.log.error({ err, commandId: command.id }, 'a command is stuck until the agent starts anew'),
@@ -116,7 +128,9 @@ export class CommandDesk {
     const { shelf, log } = this.#needs
     const held = () => hand.command
     const stream = progressOf(this.#needs, held)
-    const outcome = await runCommand(this.#needs, held, stream, this.#breakOff.signal)
+    const signal = AbortSignal.any([this.#breakOff.signal, hand.abandoned.signal])
+    const ran = signal.aborted ? undefined : await runCommand(this.#needs, held, stream, signal)
+    const outcome = ran ?? (hand.abandoned.signal.aborted ? ofAnother : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }
       await shelf.put(hand.command) // before anything that waits for the daemon
@@ -158,7 +172,7 @@ export class CommandDesk {
   }
 
   #changesOf(boxId: string): Promise<void>[] {
-    const changes = [...this.#inHand.values()].filter(({ command }) => command.boxId === boxId && isChange(command.kind))
+    const changes = [...this.#inHand.values()].filter(({ command }) => command.boxId === boxId && !isBeside(command.kind))
     return changes.map(({ over }) => over)
   }
 
@@ -171,6 +185,11 @@ export class CommandDesk {
       this.#tellEnd = resolve
     })
   }
+}
+
+const ofAnother: CommandOutcome = {
+  ok: false,
+  error: { code: 'LEASE_LOST', message: 'the box has another owner by now: this host broke the command off and stopped the box' },
 }
 
 const isChange = (kind: string): boolean => !isQuestion(kind)

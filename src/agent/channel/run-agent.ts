@@ -1,4 +1,4 @@
-import { type LeasedCommand, oldestProtocol, protocolVersion } from '../../core/hosts/index.ts'
+import { type DisownedBox, type LeasedCommand, oldestProtocol, protocolVersion } from '../../core/hosts/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
 import { beat } from './beat.ts'
@@ -54,6 +54,7 @@ async function speak(session: Session): Promise<void> {
     const beating = new AbortController()
     const beats = beat(session, welcome, AbortSignal.any([signal, beating.signal]))
     try {
+      await giveUpBoxes(session, welcome.disowned)
       await poll(session, welcome.longPollMs, () => {
         failures = 0
       })
@@ -68,6 +69,20 @@ async function speak(session: Session): Promise<void> {
       await beats
     }
   }
+}
+
+/**
+ * Stops what is another host's by now, before anything is asked for: two hosts must never serve one box. What cannot be stopped throws, and
+ * hello is said again; until then this agent takes no command.
+ */
+async function giveUpBoxes({ client, desk, disown, reports, log, signal }: Session, disowned: readonly DisownedBox[]): Promise<void> {
+  if (disowned.length === 0 || !disown) return
+  for (const box of disowned) {
+    await desk.abandon(box.boxId)
+    if (await disown(box)) log.warn({ slug: box.slug, epoch: box.ownershipEpoch }, 'the box has another owner by now and was stopped here')
+  }
+  const found = await reports()
+  await client.postReports({ body: { reports: [...found] } }, { signal }).catch((err) => log.debug({ err }, 'could not report'))
 }
 
 async function greet({ client, connection, desk, speaks = ours, agentVersion, machine, reports, log, signal }: Session) {

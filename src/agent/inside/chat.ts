@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { type Random, randomText, type Secret } from '../../core/kit/index.ts'
 import type { LocalBox, ProbeAccount } from '../ports/index.ts'
 import { ask, need, type Origin } from './ask.ts'
@@ -70,7 +71,32 @@ export async function makeAccount(origin: Origin, box: LocalBox, token: Secret, 
   const { joined_rooms } = await need(origin, `${api}/joined_rooms?${as({ userId })}`, { headers, signal })
   const found = Array.isArray(joined_rooms) ? (joined_rooms as string[]).sort()[0] : undefined
   if (found !== undefined) return { userId, accessToken, roomId: found }
-  const room = { preset: 'private_chat', name: 'Probe', creation_content: { 'm.federate': false } }
-  const { room_id } = await need(origin, `${api}/createRoom?${as({ userId })}`, { method: 'POST', body: room, headers, signal })
+  const { room_id } = await need(origin, `${api}/createRoom?${as({ userId })}`, { method: 'POST', body: probeRoom, headers, signal })
   return { userId, accessToken, roomId: String(room_id) }
+}
+
+const probeRoom = { preset: 'private_chat', name: 'Probe', creation_content: { 'm.federate': false } }
+
+/** A user with a password that nobody knows, by the server's registration secret, and a room of its own. */
+export async function makeThrowAwayAccount(
+  origin: Origin,
+  random: Random,
+  registration: Secret,
+  signal?: AbortSignal,
+): Promise<ProbeAccount> {
+  const path = '/_synapse/admin/v1/register'
+  const { nonce } = await need(origin, path, { signal })
+  const username = `tenantry-drill-${randomText(random, 10).toLowerCase()}`
+  const password = randomText(random, 30)
+  const mac = createHmac('sha1', registration.reveal()).update([nonce, username, password, 'notadmin'].join('\0')).digest('hex')
+  const body = { nonce, username, password, mac, admin: false }
+  const { user_id, access_token } = await need(origin, path, { method: 'POST', body, signal })
+  const account = { userId: String(user_id), accessToken: String(access_token) }
+  const { room_id } = await need(origin, `${api}/createRoom`, {
+    method: 'POST',
+    body: probeRoom,
+    headers: bearer(account.accessToken),
+    signal,
+  })
+  return { ...account, roomId: String(room_id) }
 }

@@ -192,6 +192,11 @@ export const questions: readonly string[] = ['tenant-box.report_versions', 'tena
 
 export const isQuestion = (kind: string): boolean => questions.includes(kind)
 
+/** What claims no box: neither waits for the other commands of its box nor keeps them waiting. A drill only looks at the box it is of. */
+export const besides: readonly string[] = [...questions, 'tenant-box.drill' satisfies BoxCommandKind]
+
+export const isBeside = (kind: string): boolean => besides.includes(kind)
+
 export type BoxCommandPayload<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['payload']>
 export type BoxCommandResult<Kind extends BoxCommandKind> = z.output<(typeof boxCommands)[Kind]['result']>
 

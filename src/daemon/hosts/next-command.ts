@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isQuestion, questions } from '../../core/boxes/index.ts'
+import { besides, isBeside, questions } from '../../core/boxes/index.ts'
 import { type HeldCommand, isFinal, type LeasedCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -48,7 +48,7 @@ async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<
     refuseShutOut(await lockHost(tx, agent.hostId))
     await renewHeld(tx, needs, agent, poll.holding)
     for (const command of await offered(tx, isoNow(needs.clock), agent.hostId, poll)) {
-      if ((await needs.boxes.hostOfBox(tx, command.boxId)) === agent.hostId) return handOut(tx, needs, command)
+      if (await needs.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, needs, command)
     }
     return undefined
   })
@@ -58,13 +58,13 @@ async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<
 
 /**
  * What may be handed out, oldest first: queued, or handed out before and never taken up (the answer was lost on its way). A box has one
- * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free. Questions are beside all that:
- * they wait for nothing, and nothing waits for them.
+ * command at a time; a box on which the agent still works, though the daemon gave that command up, is not free. Questions and
+ * drills are beside all that: they wait for nothing, and nothing waits for them.
  */
 async function offered(tx: Tx, now: string, hostId: string, { holding, room }: Poll): Promise<Command[]> {
   const heldIds = holding.map(({ id }) => id)
   const held = await commandsByIds(tx, heldIds)
-  const busyBoxes = held.filter((command) => isUntold(command) && !isQuestion(command.kind)).map(({ boxId }) => boxId)
+  const busyBoxes = held.filter((command) => isUntold(command) && !isBeside(command.kind)).map(({ boxId }) => boxId)
   let query = tx
     .selectFrom('commands as c')
     .selectAll()
@@ -76,7 +76,7 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
   else
     query = query.where((either) =>
       either.or([
-        either('c.kind', 'in', questions),
+        either('c.kind', 'in', besides),
         either.and([
           either.not(
             either.exists(
@@ -86,7 +86,7 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
                 .whereRef('other.box_id', '=', 'c.box_id')
                 .whereRef('other.id', '<>', 'c.id')
                 .where('other.status', 'in', ['leased', 'running'])
-                .where('other.kind', 'not in', questions),
+                .where('other.kind', 'not in', besides),
             ),
           ),
           ...(busyBoxes.length > 0 ? [either('c.box_id', 'not in', busyBoxes)] : []),

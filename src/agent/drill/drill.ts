@@ -1,0 +1,64 @@
+import { type AgentError, type DrillResult, drillCourse, endedCleanly, isCommitted, type ProbeResult } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { boxOfCommand } from '../boxes/index.ts'
+import { type Followed, followCourse } from '../course/index.ts'
+import type { CommandExecutor } from '../ports/index.ts'
+import { type DrillNeeds, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
+import { drillSteps } from './steps.ts'
+
+const kind = 'tenant-box.drill'
+
+/**
+ * A snapshot restored for practice. Thrown are only refusals before anything was done (NOT_FOUND, LEASE_LOST, CONFLICT, BOX_HELD while
+ * another drill of the box runs) and an abort, after which the same command goes on when it is called again.
+ */
+export const drill =
+  (needs: DrillNeeds, stepsOf: (run: DrillRun) => DrillSteps = drillSteps): CommandExecutor<typeof kind> =>
+  (context, payload) =>
+    needs.once(
+      // A lock of its own: the box is only looked at, and its other commands need not wait.
+      { commandId: context.commandId, kind, slug: `${payload.slug}.drill`, payload },
+      {
+        admit: async () => void (await boxOfCommand(needs.boxes, payload)),
+        perform: async (record) => {
+          const original = await needs.boxes.find(payload.slug)
+          if (!original) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const run = startDrill(needs, { context, payload, original })
+          const steps = stepsOf(run)
+          return sumUp(run, await followCourse(needs, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
+        },
+      },
+    )
+
+type Ended = Followed<keyof DrillSteps>
+
+function sumUp({ payload, copy }: DrillRun, ended: Ended): DrillResult {
+  const { facts, left, elapsedMs } = ended
+  const proven = isCommitted(drillCourse, facts)
+  const error = facts.failure ?? (endedCleanly(drillCourse, facts) ? null : remains(copy.project.name, facts.endError))
+  const loaded = left('fill') as { tables: number; rows: number } | undefined
+  return {
+    ok: proven && error === null,
+    snapshotId: payload.snapshotId,
+    durationMs: elapsedMs(),
+    restoreMs: proven ? restoreMs(ended) : null,
+    tables: loaded?.tables ?? null,
+    rows: loaded?.rows ?? null,
+    probe: (left('prove') as ProbeResult | undefined) ?? lastProbe(ended),
+    error,
+  }
+}
+
+const remains = (project: string, why: AgentError | null): AgentError => ({
+  code: why?.code ?? 'CONFLICT',
+  message: `the snapshot is good, but ${project} could not be cleared away: ${why?.message ?? 'no reason was given'}; the agent tries again at its next start`,
+})
+
+const lastProbe = ({ entries }: Ended): ProbeResult | null =>
+  (entries.findLast(({ step, mark }) => step === 'prove' && mark === 'note')?.data as { probe: ProbeResult } | undefined)?.probe ?? null
+
+/** From the begin of the load that held to the good probe. */
+function restoreMs({ entries }: Ended): number {
+  const at = (step: string, mark: string) => entries.findLast((entry) => entry.step === step && entry.mark === mark)?.elapsedMs ?? 0
+  return at('prove', 'done') - at('fill', 'intent')
+}

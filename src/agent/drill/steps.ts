@@ -1,0 +1,89 @@
+import { readFile, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { ProbeResult } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { writeFileAtomic } from '../../node/index.ts'
+import { fetchSnapshot } from '../backup/index.ts'
+import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
+import type { StepAt } from '../course/index.ts'
+import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { drillCompose, drilledServices } from './drill-compose.ts'
+import type { DrillRun, DrillSteps } from './drill-run.ts'
+import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
+
+/** One good probe proves it; the rest is the patience for a server that starts. */
+const rule = { consecutive: 1, spacingMs: 1_000, timeoutMs: 15 * 60_000 }
+/** Left free on every disk, for the journal and the boxes themselves. */
+const reserveBytes = 256 * 1024 * 1024
+
+export const drillSteps = (run: DrillRun): DrillSteps => ({
+  fetch: async ({ signal }) => {
+    await needRoom(run)
+    const { snapshotId, snapshotSha256 } = run.payload
+    const repository = await run.repository()
+    await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder: run.folder, signal })
+  },
+  images: async ({ signal }) => {
+    const { manifest } = await fetchedBefore(run.folder)
+    await bringImages(run.needs, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
+  },
+  files: async () => {
+    const { manifest, boxFolder } = await fetchedBefore(run.folder)
+    const text = await readFile(join(boxFolder, basename(manifest.box.composeFile)), 'utf8')
+    await makeConfigQuiet(boxFolder, run.needs.random)
+    await writeFileAtomic(run.copy.project.composeFile, drillCompose(text, run.copy.project.name))
+  },
+  fill: async ({ signal }) => {
+    const fetched = await fetchedBefore(run.folder)
+    const repository = await run.repository()
+    await fillProject(run.needs, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
+    const counts = Object.values(fetched.manifest.rows)
+    return { tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0) }
+  },
+  start: ({ signal }) => startProject(run.needs, run.copy, drilledServices, signal),
+  prove: ({ signal, note }) => prove(run, signal, note),
+  clear: () => clear(run),
+})
+
+/** Copy and original lie side by side, and what is fetched beside both. */
+async function needRoom({ needs, original, folder }: DrillRun): Promise<void> {
+  const volumes = new Set((await needs.engine.containers(original.project)).flatMap((container) => container.volumes))
+  const folders = (await Promise.all([...volumes].map((volume) => needs.engine.volumePath(volume)))).filter((path) => path !== undefined)
+  const used = await Promise.all(folders.map((path) => needs.disk.usedBytes(path)))
+  const needed = 2 * used.reduce((sum, bytes) => sum + bytes, 0) + reserveBytes
+  for (const path of [folder, ...folders.slice(0, 1)]) {
+    const free = await needs.disk.freeBytes(path)
+    if (free < needed)
+      throw problem('DISK_FULL', `a drill of ${original.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
+  }
+}
+
+const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
+
+async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {
+  const { copy } = run
+  const needs = { ...run.needs, inside: watchfulInside(run.needs.inside, run.needs.engine) }
+  const { inside } = needs
+  await waitForService(needs, { signal }, copy, 'synapse', async () => (await inside.serverVersions(copy)).synapse !== undefined)
+  const account = await inside.createThrowAwayAccount(copy, await registrationSecretOf(copy.project.folder), signal)
+  await writeProbeAccount(copy.project, account)
+  let last: ProbeResult | undefined
+  const keep = (probe: ProbeResult) => {
+    last = probe
+  }
+  try {
+    return await waitUntilStable(needs, copy, { rule, signal, onProbe: keep })
+  } catch (error) {
+    if (last) await note({ probe: last })
+    throw error
+  }
+}
+
+/** Also what an engine that came back late still made: it is asked for by name until nothing answers to it. */
+async function clear({ needs, copy, folder }: DrillRun): Promise<void> {
+  await needs.engine.removeProject(copy.project.name)
+  if ((await needs.engine.projects(copy.project.name)).length > 0)
+    throw problem('CONFLICT', `something of ${copy.project.name} is left: the agent tries again at its next start`)
+  await needs.engine.unpin(copy.project.name)
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,157 @@
+import {
+  type AgentError,
+  type BoxCommandPayload,
+  type BoxCommandResult,
+  endedCleanly,
+  type HandOverStep,
+  handOverCourse,
+  type InstalledVersions,
+  isCommitted,
+  Service,
+  type SnapshotTaken,
+} from '../../core/boxes/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
+import { clearDump, fetchRepository, takeBoxSnapshot } from '../backup/index.ts'
+import { boxOfCommand, needSafeFolder, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import { type Followed, followCourse, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
+import { isAlive } from '../guarded/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { MoveNeeds } from './needs.ts'
+import { bringToRest, closeBox } from './rest.ts'
+
+const kind = 'tenant-box.hand_over'
+type Payload = BoxCommandPayload<typeof kind>
+type Result = BoxCommandResult<typeof kind>
+type Ended = { result: Result } | { failure: AgentError }
+type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
+
+/** A box that a failed hand-over had stopped is opened again after one good probe. */
+const openAgainRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000 }
+const reserveBytes = 256 * 1024 * 1024
+
+/**
+ * The box is fenced, stopped and kept as a last snapshot; from then on this host answers for it no more. A failure before that leads back to
+ * a box that serves, and is thrown; the same command gets the same end again.
+ */
+export const handOver =
+  (needs: MoveNeeds, stepsOf: (run: Run) => Steps<HandOverStep> = handOverSteps): CommandExecutor<typeof kind> =>
+  async (context, payload) => {
+    const ended = await needs.once<Ended>(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: () => admit(needs, payload),
+        perform: async (record) => {
+          const box = await needs.boxes.find(payload.slug)
+          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const run = startRun(needs, context, payload, box)
+          const steps = stepsOf(run)
+          const holds = () => whatHolds(run)
+          return sumUp(
+            run,
+            await followCourse(needs, { context, record, course: handOverCourse, steps, deadlineMs: payload.deadlineMs, holds }),
+          )
+        },
+      },
+    )
+    return refuseOrAnswer(ended)
+  }
+
+async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
+  const box = await boxOfCommand(boxes, payload)
+  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before moving it`)
+}
+
+function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload, box: LocalBox): Run {
+  let repository: Repository | undefined
+  const ask = async () => {
+    repository ??= await fetchRepository(context)
+    return repository
+  }
+  return { needs, context, payload, box, repository: ask }
+}
+
+// Whoever opened the edge or started a server between two steps may have written: then the snapshot is made anew.
+async function whatHolds({ needs, context, box }: Run): Promise<(step: HandOverStep) => boolean> {
+  const [fence, containers] = await Promise.all([readFence(box.project), needs.engine.containers(box.project)])
+  const quiet = !containers.some((one) => (one.service === 'synapse' || one.service === 'minio') && isAlive(one))
+  const seen: Partial<Record<HandOverStep, boolean>> = { fence: fence?.holder === context.commandId, stop: quiet }
+  return (step) => seen[step] ?? true
+}
+
+type Readied = Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+
+export const handOverSteps = (run: Run): Steps<HandOverStep> => {
+  const { needs, context, box } = run
+  return {
+    ready: () => getReady(run),
+    fence: async () => {
+      await closeBox(needs, box, context.commandId)
+      return { at: isoNow(needs.clock) }
+    },
+    stop: async () => {
+      // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
+      await run.repository()
+      await bringToRest(needs, box, ['synapse', 'minio'])
+      await clearDump(needs, context.commandId)
+    },
+    snapshot: (at) => snapshot(run, at),
+    keep: () => needs.boxes.put({ ...box, handedOver: { at: isoNow(needs.clock), holder: context.commandId } }),
+    settle: async () => {
+      await bringToRest(needs, box, ['synapse', 'minio', 'postgres'])
+      await clearDump(needs, context.commandId)
+      await needs.engine.unpin(box.slug)
+    },
+    restart: ({ signal }) => serveAgain(run, signal),
+    open: async () => {
+      await clearDump(needs, context.commandId)
+      if ((await readFence(box.project))?.holder === context.commandId) await takeSwitchAway(box.project)
+    },
+  }
+}
+
+async function getReady({ needs, box, repository }: Run): Promise<Readied> {
+  await needSafeFolder(box.project)
+  const containers = await needs.engine.containers(box.project)
+  const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
+  if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
+  await needs.snapshots.prepare(await repository())
+  await needRoom(needs, box, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
+  const { installed } = await reportVersions(needs, box)
+  return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
+}
+
+async function needRoom({ engine, disk, workFolder }: MoveNeeds, { slug }: LocalBox, volumes: readonly string[]): Promise<void> {
+  const folders = (await Promise.all(volumes.map((volume) => engine.volumePath(volume)))).filter((path) => path !== undefined)
+  const used = await Promise.all(folders.map((path) => disk.usedBytes(path)))
+  const needed = used.reduce((sum, bytes) => sum + bytes, reserveBytes)
+  const free = await disk.freeBytes(workFolder)
+  const inMb = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MB`
+  if (free < needed)
+    throw problem('DISK_FULL', `the last dump of ${slug} needs ${inMb(needed)} free at ${workFolder}, there are ${inMb(free)}`)
+}
+
+async function snapshot({ needs, context, box, repository }: Run, { signal, left }: StepAt<HandOverStep>): Promise<SnapshotTaken> {
+  const { images, installed } = left('ready') as Readied
+  const request = { box, repository: await repository(), tier: 'final', commandId: context.commandId, images, installed, signal } as const
+  return (await takeBoxSnapshot(needs, request)).taken
+}
+
+async function serveAgain({ needs, box }: Run, signal: AbortSignal): Promise<void> {
+  const { engine, inside } = needs
+  await engine.start(box.project, ['postgres'])
+  await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
+  await engine.start(box.project, ['minio'])
+  await engine.start(box.project, ['synapse', 'edge'])
+  await waitUntilStable(needs, box, { rule: openAgainRule, signal })
+}
+
+function sumUp({ box }: Run, { facts, entries, left, elapsedMs }: Followed<HandOverStep>): Ended {
+  if (isCommitted(handOverCourse, facts)) {
+    const fencedAt = (left('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
+    return { result: { snapshot: left('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
+  }
+  const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
+  if (endedCleanly(handOverCourse, facts)) return { failure: { code, message: `${message}; ${box.slug} serves as before` } }
+  const why = facts.endError?.message ?? 'no reason was given'
+  return { failure: { code, message: `${message}; ${box.slug} could not be brought back and rests fenced on this host: ${why}` } }
+}

@@ -1,0 +1,56 @@
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { parse, parseDocument } from 'yaml'
+import { problem } from '../../core/kit/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+import type { TellingManifest } from '../backup/index.ts'
+import { mountSources, needSafeFolder, plainUrl, readCompose, rewritePlace, rewriteVolumes } from '../boxes/index.ts'
+import type { TakeOverRun } from './take-over.ts'
+
+/**
+ * The box's own files as they were, in this host's folder for it; only what belongs to a place is changed: project, volumes, ports and the
+ * public address. Begins from nothing each time. Throws COMPOSE_INVALID for a stack that reaches outside its folder.
+ */
+export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingManifest, signal: AbortSignal): Promise<void> {
+  const { needs, payload } = run
+  const { folder, name } = run.box.project
+  await rm(folder, { recursive: true, force: true })
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await needs.snapshots.restore(await run.repository(), payload.snapshotId, paths.boxFolder, folder, signal)
+  const composeFile = join(folder, basename(box.composeFile))
+  const text = await readFile(composeFile, 'utf8')
+  refuseOutside(text)
+  const { binds } = needs.settings
+  const placed = rewritePlace(text, { project: name, ports: payload.ports, binds })
+  const keys = Object.keys(readCompose(text, name).volumes)
+  await writeFileAtomic(composeFile, rewriteVolumes(placed, Object.fromEntries(keys.map((key) => [key, `${name}-${key}`]))), {
+    mode: (await stat(composeFile)).mode & 0o777,
+  })
+  await rewritePublicUrl(folder, plainUrl(payload.publicUrl))
+  await needSafeFolder({ ...run.box.project, composeFile })
+}
+
+function refuseOutside(text: string): void {
+  const { services = {} } = parse(text, { merge: true }) as { services?: Record<string, { volumes?: unknown } | null> }
+  for (const [service, facts] of Object.entries(services)) {
+    const outside = mountSources(facts?.volumes).find((source) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source))
+    if (outside !== undefined)
+      throw problem('COMPOSE_INVALID', `${service} mounts ${outside}, outside the project folder: such a box cannot be moved`)
+  }
+}
+
+/** What clients are told about where the box is. The chat server's config and the edge's are the only places that say it. */
+async function rewritePublicUrl(folder: string, publicUrl: string): Promise<void> {
+  const config = join(folder, 'synapse', 'homeserver.yaml')
+  const text = await readIfThere(config)
+  if (text === undefined) return
+  const document = parseDocument(text)
+  const former = String(document.get('public_baseurl') ?? '').replace(/\/$/, '')
+  if (former === publicUrl || former === '') return
+  document.set('public_baseurl', `${publicUrl}/`)
+  // In place: the file belongs to the chat server's user.
+  await writeFile(config, document.toString())
+  const edge = join(folder, 'edge', 'conf.d', 'box.conf')
+  const said = await readIfThere(edge)
+  if (said !== undefined) await writeFile(edge, said.replaceAll(`"base_url":"${former}"`, `"base_url":"${publicUrl}"`))
+}

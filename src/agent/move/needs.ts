@@ -1,0 +1,16 @@
+import type { DiskSpace } from '../backup/index.ts'
+import type { BoxSettings, LocalBoxes } from '../boxes/index.ts'
+import type { CommandJournal, OnceOnly } from '../journal/index.ts'
+import type { ReviveNeeds } from '../revive/index.ts'
+
+export type MoveNeeds = ReviveNeeds &
+  Readonly<{
+    boxes: LocalBoxes
+    journal: CommandJournal
+    once: OnceOnly
+    disk: DiskSpace
+    settings: BoxSettings
+    /** Dumps, and what is fetched, lie below it until their command is over. */
+    workFolder: string
+    portInUse(port: number): Promise<boolean>
+  }>

@@ -1,0 +1,100 @@
+import { readdir, rm } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { BoxCommandPayload, BoxCommandResult } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { projectOf, readBoxSecrets, readFence, refuseOlderOwner } from '../boxes/index.ts'
+import { isAlive } from '../guarded/index.ts'
+import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
+import type { MoveNeeds } from './needs.ts'
+
+const kind = 'tenant-box.remove'
+type Payload = BoxCommandPayload<typeof kind>
+
+/**
+ * The end of a box on this host: containers, networks, volumes, folder, pins, dumps, and last the record, by which all else is found. What is
+ * not here is no failure. Throws CONFLICT while the box serves people, LEASE_LOST for an owner before the present one. Snapshots stay.
+ */
+export const remove =
+  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
+  (context, payload) =>
+    needs.once<BoxCommandResult<typeof kind>>(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: () => admit(needs, payload),
+        perform: async (record) => {
+          const removed = record.entries.flatMap(({ data }) => (data as { removed: string[] }).removed)
+          for await (const part of parts(needs, payload)) {
+            if (part.length === 0) continue
+            removed.push(...part)
+            // What a resumed removal can no longer see is still told.
+            await needs.journal.append(context.commandId, { elapsedMs: 0, step: 'remove', mark: 'note', data: { removed: part } })
+          }
+          return { removed }
+        },
+      },
+    )
+
+async function admit({ boxes, engine }: MoveNeeds, { slug, boxId, ownershipEpoch }: Payload): Promise<void> {
+  const box = await boxes.find(slug)
+  if (box?.boxId !== boxId) return
+  refuseOlderOwner(box, ownershipEpoch)
+  if (box.handedOver || (await readFence(box.project))) return
+  const serving = (await engine.containers(box.project)).filter(isAlive).map(({ service }) => service)
+  if (serving.length > 0)
+    throw problem('CONFLICT', `the box ${slug} serves people (${serving.join(', ')} run, and it is not fenced): hand it over first`)
+}
+
+/** Each part is gone when it is told, so a kill between two of them is made good by doing all again. */
+async function* parts(needs: MoveNeeds, payload: Payload): AsyncGenerator<readonly string[]> {
+  const { slug, boxId } = payload
+  const box = await needs.boxes.find(slug)
+  const project = box?.boxId === boxId ? box.project : await unrecorded(needs, payload)
+  if (!project) return
+  yield needs.engine.removeProject(project.name)
+  await needs.engine.unpin(slug)
+  yield removeWork(needs, payload)
+  yield removeFolder(needs, slug, project)
+  if (box?.boxId === boxId) yield forget(needs, box)
+}
+
+/** What a provisioning or a removal that broke off left without a record: the folder knows whose it is. */
+async function unrecorded({ settings, boxes }: MoveNeeds, { slug, boxId }: Payload): Promise<Project | undefined> {
+  if (await boxes.find(slug)) return undefined
+  const project = projectOf(settings, slug)
+  return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined
+}
+
+/** Dumps of its commands that are over; a drill that runs clears its own away. */
+async function removeWork({ journal, workFolder }: MoveNeeds, { slug }: Payload): Promise<string[]> {
+  const removed: string[] = []
+  for (const name of await readdir(workFolder).catch(() => [])) {
+    const record = await journal.find(decodeURIComponent(name.replace(/\.restored$/, '')))
+    if (record?.slug !== slug) continue
+    await rm(join(workFolder, name), { recursive: true, force: true })
+    removed.push(`work ${name}`)
+  }
+  return removed
+}
+
+/** An adopted stack lies in a folder of its owner: there only what agents wrote beside the compose file goes. */
+async function removeFolder({ settings }: MoveNeeds, slug: string, project: Project): Promise<string[]> {
+  const present = await readdir(project.folder).catch(() => undefined)
+  if (!present) return []
+  if (project.folder === projectOf(settings, slug).folder) {
+    await rm(project.folder, { recursive: true, force: true })
+    return [`folder ${project.folder}`]
+  }
+  const file = basename(project.composeFile)
+  // `compose.yaml.<time>.<command>`: the backups of guarded changes.
+  const ours = present.filter((name) => name === '.compose.candidate.yaml' || /^\.\d{4}-\d\d-\d\dT[\d.-]+Z\./.test(name.replace(file, '')))
+  for (const name of ours) await rm(join(project.folder, name), { force: true })
+  return [
+    ...ours.map((name) => `file ${join(project.folder, name)}`),
+    `nothing else in ${project.folder}: the box was adopted, its folder stays`,
+  ]
+}
+
+async function forget({ boxes }: MoveNeeds, { slug }: LocalBox): Promise<string[]> {
+  await boxes.remove(slug)
+  return [`record ${slug}`]
+}

@@ -1,0 +1,86 @@
+import {
+  type AgentError,
+  type BoxCommandPayload,
+  type BoxCommandResult,
+  isCommitted,
+  type ProbeResult,
+  type TakeBackStep,
+  takeBackCourse,
+} from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import { type Followed, followCourse, refuseOrAnswer, type Steps } from '../course/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
+import { watchfulInside } from '../revive/index.ts'
+import type { MoveNeeds } from './needs.ts'
+import { bringToRest } from './rest.ts'
+
+const kind = 'tenant-box.take_back'
+type Payload = BoxCommandPayload<typeof kind>
+type Ended = { result: BoxCommandResult<typeof kind> } | { failure: AgentError }
+type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payload; box: LocalBox }>
+
+/**
+ * The end of a hand-over that nobody took. The box runs here again, is proven behind its fence, and then opened. One that does not prove
+ * healthy rests as before, and why is thrown.
+ */
+export const takeBack =
+  (needs: MoveNeeds, stepsOf: (run: Run) => Steps<TakeBackStep> = takeBackSteps): CommandExecutor<typeof kind> =>
+  async (context, payload) => {
+    const ended = await needs.once<Ended>(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: () => admit(needs, payload),
+        perform: async (record) => {
+          const box = await needs.boxes.find(payload.slug)
+          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const steps = stepsOf({ needs, context, payload, box })
+          return sumUp(needs, payload, await followCourse(needs, { context, record, course: takeBackCourse, steps, deadlineMs: null }))
+        },
+      },
+    )
+    return refuseOrAnswer(ended)
+  }
+
+async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
+  const box = await boxOfCommand(boxes, payload, { handedOver: 'welcome' })
+  if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
+}
+
+export const takeBackSteps = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => ({
+  start: async ({ signal }) => {
+    const { engine, inside } = needs
+    await engine.up(box.project, ['postgres', 'minio'], signal)
+    await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
+    await engine.up(box.project, ['synapse', 'edge'], signal)
+    // The record forgets it with `keep`; whose fence is to be lifted must be known after that too.
+    return { holder: box.handedOver?.holder ?? null }
+  },
+  probe: ({ signal }) => {
+    const inside = watchfulInside(needs.inside, needs.engine)
+    const { consecutive } = payload.probe
+    return waitUntilStable({ ...needs, inside }, box, {
+      rule: payload.probe,
+      signal,
+      onProbe: ({ reason }, good) =>
+        context.progress({ step: 'probe', detail: reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive }),
+    })
+  },
+  keep: () => {
+    const { handedOver: _, ...owned } = box
+    return needs.boxes.put(owned)
+  },
+  open: async ({ left }) => {
+    const { holder } = left('start') as { holder: string | null }
+    if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
+  },
+  rest: () => bringToRest(needs, box, ['synapse', 'minio', 'postgres']),
+})
+
+async function sumUp(needs: MoveNeeds, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
+  const box = await needs.boxes.find(slug)
+  if (isCommitted(takeBackCourse, facts) && box)
+    return { result: { report: await reportVersions(needs, box), probe: left('probe') as ProbeResult } }
+  const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
+  return { failure: { code, message: `${message}; ${slug} rests fenced and stopped as before` } }
+}

@@ -1,0 +1,109 @@
+import { rm } from 'node:fs/promises'
+import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { fetchSnapshot } from '../backup/index.ts'
+import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import type { StepAt, Steps } from '../course/index.ts'
+import type { LocalBox, StreamPositions } from '../ports/index.ts'
+import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { layOutSnapshot } from './lay-out-snapshot.ts'
+import { closeBox } from './rest.ts'
+import type { TakeOverRun } from './take-over.ts'
+
+export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
+  const { needs, context, payload, folder } = run
+  const { snapshotId, snapshotSha256 } = payload
+  return {
+    fetch: async ({ signal }) => {
+      const repository = await run.repository()
+      const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder, signal })
+      const { slug, boxId, box } = fetched.manifest
+      if (slug !== payload.slug || boxId !== payload.boxId)
+        throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
+      if (!box.managed)
+        throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that was only observed: it cannot be moved`)
+    },
+    images: async ({ signal }) => {
+      const { manifest } = await fetchedBefore(folder)
+      await bringImages(needs, manifest, { services: Service.options, pin: payload.slug, context, signal })
+    },
+    files: async ({ signal }) => {
+      const fetched = await fetchedBefore(folder)
+      await layOutSnapshot(run, fetched.manifest, signal)
+      // Before anything of it runs: until it is proven and recorded, no client may reach what may be cleared away again.
+      await closeBox(needs, await boxOf(run), context.commandId)
+    },
+    fill: ({ signal }) => fill(run, signal),
+    start: async ({ signal }) => {
+      const box = await boxOf(run)
+      await startProject(needs, box, Service.options, signal)
+      await waitForService(needs, { signal }, box, 'synapse', async () => (await needs.inside.serverVersions(box)).synapse !== undefined)
+    },
+    probe: (at) => prove(run, at),
+    keep: async () => needs.boxes.put(await boxOf(run)),
+    open: async () => {
+      const { project } = await boxOf(run)
+      if ((await readFence(project))?.holder === context.commandId) await takeSwitchAway(project)
+    },
+    tidy: async () => {
+      await rm(folder, { recursive: true, force: true })
+      await needs.engine.unpin(payload.slug)
+    },
+    clear: () => clear(run),
+  }
+}
+
+/** The box with what its snapshot knows of it. */
+async function boxOf({ box, folder }: TakeOverRun): Promise<LocalBox> {
+  const { manifest } = await fetchedBefore(folder).catch(() => ({ manifest: undefined }))
+  if (!manifest) return box
+  const composeFile = fileIn(box, manifest.box.composeFile)
+  const { envFile } = manifest.box
+  const project = { ...box.project, composeFile, ...(envFile === undefined ? {} : { envFile: fileIn(box, envFile) }) }
+  return { ...box, migrationsHead: manifest.migrationsHead, project }
+}
+
+const fileIn = ({ project }: LocalBox, path: string): string => `${project.folder}/${path.split('/').at(-1)}`
+
+async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
+  const { needs, payload, folder } = run
+  const [box, fetched, repository] = await Promise.all([boxOf(run), fetchedBefore(folder), run.repository()])
+  await fillProject(needs, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
+  // A former host that was not fenced from before its snapshot has handed out positions beyond it: nobody knows how far it came.
+  if (fetched.manifest.tier !== 'final')
+    await needs.inside.raiseStreams(box, farBeyond(await needs.inside.streamPositions(box, signal)), signal)
+}
+
+/** More than any box writes between two snapshots. */
+const strideBeyond = 10_000_000
+
+function farBeyond({ sequences, writers }: StreamPositions): StreamPositions {
+  return {
+    sequences: Object.fromEntries(Object.entries(sequences).map(([name, position]) => [name, position + strideBeyond])),
+    writers: writers.map((writer) => ({ ...writer, position: writer.position + strideBeyond })),
+  }
+}
+
+async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): Promise<void> {
+  const { needs, payload, context } = run
+  const inside = watchfulInside(needs.inside, needs.engine)
+  const noted: Promise<void>[] = []
+  await waitUntilStable({ ...needs, inside }, await boxOf(run), {
+    rule: payload.probe,
+    signal,
+    onProbe: (probe, good) => {
+      const { consecutive } = payload.probe
+      context.progress({ step: 'probe', detail: probe.reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive })
+      if (probe.verdict === 'ok') noted.push(note({ probe }))
+    },
+  }).finally(() => Promise.all(noted))
+}
+
+/** Whatever step failed: no container, volume, file, pin or record of it stays on this host. */
+async function clear({ needs, payload, box, folder }: TakeOverRun): Promise<void> {
+  await needs.engine.removeProject(box.project.name)
+  await needs.engine.unpin(payload.slug)
+  if ((await needs.boxes.find(payload.slug))?.boxId === payload.boxId) await needs.boxes.remove(payload.slug)
+  await rm(box.project.folder, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true })
+}

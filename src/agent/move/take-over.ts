@@ -1,0 +1,110 @@
+import { readdir } from 'node:fs/promises'
+import {
+  type AgentError,
+  type BoxCommandPayload,
+  type BoxCommandResult,
+  endedCleanly,
+  isCommitted,
+  type ProbeResult,
+  type TakeOverStep,
+  takeOverCourse,
+} from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
+import { plainUrl, projectOf, refuseOlderOwner, refuseTaken, reportVersions } from '../boxes/index.ts'
+import { type Followed, followCourse, type Steps } from '../course/index.ts'
+import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { MoveNeeds } from './needs.ts'
+import { takeOverSteps } from './take-over-steps.ts'
+
+const kind = 'tenant-box.take_over'
+type Payload = BoxCommandPayload<typeof kind>
+type Result = BoxCommandResult<typeof kind>
+
+/** One box on its way into this host. */
+export type TakeOverRun = Readonly<{
+  needs: MoveNeeds
+  context: CommandContext
+  payload: Payload
+  /** As it is to be recorded once it is proven, but for its migrations head, which the snapshot knows. */
+  box: LocalBox
+  folder: string
+  repository(): Promise<Repository>
+}>
+
+/**
+ * Makes a box of another host on this one from its snapshot. `failed` leaves nothing behind: until it is proven nobody could reach it. Thrown
+ * are only refusals before anything was done (LEASE_LOST, ALREADY_EXISTS, PORT_TAKEN, VALIDATION) and an abort.
+ */
+export const takeOver =
+  (needs: MoveNeeds, stepsOf: (run: TakeOverRun) => Steps<TakeOverStep> = takeOverSteps): CommandExecutor<typeof kind> =>
+  (context, payload) =>
+    needs.once(
+      { commandId: context.commandId, kind, slug: payload.slug, payload },
+      {
+        admit: () => admit(needs, payload),
+        perform: async (record) => {
+          const run = startRun(needs, context, payload)
+          const steps = stepsOf(run)
+          return sumUp(run, await followCourse(needs, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
+        },
+      },
+    )
+
+async function admit(needs: MoveNeeds, payload: Payload): Promise<void> {
+  const { boxes, engine, settings } = needs
+  const { slug, boxId, ownershipEpoch } = payload
+  plainUrl(payload.publicUrl)
+  const known = await boxes.find(slug)
+  if (known) refuseOlderOwner(known, ownershipEpoch)
+  if (known && known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
+  if (known) throw problem('ALREADY_EXISTS', `this host still has ${slug} from before: remove it here first, or take it back`)
+  const project = projectOf(settings, slug)
+  if ((await readdir(project.folder).catch(() => [])).length > 0)
+    throw problem('ALREADY_EXISTS', `${project.folder} is not empty: move it away first`)
+  if ((await engine.projects(project.name)).includes(project.name))
+    throw problem(
+      'ALREADY_EXISTS',
+      `containers, networks or volumes of a project ${project.name} are on this host already: remove them first`,
+    )
+  await refuseTaken(needs, payload, project)
+}
+
+function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload): TakeOverRun {
+  const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
+  const project = projectOf(needs.settings, slug)
+  let repository: Repository | undefined
+  return {
+    needs,
+    context,
+    payload,
+    box: { slug, boxId, ownershipEpoch, managed: true, chatDomain, project, ports, migrationsHead: '0000' },
+    folder: dumpFolderOf(needs.workFolder, context.commandId),
+    repository: async () => {
+      repository ??= await fetchRepository(context)
+      return repository
+    },
+  }
+}
+
+async function sumUp({ needs, payload, box }: TakeOverRun, { facts, entries, elapsedMs }: Followed<TakeOverStep>): Promise<Result> {
+  const taken = isCommitted(takeOverCourse, facts)
+  const clean = endedCleanly(takeOverCourse, facts)
+  const kept = taken ? await needs.boxes.find(payload.slug) : undefined
+  return {
+    outcome: taken ? (clean ? 'restored' : 'restore_failed') : clean ? 'failed' : 'restore_failed',
+    snapshotId: payload.snapshotId,
+    durationMs: elapsedMs(),
+    probes: entries.flatMap(({ step, mark, data }) =>
+      step === 'probe' && mark === 'note' ? [(data as { probe: ProbeResult }).probe] : [],
+    ),
+    report: kept ? await reportVersions(needs, kept).catch(() => null) : null,
+    error: clean ? facts.failure : remains(box, facts.failure, facts.endError),
+  }
+}
+
+function remains({ slug, project }: LocalBox, failure: AgentError | null, why: AgentError | null): AgentError {
+  const reason = why?.message ?? 'no reason was given'
+  if (!failure) return { code: why?.code ?? 'INTERNAL', message: `${slug} was taken over and proven, but rests fenced: ${reason}` }
+  return { code: failure.code, message: `${failure.message}; not all of ${project.name} could be cleared away: ${reason}` }
+}

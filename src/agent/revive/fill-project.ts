@@ -1,0 +1,62 @@
+import { readFile } from 'node:fs/promises'
+import { problem } from '../../core/kit/index.ts'
+import { fetchData } from '../backup/index.ts'
+import { readCompose, waitUntil } from '../boxes/index.ts'
+import type { LocalBox, Repository } from '../ports/index.ts'
+import type { FetchedBefore } from './fetched-before.ts'
+import type { ReviveNeeds } from './needs.ts'
+
+type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: FetchedBefore; signal: AbortSignal }>
+
+const databasePatienceMs = 10 * 60_000
+
+/**
+ * Makes and fills the volumes of a new project, with only PostgreSQL running. All that an earlier try left of the project is thrown away
+ * first: a half-filled volume is never loaded into again. Throws RESTORE_FAILED, CONFLICT for a volume of somebody else, DISK_FULL.
+ */
+export async function fillProject(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
+  const { engine, inside } = needs
+  const { repository, snapshotId, fetched, signal } = filling
+  await engine.removeProject(box.project.name)
+  const volumes = await makeVolumes(needs, box)
+  for (const data of fetched.manifest.paths.data)
+    await fetchData(needs, { repository, snapshotId, data, into: await folderOf(needs, box, volumes, data.key), signal })
+  await engine.up(box.project, ['postgres'], signal)
+  await waitForDatabase(needs, box, signal)
+  await inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, signal)
+}
+
+async function makeVolumes({ engine }: ReviveNeeds, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {
+  const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
+  for (const [key, name] of Object.entries(volumes)) {
+    if ((await engine.volumePath(name)) !== undefined)
+      throw problem('CONFLICT', `there is a volume ${name} on this host already, which is not of ${project.name}: rename or remove it`)
+    await engine.createVolume(project, key, name)
+  }
+  return volumes
+}
+
+async function folderOf(
+  { engine }: ReviveNeeds,
+  { slug }: LocalBox,
+  volumes: Readonly<Record<string, string>>,
+  key: string | null,
+): Promise<string> {
+  const folder = key === null ? undefined : await engine.volumePath(volumes[key] ?? '-')
+  if (folder === undefined)
+    throw problem('RESTORE_FAILED', `the snapshot of ${slug} holds a volume that its compose file does not name: restore it by hand`)
+  return folder
+}
+
+async function waitForDatabase({ engine, inside, clock }: ReviveNeeds, box: LocalBox, signal: AbortSignal): Promise<void> {
+  const ready = await waitUntil({ clock, everyMs: 500, timeoutMs: databasePatienceMs, signal }, async () => {
+    const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
+    if (database?.state !== 'running')
+      throw problem(
+        'RESTORE_FAILED',
+        `the database of ${box.project.name} ended at its start (exit code ${database?.exitCode ?? 'unknown'})`,
+      )
+    return inside.databaseReady(box)
+  })
+  if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} takes no connections`)
+}

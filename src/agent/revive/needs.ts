@@ -1,0 +1,11 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+
+export type ReviveNeeds = Readonly<{
+  engine: ContainerEngine
+  inside: BoxInside
+  snapshots: SnapshotStore
+  clock: Clock
+  /** Repositories that this host may run, from the agent's own config. */
+  allowedImages: readonly string[]
+}>

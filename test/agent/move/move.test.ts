@@ -1,0 +1,238 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { reportVersions } from '../../../src/agent/boxes/index.ts'
+import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
+import { moving } from '../simulated/boxes.ts'
+import { aContext, address, handOverPayload, type MovingHost, probe, running, takeOverPayload, twoHosts } from './a-move.ts'
+import { snapshotOfBox } from './a-snapshot.ts'
+
+type Two = Awaited<ReturnType<typeof twoHosts>>
+
+const given = async ({ clock, old }: Two, change = {}, commandId = 'hand-over') =>
+  moving(clock, async () => handOver(await old.agent())(aContext(commandId), handOverPayload(change)), 5_000)
+const taken = async ({ clock, next }: Two, payload: ReturnType<typeof takeOverPayload>, commandId = 'take-over') =>
+  moving(clock, async () => takeOver(await next.agent())(aContext(commandId), payload), 5_000)
+const back = async ({ clock, old }: Two, ownershipEpoch = 2, commandId = 'take-back') =>
+  moving(clock, async () => takeBack(await old.agent())(aContext(commandId), { ...address, ownershipEpoch, probe }), 5_000)
+const removed = async ({ clock }: Two, host: MovingHost, ownershipEpoch = 2, commandId = 'remove') =>
+  moving(clock, async () => remove(await host.agent())(aContext(commandId), { ...address, ownershipEpoch }), 5_000)
+
+const nothingLeft = async ({ host, folder, boxes }: MovingHost) => {
+  expect(await host.engine.projects('')).toEqual([])
+  expect(host.volumeNames()).toEqual([])
+  expect(host.pinnedImages()).toEqual([])
+  expect(await boxes.list()).toEqual([])
+  expect(await readdir(`${folder}/boxes`).catch(() => [])).toEqual([])
+  expect(await readdir(`${folder}/state/work`).catch(() => [])).toEqual([])
+}
+
+test('a box moves with all that was said in it, and each host knows where it is', async () => {
+  const two = await twoHosts()
+  const { old, next, box } = two
+  const { snapshot } = await given(two)
+  expect(snapshot).toMatchObject({ tier: 'final', installed: { synapse: '1.157.1' } })
+  expect(running(old, box)).toEqual(['edge'])
+  expect(old.host.traffic.sendMessage(box)).toBe('fenced')
+  const rests = (await old.boxes.find('oak'))!
+  expect(rests.handedOver).toMatchObject({ holder: 'hand-over' })
+  expect(await reportVersions({ ...old.host, clock: two.clock }, rests)).toMatchObject({ handedOver: true, fenced: true })
+
+  const result = await taken(two, takeOverPayload(snapshot))
+  expect(result).toMatchObject({ outcome: 'restored', error: null, report: { ownershipEpoch: 2, managed: true, fenced: false } })
+  expect(result.probes).toHaveLength(3)
+  const moved = (await next.boxes.find('oak'))!
+  expect(moved).toMatchObject({ ownershipEpoch: 2, managed: true, project: { name: 'next-oak' }, ports: { public: 19_001 } })
+  expect(next.host.traffic.content(moved)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+  expect(next.host.traffic.sendMessage(moved)).toBe('stored')
+  expect(next.host.pinnedImages()).toEqual([])
+  expect(await readdir(`${next.folder}/state/work`)).toEqual([])
+
+  expect((await removed(two, old)).removed).toEqual(
+    expect.arrayContaining(['volume old-oak-postgres', `folder ${old.folder}/boxes/oak`, 'record oak']),
+  )
+  await nothingLeft(old)
+})
+
+test('on its new host it has the files that it had, but for what belongs to a place', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  await taken(two, takeOverPayload(snapshot, { publicUrl: 'https://new.oak.example' }))
+  const read = (folder: string, path: string) => readFile(`${folder}/boxes/oak/${path}`, 'utf8')
+  for (const same of [
+    'secrets/box.json',
+    'secrets/probe.json',
+    'synapse/signing.key',
+    'synapse/appservice.yaml',
+    'secrets/minio/root-password',
+  ])
+    expect(await read(two.next.folder, same)).toBe(await read(two.old.folder, same))
+  const compose = await read(two.next.folder, 'compose.yaml')
+  const asBefore = compose
+    .replaceAll('next-oak', 'old-oak')
+    .replace('127.0.0.1:19001:', '127.0.0.1:18001:')
+    .replace('10.0.0.1:19002:', '10.0.0.1:18002:')
+    .replace('127.0.0.1:19003:', '127.0.0.1:18003:')
+  expect(asBefore).toBe(await read(two.old.folder, 'compose.yaml'))
+  expect(await read(two.next.folder, 'synapse/homeserver.yaml')).toMatch(/^public_baseurl: "?https:\/\/new\.oak\.example\/"?$/m)
+  expect(await read(two.next.folder, 'edge/conf.d/box.conf')).toContain('"base_url":"https://new.oak.example"')
+})
+
+test('a handed-over box does nothing but be taken back or removed; the same command gets the same answer', async () => {
+  const two = await twoHosts()
+  const first = await given(two)
+  expect(await given(two)).toEqual(first)
+  await expect(given(two, {}, 'another')).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/handed over/) })
+  await expect(given(two, { ownershipEpoch: 0 }, 'older')).rejects.toMatchObject({ code: 'LEASE_LOST' })
+})
+
+test('a box that nobody took is taken back under a higher epoch, opened after the proof', async () => {
+  const two = await twoHosts()
+  await given(two)
+  const { probe: last, report } = await back(two)
+  expect(last.verdict).toBe('ok')
+  expect(report).toMatchObject({ ownershipEpoch: 2, fenced: false })
+  expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
+  expect(two.old.host.traffic.content(two.box)).toMatchObject({ messages: 3, objects: 1 })
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
+  await expect(back(two, 3, 'again')).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/nothing to take back/) })
+})
+
+test('a box that is taken back and does not prove healthy rests as before', async () => {
+  const two = await twoHosts()
+  await given(two)
+  const mend = two.old.host.inject({ kind: 'probe-fails' })
+  await expect(back(two)).rejects.toMatchObject({ code: 'PROBE_FAILED', message: expect.stringMatching(/rests fenced and stopped/) })
+  expect(running(two.old, two.box)).toEqual(['edge'])
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
+  mend()
+  await expect(back(two)).rejects.toMatchObject({ code: 'PROBE_FAILED' })
+  expect((await back(two, 3, 'once more')).report.ownershipEpoch).toBe(3)
+})
+
+test.each(['snapshot-fails', 'dump-fails', 'store-down'] as const)(
+  'a hand-over that meets %s leads back to a box that serves',
+  async (kind) => {
+    const two = await twoHosts()
+    two.old.host.inject({ kind, times: 1 })
+    await expect(given(two)).rejects.toMatchObject({ message: expect.stringMatching(/serves as before/) })
+    expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
+    expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
+    expect(await two.old.fence()).toBeUndefined()
+    expect(await readdir(`${two.old.folder}/state/work`).catch(() => [])).toEqual([])
+  },
+)
+
+test('a hand-over whose box does not come back rests fenced and says so', async () => {
+  const two = await twoHosts()
+  two.old.host.inject({ kind: 'snapshot-fails', times: 1 })
+  two.old.host.inject({ kind: 'probe-fails' })
+  await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/rests fenced on this host/) })
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
+})
+
+test('a box in maintenance is not handed over', async () => {
+  const two = await twoHosts()
+  const { beginMaintenance } = await import('../../../src/agent/boxes/index.ts')
+  await beginMaintenance(two, two.box, 'cables')
+  await expect(given(two)).rejects.toMatchObject({ code: 'BOX_HELD' })
+  expect(running(two.old, two.box)).toHaveLength(4)
+  expect(await two.old.fence()).toContain('maintenance')
+})
+
+test.each([
+  ['load-fails', { kind: 'load-fails' }],
+  ['a pull that fails', { kind: 'pull-fails' }],
+  ['a probe that fails', { kind: 'probe-fails' }],
+  ['a server that dies', { kind: 'dies-at-start', image: 'synapse' }],
+  ['a full disk', { kind: 'disk-full', at: 'load' }],
+] as const)('a take-over that meets %s says so and leaves nothing behind', async (_, fault) => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  two.next.host.inject(fault)
+  const result = await taken(two, takeOverPayload(snapshot))
+  expect(result).toMatchObject({ outcome: 'failed', report: null, error: { code: expect.any(String) } })
+  await nothingLeft(two.next)
+  expect((await back(two)).probe.verdict).toBe('ok')
+})
+
+test('a snapshot that is another, or damaged, is refused', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const wrong = await taken(two, takeOverPayload({ ...snapshot, snapshotSha256: 'f'.repeat(64) }))
+  expect(wrong).toMatchObject({ outcome: 'failed', error: { code: 'RESTORE_FAILED' } })
+  const gone = await taken(two, takeOverPayload({ snapshotId: 'abcdef12', snapshotSha256: null }), 'gone')
+  expect(gone).toMatchObject({ outcome: 'failed', error: { code: 'RESTORE_FAILED' } })
+  const other = await taken(two, takeOverPayload(snapshot, { boxId: 'box_elm' }), 'other')
+  expect(other).toMatchObject({ outcome: 'failed', error: { message: expect.stringMatching(/is of the box oak/) } })
+  await nothingLeft(two.next)
+})
+
+test('a take-over is refused where the place is taken', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const onOld = async (change = {}) =>
+    moving(two.clock, async () => takeOver(await two.old.agent())(aContext('x'), takeOverPayload(snapshot, change)), 5_000)
+  await expect(onOld()).rejects.toMatchObject({ code: 'ALREADY_EXISTS', message: expect.stringMatching(/still has oak from before/) })
+  await expect(onOld({ boxId: 'box_elm' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  const busy = { ...(await two.next.agent()), portInUse: async () => true }
+  await expect(takeOver(busy)(aContext('x'), takeOverPayload(snapshot))).rejects.toMatchObject({ code: 'PORT_TAKEN' })
+  await two.next.host.engine.createVolume({ name: 'next-oak', folder: '/', composeFile: '/' }, 'postgres', 'next-oak-postgres')
+  await expect(taken(two, takeOverPayload(snapshot))).rejects.toMatchObject({
+    code: 'ALREADY_EXISTS',
+    message: expect.stringMatching(/volumes/),
+  })
+  expect(two.next.host.volumeNames()).toEqual(['next-oak-postgres'])
+})
+
+test('from a snapshot of a box that was open after it, streams begin far beyond what clients know', async () => {
+  const two = await twoHosts()
+  const snapshot = await snapshotOfBox(two.old, two.box, 'daily')
+  const raised: unknown[] = []
+  const needs = await two.next.agent()
+  const inside = { ...needs.inside, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
+  const result = await moving(two.clock, () => takeOver({ ...needs, inside })(aContext('t'), takeOverPayload(snapshot)), 5_000)
+  expect(result.outcome).toBe('restored')
+  expect(raised).toHaveLength(1)
+})
+
+test('a box that serves is not removed; one that is not here is no failure', async () => {
+  const two = await twoHosts()
+  await expect(removed(two, two.old)).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(/serves people/) })
+  expect(running(two.old, two.box)).toHaveLength(4)
+  expect(await removed(two, two.next)).toEqual({ removed: [] })
+  await two.old.boxes.put({ ...two.box, ownershipEpoch: 5 })
+  await expect(removed(two, two.old, 4, 'older')).rejects.toMatchObject({ code: 'LEASE_LOST' })
+})
+
+test('a disowned box is fenced, stopped and marked, never removed', async () => {
+  const two = await twoHosts()
+  const disown = async (ownershipEpoch: number) => disownBox(await two.old.agent(), { ...address, ownershipEpoch })
+  expect(await disown(1)).toBe(false)
+  expect(running(two.old, two.box)).toHaveLength(4)
+  expect(await disown(2)).toBe(true)
+  expect(await disown(2)).toBe(true)
+  expect(running(two.old, two.box)).toEqual(['edge'])
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
+  expect(await two.old.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2, handedOver: { holder: 'disowned' } })
+  expect(two.old.host.volumeNames()).toHaveLength(3)
+  expect((await back(two, 3)).report.fenced).toBe(false)
+  expect(two.old.host.traffic.content(two.box)).toMatchObject({ messages: 3 })
+})
+
+test('a disowned box that somebody started again is stopped at the next hello', async () => {
+  const two = await twoHosts()
+  const disown = async () => disownBox(await two.old.agent(), { ...address, ownershipEpoch: 2 })
+  await disown()
+  await two.old.host.engine.start(two.box.project, ['postgres', 'synapse'])
+  expect(await disown()).toBe(true)
+  expect(running(two.old, two.box)).toEqual(['edge'])
+})
+
+test('a box that a command works on is not disowned at once', async () => {
+  const two = await twoHosts()
+  const needs = await two.old.agent()
+  const lock = await needs.locks.acquire('oak')
+  await expect(disownBox(needs, { ...address, ownershipEpoch: 2 })).rejects.toMatchObject({ code: 'BOX_HELD' })
+  await lock.release()
+  expect(await disownBox(needs, { ...address, ownershipEpoch: 2 })).toBe(true)
+})
