@@ -1,12 +1,14 @@
+import { join } from 'node:path'
 import { api } from '../core/api.ts'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
+import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
-import { boxesJobs, boxesRoutes, boxSide, commandsOfSetUp } from './boxes/index.ts'
+import { boxesJobs, boxesRoutes, boxSide, commandsOfLife, commandsOfSetUp, lifeJobs, snapshotsOfLife, watchFences } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox } from './db/index.ts'
@@ -16,6 +18,7 @@ import {
   deleteEndedInvites,
   hostsJobs,
   hostsRoutes,
+  listenedTo,
   makeCommandBus,
   registrySecrets,
   runBusPoll,
@@ -23,10 +26,23 @@ import {
   secretsByKind,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
-import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, startRolloutEngine } from './rollouts/index.ts'
+import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
-import { commandSecrets, requireSnapshots } from './snapshots/index.ts'
+import {
+  commandSecrets,
+  commandsOfRestores,
+  requireSnapshots,
+  runSnapshotTurns,
+  runStoreUpkeep,
+  type SnapshotsNeeds,
+  snapshotForMove,
+  snapshotListener,
+  snapshotMetrics,
+  snapshotRule,
+  snapshotsJobs,
+  snapshotsRoutes,
+} from './snapshots/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
 
 export type WireNeeds = Readonly<{
@@ -52,6 +68,7 @@ export type Wired = Readonly<{
 }>
 
 const outboxEveryMs = 1000
+const fencesEveryMs = 30_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -61,9 +78,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const bus = makeCommandBus()
   const admin = await adminNeeds(needs)
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, probe: config.probe, migrations }
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config) }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = boxSide({ ...needs, secretsFor })
+  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotListener(needs))
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -72,8 +89,17 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
     schemas: needs.schemas,
-    fenceMaxMs: config.fence.maxMinutes * 60_000,
-    requireSnapshots: () => requireSnapshots(config),
+  }
+  const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
+  const snapshots = {
+    ...boxes,
+    log,
+    holder,
+    settings: config,
+    rule: snapshotRule(config),
+    deadlineMs: config.snapshots.deadlineMs,
+    references: [snapshotsOfRollouts, snapshotsOfLife],
+    tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
   const crons = {
     db,
@@ -83,6 +109,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     holder,
     jobs: [
       ...boxesJobs(boxes),
+      ...lifeJobs(boxes),
+      ...snapshotsJobs(snapshots),
       ...hostsJobs({ db, clock, commandsInUse }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
@@ -92,6 +120,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const checkpoints = { db, clock, log, dataDir: config.dataDir }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
+  snapshotMetrics({ db, clock, registry: metrics.registry })
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
   const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints) } }
@@ -101,7 +130,10 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     runCommandSweep(hosts, draining),
     runScheduler(crons, crons.jobs, draining),
     startRolloutEngine(rollouts, draining),
+    runSnapshotTurns(snapshots, draining),
+    runStoreUpkeep(snapshots, draining),
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
+    repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
@@ -114,14 +146,34 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...agentRoutes(hosts),
     ...tenantsRoutes(needs),
     ...boxesRoutes(boxes),
+    ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
   ]
   return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
 }
 
+/** How long things may last that happen to boxes beside updates. */
+const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
+  probe,
+  keepRemovedMs: boxes.keepRemovedDays * 24 * hourMs,
+  workMs: snapshots.deadlineMs,
+  fenceMaxMs: fence.maxMinutes * 60_000,
+})
+
+const lifeNeeds = (config: Config) => ({
+  ...lifeRules(config),
+  requireSnapshots: () => requireSnapshots(config),
+  newestSnapshot: snapshotForMove,
+})
+
 /** What rooms still read of old commands. */
-const commandsInUse = async (db: DbOrTx) => [...(await commandsOfRollouts(db)), ...(await commandsOfSetUp(db))]
+const commandsInUse = async (db: DbOrTx) => [
+  ...(await commandsOfRollouts(db)),
+  ...(await commandsOfSetUp(db)),
+  ...(await commandsOfRestores(db)),
+  ...(await commandsOfLife(db)),
+]
 
 async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {
   const { config, db, clock, random, keyring, draining } = needs

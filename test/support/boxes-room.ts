@@ -30,6 +30,11 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     staleAfterMs: 26 * 3_600_000,
     offlineAfterMs: 90_000,
     migrations: [],
+    keepRemovedMs: 30 * 86_400_000,
+    workMs: 6 * 3_600_000,
+    fenceMaxMs: 15 * 60_000,
+    requireSnapshots: () => undefined,
+    newestSnapshot: async () => undefined,
   }
   await applyManifest(room, anOperator, aManifest())
   await aHost(room, 'host-1')

@@ -32,6 +32,7 @@ type BoxesTold = {
   results: { command: Command; result: unknown }[]
   outputs: CommandOutputs[]
   secrets: CommandSecrets
+  disowned: { slug: string; boxId: string; ownershipEpoch: number }[]
   migrations: BoxMigration[]
 }
 
@@ -50,7 +51,7 @@ export type HostWorld = Readonly<{
 
 /** The daemon's room of hosts behind a real socket, with boxes that only remember what they were told. */
 export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Promise<HostWorld> {
-  const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {}, migrations: [] }
+  const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {}, disowned: [], migrations: [] }
   let listening: Server | undefined
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
@@ -64,7 +65,8 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
     baseUrl,
     agents: shortTimes,
     boxes: {
-      hostOfBox: async (_, boxId) => told.hostOf.get(boxId),
+      mayAct: async (_, boxId, hostId) => told.hostOf.get(boxId) === hostId,
+      disowned: async () => told.disowned,
       reportHandler: async (_, hostId, reports) => void told.reports.push({ hostId, reports }),
       secretsFor: async () => told.secrets,
       migrations: told.migrations,

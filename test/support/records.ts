@@ -44,6 +44,9 @@ export const aBoxRow = (given: Partial<BoxRow> = {}): BoxRow => ({
   freshness: 'fresh',
   heldBy: null,
   heldUntil: null,
+  maintenance: null,
+  fenceOverdue: false,
+  moving: null,
   ...given,
 })
 

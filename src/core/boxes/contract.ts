@@ -2,17 +2,21 @@ import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { InstalledVersions, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
+import { BoxFence } from './fence-watch.ts'
+import { lifeContract } from './life-contract.ts'
 import { Manifest, TierVersions } from './manifest.ts'
+import { BoxMove, MoveState } from './move.ts'
 import { ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
+import { BoxRemoval } from './removal.ts'
 
 const base = '/api/admin/v1/boxes'
 const manifestBase = '/api/admin/v1/manifest'
 
 const bySlug = z.object({ slug: Slug })
 
-/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug. */
-export const BoxStatus = z.enum(['provisioning', 'ready', 'failed'])
+/** `provisioning` until the first good report; `failed` may be provisioned again under the same slug; `removed` can still be undone. */
+export const BoxStatus = z.enum(['provisioning', 'ready', 'failed', 'removed'])
 export type BoxStatus = z.infer<typeof BoxStatus>
 
 /** A box as lists show it. */
@@ -39,8 +43,25 @@ export const BoxRow = z.object({
   /** Who holds the box and until when; null when nobody does. */
   heldBy: z.string().nullable(),
   heldUntil: Timestamp.nullable(),
+  /** People work on it: its edge is closed, and rollouts wait. */
+  maintenance: z.object({ by: z.string(), reason: z.string(), since: Timestamp }).nullable(),
+  /** Its fence has stood for longer than it may. */
+  fenceOverdue: z.boolean(),
+  /** Until the copy on the old host is gone. */
+  moving: z.object({ state: MoveState, to: z.string() }).nullable(),
 })
 export type BoxRow = z.infer<typeof BoxRow>
+
+/** A command that nobody has said the end of. */
+const OpenCommand = z.object({
+  commandId: z.string(),
+  kind: z.string(),
+  /** `expired`: the daemon waits no longer, but the agent may still be at it. */
+  status: z.enum(['queued', 'leased', 'running', 'expired']),
+  host: z.string(),
+  since: Timestamp,
+  deadlineAt: Timestamp,
+})
 
 export const BoxDetail = BoxRow.extend({
   tenantId: z.string(),
@@ -65,6 +86,11 @@ export const BoxDetail = BoxRow.extend({
     attempt: z.number().int(),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
   }),
+  fence: BoxFence.nullable(),
+  /** The latest one, also when it is over. */
+  move: BoxMove.nullable(),
+  removal: BoxRemoval.nullable(),
+  openCommands: z.array(OpenCommand),
   createdAt: Timestamp,
 })
 export type BoxDetail = z.infer<typeof BoxDetail>
@@ -119,6 +145,7 @@ const ManifestChange = z.object({ path: z.string(), from: z.string().nullable(),
 
 /** Tenant boxes, their registry and the manifest they are compared with. */
 export const boxesContract = {
+  ...lifeContract,
   listBoxes: endpoint({
     method: 'GET',
     path: base,
@@ -127,7 +154,7 @@ export const boxesContract = {
       tier: Tier.optional(),
       host: HostName.optional(),
       severity: Severity.optional(),
-      slug: z.string().max(40).optional().meta({ description: 'Part of the slug' }),
+      slug: z.string().max(40).optional().meta({ description: 'Part of the slug, as it is' }),
     }),
     returns: z.object({ boxes: z.array(BoxRow), nextCursor: z.string().nullable() }),
     summary: 'Boxes by slug, with drift',

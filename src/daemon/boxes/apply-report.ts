@@ -24,11 +24,22 @@ export async function applyReport({ clock }: Needs, tx: Tx, box: BoxRecord, repo
     ...installedColumns(report.installed),
     managed: report.managed ? 1 : 0,
     fenced: report.fenced ? 1 : 0,
+    ...fenceColumns(box, report, reportedAt),
     ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
     last_report: JSON.stringify(report),
     ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
     ...(await driftColumns(clock, tx, box, report)),
   })
+}
+
+/** A fence that another holds, or that was put up anew, is another fence: its time begins again. */
+function fenceColumns({ fence: known }: BoxRecord, { fenced, fence }: VersionsReport, reportedAt: string): Partial<BoxTable> {
+  if (!fenced) return { fence_holder: null, fence_since: null, fence_overdue_at: null }
+  const holder = fence?.holder ?? null
+  const said = fence?.since ? new Date(fence.since) : undefined
+  const since = said && !Number.isNaN(said.getTime()) && said.toISOString() <= reportedAt ? said.toISOString() : undefined
+  if (known && known.holder === holder && (since === undefined || since === known.since)) return {}
+  return { fence_holder: holder, fence_since: since ?? reportedAt, fence_overdue_at: null }
 }
 
 // The agent's clock may be ahead; a time to come would make the report fresh for ever.

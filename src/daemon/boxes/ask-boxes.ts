@@ -1,6 +1,6 @@
 import { type Actor, newId, plural, problem, type Random } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { Db, Tx } from '../db/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesInScope, existingBox } from './boxes.repo.ts'
@@ -65,7 +65,8 @@ const addressed = (box: BoxRecord) => ({
 export async function checkBox(needs: AskNeeds, actor: Actor, slug: string): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = needs
   const box = await existingBox(db, slug)
-  await requireReachable(needs, box)
+  requireLive(box)
+  await requireOnline(needs, db, box)
   const commandId = newId(random, 'cmd')
   await db.transaction().execute(async (tx) => {
     await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
@@ -75,9 +76,15 @@ export async function checkBox(needs: AskNeeds, actor: Actor, slug: string): Pro
   return { commandId }
 }
 
-async function requireReachable(needs: AskNeeds, { slug, live, hostId }: BoxRecord): Promise<void> {
+/** Throws CONFLICT for a box that is not ready or not there any more. */
+export function requireLive({ slug, live, removal }: BoxRecord): void {
+  if (removal) throw problem('CONFLICT', `the box ${slug} was removed: \`tenantry boxes remove ${slug} --undo\` lets it run again`)
   if (!live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
-  const host = (await lookAtFleet(needs, needs.db)).host(hostId)
+}
+
+/** Throws HOST_OFFLINE. */
+export async function requireOnline(needs: FleetNeeds, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
+  const host = (await lookAtFleet(needs, db)).host(hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',

@@ -1,4 +1,5 @@
 import {
+  type BoxFence,
   type BoxId,
   type BoxPorts,
   type DriftReport,
@@ -47,6 +48,11 @@ export type BoxRecord = Readonly<{
   severity: Severity
   lastDriftCheckAt: string | null
   createdAt: string
+  maintenance: Readonly<{ by: string; reason: string; since: string }> | null
+  /** The command that closed it for maintenance, or is to open it. */
+  maintenanceCommand: string | null
+  fence: BoxFence | null
+  removal: 'removed' | 'erased' | null
 }>
 
 /** A row of `boxes` joined with its tenant. */
@@ -100,4 +106,14 @@ export const toBox = (row: BoxRow): BoxRecord => ({
   severity: row.drift_severity,
   lastDriftCheckAt: row.last_drift_check_at,
   createdAt: row.created_at,
+  maintenance: row.maintenance_since === null ? null : maintenanceOf(row, row.maintenance_since),
+  maintenanceCommand: row.maintenance_command,
+  fence: row.fence_since === null ? null : { holder: row.fence_holder, since: row.fence_since, overdueSince: row.fence_overdue_at },
+  removal: row.removal,
+})
+
+const maintenanceOf = ({ maintenance_by, maintenance_reason }: BoxRow, since: string) => ({
+  by: maintenance_by ?? 'unknown',
+  reason: maintenance_reason ?? '',
+  since,
 })

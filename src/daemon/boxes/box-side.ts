@@ -5,21 +5,26 @@ import type { BoxSide, Command } from '../hosts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 import { applyReports } from './apply-report.ts'
 import { sealOutputs } from './box-secrets.ts'
-import { hostOfBox } from './boxes.repo.ts'
 import { boxResultHandlers } from './finish-commands.ts'
+import { lifeFailureHandlers, lifeResultHandlers } from './life/finish-life.ts'
+import type { LifeRules } from './life/needs.ts'
+import { disownedBy, mayAct } from './life/ownership.ts'
 
-export type BoxSideNeeds = Readonly<{
-  clock: Clock
-  random: Random
-  keyring: Keyring
-  migrations: readonly BoxMigration[]
-  secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
-}>
+export type BoxSideNeeds = LifeRules &
+  Readonly<{
+    clock: Clock
+    random: Random
+    keyring: Keyring
+    migrations: readonly BoxMigration[]
+    secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
+  }>
 
 /** What the channel to the agents asks about boxes, answered. */
 export const boxSide = (needs: BoxSideNeeds): BoxSide => ({
-  hostOfBox: (db, boxId) => hostOfBox(db, boxId as BoxId),
-  resultHandlers: boxResultHandlers(needs),
+  mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
+  disowned: (db, hostId) => disownedBy(db, hostId as HostId),
+  resultHandlers: { ...boxResultHandlers(needs), ...lifeResultHandlers(needs) },
+  failureHandlers: lifeFailureHandlers(needs),
   reportHandler: (tx, hostId, reports) => applyReports(needs, tx, hostId as HostId, reports),
   secretsFor: needs.secretsFor,
   migrations: needs.migrations,

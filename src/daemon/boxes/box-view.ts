@@ -1,9 +1,14 @@
-import type { BoxDetail, BoxRow, Component, ComponentSeverity } from '../../core/boxes/index.ts'
+import { type BoxDetail, type BoxRow, type Component, type ComponentSeverity, type HostId, moveIsOver } from '../../core/boxes/index.ts'
+import type { Command } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import type { Surroundings } from './fleet.ts'
+import { moveView } from './life/moves.repo.ts'
+import { forever } from './life/needs.ts'
+import { type Removal, removalView } from './life/removals.repo.ts'
 
 /** A box as lists show it. What was found at the last check counts only while its report does. */
-export function rowOf(box: BoxRecord, { fleet, hold, status, reportAgeMs }: Surroundings): BoxRow {
+export function rowOf(box: BoxRecord, around: Surroundings): BoxRow {
+  const { fleet, hold, status, reportAgeMs, move } = around
   const freshness = fleet.freshness(box)
   const host = fleet.host(box.hostId)
   return {
@@ -27,15 +32,23 @@ export function rowOf(box: BoxRecord, { fleet, hold, status, reportAgeMs }: Surr
     reportAgeMs,
     freshness,
     heldBy: hold?.holder ?? null,
-    heldUntil: hold?.until ?? null,
+    heldUntil: hold && hold.until < forever ? hold.until : null,
+    maintenance: box.maintenance,
+    fenceOverdue: Boolean(box.fence?.overdueSince),
+    moving: move && !moveIsOver(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
   }
 }
 
 const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
   Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))
 
+const nameOf = ({ fleet }: Surroundings, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
+
+/** What only one box at a time is looked at for. */
+export type Closer = Readonly<{ removal: Removal | undefined; open: readonly Command[] }>
+
 /** All that is known about it. */
-export const detailOf = (box: BoxRecord, around: Surroundings): BoxDetail => ({
+export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open }: Closer): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
@@ -51,5 +64,18 @@ export const detailOf = (box: BoxRecord, around: Surroundings): BoxDetail => ({
   probe: box.probe,
   findings: [...box.findings],
   setUp: { ...box.setUp, error: around.setUpError },
+  fence: box.fence,
+  move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
+  removal: removal ? removalView(removal) : null,
+  openCommands: open.map((command) => openCommand(command, nameOf(around, command.hostId as HostId))),
   createdAt: box.createdAt,
+})
+
+const openCommand = ({ id, kind, status, startedAt, createdAt, deadlineAt }: Command, host: string): BoxDetail['openCommands'][number] => ({
+  commandId: id,
+  kind,
+  status: status === 'queued' || status === 'leased' || status === 'running' ? status : 'expired',
+  host,
+  since: startedAt ?? createdAt,
+  deadlineAt,
 })

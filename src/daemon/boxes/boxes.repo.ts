@@ -1,6 +1,8 @@
+import { type ExpressionBuilder, type Insertable, sql } from 'kysely'
 import { type BoxId, type HostId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import { lockHost } from '../hosts/index.ts'
 import { type BoxRecord, toBox } from './box-record.ts'
 import type { BoxTable } from './boxes.tables.ts'
 
@@ -11,6 +13,10 @@ const boxesWithTenant = (db: DbOrTx) =>
     .selectAll('boxes')
     .select(['tenants.name as tenant_name', 'tenants.chat_domain', 'tenants.plan'])
 
+/** What was erased is history: its slug is free again. */
+const isThere = (where: ExpressionBuilder<{ boxes: BoxTable }, 'boxes'>) =>
+  where.or([where('boxes.removal', 'is', null), where('boxes.removal', '<>', 'erased')])
+
 export async function boxById(db: DbOrTx, id: BoxId): Promise<BoxRecord | undefined> {
   const row = await boxesWithTenant(db).where('boxes.id', '=', id).executeTakeFirst()
   return row && toBox(row)
@@ -20,16 +26,11 @@ export async function boxById(db: DbOrTx, id: BoxId): Promise<BoxRecord | undefi
 export async function boxBySlug(db: DbOrTx, slug: string): Promise<BoxRecord | undefined> {
   const row = await boxesWithTenant(db)
     .where('boxes.slug', '=', slug)
+    .where(isThere)
     .orderBy('boxes.live', 'desc')
     .orderBy('boxes.created_at', 'desc')
     .executeTakeFirst()
   return row && toBox(row)
-}
-
-/** Where the box is now; undefined when there is no such box. */
-export async function hostOfBox(db: DbOrTx, id: BoxId): Promise<HostId | undefined> {
-  const row = await db.selectFrom('boxes').select('host_id').where('id', '=', id).executeTakeFirst()
-  return row?.host_id as HostId | undefined
 }
 
 /** Throws NOT_FOUND naming the slug. */
@@ -71,11 +72,11 @@ export type BoxFilter = Readonly<{
 /** A page of boxes by slug. */
 export async function boxesAfter(db: DbOrTx, filter: BoxFilter, trust: Trust): Promise<BoxRecord[]> {
   const { tier, hostId, severity, slugPart, after, limit } = filter
-  let query = boxesWithTenant(db).orderBy('boxes.slug').orderBy('boxes.id').limit(limit)
+  let query = boxesWithTenant(db).where(isThere).orderBy('boxes.slug').orderBy('boxes.id').limit(limit)
   if (after) query = query.where('boxes.slug', '>', after)
   if (hostId) query = query.where('boxes.host_id', '=', hostId)
   if (tier) query = query.where('tenants.plan', 'in', plansOf(tier))
-  if (slugPart) query = query.where('boxes.slug', 'like', `%${slugPart.replace(/[^a-z0-9-]/g, '')}%`)
+  if (slugPart) query = query.where(sql<boolean>`boxes.slug like ${`%${slugPart.replace(/[\\%_]/g, '\\$&')}%`} escape '\\'`)
   if (severity) query = whereSeverity(query, severity, trust)
   return (await query.execute()).map(toBox)
 }
@@ -101,13 +102,34 @@ function whereSeverity(query: BoxQuery, severity: Severity, { staleBefore, silen
   )
 }
 
-/** First ports of all boxes on a host. */
-export async function portsTaken(db: DbOrTx, hostId: HostId): Promise<number[]> {
-  const rows = await db.selectFrom('boxes').select('first_port').where('host_id', '=', hostId).where('first_port', 'is not', null).execute()
-  return rows.map((row) => row.first_port as number)
+/** Live boxes whose edge was closed when they last reported. */
+export const fencedBoxes = async (db: DbOrTx): Promise<BoxRecord[]> =>
+  (await boxesWithTenant(db).where('boxes.live', '=', 1).where('boxes.fence_since', 'is not', null).orderBy('boxes.slug').execute()).map(
+    toBox,
+  )
+
+/**
+ * First ports of all boxes on a host, those included that are on their way there or have left a copy. The host's row is locked until the
+ * commit: two boxes never get the same ports.
+ */
+export async function portsTaken(tx: Tx, hostId: HostId): Promise<number[]> {
+  await lockHost(tx, hostId)
+  const rows = await tx
+    .selectFrom('boxes')
+    .select('first_port')
+    .where('host_id', '=', hostId)
+    .where('first_port', 'is not', null)
+    .unionAll((q) =>
+      q.selectFrom('box_moves').select('to_first_port as first_port').where('to_host_id', '=', hostId).where('to_copy', '=', 1),
+    )
+    .unionAll((q) =>
+      q.selectFrom('box_moves').select('from_first_port as first_port').where('from_host_id', '=', hostId).where('from_copy', '=', 1),
+    )
+    .execute()
+  return rows.flatMap(({ first_port }) => (first_port === null ? [] : [first_port]))
 }
 
-export async function insertBox(tx: Tx, row: BoxTable): Promise<void> {
+export async function insertBox(tx: Tx, row: Insertable<BoxTable>): Promise<void> {
   await tx.insertInto('boxes').values(row).execute()
 }
 

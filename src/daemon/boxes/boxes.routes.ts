@@ -4,14 +4,17 @@ import { adoptBox } from './adopt-box.ts'
 import { applyManifest, compareManifest, type ManifestNeeds } from './apply-manifest.ts'
 import { checkBox, scanBoxes } from './ask-boxes.ts'
 import { type DriftNeeds, detectDrift } from './detect-drift.ts'
+import { lifeRoutes } from './life/life.routes.ts'
+import type { LifeNeeds } from './life/needs.ts'
 import { currentManifest, manifestsBefore } from './manifests.repo.ts'
 import { markCanary } from './mark-canary.ts'
 import { type ProvisionNeeds, provisionBox } from './provision-box.ts'
 import { describeBox, listBoxes, showBox } from './show-boxes.ts'
 
-export type BoxesNeeds = ProvisionNeeds & DriftNeeds & ManifestNeeds
+export type BoxesNeeds = ProvisionNeeds & DriftNeeds & ManifestNeeds & LifeNeeds
 
 export const boxesRoutes = (needs: BoxesNeeds): Served[] => [
+  ...lifeRoutes(needs),
   serve(boxesContract.listBoxes, ({ query }) => listBoxes(needs, query)),
   serve(boxesContract.showBox, ({ params }) => showBox(needs, params.slug)),
   serve(boxesContract.provisionBox, ({ actor, body }) => provisionBox(needs, actor, body)),

@@ -34,6 +34,18 @@ export type BoxTable = {
   drift_revision: number
   last_drift_check_at: string | null
   created_at: string
+  /** People work on it, or are about to; the command that closed or is to open it. */
+  maintenance_by: string | null
+  maintenance_reason: string | null
+  maintenance_since: string | null
+  maintenance_command: string | null
+  /** As last reported; all null while it is open. */
+  fence_holder: string | null
+  fence_since: string | null
+  /** Set once per fence that stood for too long. */
+  fence_overdue_at: string | null
+  /** `removed` = stopped, its data kept; `erased` = nothing of it is left. */
+  removal: 'removed' | 'erased' | null
 }
 
 /** `id` is box and name in one: sealed values are bound to it. */

@@ -1,10 +1,11 @@
-import { type BoxStatus, type Freshness, freshnessOf, type HostId } from '../../core/boxes/index.ts'
+import { type BoxId, type BoxStatus, type Freshness, freshnessOf, type HostId } from '../../core/boxes/index.ts'
 import { isOffline } from '../../core/hosts/index.ts'
 import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { allHosts, type Command, commandsByIds } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
+import { latestMoves, type Move } from './life/moves.repo.ts'
 
 export type FleetNeeds = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
 
@@ -39,6 +40,8 @@ export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: Fleet
 export type Surroundings = Readonly<{
   fleet: Fleet
   hold: BoxHold | undefined
+  /** The latest, also when it is over. */
+  move: Move | undefined
   status: BoxStatus
   setUpError: Command['error']
   reportAgeMs: number | null
@@ -51,11 +54,9 @@ export async function surroundingsOf(
   fleet: Fleet,
 ): Promise<(box: BoxRecord) => Surroundings> {
   const { clock } = needs
-  const holds = await holdsOf(
-    db,
-    clock,
-    boxes.map(({ id }) => id),
-  )
+  const ids: BoxId[] = boxes.map(({ id }) => id)
+  const holds = await holdsOf(db, clock, ids)
+  const moves = await latestMoves(db, ids)
   const begun = boxes.filter(({ live }) => !live).map(({ setUp }) => setUp.commandId)
   const commands = new Map((await commandsByIds(db, begun)).map((command) => [command.id, command]))
   return (box) => {
@@ -63,11 +64,18 @@ export async function surroundingsOf(
     return {
       fleet,
       hold: holds.get(box.id),
-      status: box.live ? 'ready' : command && hasFailed(command) ? 'failed' : 'provisioning',
+      move: moves.get(box.id),
+      status: statusOf(box, command),
       setUpError: box.live ? null : (command?.error ?? null),
       reportAgeMs: box.reportedAt === null ? null : Math.max(0, elapsedMs(box.reportedAt, isoNow(clock))),
     }
   }
+}
+
+function statusOf({ live, removal }: BoxRecord, setUp: Command | undefined): BoxStatus {
+  if (live) return 'ready'
+  if (removal) return 'removed'
+  return setUp && hasFailed(setUp) ? 'failed' : 'provisioning'
 }
 
 /** A command that nobody will finish any more; one that expired may still be told of late, and is then taken in. */

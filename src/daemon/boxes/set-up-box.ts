@@ -4,7 +4,7 @@ import { type Actor, isoNow, newId, problem, type Random } from '../../core/kit/
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { type CommandBus, commandsByIds, enqueueCommand, type Host, hostByName } from '../hosts/index.ts'
-import { createTenant, deleteTenant } from '../tenants/index.ts'
+import { createTenant, deleteTenant, tenantBySlug } from '../tenants/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxBySlug, insertBox } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -94,6 +94,12 @@ function usable(host: Host): Host {
 }
 
 function refuseOther<Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): void {
+  const { slug } = begun
+  if (begun.removal)
+    throw problem(
+      'CONFLICT',
+      `the box ${slug} was removed and its data are kept: \`tenantry boxes remove ${slug}\` with --undo or --now decides`,
+    )
   if (begun.live) throw problem('ALREADY_EXISTS', `the box ${begun.slug} of ${begun.tenantName} exists: choose another slug`)
   const other = differenceOf(begun, wanted, host, way)
   if (other) throw problem('CONFLICT', `the box ${begun.slug} was begun with ${other}: repeat the call as it was, or choose another slug`)
@@ -108,11 +114,16 @@ const differenceOf = <Kind extends BoxCommandKind>(begun: BoxRecord, wanted: New
 
 /** A mistyped folder must not use a slug up: what failed without a trace gives way to the call that mends it. */
 const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>) =>
-  !begun.live && way.leftNothing(begun) && differenceOf(begun, wanted, host, way) !== undefined && !(await isUnderWay(tx, begun))
+  !begun.live &&
+  !begun.removal &&
+  way.leftNothing(begun) &&
+  differenceOf(begun, wanted, host, way) !== undefined &&
+  !(await isUnderWay(tx, begun))
 
 async function forget(tx: Tx, { id, tenantId }: BoxRecord): Promise<undefined> {
   await tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).execute()
-  await deleteTenant(tx, tenantId)
+  const earlier = await tx.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).executeTakeFirst()
+  if (!earlier) await deleteTenant(tx, tenantId)
   return undefined
 }
 
@@ -128,12 +139,25 @@ async function register<Kind extends BoxCommandKind>(
   host: Host,
   way: SetUp<Kind>,
 ): Promise<BoxRecord> {
-  const tenant = await createTenant({ clock, random }, tx, wanted)
+  const tenant = (await tenantWithoutBox(tx, wanted)) ?? (await createTenant({ clock, random }, tx, wanted))
   const id = newId<BoxId>(random, 'box')
   const row = { ...emptyBox, id, host_id: host.id, slug: wanted.slug, canary: wanted.canary ? 1 : 0, created_at: isoNow(clock) }
   const place = await way.place(tx, host.id)
   await insertBox(tx, { ...row, ...place, tenant_id: tenant.id satisfies TenantId, set_up_command: setUpCommand(id, way.kind, 1) })
   return (await boxBySlug(tx, wanted.slug)) as BoxRecord
+}
+
+/** A tenant outlives its box: a new one under the same slug is for the same tenant. Throws CONFLICT when it is described otherwise. */
+async function tenantWithoutBox(tx: Tx, { slug, name, plan, chatDomain }: NewBox): Promise<{ id: TenantId } | undefined> {
+  const tenant = await tenantBySlug(tx, slug)
+  if (!tenant) return undefined
+  const boxed = await boxBySlug(tx, slug)
+  if (boxed) return undefined
+  if (tenant.name === name && tenant.plan === plan && tenant.chatDomain === chatDomain) return tenant
+  throw problem(
+    'CONFLICT',
+    `the tenant ${slug} had a box before (${tenant.name}, ${tenant.plan}, ${tenant.chatDomain}): repeat these, or choose another slug`,
+  )
 }
 
 const emptyBox = {

@@ -5,6 +5,8 @@ import type { BoxRecord } from './box-record.ts'
 import { detailOf, rowOf } from './box-view.ts'
 import { boxesAfter, existingBox } from './boxes.repo.ts'
 import { type FleetNeeds, lookAtFleet, surroundingsOf } from './fleet.ts'
+import { openCommands } from './life/open-commands.ts'
+import { latestRemoval } from './life/removals.repo.ts'
 
 type Needs = FleetNeeds & Readonly<{ db: Db }>
 type Wanted = Readonly<{
@@ -37,5 +39,5 @@ export const showBox = async (needs: Needs, slug: string): Promise<BoxDetail> =>
 /** The wire's form of one box. */
 export async function describeBox(needs: FleetNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
   const around = await surroundingsOf(needs, db, [box], await lookAtFleet(needs, db))
-  return detailOf(box, around(box))
+  return detailOf(box, around(box), { removal: await latestRemoval(db, box.id), open: await openCommands(db, box.id) })
 }

@@ -111,6 +111,8 @@ export const Settings = z.strictObject({
       firstPort: z.coerce.number().int().min(1024).max(65_000).default(18_000),
       /** A report older than this says nothing about a box any more. */
       staleAfterMs: Ms.default(26 * 60 * 60_000),
+      /** How long the data of a removed box, and the copy that a move leaves on the old host, are kept. */
+      keepRemovedDays: Count.default(30),
     })
     .prefault({}),
   admin: z

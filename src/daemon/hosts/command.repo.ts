@@ -147,3 +147,9 @@ export async function commandsByIds(db: DbOrTx, ids: readonly string[]): Promise
   if (ids.length === 0) return []
   return (await db.selectFrom('commands').selectAll().where('id', 'in', ids).execute()).map(commandOf)
 }
+
+/** The newest commands of a box, newest first. */
+export async function commandsOfBox(db: DbOrTx, boxId: string, { limit }: { limit: number }): Promise<Command[]> {
+  const newest = db.selectFrom('commands').selectAll().where('box_id', '=', boxId)
+  return (await newest.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(commandOf)
+}

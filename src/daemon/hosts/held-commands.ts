@@ -9,7 +9,7 @@ import type { HostsNeeds } from './needs.ts'
 type Needs = Pick<HostsNeeds, 'clock' | 'agents' | 'boxes'>
 
 /**
- * The command, if it is this host's, its box is still on this host, and nobody was given it since (SECURITY, Agents). Undefined otherwise:
+ * The command, if it is this host's, this host may still act on its box, and nobody was given it since (SECURITY, Agents). Undefined otherwise:
  * to an agent, a command of somebody else does not exist.
  */
 async function findHeld(
@@ -27,7 +27,7 @@ async function findHeld(
     .where('lease_token', '=', held.leaseToken)
   if (use === 'change') query = query.modifyEnd(forUpdate(db))
   const row = await query.executeTakeFirst()
-  return row && (await boxes.hostOfBox(db, row.box_id)) === hostId ? commandOf(row) : undefined
+  return row && (await boxes.mayAct(db, row.box_id, hostId)) ? commandOf(row) : undefined
 }
 
 /** Throws NOT_FOUND. */

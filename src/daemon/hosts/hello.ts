@@ -35,18 +35,18 @@ const longestSpreadMs = 30_000
 export async function hello(needs: HostsNeeds, agent: AgentActor, said: Hello) {
   const protocol = agreeOnProtocol(needs, said)
   await refuseSecondAgent(needs, agent, 'welcome')
-  const { requeued, host } = await needs.db.transaction().execute(async (tx) => {
+  const { requeued, host, disowned } = await needs.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
     refuseShutOut(host)
     await greet(needs, tx, host, agent, { ...said, protocolVersion: protocol })
     await renewHeld(tx, needs, agent, said.holding)
     const requeued = await requeueOthers(tx, agent.hostId, said.holding)
     await needs.boxes.reportHandler(tx, agent.hostId, said.reports)
-    return { requeued, host }
+    return { requeued, host, disowned: await needs.boxes.disowned(tx, agent.hostId) }
   })
   for (const id of requeued) needs.bus.changed(id)
   if (requeued.length > 0) needs.bus.queued(agent.hostId)
-  return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(needs, host), reconnectSpreadMs: await spreadOf(needs) }
+  return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(needs, host), reconnectSpreadMs: await spreadOf(needs), disowned }
 }
 
 function timesOf({ agents, clock }: HostsNeeds, { keySince }: Host) {

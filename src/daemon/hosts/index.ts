@@ -5,11 +5,20 @@ import './hosts.tables.ts'
 export { agentRoutes } from './agent.routes.ts'
 export { authenticateAgent } from './authenticate-agent.ts'
 export { awaitCommand } from './await-command.ts'
-export { type Command, commandById, commandsByIds, enqueueCommand, enqueueCommands, type NewCommand } from './command.repo.ts'
+export {
+  type Command,
+  commandById,
+  commandsByIds,
+  commandsOfBox,
+  enqueueCommand,
+  enqueueCommands,
+  type NewCommand,
+} from './command.repo.ts'
 export { type CommandBus, makeCommandBus, runBusPoll } from './command-bus.ts'
 export { type CommandListener, listenedTo } from './command-listeners.ts'
 export { registrySecrets, secretsByKind } from './command-secrets.ts'
-export { allHosts, type Host, hostById, hostByName } from './host.repo.ts'
+export { giveUpCommand } from './give-up-command.ts'
+export { allHosts, type Host, hostById, hostByName, lockHost } from './host.repo.ts'
 export { hostsJobs } from './hosts.jobs.ts'
 export { hostsRoutes } from './hosts.routes.ts'
 export { deleteEndedInvites } from './invite-host.ts'

@@ -27,8 +27,10 @@ export type FailureHandlers = {
 
 /** What this room asks of others; the composition file gives it. Hosts know no box: only where one is, and what is said of it. */
 export type BoxSide = Readonly<{
-  /** The host that a box is on now; undefined when there is no such box. */
-  hostOfBox(db: DbOrTx, boxId: string): Promise<string | undefined>
+  /** Whether agents of the host may fetch commands of the box and be heard about them. */
+  mayAct(db: DbOrTx, boxId: string, hostId: string): Promise<boolean>
+  /** Boxes that the host may still keep and that are another's now. */
+  disowned(db: DbOrTx, hostId: string): Promise<{ slug: string; boxId: string; ownershipEpoch: number }[]>
   resultHandlers: ResultHandlers
   failureHandlers?: FailureHandlers
   /** Reports as the agent of `hostId` sent them; boxes of other hosts among them must be passed over. */

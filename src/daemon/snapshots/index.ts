@@ -1,3 +1,25 @@
-// Where each tenant's snapshots are and what opens them. The daemon takes none itself: agents do, with what this room gives them.
-// No password is ever stored; each is derived from the backup key when it is asked for.
-export { commandSecrets, requireSnapshots, snapshotRepository } from './snapshot-store.ts'
+// Snapshots: where each tenant's are and what opens them, which there are, how long each is kept, and the proof that it comes back.
+// The daemon takes and restores none itself: agents do. It deletes only what retention gives up, and in a bucket with a credential of its own.
+// No password is ever stored; each is derived from a key of the settings when it is asked for.
+import './snapshots.tables.ts'
+
+export { commandsOfRestores } from './commands-in-use.ts'
+export type { SnapshotReferences, SnapshotsNeeds } from './needs.ts'
+export { snapshotForMove } from './snapshot-for-move.ts'
+export { snapshotListener } from './snapshot-listener.ts'
+export { snapshotMetrics } from './snapshot-metrics.ts'
+export { snapshotRule } from './snapshot-rule.ts'
+export {
+  commandSecrets,
+  reachesStore,
+  recoveryPassword,
+  repositoryAddress,
+  requireSnapshots,
+  type SnapshotSettings,
+  snapshotRepository,
+} from './snapshot-store.ts'
+export { snapshotsJobs } from './snapshots.jobs.ts'
+export { snapshotsRoutes } from './snapshots.routes.ts'
+export { snapshotsOfBox } from './snapshots-of-box.ts'
+export { runSnapshotTurns } from './take-turns.ts'
+export { runStoreUpkeep } from './tend-stores.ts'

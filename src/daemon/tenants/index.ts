@@ -3,5 +3,5 @@
 import './tenants.tables.ts'
 
 export { createTenant } from './create-tenant.ts'
-export { deleteTenant } from './tenants.repo.ts'
+export { deleteTenant, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'

@@ -192,8 +192,8 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(JSON.stringify(stored)).not.toContain('hunter2')
     expect((await boxSecret(room, room.db, id, 'edgeSecret'))?.reveal()).toBe('hunter2')
     expect(await boxSecret(room, room.db, 'box_other' as BoxId, 'edgeSecret')).toBeUndefined()
-    expect(await side.hostOfBox(room.db, id)).toBe('hst_host-1')
-    expect(await side.hostOfBox(room.db, 'box_other')).toBeUndefined()
+    expect(await side.mayAct(room.db, id, 'hst_host-1')).toBe(true)
+    expect(await side.mayAct(room.db, 'box_other', 'hst_host-1')).toBe(false)
   })
 })
 

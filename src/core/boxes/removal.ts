@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
+import { problem } from '../kit/index.ts'
+import type { BoxCommandKind } from './commands.ts'
+
+// How a box ends, decided. Invariants: nothing is erased before a last snapshot was taken and the box stopped, unless it never ran;
+// until it is erased it can be given back.
+
+/** `kept` = stopped and fenced on its host, with all its data; `failed` = it runs as before. */
+export const RemovalState = z.enum(['handing_over', 'kept', 'taking_back', 'erasing', 'erased', 'undone', 'failed'])
+export type RemovalState = z.infer<typeof RemovalState>
+
+export type RemovalEvent = 'handed_over' | 'taken_back' | 'erased' | 'refused' | 'undo_asked' | 'erase_asked'
+
+export const removalTable = {
+  handing_over: { handed_over: 'kept', refused: 'failed' },
+  kept: { undo_asked: 'taking_back', erase_asked: 'erasing' },
+  taking_back: { taken_back: 'undone', refused: 'kept' },
+  erasing: { erased: 'erased', refused: 'kept' },
+  erased: {},
+  undone: {},
+  failed: {},
+} as const satisfies Record<RemovalState, Partial<Record<RemovalEvent, RemovalState>>>
+
+/** Throws INVALID_TRANSITION. */
+export function removalOn(state: RemovalState, event: RemovalEvent): RemovalState {
+  const next = (removalTable[state] as Partial<Record<RemovalEvent, RemovalState>>)[event]
+  if (!next) throw problem('INVALID_TRANSITION', `a removal that is ${state.replace('_', ' ')} cannot be ${event.replace('_', ' ')}`)
+  return next
+}
+
+type Order = Readonly<{ kind: BoxCommandKind; epoch: 'present' | 'next' }>
+
+/** What a state waits for. */
+export const removalOrders = {
+  handing_over: { kind: 'tenant-box.hand_over', epoch: 'present' },
+  taking_back: { kind: 'tenant-box.take_back', epoch: 'next' },
+  erasing: { kind: 'tenant-box.remove', epoch: 'present' },
+} as const satisfies Partial<Record<RemovalState, Order>>
+
+const over: readonly RemovalState[] = ['erased', 'undone', 'failed']
+export const removalIsOver = (state: RemovalState): boolean => over.includes(state)
+
+/** A removal as operators see it. */
+export const BoxRemoval = z.object({
+  removalId: z.string(),
+  state: RemovalState,
+  /** The last snapshot of the box. */
+  snapshotId: z.string().nullable(),
+  reason: z.string(),
+  by: z.string(),
+  commandId: z.string().nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  startedAt: Timestamp,
+  changedAt: Timestamp,
+  /** Then its data are erased on its host. */
+  keepUntil: Timestamp.nullable(),
+  finishedAt: Timestamp.nullable(),
+})
+export type BoxRemoval = z.infer<typeof BoxRemoval>

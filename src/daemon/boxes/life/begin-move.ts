@@ -1,0 +1,70 @@
+import type { BoxMove } from '../../../core/boxes/index.ts'
+import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
+import { isUniqueViolation, type Tx } from '../../db/index.ts'
+import { holdBox } from '../box-holds.ts'
+import { highestEpoch, insertMove, type Move, moveView } from './moves.repo.ts'
+import { forever, type LifeNeeds } from './needs.ts'
+import { type MoveWish, planMove } from './plan-move.ts'
+import { giveOrder, hostOfOrder, moveHolder, stepMove, tellMove } from './step-move.ts'
+
+type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
+
+/** What a move would do, for a person to read; changes nothing. */
+export const showMovePlan = ({ db, ...needs }: LifeNeeds, slug: string, wish: MoveWish) =>
+  db.transaction().execute(async (tx) => {
+    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...needs }, tx, slug, wish)
+    const { snapshotId, takenAt } = snapshot ?? {}
+    return { from: from.name, to: to.name, ports, snapshot: snapshotId && takenAt ? { snapshotId, takenAt } : null, losesMs }
+  })
+
+/** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */
+export async function moveBox(needs: LifeNeeds, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
+  const begun = await needs.db
+    .transaction()
+    .execute((tx) => begin(needs, tx, actor, slug, reason, wish))
+    .catch((error) => {
+      if (!isUniqueViolation(error)) throw error
+      throw problem('CONFLICT', `somebody else moves ${slug} at the same moment: look at it again`)
+    })
+  needs.bus.queued(hostOfOrder(begun.move))
+  return begun.view
+}
+
+async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
+  const { clock, random } = needs
+  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(needs, tx, slug, wish)
+  if (replaces) await stepMove(needs, tx, box, replaces, { event: 'abandoned', actor, change: { error: replaced(from.name) } })
+  const at = isoNow(clock)
+  const asked: Move = {
+    id: newId(random, 'mov'),
+    boxId: box.id,
+    fromHostId: from.id,
+    toHostId: to.id,
+    fromPort: box.ports?.public ?? null,
+    toPort: ports.public,
+    fromCopy: true,
+    toCopy: true,
+    state: dead ? 'taking_over' : 'handing_over',
+    oldHostIsDead: dead,
+    epoch: Math.max(box.ownershipEpoch, await highestEpoch(tx, box.id)),
+    snapshot,
+    reason,
+    by: actorLabel(actor),
+    orders: 0,
+    commandId: null,
+    error: null,
+    startedAt: at,
+    changedAt: at,
+    keepUntil: null,
+  }
+  await holdBox(tx, clock, { boxId: box.id, holder: moveHolder(asked), until: forever })
+  const move = await giveOrder(needs, tx, box, asked)
+  await insertMove(tx, move)
+  await tellMove(tx, clock, box, move, actor)
+  return { move, view: moveView(move, (id) => (id === from.id ? from.name : to.name)) }
+}
+
+const replaced = (host: string) => ({
+  code: 'HOST_OFFLINE',
+  message: `a person said that ${host} is dead; another move goes on from a snapshot`,
+})

@@ -1,0 +1,75 @@
+import { allocatePorts, type BoxCommandResult, type BoxPorts, portsFrom } from '../../../core/boxes/index.ts'
+import { type Actor, newId, problem } from '../../../core/kit/index.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { appendEvent, type Tx } from '../../db/index.ts'
+import { type Command, enqueueCommand } from '../../hosts/index.ts'
+import { applyReport } from '../apply-report.ts'
+import { requireLive, requireOnline } from '../ask-boxes.ts'
+import { holdsOf } from '../box-holds.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { boxById, changeBox, existingBox, portsTaken } from '../boxes.repo.ts'
+import { currentManifest } from '../manifests.repo.ts'
+import { type LifeNeeds, patienceMs, type StepNeeds } from './needs.ts'
+
+/** Besides the probes: an image may have to be pulled, and services started again. */
+const workMs = 60 * 60_000
+
+type Wanted = Readonly<{ slug: string; expected: string | null }>
+
+/**
+ * Asks what an observed box lacks, or, with the sum of the diff that a person saw, has exactly that done. The ports are chosen at the first
+ * asking and stay: they stand in the diff. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
+ */
+export async function completeBox(needs: LifeNeeds, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus, probe } = needs
+  const commandId = newId(random, 'cmd')
+  const { hostId } = await db.transaction().execute(async (tx) => {
+    const box = await existingBox(tx, slug)
+    await refuse(needs, tx, box)
+    const ports = box.ports ?? (await choosePorts(needs, tx, box))
+    const { manifest } = await currentManifest(tx)
+    const { chatDomain, publicUrl } = box
+    const addressed = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
+    const payload = { ...addressed, chatDomain, publicUrl, ports, edgeImage: manifest.images.edge, probe, expected }
+    const deadlineMs = expected === null ? patienceMs : workMs + probe.timeoutMs + patienceMs
+    await enqueueCommand(tx, clock, { id: commandId, hostId: box.hostId, boxId: box.id, kind: 'tenant-box.complete', payload, deadlineMs })
+    const action = expected === null ? 'box.complete.asked' : 'box.complete'
+    await recordAudit(tx, clock, { actor, action, subject: slug, data: { commandId, expected } })
+    return box
+  })
+  bus.queued(hostId)
+  return { commandId }
+}
+
+async function refuse(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<void> {
+  const { slug, id, managed } = box
+  requireLive(box)
+  if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
+  const hold = (await holdsOf(tx, needs.clock, [id])).get(id)
+  if (hold) throw problem('BOX_HELD', `the box ${slug} is held by ${hold.holder.replace(':', ' ')}: wait for it, or end it`)
+  await requireOnline(needs, tx, box)
+}
+
+async function choosePorts({ firstPort }: LifeNeeds, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+  const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
+  await changeBox(tx, box, { first_port: ports.public })
+  return ports
+}
+
+/** Applied, the box is what its report says; shown, nothing has changed but what is known to be missing. */
+export async function completed(
+  needs: StepNeeds,
+  tx: Tx,
+  command: Command,
+  result: BoxCommandResult<'tenant-box.complete'>,
+): Promise<void> {
+  const box = await boxById(tx, command.boxId as never)
+  if (!box || box.removal) return
+  const { applied, findings, report, probe } = result
+  await applyReport(needs, tx, box, report, probe ?? undefined)
+  const internal = applied && box.ports ? { internal_url: `http://127.0.0.1:${portsFrom(box.ports.public).platform}` } : {}
+  await changeBox(tx, box, { findings: JSON.stringify(findings), ...internal })
+  if (!applied) return
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, managed: report.managed }
+  await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.completed', payload })
+}

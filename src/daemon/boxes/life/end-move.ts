@@ -1,0 +1,115 @@
+import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
+import { isFinal } from '../../../core/hosts/index.ts'
+import { type Actor, isoNow, isProblem, plural, problem } from '../../../core/kit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { commandsByIds, giveUpCommand } from '../../hosts/index.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { boxById, existingBox } from '../boxes.repo.ts'
+import { type Fleet, lookAtFleet } from '../fleet.ts'
+import { type Move, movesToConfirm, moveView, openMove } from './moves.repo.ts'
+import type { LifeNeeds } from './needs.ts'
+import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
+
+type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
+
+/** A person has looked at the box on its new host: the copy that the old one keeps goes. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
+export const confirmMove = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxMove> =>
+  act(needs, slug, async (tx, looked) => stepMove(needs, tx, looked.box, looked.move, { event: endingOf(looked), actor }))
+
+/** Nobody confirmed in time, and nobody objected. A host that is away is asked another day. */
+export async function confirmOldMoves(needs: LifeNeeds): Promise<string> {
+  const due = await movesToConfirm(needs.db, isoNow(needs.clock))
+  let confirmed = 0
+  for (const { boxId } of due) {
+    const box = await boxById(needs.db, boxId)
+    if (box && (await confirmMove(needs, lifeActor, box.slug).then(() => true, unlessAway))) confirmed += 1
+  }
+  return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
+}
+
+const unlessAway = (error: unknown): false => {
+  if (isProblem(error)) return false
+  throw error
+}
+
+/** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. */
+function endingOf({ move, fleet, nameOf }: Looked): MoveEvent {
+  const status = fleet.host(move.fromHostId)?.status
+  if (status === 'online') return 'confirmed'
+  if (move.oldHostIsDead || status === undefined || status === 'revoked') return 'let_go'
+  throw problem(
+    'HOST_OFFLINE',
+    `the old host ${nameOf(move.fromHostId)} is ${status}: start its agent, then confirm, so that its copy goes too`,
+  )
+}
+
+type BackWish = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
+
+/**
+ * Ends a move that hangs, so that the old host runs the box again. Only while it is certain that the new host does not: the take-over was
+ * never fetched, or a person says by name that the host is dead. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
+ */
+export const giveBackBox = (needs: LifeNeeds, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
+  act(needs, slug, async (tx, looked) => {
+    const { box, move, fleet, nameOf } = looked
+    if (move.state === 'handing_over') {
+      if (await takeAway(needs, tx, move, 'untaken'))
+        return stepMove(needs, tx, box, move, { event: 'refused', actor, change: nothingHappened })
+      throw problem('CONFLICT', `${nameOf(move.fromHostId)} has the hand-over of ${slug} in hand and says how it ends: wait for it`)
+    }
+    if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove(needs, tx, box, move, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
+    if (fleet.host(move.fromHostId)?.status !== 'online')
+      throw problem('HOST_OFFLINE', `the old host ${nameOf(move.fromHostId)} of ${slug} is not online: start its agent first`)
+    if (move.state === 'taking_over') await endTakeOver(needs, tx, looked, slug, newHostIsDead)
+    return stepMove(needs, tx, box, move, { event: 'back_asked', actor, change: { error: move.error } })
+  })
+
+const nothingHappened = { fromCopy: false, toCopy: false } as const
+
+async function endTakeOver(
+  needs: LifeNeeds,
+  tx: Tx,
+  { move, fleet, nameOf }: Looked,
+  slug: string,
+  typed: string | undefined,
+): Promise<void> {
+  const name = nameOf(move.toHostId)
+  if (typed === undefined) {
+    if (await takeAway(needs, tx, move, 'untaken')) return
+    throw problem(
+      'CONFLICT',
+      `${name} has the take-over of ${slug} in hand and says how it ends: wait for it, or say that it is dead (--new-host-is-dead)`,
+    )
+  }
+  if (typed !== name)
+    throw problem('VALIDATION', `the new host of ${slug} is ${name}: type that name to say that it is dead`, {
+      details: [{ path: 'newHostIsDead', reason: `must be ${name}` }],
+    })
+  if (fleet.host(move.toHostId)?.status === 'online')
+    throw problem('CONFLICT', `the host ${name} is online and says how the take-over ends: wait for it`)
+  await takeAway(needs, tx, move, 'any')
+}
+
+/** Nobody is to begin the command any more. False when an agent may have begun it and that matters. */
+async function takeAway({ clock }: LifeNeeds, tx: Tx, { commandId }: Move, which: 'untaken' | 'any'): Promise<boolean> {
+  const [command] = await commandsByIds(tx, commandId === null ? [] : [commandId])
+  if (!command) return true
+  if (which === 'untaken' && command.leaseToken > 0) return false
+  if (isFinal(command.status)) return true
+  const error = { code: 'CANCELLED', message: 'the move was called off' }
+  return giveUpCommand(tx, clock, { id: command.id, leaseToken: command.leaseToken, error })
+}
+
+async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
+  const { move, view } = await needs.db.transaction().execute(async (tx) => {
+    const box = await existingBox(tx, slug)
+    const open = await openMove(tx, box.id)
+    if (!open) throw problem('INVALID_TRANSITION', `no move of ${slug} is under way: \`tenantry boxes show ${slug}\` tells of the last one`)
+    const fleet = await lookAtFleet(needs, tx)
+    const nameOf = (id: HostId) => fleet.host(id)?.name ?? id
+    const move = await verb(tx, { box, move: open, fleet, nameOf })
+    return { move, view: moveView(move, nameOf) }
+  })
+  needs.bus.queued(hostOfOrder(move))
+  return view
+}

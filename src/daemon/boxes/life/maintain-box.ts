@@ -1,0 +1,103 @@
+import { type BoxCommandResult, maintenanceHolder } from '../../../core/boxes/index.ts'
+import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { appendEvent, type Tx } from '../../db/index.ts'
+import { type Command, enqueueCommand } from '../../hosts/index.ts'
+import { applyReport } from '../apply-report.ts'
+import { type AskNeeds, requireLive, requireOnline } from '../ask-boxes.ts'
+import { holdBox, releaseHold } from '../box-holds.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { boxById, changeBox, existingBox } from '../boxes.repo.ts'
+import type { BoxTable } from '../boxes.tables.ts'
+import { forever, type StepNeeds } from './needs.ts'
+import { lifeActor } from './step-move.ts'
+
+/** Moving a file on the host takes no time; the time is for a host that is briefly away. */
+const deadlineMs = 10 * 60_000
+
+type Wanted = Readonly<{ slug: string; on: boolean; reason: string }>
+
+/**
+ * Closes a box for people, or opens it. From the asking on it is held, so that no rollout begins on it; until the agent has opened it again
+ * it stays held. Throws NOT_FOUND, CONFLICT, BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE.
+ */
+export async function maintainBox(needs: AskNeeds, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = needs
+  const commandId = newId(random, 'cmd')
+  const { hostId } = await db.transaction().execute(async (tx) => {
+    const box = await existingBox(tx, slug)
+    await refuse(needs, tx, box, on)
+    const at = isoNow(clock)
+    if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceHolder, until: forever })
+    const said = on
+      ? { maintenance_by: actorLabel(actor), maintenance_reason: reason, maintenance_since: box.maintenance?.since ?? at }
+      : {}
+    await changeBox(tx, box, { ...said, maintenance_command: commandId })
+    const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, on, reason }
+    await enqueueCommand(tx, clock, {
+      id: commandId,
+      hostId: box.hostId,
+      boxId: box.id,
+      kind: 'tenant-box.maintenance',
+      payload,
+      deadlineMs,
+    })
+    await recordAudit(tx, clock, {
+      actor,
+      action: on ? 'box.maintenance.on' : 'box.maintenance.off',
+      subject: slug,
+      data: { reason, commandId },
+    })
+    return box
+  })
+  bus.queued(hostId)
+  return { commandId }
+}
+
+async function refuse(needs: AskNeeds, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
+  const { slug, managed, maintenance } = box
+  requireLive(box)
+  if (!managed)
+    throw problem(
+      'BOX_NOT_MANAGED',
+      `the box ${slug} is only observed, its edge has no fence: \`tenantry boxes adopt ${slug} --complete\` first`,
+    )
+  if (!on && !maintenance) throw problem('CONFLICT', `the box ${slug} is not in maintenance: there is nothing to end`)
+  await requireOnline(needs, tx, box)
+}
+
+const over = {
+  maintenance_by: null,
+  maintenance_reason: null,
+  maintenance_since: null,
+  maintenance_command: null,
+} satisfies Partial<BoxTable>
+
+/** The agent did it. An answer to a question that was asked again since decides nothing. */
+export async function maintained(needs: StepNeeds, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
+  const box = await boxById(tx, command.boxId as never)
+  if (!box) return
+  await applyReport(needs, tx, box, report)
+  if (box.maintenanceCommand !== command.id) return
+  const { on } = command.payload as { on: boolean }
+  if (!on) await endMaintenance(tx, box)
+  const payload = { boxId: box.id, slug: box.slug, on }
+  await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance', payload })
+}
+
+/** The registry forgets that people work on the box, and frees it. */
+export async function endMaintenance(tx: Tx, box: BoxRecord): Promise<void> {
+  await changeBox(tx, box, over)
+  await releaseHold(tx, { boxId: box.id, holder: maintenanceHolder })
+}
+
+/** What could not be closed is not in maintenance; what could not be opened still is, and so is what nobody knows of. */
+export async function maintenanceFailed({ clock }: StepNeeds, tx: Tx, command: Command, told: boolean) {
+  const box = await boxById(tx, command.boxId as never)
+  const { on } = command.payload as { on: boolean }
+  if (!box || box.maintenanceCommand !== command.id || !on || (!told && command.leaseToken > 0)) return
+  if (box.fence?.holder !== maintenanceHolder) await endMaintenance(tx, box)
+  const payload = { boxId: box.id, slug: box.slug, on, error: command.error }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance_failed', payload })
+  await recordAudit(tx, clock, { actor: lifeActor, action: 'box.maintenance.failed', subject: box.slug, data: { error: command.error } })
+}

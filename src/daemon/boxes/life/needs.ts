@@ -1,0 +1,35 @@
+import type { ProbeRule, TenantId } from '../../../core/boxes/index.ts'
+import type { Clock } from '../../../core/kit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import type { SetUpNeeds } from '../set-up-box.ts'
+import type { MoveSnapshot } from './moves.repo.ts'
+
+/** How long things last that happen once a box is not only updated. */
+export type LifeRules = Readonly<{
+  probe: ProbeRule
+  /** How long the data of a removed box, or the copy that a move leaves, are kept. */
+  keepRemovedMs: number
+  /** For a hand-over or a take-over, from the moment its agent begins. */
+  workMs: number
+  /** How long a fence may stand that is for no known work. */
+  fenceMaxMs: number
+}>
+
+/** What is needed to go on with what was begun. */
+export type StepNeeds = LifeRules & Readonly<{ clock: Clock }>
+
+export type LifeNeeds = SetUpNeeds &
+  LifeRules &
+  Readonly<{
+    firstPort: number
+    /** Throws CONFIG. */
+    requireSnapshots(): unknown
+    /** Of the box's tenant; it is not given up before the commit. */
+    newestSnapshot(tx: Tx, tenantId: TenantId): Promise<MoveSnapshot | undefined>
+  }>
+
+/** Waiting for an agent that is briefly away is not part of the work. */
+export const patienceMs = 30 * 60_000
+
+/** A hold that only its holder ends. */
+export const forever = '9999-12-31T23:59:59.999Z'

@@ -1,0 +1,39 @@
+import type { BoxId, HostId } from '../../../core/boxes/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
+import { openMove } from './moves.repo.ts'
+
+/**
+ * Whether an agent of the host may fetch commands of the box and be heard about them. That is the host that has it; during a move also the one
+ * that is to have it, or that is to clear its copy away, and never one that a person has called dead.
+ */
+export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<boolean> {
+  const box = await db.selectFrom('boxes').select('host_id').where('id', '=', boxId).executeTakeFirst()
+  if (!box) return false
+  const move = await openMove(db, boxId)
+  if (move?.state === 'taking_over' && move.toHostId === hostId) return true
+  if (move?.state === 'removing' && move.fromHostId === hostId) return true
+  return box.host_id === hostId && !(move?.oldHostIsDead && move.state === 'taking_over')
+}
+
+/** What a host is to stop before anything else: boxes that it once had, or was about to get, and that are another's now. */
+export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: string; boxId: BoxId; ownershipEpoch: number }[]> {
+  const rows = await db
+    .selectFrom('box_moves')
+    .innerJoin('boxes', 'boxes.id', 'box_moves.box_id')
+    .select(['boxes.id', 'boxes.slug', 'boxes.host_id', 'boxes.ownership_epoch', 'box_moves.epoch'])
+    .select(['box_moves.state', 'box_moves.old_host_dead', 'box_moves.from_host_id', 'box_moves.from_copy', 'box_moves.to_copy'])
+    .where((where) => where.or([where('from_host_id', '=', hostId), where('to_host_id', '=', hostId)]))
+    .where((where) => where.or([where('from_copy', '=', 1), where('to_copy', '=', 1)]))
+    .execute()
+  const disowned = rows.filter((row) => {
+    if (row.from_host_id !== hostId) return row.to_copy === 1 && row.host_id !== hostId && row.state !== 'taking_over'
+    const calledDead = row.old_host_dead === 1 && (row.state === 'taking_over' || row.state === 'stranded')
+    return row.from_copy === 1 && (row.host_id !== hostId || calledDead)
+  })
+  const boxes = new Map<string, { slug: string; boxId: BoxId; ownershipEpoch: number }>()
+  for (const { id, slug, ownership_epoch, epoch } of disowned) {
+    const ownershipEpoch = Math.max(ownership_epoch, epoch, boxes.get(id)?.ownershipEpoch ?? 0)
+    boxes.set(id, { slug, boxId: id as BoxId, ownershipEpoch })
+  }
+  return [...boxes.values()]
+}

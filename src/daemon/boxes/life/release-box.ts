@@ -1,0 +1,67 @@
+import { maintenanceHolder } from '../../../core/boxes/index.ts'
+import { type Actor, problem } from '../../../core/kit/index.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { appendEvent, type Tx } from '../../db/index.ts'
+import type { AskNeeds } from '../ask-boxes.ts'
+import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { existingBox } from '../boxes.repo.ts'
+import { lookAtFleet } from '../fleet.ts'
+import { endMaintenance } from './maintain-box.ts'
+import { openCommands } from './open-commands.ts'
+
+type Wanted = Readonly<{ slug: string; confirm: string; reason: string }>
+type Released = Readonly<{ released: string; fenced: boolean; next: string[] }>
+
+/**
+ * Takes the hold of a box from somebody who is gone for good. The box itself is not touched: if it rests fenced it still does. Throws
+ * NOT_FOUND, VALIDATION, CONFLICT while somebody may still come back for it.
+ */
+export const releaseBox = (needs: AskNeeds, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
+  needs.db.transaction().execute(async (tx) => {
+    if (confirm !== slug)
+      throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
+        details: [{ path: 'confirm', reason: `must be ${slug}` }],
+      })
+    const box = await existingBox(tx, slug)
+    const hold = (await holdsOf(tx, needs.clock, [box.id])).get(box.id)
+    if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
+    await refuseLiving(needs, tx, box, hold)
+    if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
+    else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
+    const payload = { boxId: box.id, slug, holder: hold.holder, reason }
+    await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
+    await recordAudit(tx, needs.clock, {
+      actor,
+      action: 'box.released',
+      subject: slug,
+      data: { holder: hold.holder, until: hold.until, reason },
+    })
+    return { released: hold.holder, fenced: box.fenced, next: nextSteps(box) }
+  })
+
+async function refuseLiving(needs: AskNeeds, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+  if (/^(move|removal):/.test(holder))
+    throw problem(
+      'CONFLICT',
+      `the box ${slug} is held by its ${holder.replace(':', ' ')}: end that (\`tenantry boxes show ${slug}\` tells how)`,
+    )
+  const online = (await lookAtFleet(needs, tx)).host(hostId)?.status === 'online'
+  if (holder === maintenanceHolder && online)
+    throw problem('CONFLICT', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
+  const [open] = await openCommands(tx, id)
+  if (open && online)
+    throw problem(
+      'CONFLICT',
+      `${open.kind} (${open.id}) of ${slug} is under way on an agent that is online: it says how it ends, wait for it`,
+    )
+}
+
+const nextSteps = ({ slug, fenced }: BoxRecord): string[] =>
+  fenced
+    ? [
+        `tenantry boxes check ${slug}: is it healthy?`,
+        `tenantry snapshots restore ${slug}: bring it back to a snapshot, or`,
+        `tenantry boxes move ${slug} --to <host>: when its host is gone for good, with --old-host-is-dead`,
+      ]
+    : [`tenantry boxes check ${slug}: is it healthy?`, `tenantry boxes scan ${slug}: what runs in it?`]

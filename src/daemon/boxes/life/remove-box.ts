@@ -1,0 +1,131 @@
+import type { BoxRemoval } from '../../../core/boxes/index.ts'
+import { isFinal } from '../../../core/hosts/index.ts'
+import { type Actor, actorLabel, isoNow, isProblem, newId, plural, problem } from '../../../core/kit/index.ts'
+import { isUniqueViolation, type Tx } from '../../db/index.ts'
+import { commandsByIds } from '../../hosts/index.ts'
+import { requireOnline } from '../ask-boxes.ts'
+import { holdBox } from '../box-holds.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { boxById, existingBox } from '../boxes.repo.ts'
+import { highestEpoch, openMove } from './moves.repo.ts'
+import { forever, type LifeNeeds } from './needs.ts'
+import { insertRemoval, openRemoval, type Removal, removalsToErase, removalView } from './removals.repo.ts'
+import { lifeActor } from './step-move.ts'
+import { forgetBox, giveRemovalOrder, removalHolder, stepRemoval, tellRemoval } from './step-removal.ts'
+
+type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
+
+/**
+ * Ends a box. A managed one is stopped after a last snapshot and keeps its data for a time; one that never came to be, or was only observed,
+ * has nothing to keep. On a removed box `now` erases what is kept. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
+ */
+export async function removeBox(needs: LifeNeeds, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
+  const { slug, confirm, now } = wanted
+  if (confirm !== slug)
+    throw problem('VALIDATION', `to remove ${slug}, type ${slug} as its confirmation`, {
+      details: [{ path: 'confirm', reason: `must be ${slug}` }],
+    })
+  return act(needs, slug, async (tx, box) => {
+    const open = await openRemoval(tx, box.id)
+    if (!open) return begin(needs, tx, actor, box, wanted)
+    if (!now || open.state !== 'kept') throw problem('CONFLICT', underWay(box, open))
+    await requireOnline(needs, tx, box)
+    return stepRemoval(needs, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
+  })
+}
+
+const underWay = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
+  state === 'kept'
+    ? `the box ${slug} is removed and its data are kept until ${keepUntil}: --now erases them, --undo lets it run again`
+    : `the removal of ${slug} is under way (${state.replace('_', ' ')}): \`tenantry boxes show ${slug}\` tells how far`
+
+/** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
+export const undoRemoval = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxRemoval> =>
+  act(needs, slug, async (tx, box) => {
+    const open = await openRemoval(tx, box.id)
+    if (!open) throw problem('INVALID_TRANSITION', `the box ${slug} is not removed: there is nothing to undo`)
+    await requireOnline(needs, tx, box)
+    return stepRemoval(needs, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
+  })
+
+/** Data that were kept long enough. A host that is away is asked another day. */
+export async function eraseOldRemovals(needs: LifeNeeds): Promise<string> {
+  const due = await removalsToErase(needs.db, isoNow(needs.clock))
+  let begun = 0
+  for (const { boxId } of due) {
+    const box = await boxById(needs.db, boxId)
+    if (
+      box &&
+      (await removeBox(needs, lifeActor, { slug: box.slug, confirm: box.slug, reason: '', now: true }).then(() => true, unlessAway))
+    )
+      begun += 1
+  }
+  return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
+}
+
+const unlessAway = (error: unknown): false => {
+  if (isProblem(error)) return false
+  throw error
+}
+
+async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { reason, now }: Wanted): Promise<Removal> {
+  const { clock } = needs
+  await refuseBusy(tx, box)
+  const at = isoNow(clock)
+  const asked: Removal = {
+    id: newId(needs.random, 'rmv'),
+    boxId: box.id,
+    hostId: box.hostId,
+    state: await firstState(needs, tx, box),
+    epoch: Math.max(box.ownershipEpoch, await highestEpoch(tx, box.id)),
+    snapshotId: null,
+    eraseNow: now,
+    reason,
+    by: actorLabel(actor),
+    orders: 0,
+    commandId: null,
+    error: null,
+    startedAt: at,
+    changedAt: at,
+    keepUntil: null,
+  }
+  if (asked.state === 'handing_over') await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
+  const removal = await giveRemovalOrder(needs, tx, box, asked)
+  await insertRemoval(tx, removal)
+  if (removal.state === 'erased') await forgetBox(tx, box)
+  if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
+  await tellRemoval(tx, clock, box, removal, actor)
+  return removal
+}
+
+async function refuseBusy(tx: Tx, box: BoxRecord): Promise<void> {
+  const move = await openMove(tx, box.id)
+  if (move)
+    throw problem(
+      'CONFLICT',
+      `the box ${box.slug} is being moved (${move.state.replace('_', ' ')}): end that first, \`tenantry boxes show ${box.slug}\` tells how`,
+    )
+  const [setUp] = box.live ? [] : await commandsByIds(tx, [box.setUp.commandId])
+  if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `the box ${box.slug} is being set up: wait for the end of that`)
+}
+
+/** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */
+async function firstState(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
+  if (!box.managed && box.folder !== null) return 'erased'
+  await requireOnline(needs, tx, box)
+  if (!box.live) return 'erasing'
+  needs.requireSnapshots()
+  return 'handing_over'
+}
+
+async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
+  const removal = await needs.db
+    .transaction()
+    .execute(async (tx) => verb(tx, await existingBox(tx, slug)))
+    .catch((error) => {
+      if (!isUniqueViolation(error)) throw error
+      throw problem('CONFLICT', `somebody else removes ${slug} at the same moment: look at it again`)
+    })
+  needs.bus.queued(removal.hostId)
+  return removalView(removal)
+}

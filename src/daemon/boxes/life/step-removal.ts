@@ -1,0 +1,87 @@
+import { type BoxCommandPayload, type RemovalEvent, type RemovalState, removalOn, removalOrders } from '../../../core/boxes/index.ts'
+import { type Actor, type Clock, isoNow } from '../../../core/kit/index.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { appendEvent, type Tx } from '../../db/index.ts'
+import { enqueueCommand } from '../../hosts/index.ts'
+import { releaseHold } from '../box-holds.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { changeBox } from '../boxes.repo.ts'
+import { patienceMs, type StepNeeds } from './needs.ts'
+import { type Removal, saveRemoval } from './removals.repo.ts'
+import { lifeActor } from './step-move.ts'
+
+export const removalHolder = ({ id }: Pick<Removal, 'id'>): string => `removal:${id}`
+
+type Step = Readonly<{
+  event: RemovalEvent
+  actor?: Actor
+  change?: Partial<Pick<Removal, 'snapshotId' | 'error' | 'keepUntil' | 'eraseNow'>>
+}>
+
+/** One transition with all that belongs to it. Throws INVALID_TRANSITION, CONFLICT. */
+export async function stepRemoval(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
+  const { event, actor = lifeActor, change = {} } = step
+  const state = removalOn(removal.state, event)
+  const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(needs.clock) }
+  const next = await giveRemovalOrder(needs, tx, box, entered)
+  await saveRemoval(tx, removal, next)
+  await enter(tx, box, next)
+  await tellRemoval(tx, needs.clock, box, next, actor)
+  return next
+}
+
+/** What a state means for the box itself. */
+async function enter(tx: Tx, box: BoxRecord, { id, state }: Removal): Promise<void> {
+  if (state === 'kept' || state === 'erasing') await changeBox(tx, box, { live: 0, removal: 'removed' })
+  if (state === 'kept' || state === 'erasing' || state === 'failed') await releaseHold(tx, { boxId: box.id, holder: removalHolder({ id }) })
+  if (state === 'erased') await forgetBox(tx, box)
+}
+
+/** The row stays as history; slug and ports are free, and what opened the box is gone. */
+export async function forgetBox(tx: Tx, box: BoxRecord): Promise<void> {
+  await tx.deleteFrom('box_secrets').where('box_id', '=', box.id).execute()
+  await tx.deleteFrom('box_holds').where('box_id', '=', box.id).execute()
+  await changeBox(tx, box, { live: 0, removal: 'erased', first_port: null })
+}
+
+type Order = (typeof removalOrders)[keyof typeof removalOrders]
+const orderOf = (state: RemovalState): Order | undefined => (removalOrders as Partial<Record<RemovalState, Order>>)[state]
+
+/** The command that the state waits for, if it waits for one. */
+export async function giveRemovalOrder(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal): Promise<Removal> {
+  const order = orderOf(removal.state)
+  if (!order) return removal
+  const epoch = order.epoch === 'next' ? Math.max(removal.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
+  const ordered = { ...removal, epoch: Math.max(removal.epoch, epoch), orders: removal.orders + 1 }
+  const id = `${removal.id}.${order.kind.replace('tenant-box.', '')}.${ordered.orders}`
+  const payload = payloadOf(needs, box, order, epoch)
+  const deadlineMs = needs.workMs + needs.probe.timeoutMs + patienceMs
+  await enqueueCommand(tx, needs.clock, { id, hostId: box.hostId, boxId: box.id, kind: order.kind, payload: payload as never, deadlineMs })
+  return { ...ordered, commandId: id }
+}
+
+function payloadOf(
+  { probe, workMs }: StepNeeds,
+  box: BoxRecord,
+  { kind }: Order,
+  ownershipEpoch: number,
+): BoxCommandPayload<Order['kind']> {
+  const addressed = { slug: box.slug, boxId: box.id, ownershipEpoch }
+  if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs }
+  return kind === 'tenant-box.take_back' ? { ...addressed, probe } : addressed
+}
+
+export async function tellRemoval(tx: Tx, clock: Clock, box: BoxRecord, removal: Removal, actor: Actor): Promise<void> {
+  const { id: removalId, state, keepUntil, snapshotId, reason, error } = removal
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, removalId, state }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.removal', payload })
+  const data = { removalId, hostId: box.hostId, snapshotId, keepUntil, reason, ...(error ? { error } : {}) }
+  await recordAudit(tx, clock, { actor, action: `box.removal.${state}`, subject: box.slug, data })
+}
+
+/** What goes wrong without an end is shown and written down; the removal stays where it is. */
+export async function noteRemovalTrouble({ clock }: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, error: Removal['error']) {
+  const noted = { ...removal, error, changedAt: isoNow(clock) }
+  await saveRemoval(tx, removal, noted)
+  await tellRemoval(tx, clock, box, noted, lifeActor)
+}

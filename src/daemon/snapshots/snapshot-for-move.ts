@@ -1,0 +1,12 @@
+import type { Tx } from '../db/index.ts'
+import { lockRepository, newestPresent } from './snapshots.repo.ts'
+
+/** The newest snapshot of a tenant, for a box whose host is gone; until the commit nobody gives it up. */
+export async function snapshotForMove(
+  tx: Tx,
+  tenantId: string,
+): Promise<{ snapshotId: string; snapshotSha256: string | null; takenAt: string } | undefined> {
+  await lockRepository(tx, tenantId)
+  const newest = await newestPresent(tx, tenantId)
+  return newest && { snapshotId: newest.snapshot_id, snapshotSha256: newest.sha256, takenAt: newest.taken_at }
+}
