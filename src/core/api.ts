@@ -7,6 +7,7 @@ import { cronsContract } from './crons/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
+import { snapshotsContract } from './snapshots/index.ts'
 import { tenantsContract } from './tenants/index.ts'
 
 /** Every room's contract; the room's name is its tag in the documentation. Mounting, OpenAPI and clients are made from this list. */
@@ -16,6 +17,7 @@ export const api = {
   audit: auditContract,
   rollouts: rolloutsContract,
   boxes: boxesContract,
+  snapshots: snapshotsContract,
   crons: cronsContract,
   hosts: hostsContract,
   agent: agentContract,

@@ -14,6 +14,9 @@ export const boxResultHandlers = (needs: Needs): ResultHandlers => ({
   'tenant-box.healthcheck': (tx, command, { report, probe }) => takeReport(needs, tx, command, report, probe),
   'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(needs, tx, command, { report, probe, findings: [] }),
   'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(needs, tx, command, { report, findings }),
+  'tenant-box.restore': async (tx, command, { report, probes }) => {
+    if (report) await takeReport(needs, tx, command, report, probes.at(-1))
+  },
   'tenant-box.update': async (tx, command, { report, probes }) => {
     if (report) await takeReport(needs, tx, command, report, probes.at(-1))
   },

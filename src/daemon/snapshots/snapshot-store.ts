@@ -1,25 +1,29 @@
 import { hkdfSync } from 'node:crypto'
 import type { BoxId, CommandSecrets, TenantId } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
+import { readStoreAddress, type StoreAddress } from '../../core/snapshots/index.ts'
 import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
 /** The part of the settings that says where snapshots go and what opens them. */
-export type SnapshotSettings = Pick<Config, 'backupKey' | 'snapshotStore' | 'snapshotStoreCredentials'>
+export type SnapshotSettings = Pick<Config, 'backupKey' | 'snapshotStore' | 'snapshotStoreCredentials' | 'recoveryKey' | 'snapshotUpkeep'>
 
-type Usable = Readonly<{ backupKey: string; snapshotStore: string; env: Readonly<Record<string, string>> }>
+type AccessKey = NonNullable<SnapshotSettings['snapshotStoreCredentials']>
+type Usable = Readonly<{ backupKey: string; store: StoreAddress; credentials: AccessKey | undefined }>
 
 /** It rises when the backup key is replaced: repositories made with the former one keep theirs. */
 const keyVersion = 'v1'
 
 /** Throws CONFIG naming every setting that is missing: without a snapshot there is no update. */
-export function requireSnapshots({ backupKey, snapshotStore, snapshotStoreCredentials }: SnapshotSettings): Usable {
-  const needsCredentials = snapshotStore?.startsWith('s3://') && !snapshotStoreCredentials
-  if (backupKey && snapshotStore && !needsCredentials) return { backupKey, snapshotStore, env: environmentOf(snapshotStoreCredentials) }
+export function requireSnapshots({ backupKey, snapshotStore, snapshotStoreCredentials: credentials }: SnapshotSettings): Usable {
+  const store = snapshotStore === undefined ? undefined : readStoreAddress(snapshotStore)
+  if (typeof store === 'string') throw problem('CONFIG', `TENANTRY_SNAPSHOT_STORE ${store}`)
+  const needsCredentials = store?.kind === 's3' && !credentials
+  if (backupKey && store && !needsCredentials) return { backupKey, store, credentials }
   const missing = [
     ...(backupKey ? [] : ['TENANTRY_BACKUP_KEY']),
-    ...(snapshotStore ? [] : ['TENANTRY_SNAPSHOT_STORE']),
+    ...(store ? [] : ['TENANTRY_SNAPSHOT_STORE']),
     ...(needsCredentials ? ['TENANTRY_SNAPSHOT_STORE_CREDENTIALS_ACCESS_KEY_ID and …_SECRET_ACCESS_KEY'] : []),
   ]
   throw problem(
@@ -28,21 +32,44 @@ export function requireSnapshots({ backupKey, snapshotStore, snapshotStoreCreden
   )
 }
 
-const environmentOf = (credentials: SnapshotSettings['snapshotStoreCredentials']): Record<string, string> =>
-  credentials ? { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey } : {}
-
 type Repository = NonNullable<CommandSecrets['snapshots']>
 
-/** A tenant's repository as restic names it, and the password that only this tenant's has. Throws CONFIG. */
+/** A tenant's repository as restic names it, and the passwords that only this tenant's has. Throws CONFIG. */
 export function snapshotRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
-  const { backupKey, snapshotStore, env } = requireSnapshots(settings)
-  const password = Buffer.from(hkdfSync('sha256', Buffer.from(backupKey, 'base64'), tenantId, `snapshots ${keyVersion}`, 32))
-  return { repository: `${locationOf(snapshotStore)}/${tenantId}/${keyVersion}`, password: password.toString('base64url'), env }
+  const { backupKey, store, credentials } = requireSnapshots(settings)
+  const { recoveryKey } = settings
+  return {
+    repository: repositoryAddress(store, tenantId),
+    password: derived(backupKey, tenantId, `snapshots ${keyVersion}`),
+    env: environmentOf(credentials),
+    ...(recoveryKey ? { recoveryPassword: recoveryPassword(recoveryKey, tenantId) } : {}),
+  }
 }
 
-/** `s3://host/bucket` is `s3:https://host/bucket` to restic, `file:/folder` the folder itself. */
-const locationOf = (store: string): string =>
-  (store.startsWith('s3://') ? `s3:https://${store.slice('s3://'.length)}` : store.slice('file:'.length)).replace(/\/+$/, '')
+/** The same repository for the daemon's own upkeep, with the credential that agents lack. Throws CONFIG. */
+export function upkeepRepository(settings: SnapshotSettings, tenantId: TenantId): Repository {
+  const { snapshotUpkeep, snapshotStoreCredentials } = settings
+  return { ...snapshotRepository(settings, tenantId), env: environmentOf(snapshotUpkeep ?? snapshotStoreCredentials) }
+}
+
+/** True where the daemon looks after the repositories itself; otherwise they are on the hosts, and agents do. */
+export const reachesStore = ({ snapshotStore }: SnapshotSettings): boolean => {
+  const store = readStoreAddress(snapshotStore ?? '')
+  return typeof store !== 'string' && store.kind === 's3'
+}
+
+/** What opens a tenant's repository when the backup key is lost. It rests on the recovery key and the tenant's id alone. */
+export const recoveryPassword = (recoveryKey: string, tenantId: string): string => derived(recoveryKey, tenantId, 'snapshots recovery v1')
+
+const derived = (key: string, tenantId: string, purpose: string): string =>
+  Buffer.from(hkdfSync('sha256', Buffer.from(key, 'base64'), tenantId, purpose, 32)).toString('base64url')
+
+const environmentOf = (credentials: AccessKey | undefined): Record<string, string> =>
+  credentials ? { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey } : {}
+
+/** An S3 store is `s3:https://host/bucket` to restic, a folder the folder itself. */
+export const repositoryAddress = (store: StoreAddress, tenantId: string): string =>
+  `${store.kind === 's3' ? `s3:${store.url}` : store.folder}/${tenantId}/${keyVersion}`
 
 /** The secrets of a box's command. Throws CONFIG. */
 export const commandSecrets =

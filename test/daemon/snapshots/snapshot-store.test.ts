@@ -2,7 +2,14 @@ import { hkdfSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import type { TenantId } from '../../../src/core/boxes/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { commandSecrets, requireSnapshots, snapshotRepository } from '../../../src/daemon/snapshots/index.ts'
+import {
+  commandSecrets,
+  reachesStore,
+  recoveryPassword,
+  requireSnapshots,
+  snapshotRepository,
+} from '../../../src/daemon/snapshots/index.ts'
+import { upkeepRepository } from '../../../src/daemon/snapshots/snapshot-store.ts'
 import { aBoxesRoom, aLiveBox } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -41,6 +48,36 @@ test('an S3 store is reached by https with its credentials', () => {
   )
   expect(made.repository).toBe('s3:https://s3.example/bucket/ten_a/v1')
   expect(made.env).toEqual({ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'key' })
+})
+
+test('the daemon’s own upkeep has a credential that agents lack; without one it has theirs', () => {
+  const settings = { backupKey, snapshotStore: 's3://s3.example/bucket', snapshotStoreCredentials: credentials }
+  const upkeep = { accessKeyId: 'upkeep', secretAccessKey: 'other' }
+  expect(upkeepRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a'))).toEqual({
+    ...snapshotRepository(settings, tenant('ten_a')),
+    env: { AWS_ACCESS_KEY_ID: 'upkeep', AWS_SECRET_ACCESS_KEY: 'other' },
+  })
+  expect(upkeepRepository(settings, tenant('ten_a'))).toEqual(snapshotRepository(settings, tenant('ten_a')))
+  expect(JSON.stringify(snapshotRepository({ ...settings, snapshotUpkeep: upkeep }, tenant('ten_a')))).not.toContain('upkeep')
+})
+
+test.each([
+  ['s3://s3.example/bucket', true],
+  ['s3+http://127.0.0.1:9000/bucket', true],
+  ['file:/srv/snapshots', false],
+  [undefined, false],
+])('the daemon reaches the store %s: %j', (snapshotStore, reaches) => {
+  expect(reachesStore({ snapshotStore })).toBe(reaches)
+})
+
+test('the recovery password rests on the recovery key and the tenant alone, and travels beside the password', () => {
+  const recoveryKey = Buffer.alloc(32, 8).toString('base64')
+  const derived = Buffer.from(hkdfSync('sha256', Buffer.alloc(32, 8), 'ten_a', 'snapshots recovery v1', 32)).toString('base64url')
+  expect(recoveryPassword(recoveryKey, 'ten_a')).toBe(derived)
+  const made = snapshotRepository({ backupKey, snapshotStore: 'file:/srv', recoveryKey }, tenant('ten_a'))
+  expect(made.recoveryPassword).toBe(derived)
+  expect(made.password).not.toBe(derived)
+  expect(snapshotRepository({ backupKey, snapshotStore: 'file:/srv' }, tenant('ten_a'))).not.toHaveProperty('recoveryPassword')
 })
 
 onBothDialects('secrets of a command', (fresh) => {

@@ -1,0 +1,38 @@
+import { type Actor, newId, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { BoxRecord } from '../boxes/index.ts'
+import type { Tx } from '../db/index.ts'
+import { enqueueCommand } from '../hosts/index.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { addressed, readyBox, waitingMs } from './ready-box.ts'
+import { restorable } from './restore-box.ts'
+import { newestPresent, type SnapshotRow } from './snapshots.repo.ts'
+
+type Wanted = Readonly<{ slug: string; snapshotId?: string | undefined }>
+type Accepted = Readonly<{ commandId: string; snapshotId: string }>
+
+/** Asks for a proof that a snapshot comes back; the box itself is not touched. Throws NOT_FOUND, CONFLICT, and what a box that is not ready throws. */
+export async function drillBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId }: Wanted): Promise<Accepted> {
+  const { db, clock, bus } = needs
+  const asked = await db.transaction().execute(async (tx) => {
+    const box = await readyBox(needs, tx, slug)
+    const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
+    if (!snapshot) throw problem('NOT_FOUND', `there is no complete snapshot of ${slug}: \`tenantry snapshots take ${slug}\` takes one`)
+    const commandId = await enqueueDrill(needs, tx, box, snapshot)
+    const data = { commandId, snapshotId: snapshot.snapshot_id }
+    await recordAudit(tx, clock, { actor, action: 'box.drill', subject: slug, data })
+    return { hostId: box.hostId, ...data }
+  })
+  bus.queued(asked.hostId)
+  return { commandId: asked.commandId, snapshotId: asked.snapshotId }
+}
+
+type Queue = Pick<SnapshotsNeeds, 'clock' | 'random' | 'deadlineMs'>
+
+export async function enqueueDrill({ clock, random, deadlineMs }: Queue, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<string> {
+  const id = newId(random, 'cmd')
+  const payload = { ...addressed(box), snapshotId: snapshot.snapshot_id, snapshotSha256: snapshot.sha256, deadlineMs }
+  const command = { id, hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
+  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.drill', payload })
+  return id
+}

@@ -1,0 +1,41 @@
+import type { DrillResult } from '../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import { boxOf } from './finish-snapshots.ts'
+import { moveSnapshots } from './snapshots.repo.ts'
+
+type Needs = Readonly<{ clock: Clock }>
+type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
+
+/** What a drill found stands beside its snapshot: proof, or why there is none. */
+export const drillResults = (needs: Needs): ResultHandlers => ({
+  'tenant-box.drill': (tx, command, result) => note(needs, tx, command, result),
+})
+
+/** A drill that could not be held is no proof either, but says nothing against the snapshot. */
+export const drillFailures = (needs: Needs): FailureHandlers => ({
+  'tenant-box.drill': (tx, command) => note(needs, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+})
+
+const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
+
+async function note({ clock }: Needs, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box) return
+  const { snapshotId } = command.payload as { snapshotId: string }
+  const found = { at: isoNow(clock), ok: ok ? 1 : 0, duration_ms: rounded(durationMs), restore_ms: rounded(restoreMs) }
+  const row = { ...found, error: error && JSON.stringify(error) }
+  await tx
+    .insertInto('snapshot_drills')
+    .values({ command_id: command.id, tenant_id: box.tenantId, snapshot_id: snapshotId, ...row })
+    .onConflict((c) => c.column('command_id').doUpdateSet(row))
+    .execute()
+  if (ok) await moveSnapshots(tx, box.tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
+  if (!ok && isDamage(error)) await moveSnapshots(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
+  const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
+}
+
+/** Only what speaks against the snapshot itself: a full disk or a store that does not answer does not. */
+const isDamage = (error: DrillResult['error']) => error?.code === 'RESTORE_FAILED'

@@ -1,0 +1,63 @@
+import type { BoxId, RestoreResult } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, type SystemActor } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { releaseHold } from '../boxes/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import { boxOf, takenFacts } from './finish-snapshots.ts'
+import { restoreHolder } from './restore-box.ts'
+import { recordSnapshot } from './snapshots.repo.ts'
+import type { BoxRestoreStatus } from './snapshots.tables.ts'
+
+type Needs = Readonly<{ clock: Clock }>
+type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: unknown }>
+
+/** A restore is over when its agent said how it ended; the box is free again then, however that was. */
+export const restoreResults = (needs: Needs): ResultHandlers => ({
+  'tenant-box.restore': async (tx, command, result) => {
+    await keepFormer(needs, tx, command, result)
+    const { outcome, durationMs, error } = result
+    await end(needs, tx, command, outcome, { durationMs, error })
+  },
+})
+
+/**
+ * A restore that its agent took and that nobody heard of since may be under way: the box stays held, for a day at most, and the agent's own word
+ * is taken in when it comes.
+ */
+export const restoreFailures = (needs: Needs): FailureHandlers => ({
+  'tenant-box.restore': (tx, command, { told }) => {
+    const isKnown = told || command.leaseToken === 0
+    return end(needs, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
+  },
+})
+
+/** What a restore replaced is a snapshot of its own. */
+async function keepFormer({ clock }: Needs, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!preRestore || !box) return
+  await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', command_id: command.id })
+}
+
+const actor: SystemActor = { kind: 'system', name: 'snapshots' }
+
+async function end({ clock }: Needs, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
+  const ended = await tx
+    .updateTable('box_restores')
+    .set({
+      status,
+      ended_at: status === 'unheard' ? null : isoNow(clock),
+      duration_ms: durationMs === undefined ? null : Math.round(durationMs),
+    })
+    .where('command_id', '=', command.id)
+    .where('status', 'in', ['open', 'unheard'])
+    .returning(['slug', 'snapshot_id'])
+    .executeTakeFirst()
+  if (!ended) return
+  const boxId = command.boxId as BoxId
+  if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreHolder(command.id) })
+  const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
+  const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { slug: ended.slug, ...data } })
+  await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
+}

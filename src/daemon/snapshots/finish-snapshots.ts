@@ -1,0 +1,61 @@
+import type { BoxCommandPayload, BoxId, SnapshotTaken, UpdateResult } from '../../core/boxes/index.ts'
+import { type Clock, isoIn } from '../../core/kit/index.ts'
+import { type BoxRecord, boxById } from '../boxes/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import { type NewSnapshot, recordSnapshot } from './snapshots.repo.ts'
+
+type Needs = Readonly<{ clock: Clock }>
+
+/** Every snapshot that a command brought stands in the registry as soon as its result does. */
+export const snapshotResults = (needs: Needs): ResultHandlers => ({
+  // How long it is kept is decided by who asked for it, not by who took it.
+  'tenant-box.snapshot': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: tierAsked(command) }),
+  'tenant-box.hand_over': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
+  'tenant-box.update': async (tx, command, result) => {
+    const facts = updateFacts(needs, result)
+    if (facts) await take(needs, tx, command, facts)
+  },
+})
+
+export const snapshotFailures = ({ clock }: Needs): FailureHandlers => ({
+  'tenant-box.snapshot': async (tx, command) => {
+    const payload = { ...(command.payload as { slug: string; tier: string }), commandId: command.id, error: command.error }
+    await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.failed', payload })
+  },
+})
+
+const tierAsked = ({ payload }: Command) => (payload as BoxCommandPayload<'tenant-box.snapshot'>).tier
+
+export const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
+
+export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
+  snapshotId: taken.snapshotId,
+  tier: taken.tier,
+  takenAt: taken.takenAt,
+  sha256: taken.snapshotSha256,
+  added_bytes: Math.round(taken.addedBytes),
+  files: taken.files,
+  duration_ms: Math.round(taken.durationMs),
+  installed: JSON.stringify(taken.installed),
+})
+
+// An update tells when it ended, not when its snapshot was taken: that was as the fence closed. Rather too early than too late, because
+// what came after it counts as lost by a restore.
+function updateFacts(
+  { clock }: Needs,
+  { snapshotOk, snapshotId, snapshotSha256, fencedMs, report }: UpdateResult,
+): NewSnapshot | undefined {
+  if (!snapshotOk || snapshotId === null) return undefined
+  const now = clock.now().getTime()
+  const said = Date.parse(report?.at ?? '')
+  const ended = Number.isNaN(said) ? now : Math.min(said, now)
+  return { snapshotId, tier: 'pre-update', takenAt: isoIn(clock, ended - fencedMs - now), sha256: snapshotSha256 }
+}
+
+async function take({ clock }: Needs, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, command_id: command.id }))) return
+  const payload = { boxId: box.id, slug: box.slug, snapshotId: facts.snapshotId, tier: facts.tier, commandId: command.id }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.taken', payload })
+}

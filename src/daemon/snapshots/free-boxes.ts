@@ -1,0 +1,41 @@
+import { isQuestion, type TenantId } from '../../core/boxes/index.ts'
+import { type BoxRecord, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+
+type Needs = Pick<SnapshotsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
+
+/** The live boxes by tenant, and what keeps each from being worked on by schedule. */
+export type Surveyed = Readonly<{
+  boxOf(tenantId: string): BoxRecord | undefined
+  /** Nobody holds the box and no command waits for it or runs on it. */
+  isFree(box: BoxRecord): boolean
+  isReachable(box: BoxRecord): boolean
+  /** Hosts on which a snapshot, a drill or upkeep goes on. */
+  busyHosts: ReadonlySet<string>
+}>
+
+export async function surveyBoxes(needs: Needs, db: DbOrTx): Promise<Surveyed> {
+  const fleet = await lookAtFleet(needs, db)
+  const holds = await holdsOf(db, needs.clock)
+  const open = (await openCommands(db).execute()).filter(({ kind }) => !isQuestion(kind))
+  const busyBoxes = new Set(open.map(({ box_id }) => box_id))
+  const byTenant = new Map((await boxesInScope(db)).map((box) => [box.tenantId, box]))
+  return {
+    boxOf: (tenantId) => byTenant.get(tenantId as TenantId),
+    isFree: ({ id }) => !holds.has(id) && !busyBoxes.has(id),
+    isReachable: ({ hostId }) => fleet.host(hostId)?.status === 'online',
+    busyHosts: new Set(open.filter(({ kind }) => heavy.includes(kind)).map(({ host_id }) => host_id)),
+  }
+}
+
+/** One box, looked at anew in the transaction that begins something on it. */
+export async function isFreeNow({ clock }: Pick<Needs, 'clock'>, tx: Tx, { id }: BoxRecord): Promise<boolean> {
+  if ((await holdsOf(tx, clock, [id])).has(id)) return false
+  return (await openCommands(tx).where('box_id', '=', id).execute()).every(({ kind }) => isQuestion(kind))
+}
+
+const heavy: readonly string[] = ['tenant-box.snapshot', 'tenant-box.drill', 'tenant-box.tend_snapshots']
+
+const openCommands = (db: DbOrTx) =>
+  db.selectFrom('commands').select(['box_id', 'host_id', 'kind']).where('status', 'in', ['queued', 'leased', 'running'])

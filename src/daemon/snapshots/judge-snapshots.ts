@@ -1,0 +1,50 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { judgeRetention, type RetentionVerdict } from '../../core/snapshots/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { proofsOf } from './proofs.ts'
+import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
+
+type Needs = Pick<SnapshotsNeeds, 'clock' | 'rule' | 'references'>
+
+/** Retention's word on the repositories of these tenants, with all that any room still refers to. */
+export async function judgeSnapshots(
+  needs: Needs,
+  db: DbOrTx,
+  tenantIds: readonly string[],
+): Promise<ReadonlyMap<string, RetentionVerdict>> {
+  const rows = await snapshotsOf(db, tenantIds)
+  const inUse = await inUseOf(needs, db, rows)
+  const proven = new Map<string, string>()
+  for (const { tenantId, snapshotId, at } of (await proofsOf(db, tenantIds)).reverse()) proven.set(`${tenantId}/${snapshotId}`, at)
+  return new Map(
+    tenantIds.map((tenantId) => {
+      const own = rows.filter((row) => row.tenant_id === tenantId)
+      const snapshots = own.map(({ snapshot_id: snapshotId, tier, taken_at: takenAt, status }) => ({
+        snapshotId,
+        tier,
+        takenAt,
+        status,
+        provenAt: proven.get(`${tenantId}/${snapshotId}`) ?? null,
+      }))
+      return [tenantId, judgeRetention({ snapshots, rule: needs.rule, now: isoNow(needs.clock), inUse })]
+    }),
+  )
+}
+
+async function inUseOf({ references }: Needs, db: DbOrTx, rows: readonly SnapshotRow[]): Promise<ReadonlyMap<string, string>> {
+  const boxIds = [...new Set(rows.map(({ box_id }) => box_id))]
+  const found = await Promise.all([openRestores, ...references].map((refer) => refer(db, boxIds)))
+  return new Map(found.flat().map(({ snapshotId, neededBy }) => [snapshotId, neededBy]))
+}
+
+/** Snapshots that boxes are being brought back to. */
+async function openRestores(db: DbOrTx, boxIds: readonly string[]) {
+  const rows = await db
+    .selectFrom('box_restores')
+    .select(['command_id', 'snapshot_id'])
+    .where('box_id', 'in', boxIds.length > 0 ? boxIds : [''])
+    .where('status', 'in', ['open', 'unheard'])
+    .execute()
+  return rows.map(({ command_id, snapshot_id }) => ({ snapshotId: snapshot_id, neededBy: `restore ${command_id}` }))
+}

@@ -1,0 +1,98 @@
+import type { SnapshotTier } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
+import type { Db } from '../db/index.ts'
+import { judgeSnapshots } from './judge-snapshots.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { lastDrills } from './proofs.ts'
+import type { SnapshotRow } from './snapshots.repo.ts'
+
+type Needs = Pick<SnapshotsNeeds, 'db' | 'clock' | 'rule' | 'references'>
+type Query = Readonly<{
+  limit: number
+  cursor?: string | undefined
+  slug?: string | undefined
+  tier?: SnapshotTier | undefined
+  status?: SnapshotStatus | undefined
+  id?: string | undefined
+}>
+
+/** A page of snapshots, newest first, each with why it is kept and what its last drill said. */
+export async function listSnapshots(needs: Needs, query: Query): Promise<{ snapshots: Snapshot[]; nextCursor: string | null }> {
+  const { db } = needs
+  const found = await pageOf(db, query)
+  const page = found.slice(0, query.limit)
+  const verdicts = await judgeSnapshots(needs, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
+  const drillOf = await lastDrills(
+    db,
+    page.map(({ snapshot_id }) => snapshot_id),
+  )
+  const last = page.at(-1)
+  return {
+    snapshots: page.map((row) => ({
+      ...viewOf(row),
+      keptBecause: verdicts.get(row.tenant_id)?.kept.get(row.snapshot_id) ?? null,
+      lastDrill: drillView(drillOf(row.tenant_id, row.snapshot_id)),
+    })),
+    nextCursor: found.length > query.limit && last ? `${last.taken_at}_${last.snapshot_id}` : null,
+  }
+}
+
+async function pageOf(db: Db, { limit, cursor, slug, tier, status, id }: Query): Promise<SnapshotRow[]> {
+  let query = db
+    .selectFrom('snapshots')
+    .selectAll()
+    .orderBy('taken_at', 'desc')
+    .orderBy('snapshot_id', 'desc')
+    .limit(limit + 1)
+  if (slug !== undefined) query = query.where('slug', '=', slug)
+  if (tier !== undefined) query = query.where('tier', '=', tier)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (id !== undefined) query = query.where('snapshot_id', 'like', `${id}%`)
+  if (cursor !== undefined) {
+    const { takenAt, snapshotId } = readCursor(cursor)
+    query = query.where((where) =>
+      where.or([where('taken_at', '<', takenAt), where.and([where('taken_at', '=', takenAt), where('snapshot_id', '<', snapshotId)])]),
+    )
+  }
+  return query.execute()
+}
+
+function readCursor(cursor: string): { takenAt: string; snapshotId: string } {
+  const [, takenAt, snapshotId] = /^([0-9TZ:.-]+)_([0-9a-f]+)$/.exec(cursor) ?? []
+  if (takenAt && snapshotId) return { takenAt, snapshotId }
+  throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
+    details: [{ path: 'cursor', reason: 'is not a cursor' }],
+  })
+}
+
+/** PostgreSQL gives large numbers as text where nobody told it otherwise. */
+const numberOf = (value: number | null) => (value === null ? null : Number(value))
+
+const viewOf = (row: SnapshotRow): Omit<Snapshot, 'keptBecause' | 'lastDrill'> => ({
+  snapshotId: row.snapshot_id,
+  slug: row.slug,
+  boxId: row.box_id,
+  tier: row.tier,
+  takenAt: row.taken_at,
+  commandId: row.command_id,
+  snapshotSha256: row.sha256,
+  addedBytes: numberOf(row.added_bytes),
+  files: row.files,
+  durationMs: numberOf(row.duration_ms),
+  installed: row.installed === null ? null : JSON.parse(row.installed),
+  status: row.status,
+})
+
+type Drill = ReturnType<Awaited<ReturnType<typeof lastDrills>>>
+
+const drillView = (drill: Drill): Snapshot['lastDrill'] =>
+  drill
+    ? {
+        at: drill.at,
+        ok: drill.ok === 1,
+        durationMs: numberOf(drill.duration_ms),
+        restoreMs: numberOf(drill.restore_ms),
+        error: drill.error === null ? null : JSON.parse(drill.error),
+      }
+    : null

@@ -1,0 +1,50 @@
+import type { Selectable } from 'kysely'
+import type { DbOrTx } from '../db/index.ts'
+import type { SnapshotDrillTable } from './snapshots.tables.ts'
+
+type Drill = Selectable<SnapshotDrillTable>
+
+/** A snapshot that came back, in a drill or for good, and how long it took. */
+export type Proof = Readonly<{ tenantId: string; snapshotId: string; at: string; durationMs: number | null }>
+
+/** All proofs of these tenants' snapshots, newest first; of all tenants without a list. */
+export async function proofsOf(db: DbOrTx, tenantIds?: readonly string[]): Promise<Proof[]> {
+  const among = tenantIds && (tenantIds.length > 0 ? tenantIds : [''])
+  let drills = db.selectFrom('snapshot_drills').selectAll().where('ok', '=', 1)
+  let restores = db.selectFrom('box_restores').selectAll().where('status', '=', 'restored')
+  if (among) {
+    drills = drills.where('tenant_id', 'in', among)
+    restores = restores.where('tenant_id', 'in', among)
+  }
+  const proofs = [
+    ...(await drills.execute()).map((row) => ({ ...row, at: row.at, took: row.restore_ms ?? row.duration_ms })),
+    ...(await restores.execute()).map((row) => ({ ...row, at: row.ended_at ?? row.asked_at, took: row.duration_ms })),
+  ].map(({ tenant_id, snapshot_id, at, took }) => ({
+    tenantId: tenant_id,
+    snapshotId: snapshot_id,
+    at,
+    durationMs: took === null ? null : Number(took),
+  }))
+  return proofs.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+}
+
+/** The last drill of each of these snapshots, whatever it found. */
+export async function lastDrills(
+  db: DbOrTx,
+  snapshotIds: readonly string[],
+): Promise<(tenantId: string, snapshotId: string) => Drill | undefined> {
+  if (snapshotIds.length === 0) return () => undefined
+  const rows = await db.selectFrom('snapshot_drills').selectAll().where('snapshot_id', 'in', snapshotIds).orderBy('at').execute()
+  const last = new Map(rows.map((row) => [`${row.tenant_id}/${row.snapshot_id}`, row]))
+  return (tenantId, snapshotId) => last.get(`${tenantId}/${snapshotId}`)
+}
+
+/** When each tenant was last drilled, whatever came of it. */
+export async function lastTried(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+  const rows = await db
+    .selectFrom('snapshot_drills')
+    .select(({ fn }) => ['tenant_id', fn.max('at').as('at')])
+    .groupBy('tenant_id')
+    .execute()
+  return new Map(rows.map(({ tenant_id, at }) => [tenant_id, at]))
+}

@@ -1,0 +1,65 @@
+import { type Actor, isoIn, isoNow, newId, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { type BoxRecord, existingBox, holdBox } from '../boxes/index.ts'
+import type { Tx } from '../db/index.ts'
+import { enqueueCommand } from '../hosts/index.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { addressed, readyBox, waitingMs } from './ready-box.ts'
+import { lockRepository, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
+
+type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string }>
+type Accepted = Readonly<{ commandId: string; snapshotId: string }>
+
+/** Until a box is heard of again it stays held: the agent may be in the middle of it. */
+const silentMs = 24 * 60 * 60_000
+
+/** Who holds a box that is being restored. */
+export const restoreHolder = (commandId: string): string => `restore:${commandId}`
+
+/**
+ * Asks for a box to be brought back to a snapshot, and holds the box until its agent has told how that ended. Throws NOT_FOUND for a snapshot
+ * that is not of this tenant, CONFLICT for one that is gone, and what a box that is not ready throws.
+ */
+export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId, reason }: Wanted): Promise<Accepted> {
+  const { db, clock, random, bus } = needs
+  const commandId = newId(random, 'cmd')
+  const hostId = await db.transaction().execute(async (tx) => {
+    await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
+    const box = await readyBox(needs, tx, slug)
+    const snapshot = await restorable(tx, box, snapshotId)
+    await enqueueRestore(needs, tx, { box, snapshot, commandId, reason })
+    const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason }
+    await recordAudit(tx, clock, { actor, action: 'box.restore', subject: slug, data })
+    return box.hostId
+  })
+  bus.queued(hostId)
+  return { commandId, snapshotId }
+}
+
+/** Throws NOT_FOUND, CONFLICT. A damaged one may be tried: it can be all there is. */
+export async function restorable(tx: Tx, { tenantId, slug }: BoxRecord, snapshotId: string): Promise<SnapshotRow> {
+  const snapshot = await snapshotById(tx, tenantId, snapshotId)
+  if (!snapshot)
+    throw problem('NOT_FOUND', `there is no snapshot ${snapshotId} of ${slug}: \`tenantry snapshots list --slug ${slug}\` shows all`)
+  if (snapshot.status === 'forgotten')
+    throw problem('CONFLICT', `the snapshot ${snapshotId} of ${slug} was given up by retention: choose another`)
+  if (snapshot.status === 'missing')
+    throw problem('CONFLICT', `the snapshot ${snapshotId} of ${slug} is missing from its repository: choose another, and look at the store`)
+  return snapshot
+}
+
+type Restore = Readonly<{ box: BoxRecord; snapshot: SnapshotRow; commandId: string; reason: string }>
+
+async function enqueueRestore({ clock, probe, deadlineMs }: SnapshotsNeeds, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
+  const expiresMs = deadlineMs + waitingMs
+  await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs + silentMs) })
+  const { snapshot_id, sha256 } = snapshot
+  const payload = { ...addressed(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
+  const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs }
+  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
+  const asked = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id, reason }
+  await tx
+    .insertInto('box_restores')
+    .values({ ...asked, status: 'open', asked_at: isoNow(clock), ended_at: null, duration_ms: null })
+    .execute()
+}

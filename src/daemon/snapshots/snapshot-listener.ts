@@ -1,0 +1,12 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { CommandListener } from '../hosts/index.ts'
+import { drillFailures, drillResults } from './finish-drills.ts'
+import { restoreFailures, restoreResults } from './finish-restores.ts'
+import { snapshotFailures, snapshotResults } from './finish-snapshots.ts'
+import { tendingFailures, tendingResults } from './finish-tending.ts'
+
+/** What this room takes in of how commands end. */
+export const snapshotListener = (needs: Readonly<{ clock: Clock }>): CommandListener => ({
+  resultHandlers: { ...snapshotResults(needs), ...restoreResults(needs), ...drillResults(needs), ...tendingResults(needs) },
+  failureHandlers: { ...snapshotFailures(needs), ...restoreFailures(needs), ...drillFailures(needs), ...tendingFailures(needs) },
+})

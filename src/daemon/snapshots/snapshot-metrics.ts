@@ -1,0 +1,44 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Clock } from '../../core/kit/index.ts'
+import type { Db } from '../db/index.ts'
+import { proofsOf } from './proofs.ts'
+import { newestPerTenant } from './snapshots.repo.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry }>
+
+const hourMs = 60 * 60_000
+const snapshotLateMs = 26 * hourMs
+const proofLateMs = 35 * 24 * hourMs
+
+/** What an operator's alerts look at: how old the data is that a box could be brought back to, and since when nobody has seen it come back. */
+export function snapshotMetrics({ db, clock, registry }: Needs): void {
+  const gauge = (
+    name: string,
+    help: string,
+    value: (ages: readonly number[]) => number,
+    which: (db: Db) => Promise<ReadonlyMap<string, string>>,
+  ) =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(value(await agesMs({ db, clock }, await which(db))))
+      },
+    })
+  const oldest = (ages: readonly number[]) => Math.max(0, ...ages) / 1000
+  const laterThan = (ms: number) => (ages: readonly number[]) => ages.filter((age) => age > ms).length
+  const lastProofs = async () => new Map((await proofsOf(db)).reverse().map(({ tenantId, at }) => [tenantId, at]))
+
+  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot, of the managed box where it is oldest', oldest, newestPerTenant)
+  gauge('tenantry_proven_restore_age_seconds', 'Time since data last came back, of the managed box where it is longest', oldest, lastProofs)
+  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot of the last 26 h', laterThan(snapshotLateMs), newestPerTenant)
+  gauge('tenantry_boxes_proof_late', 'Managed boxes whose data did not come back in 35 days', laterThan(proofLateMs), lastProofs)
+}
+
+/** Of each managed live box; one without any counts from its beginning. */
+async function agesMs({ db, clock }: Omit<Needs, 'registry'>, newest: ReadonlyMap<string, string>): Promise<number[]> {
+  const now = clock.now().getTime()
+  const boxes = await db.selectFrom('boxes').select(['tenant_id', 'created_at']).where('live', '=', 1).where('managed', '=', 1).execute()
+  return boxes.map(({ tenant_id, created_at }) => Math.max(0, now - Date.parse(newest.get(tenant_id) ?? created_at)))
+}

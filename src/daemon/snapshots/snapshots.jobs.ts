@@ -1,0 +1,105 @@
+import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
+import { drillTurns } from '../../core/snapshots/index.ts'
+import { boxesInScope } from '../boxes/index.ts'
+import { type DefinedJob, defineJob } from '../crons/index.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { lastTried, proofsOf } from './proofs.ts'
+import { requireSnapshots } from './snapshot-store.ts'
+import { askForTurns } from './snapshot-turns.ts'
+import { newestPerTenant } from './snapshots.repo.ts'
+import { freshMs } from './take-turns.ts'
+
+/** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
+export const snapshotsJobs = (needs: SnapshotsNeeds): DefinedJob[] => {
+  const job = (key: string, expression: string, description: string, run: (needs: SnapshotsNeeds) => Promise<string>) =>
+    defineJob({
+      key,
+      expression,
+      description,
+      run: async () => {
+        requireSnapshots(needs.settings)
+        return run(needs)
+      },
+    })
+  return [
+    job(
+      'snapshot-daily',
+      '15 1 * * *',
+      'Asks for a snapshot of every managed box whose newest is older than 20 h, one at a time per host',
+      daily,
+    ),
+    job('snapshot-prune', '45 4 * * 6', 'Gives up snapshots that retention does not keep, and frees their space', prune),
+    job('snapshot-check', '45 4 * * 0', 'Checks every repository, and reads back the data of those longest unread', check),
+    job('snapshot-drill', '30 18-23 * * *', 'Proves snapshots by bringing them up beside their boxes: each box within four weeks', drill),
+  ]
+}
+
+const managedBoxes = async ({ db }: SnapshotsNeeds) => (await boxesInScope(db)).filter(({ managed }) => managed)
+
+async function daily(needs: SnapshotsNeeds): Promise<string> {
+  const boxes = await managedBoxes(needs)
+  const newest = await newestPerTenant(needs.db)
+  const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(needs.clock, -freshMs))
+  await askForTurns(
+    needs,
+    'daily',
+    due.map(({ tenantId }) => tenantId),
+  )
+  return `${plural(due.length, 'box', 'boxes')} to be snapshotted, ${boxes.length - due.length} fresh enough`
+}
+
+async function prune(needs: SnapshotsNeeds): Promise<string> {
+  const tenants = await tenantsWithSnapshots(needs)
+  await askForTurns(needs, 'prune', tenants)
+  const forgotten = await forgetHistory(needs)
+  return `${plural(tenants.length, 'repository', 'repositories')} to be tidied; ${plural(forgotten, 'old record')} deleted`
+}
+
+/** Reading all data back costs what the data weighs: each repository has it once a month. */
+const dataShare = 1 / 4
+
+async function check(needs: SnapshotsNeeds): Promise<string> {
+  const rows = await needs.db.selectFrom('snapshot_repositories').select(['tenant_id', 'data_checked_at']).execute()
+  const readAt = new Map(rows.map((row) => [row.tenant_id, row.data_checked_at ?? '']))
+  const tenants = await tenantsWithSnapshots(needs)
+  const longestUnread = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
+  const data = longestUnread.slice(0, Math.ceil(tenants.length * dataShare))
+  await askForTurns(needs, 'check-data', data)
+  await askForTurns(needs, 'check', longestUnread.slice(data.length))
+  return `${plural(tenants.length, 'repository', 'repositories')} to be checked, ${data.length} of them with all data`
+}
+
+async function drill(needs: SnapshotsNeeds): Promise<string> {
+  const newest = await newestPerTenant(needs.db)
+  const boxes = (await managedBoxes(needs)).filter(({ tenantId }) => newest.has(tenantId))
+  const tried = await lastTried(needs.db)
+  const proven = new Map((await proofsOf(needs.db)).reverse().map(({ tenantId, at }) => [tenantId, at]))
+  const candidates = boxes.map(({ tenantId }) => ({
+    boxId: tenantId,
+    lastProvenAt: proven.get(tenantId) ?? null,
+    lastTriedAt: tried.get(tenantId) ?? null,
+  }))
+  const due = drillTurns(candidates, isoNow(needs.clock))
+  await askForTurns(needs, 'drill', due)
+  return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} to be proven`
+}
+
+const tenantsWithSnapshots = async ({ db }: SnapshotsNeeds): Promise<string[]> => {
+  const rows = await db.selectFrom('snapshots').select('tenant_id').distinct().where('status', 'in', ['present', 'damaged']).execute()
+  return rows.map(({ tenant_id }) => tenant_id).sort()
+}
+
+const historyMs = 400 * 24 * 60 * 60_000
+
+/** Snapshots that are gone, and drills: a year and a month of them is history enough. */
+async function forgetHistory({ db, clock }: SnapshotsNeeds): Promise<number> {
+  const before = isoIn(clock, -historyMs)
+  const gone = await db
+    .deleteFrom('snapshots')
+    .where('status', 'in', ['forgotten', 'missing'])
+    .where('taken_at', '<=', before)
+    .where('recorded_at', '<=', before)
+    .executeTakeFirst()
+  const drills = await db.deleteFrom('snapshot_drills').where('at', '<=', before).executeTakeFirst()
+  return Number(gone.numDeletedRows) + Number(drills.numDeletedRows)
+}

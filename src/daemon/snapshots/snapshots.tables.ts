@@ -1,0 +1,77 @@
+import type { SnapshotTier } from '../../core/boxes/index.ts'
+import type { SnapshotStatus, SnapshotTask } from '../../core/snapshots/index.ts'
+
+/** A repository belongs to a tenant, so a snapshot's id is unique within one. */
+export type SnapshotTable = {
+  tenant_id: string
+  snapshot_id: string
+  box_id: string
+  slug: string
+  tier: SnapshotTier
+  taken_at: string
+  command_id: string | null
+  /** Sum of its manifest. */
+  sha256: string | null
+  added_bytes: number | null
+  files: number | null
+  duration_ms: number | null
+  installed: string | null
+  status: SnapshotStatus
+  /** What found the damage; the same takes it back. */
+  damaged_by: 'check' | 'drill' | null
+  /** When the registry learned of it: what was recorded after a listing began cannot be missing from it. */
+  recorded_at: string
+}
+
+export type SnapshotDrillTable = {
+  command_id: string
+  tenant_id: string
+  snapshot_id: string
+  at: string
+  ok: number
+  duration_ms: number | null
+  restore_ms: number | null
+  error: string | null
+}
+
+/** `unheard` = the daemon gave up waiting; its agent may still say how it ended. */
+export type BoxRestoreStatus = 'open' | 'unheard' | 'restored' | 'failed' | 'restore_failed'
+
+export type BoxRestoreTable = {
+  command_id: string
+  tenant_id: string
+  box_id: string
+  slug: string
+  snapshot_id: string
+  reason: string
+  status: BoxRestoreStatus
+  asked_at: string
+  ended_at: string | null
+  duration_ms: number | null
+}
+
+/** Its row is the lock of a repository: whoever decides what is given up, or asks for a restore, has it first. */
+type SnapshotRepositoryTable = {
+  tenant_id: string
+  tended_at: string | null
+  pruned_at: string | null
+  checked_at: string | null
+  data_checked_at: string | null
+}
+
+/** What a job asked for and nobody has begun: it waits until box and host are free. */
+export type SnapshotTurnTable = { tenant_id: string; task: SnapshotTask; asked_at: string; until: string }
+
+/** A copy of media and objects that an update took while its box served: nobody's snapshot, given up after a while. */
+type WarmCopyTable = { tenant_id: string; snapshot_id: string; taken_at: string }
+
+declare module '../db/database.ts' {
+  interface Tables {
+    snapshots: SnapshotTable
+    snapshot_drills: SnapshotDrillTable
+    box_restores: BoxRestoreTable
+    snapshot_repositories: SnapshotRepositoryTable
+    snapshot_turns: SnapshotTurnTable
+    snapshot_warm_copies: WarmCopyTable
+  }
+}

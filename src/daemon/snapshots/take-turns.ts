@@ -1,0 +1,107 @@
+import { isoIn, newId } from '../../core/kit/index.ts'
+import { nextTurns, type SnapshotTask } from '../../core/snapshots/index.ts'
+import type { BoxRecord } from '../boxes/index.ts'
+import { acquireLease, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
+import { enqueueCommand } from '../hosts/index.ts'
+import { enqueueDrill } from './drill-box.ts'
+import { isFreeNow, surveyBoxes } from './free-boxes.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { addressed, waitingMs } from './ready-box.ts'
+import { reachesStore } from './snapshot-store.ts'
+import { type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
+import { lockRepository, newestPresent } from './snapshots.repo.ts'
+import { decideTending, type TendTask } from './tend-snapshots.ts'
+
+const leaseName = 'snapshots.turns'
+const leaseMs = 60_000
+const everyMs = 15_000
+
+/** Every quarter of a minute, in one replica: what jobs asked for is begun where box and host are free. */
+export async function runSnapshotTurns(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
+  const { clock, log } = needs
+  while (!signal.aborted) {
+    await takeTurns(needs).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
+    await clock.sleep(everyMs, signal)
+  }
+  const lease = await acquireLease(needs, { name: leaseName, holder: needs.holder, ttlMs: leaseMs }).catch(() => undefined)
+  if (lease) await releaseLease(needs, lease).catch(() => undefined)
+}
+
+/** One round; does nothing while another replica owns it. */
+export async function takeTurns(needs: SnapshotsNeeds): Promise<void> {
+  const lease = await acquireLease(needs, { name: leaseName, holder: needs.holder, ttlMs: leaseMs })
+  if (!lease) return
+  const turns = await waitingFor(needs, tasksOfAgents(needs))
+  if (turns.length === 0) return
+  const { boxOf, isFree, isReachable, busyHosts } = await surveyBoxes(needs, needs.db)
+  const waiting = turns.flatMap((turn) => {
+    const box = boxOf(turn.tenant_id)
+    if (!box) return []
+    return [
+      {
+        tenantId: box.tenantId,
+        task: turn.task,
+        askedAt: turn.asked_at,
+        hostId: box.hostId,
+        free: isReachable(box) && isFree(box),
+        turn,
+        box,
+      },
+    ]
+  })
+  for (const next of nextTurns(waiting, busyHosts)) {
+    const { turn, box } = next as (typeof waiting)[number]
+    if (await begin(needs, lease, turn, box)) needs.bus.queued(box.hostId)
+  }
+}
+
+/** Where the daemon reaches the store it looks after the repositories itself. */
+const tasksOfAgents = ({ settings }: SnapshotsNeeds): readonly SnapshotTask[] =>
+  reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
+
+const begin = (needs: SnapshotsNeeds, lease: Lease, turn: Turn, box: BoxRecord): Promise<boolean> =>
+  needs.db.transaction().execute(async (tx) => {
+    await holdLease(tx, lease)
+    await lockRepository(tx, box.tenantId) // a restore that is asked for in this moment goes first or sees what was begun
+    if (!(await isFreeNow(needs, tx, box)) || !(await takeTurn(tx, turn))) return false
+    return beginners[turn.task](needs, tx, box)
+  })
+
+type Beginner = (needs: SnapshotsNeeds, tx: Tx, box: BoxRecord) => Promise<boolean>
+
+/** A snapshot taken since, by an update for example, is as good. */
+export const freshMs = 20 * 60 * 60_000
+
+const beginDaily: Beginner = async (needs, tx, box) => {
+  const newest = await newestPresent(tx, box.tenantId)
+  if (newest && newest.taken_at > isoIn(needs.clock, -freshMs)) return false
+  const { clock, random, deadlineMs } = needs
+  const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
+  await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...addressed(box), tier: 'daily' } })
+  return true
+}
+
+const beginDrill: Beginner = async (needs, tx, box) => {
+  const newest = await newestPresent(tx, box.tenantId, 'complete')
+  if (newest) await enqueueDrill(needs, tx, box, newest)
+  return newest !== undefined
+}
+
+const beginTending =
+  (task: TendTask): Beginner =>
+  async (needs, tx, box) => {
+    const { clock, random, deadlineMs } = needs
+    const { forget, prune, check } = await decideTending(needs, tx, box, task)
+    const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
+    const payload = { ...addressed(box), forget: [...forget], prune, check }
+    await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.tend_snapshots', payload })
+    return true
+  }
+
+const beginners: Readonly<Record<SnapshotTask, Beginner>> = {
+  daily: beginDaily,
+  drill: beginDrill,
+  prune: beginTending('prune'),
+  check: beginTending('check'),
+  'check-data': beginTending('check-data'),
+}

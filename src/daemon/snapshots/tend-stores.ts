@@ -1,0 +1,121 @@
+import type { TenantId } from '../../core/boxes/index.ts'
+import { isoNow, isProblem } from '../../core/kit/index.ts'
+import type { SnapshotTask } from '../../core/snapshots/index.ts'
+import { acquireLease, appendEvent, holdLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
+import { surveyBoxes } from './free-boxes.ts'
+import type { SnapshotsNeeds } from './needs.ts'
+import { reachesStore, upkeepRepository } from './snapshot-store.ts'
+import { type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
+import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
+import { decideTending, type TendTask, takeTended } from './tend-snapshots.ts'
+
+const tasks: readonly SnapshotTask[] = ['prune', 'check', 'check-data']
+const everyMs = 30_000
+const leaseMs = 60_000
+const lookEveryMs = 10_000
+
+/**
+ * Repositories in a bucket, looked after by the daemon with a credential that agents lack (SECURITY, Agents). One lease per repository; it gives
+ * way to whatever is to be done with the box, also when it has begun.
+ */
+export async function runStoreUpkeep(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
+  const { clock, log } = needs
+  while (!signal.aborted) {
+    await tendStores(needs, signal).catch((err) =>
+      log.warn({ err }, 'the upkeep of snapshot repositories broke off and will be tried again'),
+    )
+    await clock.sleep(everyMs, signal)
+  }
+}
+
+/** One round through all that waits; what gives way keeps its turn. */
+export async function tendStores(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
+  if (!reachesStore(needs.settings)) return
+  const turns = await waitingFor(needs, tasks)
+  for (const turn of turns.sort(inOrder)) {
+    if (signal.aborted) return
+    if (await isWanted(needs, turn.tenant_id)) continue
+    const lease = await acquireLease(needs, { name: `snapshots:${turn.tenant_id}`, holder: needs.holder, ttlMs: leaseMs })
+    if (!lease) continue
+    await tendStore(needs, lease, turn, signal).finally(() => releaseLease(needs, lease))
+  }
+}
+
+const inOrder = (a: Turn, b: Turn) => tasks.indexOf(a.task) - tasks.indexOf(b.task) || (a.asked_at < b.asked_at ? -1 : 1)
+
+/** Somebody holds the tenant's box, or a command waits for it or runs on it. A repository without a box is wanted by nobody. */
+async function isWanted(needs: SnapshotsNeeds, tenantId: string): Promise<boolean> {
+  const { boxOf, isFree } = await surveyBoxes(needs, needs.db)
+  const box = boxOf(tenantId)
+  return box !== undefined && !isFree(box)
+}
+
+async function tendStore(needs: SnapshotsNeeds, lease: Lease, turn: Turn, signal: AbortSignal): Promise<void> {
+  const { db, clock, settings } = needs
+  const tenantId = turn.tenant_id
+  const task = turn.task as TendTask
+  const owner = await ownerOf(needs, tenantId)
+  if (!owner) return void (await takeTurn(db, turn))
+  const begunAt = isoNow(clock)
+  const tending = await db.transaction().execute(async (tx) => {
+    await holdLease(tx, lease)
+    return decideTending(needs, tx, owner, task)
+  })
+  const watch = giveWay(needs, lease, signal)
+  try {
+    const tended = await needs.tend(upkeepRepository(settings, tenantId as TenantId), tending, watch.signal)
+    await db.transaction().execute(async (tx) => {
+      await holdLease(tx, lease)
+      await takeTended(needs, tx, { owner, task, begunAt, tended })
+      await takeTurn(tx, turn)
+    })
+  } catch (error) {
+    if (watch.signal.aborted) return // it keeps its turn
+    await noteFailure(needs, turn, owner, error)
+  } finally {
+    await watch.end()
+  }
+}
+
+/** Aborts when the box is wanted, the lease was lost, or the daemon drains; keeps the lease until then. */
+function giveWay(needs: SnapshotsNeeds, lease: Lease, draining: AbortSignal) {
+  const over = new AbortController()
+  const wanted = new AbortController()
+  const watching = (async () => {
+    for (;;) {
+      await needs.clock.sleep(lookEveryMs, over.signal)
+      if (over.signal.aborted) return
+      const goesOn = (await renewLease(needs, lease, leaseMs)) && !(await isWanted(needs, lease.name.slice('snapshots:'.length)))
+      if (!goesOn) return wanted.abort()
+    }
+  })().catch(() => wanted.abort())
+  const end = async () => {
+    over.abort()
+    await watching
+  }
+  return { signal: AbortSignal.any([wanted.signal, draining]), end }
+}
+
+/** The tenant's box, or who it was: a bucket keeps what a removed box left. */
+async function ownerOf(needs: SnapshotsNeeds, tenantId: string): Promise<SnapshotOwner | undefined> {
+  const box = (await surveyBoxes(needs, needs.db)).boxOf(tenantId)
+  if (box) return box
+  const last = await needs.db
+    .selectFrom('snapshots')
+    .select(['box_id', 'slug'])
+    .where('tenant_id', '=', tenantId)
+    .orderBy('taken_at', 'desc')
+    .executeTakeFirst()
+  return last && { id: last.box_id, slug: last.slug, tenantId }
+}
+
+async function noteFailure({ db, clock, log }: SnapshotsNeeds, turn: Turn, owner: SnapshotOwner, error: unknown): Promise<void> {
+  log.warn({ err: error, slug: owner.slug, task: turn.task }, 'a repository could not be looked after; the next run of the job tries again')
+  const told = isProblem(error) ? { code: error.code, message: error.message } : { code: 'INTERNAL', message: 'see the log of the daemon' }
+  await db.transaction().execute(async (tx) => {
+    await lockRepository(tx, turn.tenant_id)
+    if (!(await takeTurn(tx, turn))) return
+    const payload = { boxId: owner.id, slug: owner.slug, task: turn.task, error: told }
+    await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.upkeep_failed', payload })
+  })
+}

@@ -1,0 +1,238 @@
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import {
+  type BoxCommandKind,
+  type BoxCommandResult,
+  boxesContract,
+  type DrillResult,
+  type RestoreResult,
+  type SnapshotTaken,
+  type SnapshotTier,
+  type TendedSnapshots,
+  type UpdateResult,
+} from '../../src/core/boxes/index.ts'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts'
+import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
+import { snapshotsContract } from '../../src/core/snapshots/index.ts'
+import { boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
+import { agentRoutes, commandById, commandSweep, type HostsNeeds, listenedTo } from '../../src/daemon/hosts/index.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { snapshotsOfRollouts } from '../../src/daemon/rollouts/index.ts'
+import { type SnapshotsNeeds, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { aProbe } from './boxes.ts'
+import { aBoxesRoom, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { shortTimes } from './host-world.ts'
+
+export const hourMs = 3_600_000
+export const dayMs = 24 * hourMs
+export const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+/** Full ids, told apart by a word. */
+export const idOf = (word: string): string => sha256Hex(word)
+
+export type SnapshotsWorld = Awaited<ReturnType<typeof snapshotsWorld>>
+
+/** Live boxes on hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
+export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {}) {
+  const room = await aBoxesRoom(db)
+  const needs: SnapshotsNeeds & Pick<BoxesRoom, 'clock'> = {
+    ...room,
+    log: silentLogger(),
+    holder: 'replica-1',
+    settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
+    rule: snapshotRule({ snapshots: rule }),
+    deadlineMs: 6 * hourMs,
+    references: [snapshotsOfRollouts],
+    tend: () => Promise.reject(new Error('the daemon has no store of its own here')),
+    ...change,
+  }
+  const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
+  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsNeeds
+  const url = await listening(room, [...boxesRoutes(room), ...snapshotsRoutes(needs), ...agentRoutes(hosts)])
+  const headers = (host = '') => ({ baseUrl: url, headers: () => ({ connection: 'close', authorization: host }) })
+  const api = makeClient({ ...boxesContract, ...snapshotsContract }, headers())
+  const agentOf = (host: string) => makeClient(agentContract, headers(host))
+
+  /** The agent of a host takes its next command. */
+  const take = async (host = 'host-1'): Promise<LeasedCommand> => {
+    await heard(host)
+    const { command } = await agentOf(host).nextCommand({ body: { holding: [] } })
+    if (!command) throw new Error(`nothing to do on ${host}`)
+    return command
+  }
+  const heard = async (host: string) => {
+    await db.updateTable('hosts').set({ instance_id: 'one' }).where('name', '=', host).execute()
+    await heardOf(room, host)
+  }
+  const post = ({ id, leaseToken }: LeasedCommand, outcome: unknown, host = 'host-1') =>
+    agentOf(host).postResult({ params: { id }, body: { leaseToken, outcome: outcome as never } })
+  /** It takes the next one and answers it. */
+  const answer = async <Kind extends BoxCommandKind>(kind: Kind, result: BoxCommandResult<Kind>, host?: string) => {
+    const command = await take(host)
+    if (command.kind !== kind) throw new Error(`the next command is ${command.kind}, not ${kind}`)
+    await post(command, { ok: true, result }, host)
+    return command
+  }
+  const fail = async (code = 'DISK_FULL', host?: string) => {
+    const command = await take(host)
+    await post(command, { ok: false, error: { code, message: 'it did not work' } }, host)
+    return command
+  }
+  /** Everything that jobs asked for and agents have not done. */
+  const open = async () =>
+    (await db.selectFrom('commands').selectAll().where('status', 'in', ['queued', 'leased', 'running']).orderBy('id').execute()).map(
+      ({ kind, box_id }) => ({ kind, box_id }),
+    )
+
+  const sweep = commandSweep({ ...hosts, holder: 'replica-1' } as never)
+  return {
+    db,
+    room,
+    needs,
+    clock: room.clock,
+    api,
+    take,
+    post,
+    answer,
+    fail,
+    open,
+    sweep,
+    aBox: async (slug: string, host = 'host-1') => {
+      const box = await aLiveBox(room, slug, { host })
+      await room.clock.advance(1000)
+      return box
+    },
+    heard: () =>
+      db
+        .updateTable('hosts')
+        .set({ last_seen_at: isoNow(room.clock) })
+        .execute(),
+    command: (id: string) => commandById(db, id),
+    events: async () =>
+      (await eventsAfter(db, { stream: 'admin', after: 0 }))
+        .filter(({ source }) => source === 'snapshots')
+        .map(({ eventType, payload }) => ({ eventType, ...(payload as object) })),
+    audit: async () =>
+      (await db.selectFrom('audit').select(['actor', 'action', 'subject']).orderBy('seq').execute()).filter(({ action }) =>
+        /^snapshot|^box\.(restore|drill)/.test(action),
+      ),
+    taken: (word: string, given: Partial<SnapshotTaken> = {}): { snapshot: SnapshotTaken } => ({
+      snapshot: { ...aSnapshot(word), takenAt: isoNow(room.clock), ...given },
+    }),
+    /** The box has a snapshot that was taken through the channel. */
+    aSnapshot: async (slug: string, word: string, tier: SnapshotTier = 'manual') => {
+      const { commandId } = await api.takeSnapshot({ params: { slug } })
+      await answer('tenant-box.snapshot', { snapshot: { ...aSnapshot(word), takenAt: isoNow(room.clock) } })
+      if (tier !== 'manual') await db.updateTable('snapshots').set({ tier }).where('snapshot_id', '=', idOf(word)).execute()
+      await room.clock.advance(1000)
+      return { snapshotId: idOf(word), commandId }
+    },
+  }
+}
+
+const rule = {
+  keepDaily: 7,
+  keepWeekly: 4,
+  keepMonthly: 6,
+  preUpdateDays: 30,
+  preRestoreDays: 30,
+  manualDays: 90,
+  finalDays: 365,
+  deadlineMs: 6 * hourMs,
+}
+
+const aSnapshot = (word: string): SnapshotTaken => ({
+  snapshotId: idOf(word),
+  tier: 'manual',
+  snapshotSha256: sha256Hex(`manifest of ${word}`),
+  takenAt: '2026-01-05T02:00:00.000Z',
+  durationMs: 12_000,
+  addedBytes: 4_000_000,
+  files: 321,
+  installed,
+})
+
+export const aRestore = (given: Partial<RestoreResult> = {}): RestoreResult => ({
+  outcome: 'restored',
+  snapshotId: idOf('a'),
+  preRestore: null,
+  durationMs: 90_000,
+  fencedMs: 80_000,
+  probes: [aProbe()],
+  report: null,
+  error: null,
+  ...given,
+})
+
+export const aDrill = (given: Partial<DrillResult> = {}): DrillResult => ({
+  ok: true,
+  snapshotId: idOf('a'),
+  durationMs: 70_000,
+  restoreMs: 45_000,
+  tables: 190,
+  rows: 12_345,
+  probe: aProbe(),
+  error: null,
+  ...given,
+})
+
+export const anUpdate = (given: Partial<UpdateResult> = {}): UpdateResult => ({
+  outcome: 'committed',
+  snapshotOk: true,
+  updateOk: true,
+  healthOk: true,
+  rolledBack: false,
+  snapshotId: idOf('u'),
+  snapshotSha256: sha256Hex('manifest of u'),
+  durationMs: 200_000,
+  fencedMs: 120_000,
+  digestsBefore: {},
+  digestsAfter: {},
+  probes: [aProbe()],
+  composeBackup: null,
+  report: null,
+  error: null,
+  ...given,
+})
+
+type Listed = TendedSnapshots['present'][number]
+
+export const aListed = (word: string, given: Partial<Listed> = {}): Listed => ({
+  snapshotId: idOf(word),
+  tier: 'manual',
+  commandId: `cmd_${word}`,
+  slug: 'north',
+  takenAt: '2026-01-05T02:00:00.000Z',
+  addedBytes: 4_000_000,
+  ...given,
+})
+
+export const aTended = (words: readonly string[], given: Partial<TendedSnapshots> = {}): TendedSnapshots => ({
+  forgotten: [],
+  present: words.map((word) => aListed(word)),
+  freedBytes: null,
+  check: null,
+  ...given,
+})
+
+async function listening(room: BoxesRoom, served: Parameters<typeof buildApp>[0]): Promise<string> {
+  const app = buildApp(served, {
+    authenticate: {
+      admin: async () => anOperator,
+      agent: async (host = '') => ({ kind: 'agent', hostId: `hst_${host}`, name: host, instanceId: 'one' }),
+    },
+    clock: room.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    trustedProxies: [],
+    draining: new AbortController().signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
