@@ -1,4 +1,4 @@
-import { ImageRef, parseImage } from '../../core/boxes/index.ts'
+import { ImageRef, parseImage, registryOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 
 /**
@@ -16,9 +16,8 @@ export function needAllowedImage(allowed: readonly string[], image: string): voi
 const covers = (entry: string, repository: string): boolean =>
   entry.endsWith('/*') ? repository.startsWith(inFull(entry).slice(0, -1)) : inFull(entry) === repository
 
-/** As Docker reads it: `nginx` is `docker.io/library/nginx`. */
+/** `nginx` is `docker.io/library/nginx`. */
 function inFull(repository: string): string {
-  const [first = '', ...rest] = repository.split('/')
-  if (rest.length > 0 && (/[.:]/.test(first) || first === 'localhost')) return repository
-  return rest.length > 0 ? `docker.io/${repository}` : `docker.io/library/${repository}`
+  const { registry, path } = registryOf(repository)
+  return `${registry}/${path}`
 }

@@ -1,5 +1,6 @@
 import type { HostView } from '../../core/hosts/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, stamp, table } from '../kit/index.ts'
+import { duration } from '../../core/kit/index.ts'
+import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim' } as const satisfies Record<
   HostView['status'],
@@ -7,42 +8,89 @@ const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim'
 >
 
 const gigabytes = (bytes: number) => `${Math.round(bytes / 2 ** 30)} GB`
+const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`
+
+/** `skewed +5m 3s`: its clock is ahead; undefined while the clocks agree. */
+function skewOf({ skewed, clockOffsetMs }: HostView): string | undefined {
+  if (!skewed || clockOffsetMs === null) return undefined
+  const seconds = Math.round(Math.abs(clockOffsetMs) / 1000)
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)]
+  return `skewed ${clockOffsetMs > 0 ? '+' : '-'}${hours > 0 ? `${hours}h ` : ''}${minutes}m ${seconds % 60}s`
+}
+
+const statusOf = (host: HostView): string => [host.status, skewOf(host)].filter(Boolean).join(', ')
+const paintOf = (host: HostView): keyof Paint => (host.status === 'online' && skewOf(host) ? 'yellow' : tint[host.status])
+
+const freeDisk = ({ resources: has, diskLow }: HostView) => has && `${gigabytes(has.freeDiskBytes)}${diskLow ? ' !' : ''}`
 
 const columns = ({ now }: Look): Column<HostView>[] => [
   { title: 'HOST', value: ({ name }) => name, priority: 1, least: 12 },
-  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
+  { title: 'STATUS', value: statusOf, priority: 1, paint: paintOf },
   { title: 'SEEN', value: ({ lastSeenAt }) => ago(lastSeenAt, now), priority: 2 },
   { title: 'AGENT', value: ({ agentVersion }) => agentVersion, priority: 3 },
   { title: 'ENGINE', value: ({ engine }) => engine?.engine, priority: 4 },
   { title: 'CPUS', value: ({ resources }) => resources?.cpus, priority: 5, align: 'right' },
+  { title: 'LOAD', value: ({ resources }) => resources?.load?.[0].toFixed(1), priority: 5, align: 'right' },
+  { title: 'BOXES', value: ({ resources }) => resources?.boxes, priority: 5, align: 'right' },
   {
     title: 'FREE DISK',
-    value: ({ resources }) => resources && gigabytes(resources.freeDiskBytes),
+    value: freeDisk,
     priority: 4,
     align: 'right',
+    paint: ({ diskLow }) => (diskLow ? 'red' : undefined),
   },
   { title: 'REASON', value: ({ reason }) => reason, priority: 3, least: 12 },
 ]
 
 export const hostList = ({ hosts }: { hosts: readonly HostView[] }, look: Look): string =>
-  hosts.length === 0 ? 'No hosts yet. Invite one: tenantry hosts invite <name>' : table(look, columns(look), hosts)
+  hosts.length === 0
+    ? 'No hosts yet. Invite one: tenantry hosts invite <name>'
+    : sections(table(look, columns(look), hosts), hosts.flatMap(adviceFor).join('\n'))
+
+/** What is to be done about a host that is not well; empty for one that is. */
+function adviceFor(host: HostView): string[] {
+  const { name, status, diskLow } = host
+  return [
+    ...(status === 'frozen'
+      ? [
+          `${name} is frozen: find the second agent that has its key and stop it, then \`tenantry hosts invite ${name}\` and enrol ours anew.`,
+        ]
+      : []),
+    ...(skewOf(host) ? [`${name} has a wrong clock (${skewOf(host)}): on the host, \`timedatectl set-ntp true\`.`] : []),
+    ...(diskLow ? [`${name} has less than a tenth of its disk free: updates and snapshots may be refused.`] : []),
+  ]
+}
 
 export function hostView(host: HostView, look: Look): string {
   const { paint, now } = look
   const { resources: has, engine } = host
-  return fields(look, [
+  const list = fields(look, [
     ['host', paint.bold(host.name)],
-    ['status', paint[tint[host.status]](host.status)],
+    ['status', paint[paintOf(host)](statusOf(host))],
     ['reason', host.reason && clean(host.reason)],
     ['last seen', stamp(host.lastSeenAt, now) ?? 'never'],
     ['enrolled', stamp(host.enrolledAt, now)],
+    ['key since', stamp(host.keySince, now)],
     ['agent', host.agentVersion && `${clean(host.agentVersion)} (protocol ${host.protocolVersion})`],
     ['engine', engine && `Docker ${clean(engine.engine)}, compose ${clean(engine.compose)}, restic ${clean(engine.restic ?? 'missing')}`],
-    [
-      'machine',
-      has &&
-        `${has.cpus} CPUs, ${gigabytes(has.memoryBytes)} memory, ${gigabytes(has.freeDiskBytes)} of ${gigabytes(has.diskBytes)} disk free`,
-    ],
+    ...(has ? resourceLines(has, host.diskLow, look) : []),
+    ['told', has && stamp(host.resourcesAt, now)],
     ['id', host.id],
   ])
+  return sections(list, adviceFor(host).join('\n'))
+}
+
+type Resources = NonNullable<HostView['resources']>
+
+function resourceLines(has: Resources, diskLow: boolean, { paint }: Look): [string, string | null | undefined][] {
+  const { load, memoryAvailableBytes: available, boxes, ballast, agentRssBytes, uptimeMs } = has
+  const disk = `${gigabytes(has.freeDiskBytes)} of ${gigabytes(has.diskBytes)} free`
+  return [
+    ['cpus', `${has.cpus}${load ? `, load ${load.map((value) => value.toFixed(2)).join(' ')}` : ''}`],
+    ['memory', `${gigabytes(has.memoryBytes)}${available === undefined ? '' : `, ${gigabytes(available)} available`}`],
+    ['disk', diskLow ? paint.red(`${disk} (!)`) : disk],
+    ['boxes', boxes?.toString()],
+    ['ballast', ballast === 'used' ? paint.red('used up: the disk was full, free some space') : ballast],
+    ['agent uses', agentRssBytes === undefined ? undefined : `${megabytes(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
+  ]
 }

@@ -16,8 +16,12 @@ export const HostView = z.object({
   resources: HostResources.nullable(),
   /** When the agent told them. */
   resourcesAt: Timestamp.nullable(),
-  /** The host's clock minus the daemon's; null while it was never measured. Beyond 30 s it is skewed. */
+  /** Less than a tenth of the disk is free. */
+  diskLow: z.boolean(),
+  /** The host's clock minus the daemon's; null while it was never measured. */
   clockOffsetMs: z.number().nullable(),
+  /** It is off by more than 30 s. */
+  skewed: z.boolean(),
   /** Since when the agent's key is in use. */
   keySince: Timestamp,
   /** Why it is frozen or revoked. */

@@ -1,4 +1,4 @@
-import { type CommandView, type HostView, hostsContract, isOffline } from '../../core/hosts/index.ts'
+import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, isSkewed } from '../../core/hosts/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { awaitChange } from './await-command.ts'
 import type { Command } from './command.repo.ts'
@@ -34,7 +34,13 @@ export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
 function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
   const { status: stored, publicKey: _publicKey, keyId: _keyId, nextKey: _nextKey, instances: _instances, ...shown } = host
   const heard = isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
-  return { ...shown, status: stored === 'active' ? heard : stored }
+  const { resources } = host
+  return {
+    ...shown,
+    status: stored === 'active' ? heard : stored,
+    skewed: isSkewed(host),
+    diskLow: resources !== null && isDiskLow(resources),
+  }
 }
 
 const commandView = ({ payload: _payload, leaseToken: _leaseToken, progress, ...command }: Command, host: Host): CommandView => ({

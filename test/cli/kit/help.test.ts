@@ -7,7 +7,7 @@ import { tenantry } from '../../support/command-line.ts'
 
 /** The nouns and verbs that scripts rely on. */
 const promised = {
-  hosts: 'invite list show revoke',
+  hosts: 'invite list show revoke registries',
   boxes: 'list show provision adopt scan check',
   manifest: 'show diff apply',
   rollouts: 'plan create start watch pause resume abort rollback show list',
