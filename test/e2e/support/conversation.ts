@@ -41,6 +41,8 @@ export type Conversation = Readonly<{
   roomId: string
   say(text: string): Promise<void>
   expectComplete(): Promise<void>
+  /** The same people with the same tokens, after the box has moved to another address. */
+  follow(publicUrl: string): void
 }>
 
 export async function converse(box: ReachableBox, messages: number): Promise<Conversation> {
@@ -55,7 +57,7 @@ export async function converse(box: ReachableBox, messages: number): Promise<Con
     baseUrl: box.publicUrl,
     headers: {},
   })
-  const [anna, ben] = [await person('anna'), await person('ben')]
+  let [anna, ben] = [await person('anna'), await person('ben')]
   for (const { userId } of [anna, ben]) await liftMessageLimit({ ...anna, ...server }, userId)
   const roomId = await createRoom(anna, { name: 'Class 1b', invite: [ben.userId] })
   await joinRoom(ben, roomId)
@@ -72,7 +74,24 @@ export async function converse(box: ReachableBox, messages: number): Promise<Con
     expect(read.map(({ body }) => body)).toEqual(said)
     expect(Buffer.from(await downloadMedia(ben, media)).equals(Buffer.from(picture))).toBe(true)
   }
-  return { anna, ben, roomId, say, expectComplete }
+  const follow = (publicUrl: string) => {
+    ;[anna, ben] = [
+      { ...anna, baseUrl: publicUrl },
+      { ...ben, baseUrl: publicUrl },
+    ]
+  }
+  return {
+    get anna() {
+      return anna
+    },
+    get ben() {
+      return ben
+    },
+    roomId,
+    say,
+    expectComplete,
+    follow,
+  }
 }
 
 /** A chat server lets a person send one message in five seconds; a test says more than that. */
