@@ -1,0 +1,207 @@
+import { readdir } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
+import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
+import { aContext, address, around, type MovingHost, type Needs, running, twoHosts } from '../move/a-move.ts'
+import { snapshotOfBox } from '../move/a-snapshot.ts'
+import { moving } from '../simulated/boxes.ts'
+import { deadShelf, mortal } from '../update/mortal.ts'
+
+const commandId = 'drill-1'
+
+async function drilled() {
+  const two = await twoHosts()
+  const { old, box, clock } = two
+  const snapshot = await snapshotOfBox(old, box, 'daily')
+  const run = async (needs?: Needs, change: Partial<Parameters<ReturnType<typeof drill>>[1]> = {}, context = aContext(commandId)) => {
+    const { snapshotId, snapshotSha256 } = snapshot
+    const payload = { ...address, ownershipEpoch: 1, snapshotId, snapshotSha256, deadlineMs: 30 * 86_400_000, ...change }
+    const agent = needs ?? (await old.agent())
+    return moving(clock, () => drill(agent)(context, payload), 1_000)
+  }
+  return { ...two, snapshot: snapshot as SnapshotTaken, run }
+}
+type World = Awaited<ReturnType<typeof drilled>>
+
+async function expectUntouched({ old, box }: Pick<World, 'old' | 'box'>) {
+  expect(await old.host.engine.projects(drillProjects(`${old.folder}/state`))).toEqual([])
+  expect(old.host.volumeNames()).toHaveLength(3)
+  expect(old.host.pinnedImages()).toEqual([])
+  expect((await readdir(`${old.folder}/state/work`).catch(() => [])).filter((name) => name.startsWith('drill'))).toEqual([])
+  expect(running(old, box)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  expect(await old.fence()).toBeUndefined()
+  expect(old.host.traffic.content(box)).toMatchObject({ messages: 3, media: 1, objects: 1 })
+}
+
+test('a good snapshot is proven by what it holds, and nothing is left of it', async () => {
+  const world = await drilled()
+  const result = await world.run()
+  expect(result).toMatchObject({
+    ok: true,
+    error: null,
+    snapshotId: world.snapshot.snapshotId,
+    tables: 2,
+    rows: 4,
+    probe: { verdict: 'ok' },
+  })
+  expect(result.restoreMs).toBeGreaterThanOrEqual(0)
+  expect(result.durationMs).toBeGreaterThanOrEqual(result.restoreMs ?? 0)
+  await expectUntouched(world)
+  expect(await world.run()).toEqual(result)
+})
+
+test.each([
+  ['another sum', { snapshotSha256: 'f'.repeat(64) }, 'RESTORE_FAILED'],
+  ['an id that the repository does not have', { snapshotId: 'abcdef12', snapshotSha256: null }, 'RESTORE_FAILED'],
+] as const)('a snapshot with %s is a result, not an exception', async (_, change, code) => {
+  const world = await drilled()
+  expect(await world.run(undefined, change)).toMatchObject({ ok: false, restoreMs: null, error: { code } })
+  await expectUntouched(world)
+})
+
+test.each([
+  [{ kind: 'load-fails', times: 1 }, 'RESTORE_FAILED'],
+  [{ kind: 'disk-full', at: 'load', times: 1 }, 'DISK_FULL'],
+  [{ kind: 'store-down', times: 1 }, 'SNAPSHOT_STORE_UNAVAILABLE'],
+  [{ kind: 'dies-at-start', image: 'synapse', times: 1 }, 'BOX_UNHEALTHY'],
+] as const)('what goes wrong is told: %j', async (fault, code) => {
+  const world = await drilled()
+  world.old.host.inject(fault)
+  const result = await world.run()
+  expect(result).toMatchObject({ ok: false, error: { code } })
+  await expectUntouched(world)
+})
+
+test('counts that differ from the manifest fail a drill', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const wrong: Needs['inside']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
+    needs.inside.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
+  const result = await world.run({ ...needs, inside: { ...needs.inside, loadDatabase: wrong } })
+  expect(result).toMatchObject({
+    ok: false,
+    error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/events has 3 rows instead of 4/) },
+  })
+  await expectUntouched(world)
+})
+
+test('an image that is gone everywhere fails a drill', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const engine = { ...needs.engine, localDigest: async () => undefined }
+  world.old.host.inject({ kind: 'tag-missing', image: 'synapse' })
+  expect(await world.run({ ...needs, engine })).toMatchObject({ ok: false, error: { code: 'PULL_FAILED' } })
+  await expectUntouched(world)
+})
+
+test('too little space is seen before anything is fetched', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const result = await world.run({ ...needs, disk: { ...needs.disk, freeBytes: async () => 1e6 } })
+  expect(result).toMatchObject({ ok: false, error: { code: 'DISK_FULL', message: expect.stringMatching(/a drill of oak needs/) } })
+})
+
+test('a drill that takes too long ends at its deadline, and is cleared away', async () => {
+  const world = await drilled()
+  world.old.host.inject({ kind: 'probe-fails' })
+  expect(await world.run(undefined, { deadlineMs: 60_000 })).toMatchObject({ ok: false, error: { code: 'COMMAND_EXPIRED' } })
+  await expectUntouched(world)
+})
+
+test('a drill is refused for a box that is not here, is another, or was handed over', async () => {
+  const world = await drilled()
+  await expect(world.run(undefined, { slug: 'elm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  await world.old.boxes.put({ ...world.box, ownershipEpoch: 2 })
+  await expect(world.run()).rejects.toMatchObject({ code: 'LEASE_LOST' })
+})
+
+test('the box is free for other commands while it is drilled, but not for a second drill', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const seen: string[] = []
+  const inside: Needs['inside'] = {
+    ...needs.inside,
+    loadDatabase: async (...args) => {
+      await (await needs.locks.acquire('oak')).release()
+      seen.push(await world.run(needs, {}, aContext('drill-2')).then(String, (error) => error.code))
+      await needs.inside.loadDatabase(...args)
+    },
+  }
+  expect((await world.run({ ...needs, inside })).ok).toBe(true)
+  expect(seen).toEqual(['BOX_HELD'])
+})
+
+test('the copy keeps quiet, and cannot be reached nor reach anybody', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const { readFile } = await import('node:fs/promises')
+  let compose = ''
+  let config = ''
+  const inside: Needs['inside'] = {
+    ...needs.inside,
+    createThrowAwayAccount: async (box, secret, signal) => {
+      compose = await readFile(box.project.composeFile, 'utf8')
+      config = await readFile(`${box.project.folder}/synapse/homeserver.yaml`, 'utf8')
+      expect(config).toContain(secret.reveal())
+      return needs.inside.createThrowAwayAccount(box, secret, signal)
+    },
+  }
+  await world.run({ ...needs, inside })
+  expect(compose).toMatch(/networks:\n {2}default:\n {4}internal: true/)
+  expect(compose).not.toMatch(/ports:|edge:|unless-stopped|labels:/)
+  expect(config).toMatch(/app_service_config_files: \[\]/)
+  expect(config).toMatch(/start_pushers: false/)
+  expect(config).toMatch(/federation_domain_whitelist: \[\]/)
+  const original = await readFile(`${world.box.project.folder}/synapse/homeserver.yaml`, 'utf8')
+  expect(original).toMatch(/appservice\.yaml/)
+})
+
+/** One life that ends at a touch, and then one that lives. */
+async function killedOnce(world: World, place: number, when: 'before' | 'after'): Promise<DrillResult | undefined> {
+  const life = mortal((touch) => touch === place, when)
+  const needs = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  const first = await world.run(needs, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
+  if (!life.died()) return undefined
+  expect((first as Error).message).toMatch(/killed|dead/)
+  return world.run()
+}
+
+test.each(['before', 'after'] as const)(
+  'killed at every touch of the host, %s its effect, it comes to the same end and leaves nothing',
+  async (when) => {
+    for (let place = 1; ; place++) {
+      const world = await drilled()
+      const result = await killedOnce(world, place, when)
+      if (!result) {
+        expect(place).toBeGreaterThan(20)
+        return
+      }
+      expect(result).toMatchObject({ ok: true, tables: 2, rows: 4 })
+      await expectUntouched(world)
+    }
+  },
+  120_000,
+)
+
+test('what a drill left whose command is over or unknown goes when the agent starts; an open one is left to its command', async () => {
+  const world = await drilled()
+  const life = mortal((_, name) => name === 'loadDatabase', 'after')
+  const dying = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  await world.run(dying, {}, aContext(commandId, { signal: life.signal })).catch(() => undefined)
+  const left = async (host: MovingHost) => host.host.engine.projects(drillProjects(`${host.folder}/state`))
+  expect(await left(world.old)).toHaveLength(1)
+  expect(await sweepDrills(await world.old.agent())).toEqual([])
+  const forgetful = await world.old.agent((same) => same, { ...world.old.shelf, names: async () => [] })
+  expect(await sweepDrills(forgetful)).toHaveLength(1)
+  expect(await left(world.old)).toEqual([])
+  expect(world.old.host.volumeNames()).toHaveLength(3)
+})
+
+test('the drills of another agent on the same engine are left alone', async () => {
+  const world = await drilled()
+  const life = mortal((_, name) => name === 'loadDatabase', 'after')
+  const dying = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  await world.run(dying, {}, aContext(commandId, { signal: life.signal })).catch(() => undefined)
+  const other = { ...(await world.old.agent((same) => same, { ...world.old.shelf, names: async () => [] })), stateFolder: '/var/lib/other' }
+  expect(await sweepDrills(other)).toEqual([])
+})
