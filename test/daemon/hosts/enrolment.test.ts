@@ -1,6 +1,6 @@
 import { importJWK, SignJWT } from 'jose'
 import { expect, test, vi } from 'vitest'
-import { connect, enrolAgent, newAgentKey } from '../../../src/agent/channel/index.ts'
+import { connect, enrolAgent, newAgentKey, openConnection } from '../../../src/agent/channel/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
 import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index.ts'
@@ -180,6 +180,70 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(agent.hello({ body: { ...silence, protocolVersion: 0 } })).rejects.toEqual(
       refused('PROTOCOL_VERSION', /upgrade tenantry-agent/),
     )
+  })
+
+  test.each([
+    { daemon: [1], newest: 1, oldest: 1, agreed: 1 },
+    { daemon: [1, 2, 3], newest: 2, oldest: 1, agreed: 2 },
+    { daemon: [2, 3], newest: 7, oldest: 3, agreed: 3 },
+    { daemon: [1, 3], newest: 2, oldest: 1, agreed: 1 },
+    { daemon: [2, 3], newest: 1, oldest: 1, agreed: /upgrade tenantry-agent/ },
+    { daemon: [1, 2], newest: 5, oldest: 3, agreed: /versions 3 to 5.*upgrade tenantryd/ },
+  ])('a daemon of $daemon and an agent of $oldest to $newest speak $agreed', async ({ daemon, newest, oldest, agreed }) => {
+    const { enrol, speak, needs, admin } = await setUp()
+    const agent = speak(await enrol('host-1'))
+    Object.assign(needs, { protocols: daemon })
+    // A newer agent says what this daemon has never heard of.
+    const call = agent.hello({ body: { ...silence, protocolVersion: newest, oldestProtocol: oldest, mood: 'good' } as typeof silence })
+    if (agreed instanceof RegExp) return expect(call).rejects.toEqual(refused('PROTOCOL_VERSION', agreed))
+    expect((await call).protocol).toBe(agreed)
+    expect((await admin.showHost({ params: { name: 'host-1' } })).protocolVersion).toBe(agreed)
+  })
+
+  test('what an agent tells of its machine is shown, with how far its clock is off', async () => {
+    const { enrol, speak, admin, clock } = await setUp()
+    const agent = speak(await enrol('host-1'))
+    const machine = { cpus: 4, memoryBytes: 8e9, diskBytes: 1e11, freeDiskBytes: 5e10, boxes: 3 }
+    await agent.hello({ body: { ...silence, resources: machine, clockOffsetMs: -12_000 } })
+    const show = () => admin.showHost({ params: { name: 'host-1' } })
+    expect(await show()).toMatchObject({ resources: machine, clockOffsetMs: -12_000, skewed: false, diskLow: false })
+    await clock.advance(60_000)
+    const fuller = { ...machine, freeDiskBytes: 9e9 }
+    await agent.heartbeat({ body: { holding: [], resources: fuller, clockOffsetMs: 303_000.4 } })
+    const told = { resources: fuller, resourcesAt: '2026-01-05T02:01:01.000Z', clockOffsetMs: 303_000, skewed: true, diskLow: true }
+    expect(await show()).toMatchObject(told)
+    await agent.heartbeat({ body: { holding: [], resources: null } })
+    expect(await show()).toMatchObject(told)
+  })
+
+  test('an agent with a wrong clock is told the time once, and signs by it from then on', async () => {
+    const { clock, enrol } = await setUp()
+    const identity = await enrol('host-1')
+    let offMs = 303_000
+    const wrong = { ...clock, now: () => new Date(clock.now().getTime() + offMs) }
+    const { client, clockOffsetMs } = openConnection({ clock: wrong, random: systemRandom, identity })
+    await expect(client.hello({ body: silence })).rejects.toEqual(refused('CLOCK_SKEW'))
+    expect(clockOffsetMs()).toBe(303_000)
+    await client.hello({ body: silence })
+    offMs = 0 // it was set right: by the daemon's time of before it would be wrong now
+    await expect(client.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('CLOCK_SKEW'))
+    await client.heartbeat({ body: { holding: [] } })
+    expect(clockOffsetMs()).toBe(0)
+  })
+
+  test.each(['revoked', 'frozen'] as const)('the waiting call of an agent ends within a second when its host is %s', async (how) => {
+    const { clock, enrol, speak, admin, needs } = await setUp()
+    const identity = await enrol('host-1')
+    const agent = speak(identity)
+    await agent.hello({ body: silence })
+    const waiting = agent.nextCommand({ body: { holding: [] } })
+    const code = how === 'revoked' ? 'HOST_REVOKED' : 'HOST_FROZEN'
+    const ended = expect(waiting).rejects.toEqual(refused(code))
+    while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
+    if (how === 'revoked') await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'sold' } })
+    else await needs.db.updateTable('hosts').set({ status: how, reason: 'by another replica' }).execute()
+    if (how === 'frozen') await needs.bus.poll(needs.db) // each second
+    await ended
   })
 
   test('a host that was silent for 90 s is offline', async () => {
