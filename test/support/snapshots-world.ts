@@ -47,6 +47,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
     references: [snapshotsOfRollouts],
     tend: () => Promise.reject(new Error('the daemon has no store of its own here')),
     ...change,
+    clock: room.clock,
   }
   const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsNeeds
