@@ -18,9 +18,9 @@ export async function execIn(
   argv: readonly string[],
   options: ExecOptions = {},
 ): Promise<ExecResult> {
-  const { stdin, stdoutFile, signal } = options
+  const { stdin, stdoutFile, onStdout, signal } = options
   signal?.throwIfAborted()
-  const out = stdoutFile === undefined ? keeper() : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
+  const out = stdoutFile === undefined ? keeper(onStdout) : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
   const err = keeper()
   try {
     const exec = await questions
@@ -84,13 +84,14 @@ function endProcess(pid: number): void {
   }
 }
 
-function keeper() {
+function keeper(onPart?: (part: Buffer) => void) {
   const parts: Buffer[] = []
   let kept = 0
   const stream = new Writable({
     write: (part: Buffer, _, done) => {
       if (kept < keptBytes) parts.push(part)
       kept += part.length
+      onPart?.(part)
       done()
     },
   })

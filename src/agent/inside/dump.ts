@@ -4,22 +4,25 @@ import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports/index.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
+import { withHeldSnapshot } from './held-snapshot.ts'
 import { countSql, parseCounts } from './row-counts.ts'
-import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine, needSql } from './sql.ts'
+import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine } from './sql.ts'
 
 export const dumpFile = 'database.dump'
 export const globalsFile = 'globals.sql'
 
-/** Dump and globals into a folder, each with its own exit code. The counts belong to the dump only while nobody else writes. */
+/** Dump and globals into a folder, each with its own exit code. Dump and counts are of one moment, whoever writes meanwhile. */
 export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
   const view = await viewBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const run = (argv: string[], options: ExecOptions) => needProgram(engine, view, argv, { ...options, ...(signal ? { signal } : {}) })
-  await run(['pg_dump', '-Fc', '--no-sync', ...connection(login)], { stdoutFile: join(folder, dumpFile) })
+  const counts = await withHeldSnapshot({ engine, view, login, signal }, countSql, async (snapshot) => {
+    await run(['pg_dump', '-Fc', '--no-sync', `--snapshot=${snapshot}`, ...connection(login)], { stdoutFile: join(folder, dumpFile) })
+  })
   await run(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], { stdoutFile: join(folder, globalsFile) })
   await needListable(run, box, join(folder, dumpFile))
-  return parseCounts(await needSql({ engine, view, login, signal }, countSql, 'SNAPSHOT_FAILED'))
+  return parseCounts(counts)
 }
 
 const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]

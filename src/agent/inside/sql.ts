@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, ExecResult } from '../ports/index.ts'
+import type { ContainerEngine, ExecOptions, ExecResult } from '../ports/index.ts'
 import { type BoxView, runningId } from './box-view.ts'
 
 /**
@@ -38,12 +38,18 @@ export const connection = ({ user, database }: Pick<DatabaseLogin, 'user' | 'dat
   database,
 ]
 
-type Run = Readonly<{ engine: ContainerEngine; view: BoxView; login: DatabaseLogin; signal?: AbortSignal | undefined }>
+export type SqlRun = Readonly<{ engine: ContainerEngine; view: BoxView; login: DatabaseLogin; signal?: AbortSignal | undefined }>
+type Talk = SqlRun & Pick<ExecOptions, 'onStdout'>
 
 /** Runs SQL that the agent itself made. No start-up file, stop at the first error, values only. */
-export const psql = ({ engine, view, login, signal }: Run, sql: string, ...options: string[]): Promise<ExecResult> =>
+export const psql = (
+  { engine, view, login, signal, onStdout }: Talk,
+  sql: NonNullable<ExecOptions['stdin']>,
+  ...options: string[]
+): Promise<ExecResult> =>
   engine.exec(runningId(view, 'postgres'), ['psql', '-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', ...options, ...connection(login)], {
     stdin: sql,
+    ...(onStdout ? { onStdout } : {}),
     ...(signal ? { signal } : {}),
   })
 
@@ -54,7 +60,7 @@ export async function askSql(engine: ContainerEngine, view: BoxView, sql: string
 }
 
 /** The output of SQL that must succeed. */
-export async function needSql(run: Run, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED'): Promise<string> {
+export async function needSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' | 'RESTORE_FAILED'): Promise<string> {
   const { exitCode, stdout, stderr } = await psql(run, sql)
   if (exitCode === 0) return stdout
   throw problem(code, `psql in ${run.view.box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
