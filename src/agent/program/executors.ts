@@ -17,6 +17,7 @@ import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
 import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { recordCompose } from './record-compose.ts'
 import { registryAccess } from './registry-access.ts'
@@ -61,6 +62,7 @@ export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
     'tenant-box.update': update(changes),
     'tenant-box.snapshot': snapshot(changes),
     'tenant-box.tend_snapshots': tendSnapshots(changes),
+    'tenant-box.restore': restore(changes),
     'tenant-box.drill': drill(changes),
     'tenant-box.hand_over': handOver(changes),
     'tenant-box.take_over': takeOver(changes),

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
+import { composeBackup, findComposeBackup, replaceCompose } from '../guarded/index.ts'
+import { keepFiles, putFiles, sameFiles } from './box-files.ts'
+import { keptFiles, leftBy, type RestoreRun, snapshotFiles } from './restore-run.ts'
+
+// The switch: the snapshot's files come into place while nothing runs, then one rename of the compose file, which alone says whose volumes
+// are served. The file keeps what belongs to this host, ports and names; only images and volumes become the restored ones.
+
+/** The former compose file with the images of the snapshot and the new volumes. */
+export function withRestored(run: RestoreRun, former: string, databaseVolume: string): string {
+  const { data, database, snapshot } = leftBy(run, 'fetch')
+  const images = Object.entries(snapshot.images).map(([service, { image }]) => [service, image])
+  const volumes = [[database.key, databaseVolume], ...data.map(({ key, restored }) => [key, restored])]
+  return rewriteVolumes(rewriteImages(former, Object.fromEntries(images)), Object.fromEntries(volumes))
+}
+
+/** What the compose file becomes by the switch; throws when nothing was loaded or the former one is gone. */
+export async function restoredText(run: RestoreRun): Promise<string> {
+  const backup = await findComposeBackup(run, leftBy(run, 'fetch').composeSha256)
+  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
+  return withRestored(run, await readFile(backup, 'utf8'), leftBy(run, 'load').volume)
+}
+
+export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean; secrets: boolean }> {
+  const { project } = run.box
+  await composeBackup(run, leftBy(run, 'fetch').composeSha256)
+  await keepFiles(project, keptFiles(run))
+  const changed = async (path: string) => !(await sameFiles(join(keptFiles(run), path), join(snapshotFiles(run), path)))
+  await putFiles(project, snapshotFiles(run))
+  await replaceCompose(run, await restoredText(run))
+  return { edge: await changed('edge/conf.d'), secrets: await changed('secrets/box.json') }
+}
+
+/** Puts everything back, byte for byte. Nothing to do where nothing was exchanged. */
+export async function switchBack(run: RestoreRun): Promise<void> {
+  await putFiles(run.box.project, keptFiles(run))
+  const backup = await findComposeBackup(run, leftBy(run, 'fetch').composeSha256)
+  if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
+}

@@ -1,0 +1,121 @@
+import { chmod, chown, stat } from 'node:fs/promises'
+import { Service } from '../../core/boxes/index.ts'
+import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { fetchData, fetchSnapshot, type TellingManifest } from '../backup/index.ts'
+import { type ComposeFacts, needSafeFolder, readCompose, reportVersions } from '../boxes/index.ts'
+import { keepImage, readComposeText } from '../guarded/index.ts'
+import { bringImages } from '../revive/index.ts'
+import { restingUnder } from './observe.ts'
+import { type Before, type DataVolume, fetchFolder, type RestoreRun } from './restore-run.ts'
+import { dataVolumes } from './restored-volumes.ts'
+
+/** Left free on every disk, for the journal and the box itself. */
+const reserveBytes = 256 * 1024 * 1024
+
+/**
+ * Everything that can be found out, brought or refused while the box serves: after it the restore needs nobody but this host and the store
+ * for what it keeps. The snapshot is here and is the one that was meant, its media and objects lie in new volumes, all images are here.
+ */
+export async function fetchAll(run: RestoreRun): Promise<Before> {
+  const { needs, box, payload, signal, context } = run
+  await needSafeFolder(box.project)
+  const text = await readComposeText(box)
+  const compose = readCompose(text, box.project.name)
+  const before = await lookBefore(run, text, compose)
+  const repository = await run.repository()
+  await needs.snapshots.prepare(repository)
+  const { snapshotId, snapshotSha256: manifestSha256 } = payload
+  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: fetchFolder(run), signal })
+  const { manifest } = fetched
+  if (manifest.boxId !== box.boxId)
+    throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
+  for (const { image, digest } of Object.values(before.images))
+    await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
+  await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
+  await needRoom(run, before, compose)
+  const { images, migrationsHead } = manifest
+  return { ...before, snapshot: { images, migrationsHead }, data: await bringData(run, manifest, compose) }
+}
+
+async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Omit<Before, 'data' | 'snapshot'>> {
+  const { needs, box } = run
+  const containers = await needs.engine.containers(box.project)
+  const images = Service.options.map((service) => {
+    const container = containers.find((candidate) => candidate.service === service)
+    if (!container) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} has no container; bring the box up once before restoring it`)
+    return [service, { image: container.image, digest: container.digest }] as const
+  })
+  return {
+    composeSha256: sha256Hex(text),
+    images: Object.fromEntries(images),
+    installed: (await reportVersions(needs, box)).installed,
+    database: databaseVolume(run, compose),
+    restedUnder: await restingUnder(run),
+  }
+}
+
+function databaseVolume({ box }: RestoreRun, compose: ComposeFacts): Before['database'] {
+  const [volume] = compose.services.postgres?.volumes ?? []
+  const key = Object.entries(compose.volumes).find(([, name]) => name === volume)?.[0]
+  if (volume === undefined || key === undefined)
+    throw problem('COMPOSE_INVALID', `${box.project.composeFile} gives PostgreSQL no named volume, so nothing can be restored beside it`)
+  return { key, volume }
+}
+
+/** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */
+async function needRoom({ needs, box }: RestoreRun, { database }: Pick<Before, 'database'>, { services }: ComposeFacts): Promise<void> {
+  const used = async (volume: string): Promise<number> => {
+    const folder = await needs.engine.volumePath(volume)
+    return folder === undefined ? 0 : needs.disk.usedBytes(folder)
+  }
+  const data = await Promise.all([...(services.synapse?.volumes ?? []), ...(services.minio?.volumes ?? [])].map(used))
+  const needed = 2 * (await used(database.volume)) + data.reduce((sum, bytes) => sum + bytes, 0) + reserveBytes
+  for (const path of [await needs.engine.volumePath(database.volume), needs.workFolder]) {
+    const free = path === undefined ? needed : await needs.disk.freeBytes(path)
+    if (free < needed) throw problem('DISK_FULL', `restoring ${box.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
+  }
+}
+
+const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
+
+async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
+  const { needs, box, payload, signal, context } = run
+  const brought: DataVolume[] = []
+  for (const data of paths.data) {
+    const { key } = data
+    const former = key === null ? undefined : compose.volumes[key]
+    if (key === null || former === undefined)
+      throw problem(
+        'RESTORE_FAILED',
+        `the compose file of ${box.slug} has no volume ${key ?? 'with a name'} for ${data.service}, which the snapshot holds`,
+      )
+    context.progress({ step: 'fetch', detail: data.service === 'minio' ? 'objects' : 'media' })
+    const into = await newVolume(run, key, former)
+    const repository = await run.repository()
+    await fetchData(needs, { repository, snapshotId: payload.snapshotId, data, into: into.folder, signal })
+    await likeFormer(run, former, into.folder)
+    brought.push({ key, former, restored: into.volume })
+  }
+  return brought
+}
+
+/** What earlier tries brought in part is thrown away first. */
+async function newVolume(run: RestoreRun, key: string, former: string): Promise<{ volume: string; folder: string }> {
+  const { engine } = run.needs
+  const names = dataVolumes(run, former)
+  const volume = names.at(-1) as string
+  for (const name of names) await engine.removeVolume(name)
+  await engine.createVolume(run.box.project, key, volume)
+  const folder = await engine.volumePath(volume)
+  if (folder === undefined) throw problem('RESTORE_FAILED', `the volume ${volume} lies on another machine than this agent`)
+  return { volume, folder }
+}
+
+/** The snapshot holds what lies in the folder, not whose the folder itself is. */
+async function likeFormer({ needs }: RestoreRun, former: string, folder: string): Promise<void> {
+  const path = await needs.engine.volumePath(former)
+  if (path === undefined) return
+  const { uid, gid, mode } = await stat(path)
+  if (process.getuid?.() === 0) await chown(folder, uid, gid)
+  await chmod(folder, mode & 0o7777)
+}

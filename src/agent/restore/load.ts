@@ -1,0 +1,42 @@
+import { rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { writeFileAtomic } from '../../node/index.ts'
+import { readComposeText, waitForDatabase } from '../guarded/index.ts'
+import type { LocalBox } from '../ports/index.ts'
+import { fetchedBefore } from '../revive/index.ts'
+import { withRestored } from './exchange.ts'
+import { needMounted } from './keep.ts'
+import { fetchFolder, leftBy, type RestoreRun } from './restore-run.ts'
+import { databaseVolumes } from './restored-volumes.ts'
+
+/**
+ * Loads the dump into a new volume with only PostgreSQL running, by a compose file of its own: the box's file still says what it was.
+ * The box was open after the snapshot, so its streams are moved on past all that clients have seen.
+ */
+export async function load(run: RestoreRun): Promise<{ volume: string }> {
+  const { needs, signal } = run
+  const { database } = leftBy(run, 'fetch')
+  const { streams } = leftBy(run, 'keep')
+  const { dumpFolder, manifest } = await fetchedBefore(fetchFolder(run))
+  const [volume, ...earlier] = databaseVolumes(run, database.volume).reverse() as [string, ...string[]]
+  const box = await loadingBox(run, volume)
+  const loading = { ...run, box }
+  await needs.engine.up(box.project, ['postgres'], signal)
+  await needMounted(loading, volume)
+  for (const name of earlier) await needs.engine.removeVolume(name)
+  await waitForDatabase(loading)
+  await needs.inside.loadDatabase(box, dumpFolder, manifest.rows, signal)
+  await needs.inside.raiseStreams(box, streams, signal)
+  return { volume }
+}
+
+const loadingFile = ({ project }: LocalBox): string => join(dirname(project.composeFile), '.compose.restoring.yaml')
+
+async function loadingBox(run: RestoreRun, volume: string): Promise<LocalBox> {
+  const { box } = run
+  const composeFile = loadingFile(box)
+  await writeFileAtomic(composeFile, withRestored(run, await readComposeText(box), volume))
+  return { ...box, project: { ...box.project, composeFile } }
+}
+
+export const dropLoadingFile = (box: LocalBox): Promise<void> => rm(loadingFile(box), { force: true })

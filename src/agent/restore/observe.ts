@@ -1,0 +1,41 @@
+import type { RestoreWorld, Service } from '../../core/boxes/index.ts'
+import { sha256Hex } from '../../core/kit/index.ts'
+import { readFence } from '../boxes/index.ts'
+import { fenceOf, isAlive, readComposeText } from '../guarded/index.ts'
+import { restoredText } from './exchange.ts'
+import type { RestoreRun } from './restore-run.ts'
+
+/** What is on the host now, as far as the plan depends on it. */
+export async function observe(run: RestoreRun): Promise<RestoreWorld> {
+  const { box, context, needs, payload } = run
+  const [fence, containers, text] = await Promise.all([
+    fenceOf(box, context.commandId),
+    needs.engine.containers(box.project),
+    readComposeText(box),
+  ])
+  const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
+  const quiet = !runs('synapse') && !runs('minio')
+  const before = run.evidence().fetch
+  return {
+    fence,
+    rested: (before ? before.restedUnder : await restingUnder(run)) !== null,
+    quiet,
+    stopped: quiet && !runs('postgres'),
+    compose: await composeOf(run, text),
+    deadlinePassed: run.elapsedMs() > payload.deadlineMs,
+  }
+}
+
+async function composeOf(run: RestoreRun, text: string): Promise<RestoreWorld['compose']> {
+  const { fetch, load } = run.evidence()
+  if (!fetch || sha256Hex(text) === fetch.composeSha256) return 'former'
+  return load && text === (await restoredText(run).catch(() => undefined)) ? 'restored' : 'other'
+}
+
+/** The command that left the box at rest, for an operator to decide: its fence may be taken over, because it has ended. */
+export async function restingUnder({ box, context, needs }: RestoreRun): Promise<string | null> {
+  const holder = (await readFence(box.project))?.holder
+  if (holder === undefined || holder === context.commandId) return null
+  const result = (await needs.journal.find(holder))?.closed?.result as { outcome?: unknown } | null | undefined
+  return result?.outcome === 'rollback_failed' || result?.outcome === 'restore_failed' ? holder : null
+}

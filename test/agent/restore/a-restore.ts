@@ -1,0 +1,69 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { clearDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
+import type { Shelf } from '../../../src/agent/journal/index.ts'
+import type { CommandContext } from '../../../src/agent/ports/index.ts'
+import { type RestoreNeeds, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import type { BoxCommandPayload, RestoreResult } from '../../../src/core/boxes/index.ts'
+import { images, moving } from '../simulated/boxes.ts'
+import { aContext, aWorld, type Ports } from '../update/an-update.ts'
+
+type Payload = BoxCommandPayload<'tenant-box.restore'>
+type Options = NonNullable<Parameters<typeof aWorld>[0]>
+
+const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+export const restoreId = 're_1.box_oak.1.restore'
+
+/**
+ * A box with three messages and a picture in a snapshot, which lived on: two more messages and one more picture, other config, another
+ * release of the chat server in its file if wanted. And an agent that can be started again and again.
+ */
+export async function aLivedOnBox(options: Options = {}) {
+  const world = await aWorld(options)
+  const { host, box } = world
+  const config = join(box.project.folder, 'synapse', 'homeserver.yaml')
+  await mkdir(join(box.project.folder, 'synapse'))
+  await writeFile(config, 'as in the snapshot\n')
+  const containers = await host.engine.containers(box.project)
+  const running = Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }]))
+  const needs = { ...host, workFolder: join(host.folder, 'work') }
+  await host.snapshots.prepare(repository)
+  const { taken } = await takeBoxSnapshot(needs, {
+    box,
+    repository,
+    tier: 'manual',
+    commandId: 'sn_1.box_oak.snapshot',
+    images: running,
+    installed,
+  })
+  await clearDump(needs, 'sn_1.box_oak.snapshot')
+  await writeFile(config, 'as it was changed later\n')
+  for (let message = 0; message < 2; message++) host.traffic.sendMessage(box)
+  host.traffic.uploadMedia(box)
+
+  const payloadOf = (change: Partial<Payload> = {}): Payload => ({
+    slug: 'oak',
+    boxId: 'box_oak',
+    ownershipEpoch: 1,
+    snapshotId: taken.snapshotId,
+    snapshotSha256: taken.snapshotSha256,
+    probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 30 * 60_000 },
+    deadlineMs: 30 * 86_400_000,
+    ...change,
+  })
+  const agent = (around?: (ports: Ports) => Ports, shelf?: Shelf): Promise<RestoreNeeds> => world.agent(around, shelf)
+  const run = async (change: Partial<Payload> = {}, { needs, steps = restoreStepsOfBox, context }: Run = {}): Promise<RestoreResult> => {
+    const agentNeeds = needs ?? (await agent())
+    const given = { ...aContext({ commandId: restoreId }), ...context }
+    return moving(host.clock, () => restore(agentNeeds, steps)(given, payloadOf(change)), 5_000)
+  }
+  return { ...world, agent, run, taken, payloadOf, homeserver: () => readFile(config, 'utf8') }
+}
+
+type Run = { needs?: RestoreNeeds; steps?: RestoreSteps; context?: Partial<CommandContext> }
+export type LivedOn = Awaited<ReturnType<typeof aLivedOnBox>>
+
+export const asInSnapshot = { messages: 3, media: 1, objects: 1 }
+export const asItLivedOn = { messages: 5, media: 2, objects: 2 }
+export const formerImages = images

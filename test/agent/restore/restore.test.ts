@@ -1,0 +1,249 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { describe, expect, test } from 'vitest'
+import { fenceSwitch, rewriteImages } from '../../../src/agent/boxes/index.ts'
+import { restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import { update } from '../../../src/agent/update/index.ts'
+import { boxCommands } from '../../../src/core/boxes/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { composeText, images, moving } from '../simulated/boxes.ts'
+import { aContext, aPayload, newSynapse, withoutDaemon, wrapped } from '../update/an-update.ts'
+import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
+
+const withoutNewNames = (text: string) => text.replaceAll(/-r[0-9a-f]{8}-[0-9]+/g, '')
+
+async function expectRestored(world: LivedOn) {
+  expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+  expect(await world.homeserver()).toBe('as in the snapshot\n')
+  expect(await world.fence()).toBeUndefined()
+  expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  expect(world.host.volumeNames()).toHaveLength(3)
+  expect(world.host.pinnedImages()).toEqual([])
+  expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+}
+
+async function expectAsBefore(world: LivedOn) {
+  expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
+  expect(await world.homeserver()).toBe('as it was changed later\n')
+  expect(await world.compose()).toBe(composeText('oak'))
+  expect(await world.fence()).toBeUndefined()
+  expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  expect(world.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
+  expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+}
+
+describe('a restore', () => {
+  test('brings messages, media and config back as they were, in new volumes, and keeps what was there as a snapshot', async () => {
+    const world = await aLivedOnBox()
+    const result = await world.run()
+    expect(boxCommands['tenant-box.restore'].result.parse(result)).toMatchObject({
+      outcome: 'restored',
+      snapshotId: world.taken.snapshotId,
+      preRestore: { tier: 'pre-restore', snapshotId: expect.any(String) },
+      error: null,
+    })
+    expect(result.fencedMs).toBeLessThanOrEqual(result.durationMs)
+    await expectRestored(world)
+    expect(withoutNewNames(await world.compose())).toBe(composeText('oak'))
+    expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-1 /)
+  })
+
+  test('moves the streams on past all that clients have seen: no new message takes the position of one that is gone', async () => {
+    const world = await aLivedOnBox()
+    const seen = world.host.traffic.content(world.box).stream
+    expect(seen).toBe(5)
+    await world.run()
+    expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(seen)
+  })
+
+  test('what it kept can be restored in turn', async () => {
+    const world = await aLivedOnBox()
+    const { preRestore } = await world.run()
+    const back = await world.run(
+      { snapshotId: preRestore?.snapshotId as string, snapshotSha256: preRestore?.snapshotSha256 as string },
+      { context: { commandId: 're_2.box_oak.1.restore' } },
+    )
+    expect(back.outcome).toBe('restored')
+    expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
+    expect(await world.homeserver()).toBe('as it was changed later\n')
+    expect(world.host.volumeNames()).toHaveLength(3)
+  })
+
+  test('goes back to the image that the snapshot was made with', async () => {
+    const world = await aLivedOnBox()
+    await world.host.engine.pull(newSynapse, {})
+    await writeFile(world.box.project.composeFile, rewriteImages(await world.compose(), { synapse: newSynapse }))
+    await world.host.engine.up(world.box.project, ['synapse'])
+    expect((await world.run()).outcome).toBe('restored')
+    expect(await world.image('synapse')).toBe(images.synapse)
+    await expectRestored(world)
+  })
+
+  test('fences only once the snapshot is here, and asks the daemon for nothing afterwards', async () => {
+    const world = await aLivedOnBox()
+    const { secrets } = aContext()
+    const away = async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon())
+    expect((await world.run({}, { context: { secrets: away } })).outcome).toBe('restored')
+  })
+
+  test('lets the platform know the secrets that came back, and only where they differ', async () => {
+    const delivered: unknown[] = []
+    const deliver = async (outputs: unknown) => void delivered.push(outputs)
+    const world = await aLivedOnBox()
+    await world.run({}, { context: { deliver } })
+    expect(delivered).toEqual([])
+  })
+
+  test('done again it answers the same and does nothing', async () => {
+    const world = await aLivedOnBox()
+    const needs = await world.agent()
+    const first = await world.run({}, { needs })
+    const ups = world.counts.up
+    expect(await world.run({}, { needs })).toEqual(first)
+    expect(world.counts.up).toBe(ups)
+  })
+})
+
+describe('a snapshot that does not fit is refused before anything is stopped', () => {
+  const refused = async (world: LivedOn, change: Parameters<LivedOn['run']>[0], message: RegExp) => {
+    const fences: (string | undefined)[] = []
+    const needs = await world.agent((ports) =>
+      wrapped(ports, async (_, act) => {
+        fences.push(await world.fence())
+        return act()
+      }),
+    )
+    const result = await world.run(change, { needs })
+    expect(result).toMatchObject({ outcome: 'failed', preRestore: null, fencedMs: 0, error: { message: expect.stringMatching(message) } })
+    expect(fences.every((fence) => fence === undefined)).toBe(true)
+    expect(world.counts.stop).toBeUndefined()
+    await expectAsBefore(world)
+  }
+
+  test('another sum', async () => refused(await aLivedOnBox(), { snapshotSha256: 'a'.repeat(64) }, /not the one that was taken/))
+  test('one that is not there', async () => refused(await aLivedOnBox(), { snapshotId: 'ab'.repeat(32) }, /has no snapshot/))
+  test('no room for it', async () => {
+    const disk = { freeBytes: async () => 1e6, usedBytes: async () => 1e6 }
+    await refused(await aLivedOnBox({ change: () => ({ disk }) }), {}, /needs .* MB free/)
+  })
+  test('an image that this host may not run', async () => {
+    await refused(await aLivedOnBox({ change: () => ({ allowedImages: ['elsewhere.test/*'] }) }), {}, /nothing of the box was touched/)
+  })
+  test('media that cannot be brought', async () => {
+    const world = await aLivedOnBox()
+    const needs = await world.agent((ports) => ({
+      ...ports,
+      snapshots: {
+        ...ports.snapshots,
+        restore: async (repository, id, path, ...rest) => {
+          if (path.includes('objects')) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'the store does not answer')
+          return ports.snapshots.restore(repository, id, path, ...rest)
+        },
+      },
+    }))
+    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_STORE_UNAVAILABLE' } })
+    await expectAsBefore(world)
+  })
+})
+
+describe('a restore that cannot be kept', () => {
+  test.each([
+    ['what is there now cannot be kept', { kind: 'dump-fails' }, 'SNAPSHOT_FAILED'],
+    ['the store is away under the fence', { kind: 'snapshot-fails' }, 'SNAPSHOT_FAILED'],
+    ['the load fails', { kind: 'load-fails' }, 'RESTORE_FAILED'],
+    ['the disk is full at the load', { kind: 'disk-full', at: 'load' }, 'DISK_FULL'],
+  ] as const)('%s: the box is as it was before, proven', async (_, fault, code) => {
+    const world = await aLivedOnBox()
+    world.inject(fault)
+    const result = await world.run()
+    expect(result).toMatchObject({ outcome: 'failed', error: { code, message: expect.stringContaining('as it was before') } })
+    expect(result.probes.filter(({ verdict }) => verdict === 'ok').length).toBeGreaterThanOrEqual(3)
+    await expectAsBefore(world)
+  })
+
+  test('an image that dies on the restored data is taken back, with every message and file that was there', async () => {
+    const world = await aLivedOnBox()
+    await world.host.engine.pull(newSynapse, {})
+    await writeFile(world.box.project.composeFile, rewriteImages(await world.compose(), { synapse: newSynapse }))
+    await world.host.engine.up(world.box.project, ['synapse'])
+    world.inject({ kind: 'dies-at-start', image: images.synapse })
+    const before = await world.compose()
+    expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'PROBE_FAILED' } })
+    expect(await world.compose()).toBe(before)
+    expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
+    expect(await world.homeserver()).toBe('as it was changed later\n')
+    expect(world.host.volumeNames()).toHaveLength(3)
+  })
+
+  test('a way back that does not prove healthy rests fenced and stopped, with both sets of volumes', async () => {
+    const world = await aLivedOnBox()
+    world.inject({ kind: 'probe-fails' })
+    const result = await world.run()
+    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('the way back failed') } })
+    expect(await world.fence()).toContain('re_1.box_oak.1.restore')
+    expect(world.host.running('box-oak')).toEqual(['edge'])
+    expect(world.host.volumeNames()).toHaveLength(6)
+  })
+
+  test('once somebody lifted the fence of a box that serves restored data, nothing goes back', async () => {
+    const world = await aLivedOnBox()
+    world.inject({ kind: 'probe-fails' })
+    const start: typeof restoreStepsOfBox.start = async (run) => {
+      const left = await restoreStepsOfBox.start(run)
+      await rm(fenceSwitch(world.box.project))
+      return left
+    }
+    const result = await world.run({}, { steps: { ...restoreStepsOfBox, start } })
+    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('fence was taken off') } })
+    expect(world.host.volumeNames()).toHaveLength(6)
+    expect(await world.fence()).toBeDefined()
+  })
+})
+
+describe('a box that rests after a failed way back', () => {
+  const atRest = async () => {
+    const world = await aLivedOnBox()
+    const heal = world.inject({ kind: 'probe-fails' })
+    const needs = await world.agent()
+    const result = await moving(world.host.clock, () => update(needs as never)(aContext(), aPayload()), 5_000)
+    expect(result.outcome).toBe('rollback_failed')
+    heal()
+    return world
+  }
+
+  test('is restored under the fence that stands, and opened', async () => {
+    const world = await atRest()
+    const seen: boolean[] = []
+    const needs = await world.agent((ports) =>
+      wrapped(ports, async (_, act) => {
+        seen.push((await world.fence()) !== undefined)
+        return act()
+      }),
+    )
+    expect((await world.run({}, { needs })).outcome).toBe('restored')
+    expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+    expect(await world.fence()).toBeUndefined()
+    // Not a moment in which clients could have come in before it was decided.
+    expect(seen.slice(0, seen.lastIndexOf(true)).every(Boolean)).toBe(true)
+  })
+
+  test('rests again when the restore fails: there is nothing healthy to go back to', async () => {
+    const world = await atRest()
+    world.inject({ kind: 'load-fails' })
+    expect(await world.run()).toMatchObject({ outcome: 'restore_failed' })
+    expect(await world.fence()).toContain('re_1.box_oak.1.restore')
+    expect(world.host.running('box-oak')).toEqual(['edge'])
+  })
+
+  test('is left as it was when the snapshot does not fit', async () => {
+    const world = await atRest()
+    expect(await world.run({ snapshotSha256: 'a'.repeat(64) })).toMatchObject({ outcome: 'failed' })
+    expect(await world.fence()).toContain('ro_1.box_oak.1.update')
+  })
+})
+
+test('the fence of an action that goes on is respected', async () => {
+  const world = await aLivedOnBox()
+  await writeFile(fenceSwitch(world.box.project), '{"commandId":"mv_1.box_oak.hand_over"}')
+  expect(await world.run()).toMatchObject({ outcome: 'failed', error: { code: 'BOX_HELD' } })
+  expect(await readFile(fenceSwitch(world.box.project), 'utf8')).toContain('hand_over')
+})
