@@ -69,7 +69,9 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
       disowned: async () => told.disowned,
       reportHandler: async (_, hostId, reports) => void told.reports.push({ hostId, reports }),
       secretsFor: async () => told.secrets,
-      migrations: told.migrations,
+      get migrations() {
+        return told.migrations
+      },
       acceptOutputs: async (_, __, outputs) => void told.outputs.push(outputs),
       resultHandlers: {
         'tenant-box.report_versions': async (_, command, result) => void told.results.push({ command, result }),

@@ -1,10 +1,20 @@
+import { calculateJwkThumbprint } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import {
+  type AgentIdentity,
+  type AgentKeys,
+  type AgentNeeds,
+  type AgentPrivateKey,
+  commandShelf,
+  connect,
+  newAgentKey,
+  runAgent,
+} from '../../../src/agent/channel/index.ts'
 import { memoryShelf, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { type BoxMigration, readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { isProblem, problem } from '../../../src/core/kit/index.ts'
-import { commandById, commandSweep } from '../../../src/daemon/hosts/index.ts'
+import { commandById, commandSweep, hostById } from '../../../src/daemon/hosts/index.ts'
 import { revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -332,6 +342,80 @@ test('an agent whose host is revoked ends with the reason, and finishes what it 
   await until(end)
   expect(end()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
   expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
+})
+
+test('a running agent replaces a key that is old, keeps working, and does it again only when that one is old', async () => {
+  const identity = await world.enrol('host-1')
+  const kept: AgentIdentity[] = []
+  let next: AgentPrivateKey | undefined
+  const keys: AgentKeys = {
+    rotateAfterMs: 86_400_000,
+    pending: async () => next,
+    prepare: async () => (next = await newAgentKey()),
+    adopt: async (adopted) => {
+      kept.push(adopted)
+      next = undefined
+    },
+  }
+  await anAgent(answer, { identity, keys })
+  await until(() => world.told.reports.length > 0)
+  await world.clock.advance(86_400_000)
+  await until(() => kept.length === 1, 5000)
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'succeeded')
+  expect((await hostById(world.needs.db, identity.hostId)).keyId).toBe(kept[0]?.keyId)
+  for (let beats = 0; beats < 5; beats++) await until(() => true, 30_000)
+  expect(kept).toHaveLength(1)
+})
+
+test('an agent that died while its key was replaced ends that first, and its resumed commands are heard', async () => {
+  const identity = await world.enrol('host-1')
+  const texts = memoryShelf()
+  let next: AgentPrivateKey | undefined = await newAgentKey()
+  const { kty, crv, x } = next
+  await connect({ ...world, random: systemRandom, identity }).rotateKey({ body: { publicKey: { kty, crv, x } } })
+  const anew = { ...identity, keyId: await calculateJwkThumbprint({ kty, crv, x }), privateKey: next }
+  await connect({ ...world, random: systemRandom, identity: anew }).rotateKey({ body: { publicKey: { kty, crv, x } } })
+  await world.enqueue({ id, hostId: identity.hostId })
+  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
+  await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
+  const adopted: string[] = []
+  const keys: AgentKeys = {
+    pending: async () => next,
+    prepare: () => Promise.reject(new Error('there is one')),
+    adopt: async ({ keyId }) => {
+      adopted.push(keyId)
+      next = undefined
+    },
+  }
+  const { end } = await anAgent(answer, { identity, texts, keys })
+  await until(async () => (await status()) === 'succeeded')
+  expect([adopted, end()]).toEqual([[anew.keyId], undefined])
+})
+
+test('what of the machine is in use is told once a minute, with how far the clock is off', async () => {
+  let asked = 0
+  const resources = async () => {
+    asked += 1
+    return { cpus: 2, memoryBytes: 1, diskBytes: 10, freeDiskBytes: 5, boxes: asked }
+  }
+  const off = { ...world.clock, now: () => new Date(world.clock.now().getTime() + 40_000) }
+  const { identity } = await anAgent(answer, { resources, clock: off })
+  await until(() => world.told.reports.length > 0)
+  const shown = () => hostById(world.needs.db, identity.hostId)
+  await until(async () => (await shown()).resources?.boxes === 2, 5000)
+  const passedMs = world.clock.now().getTime() - Date.parse((await shown()).enrolledAt)
+  expect(asked).toBe(2)
+  expect(passedMs).toBeGreaterThan(120_000)
+  expect(passedMs).toBeLessThan(240_000)
+  expect((await shown()).clockOffsetMs).toBeGreaterThanOrEqual(40_000)
+})
+
+test('an agent that speaks only newer versions than the daemon ends, and says whom to upgrade', async () => {
+  const { end } = await anAgent(answer, { speaks: { newest: 9, oldest: 8 } })
+  await until(end)
+  expect(end()).toSatisfy((error) => isProblem(error, 'PROTOCOL_VERSION') && /upgrade tenantryd/.test((error as Error).message))
 })
 
 test('a command of a kind that the agent does not know is answered, not run', async () => {
