@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import { isoIn } from '../../../src/core/kit/index.ts'
+import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
+import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aListed, aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+
+onBothDialects('what looking after a repository brings to light', (fresh) => {
+  const setUp = async () => {
+    const world = await snapshotsWorld(await fresh())
+    const box = await world.aBox('north')
+    for (const word of ['a', 'b']) await world.aSnapshot('north', word)
+    const { needs, db, api } = world
+    const begin = async (task: 'prune' | 'check' = 'check') => {
+      await askForTurns(needs, task, [box.tenantId])
+      await takeTurns(needs)
+    }
+    const tend = async (tended: ReturnType<typeof aTended>, task: 'prune' | 'check' = 'check') => {
+      await begin(task)
+      return world.answer('tenant-box.tend_snapshots', tended)
+    }
+    const statuses = async () =>
+      Object.fromEntries(
+        (await api.listSnapshots()).snapshots.map(({ snapshotId, status }) => [
+          ['a', 'b', 'c', 'w'].find((word) => idOf(word) === snapshotId) ?? snapshotId,
+          status,
+        ]),
+      )
+    const lastEvent = async () => (await world.events()).at(-1)
+    return { ...world, box, begin, tend, statuses, lastEvent, db }
+  }
+
+  test('a snapshot that the repository does not list any more is missing, told once, and back when it is listed again', async () => {
+    const { tend, statuses, events, box } = await setUp()
+    await tend(aTended(['b']))
+    expect(await statuses()).toEqual({ a: 'missing', b: 'present' })
+    const missing = (await events()).filter(({ eventType }) => eventType === 'snapshot.missing')
+    expect(missing).toEqual([{ eventType: 'snapshot.missing', boxId: box.id, slug: 'north', snapshotIds: [idOf('a')] }])
+    await tend(aTended(['b']))
+    expect((await events()).filter(({ eventType }) => eventType === 'snapshot.missing')).toHaveLength(1)
+    await tend(aTended(['a', 'b']))
+    expect(await statuses()).toEqual({ a: 'present', b: 'present' })
+  })
+
+  test('a snapshot that came in while the listing was made is not missing from it', async () => {
+    const { begin, post, take, statuses, db, clock, box } = await setUp()
+    await begin()
+    const command = await take()
+    await clock.advance(1000)
+    await db
+      .insertInto('snapshots')
+      .columns(['tenant_id', 'snapshot_id', 'box_id', 'slug', 'tier', 'taken_at', 'status', 'recorded_at'])
+      .expression(
+        db
+          .selectFrom('snapshots')
+          .select(({ val }) => [
+            'tenant_id',
+            val(idOf('c')).as('snapshot_id'),
+            val(box.id).as('box_id'),
+            'slug',
+            'tier',
+            'taken_at',
+            'status',
+            val(isoIn(clock, 0)).as('recorded_at'),
+          ])
+          .where('snapshot_id', '=', idOf('a')),
+      )
+      .execute()
+    await post(command, { ok: true, result: aTended(['a', 'b']) })
+    expect(await statuses()).toEqual({ a: 'present', b: 'present', c: 'present' })
+  })
+
+  test('a snapshot that nobody knew comes into the registry, with what the listing tells', async () => {
+    const { tend, api, box } = await setUp()
+    const listed = aListed('c', { tier: 'pre-update', commandId: 'ro_1.north.1.update', takenAt: '2026-01-04T02:00:00.000Z' })
+    await tend({ ...aTended(['a', 'b']), present: [aListed('a'), aListed('b'), listed] })
+    expect((await api.listSnapshots({ query: { tier: 'pre-update' } })).snapshots).toMatchObject([
+      { snapshotId: idOf('c'), slug: 'north', boxId: box.id, takenAt: '2026-01-04T02:00:00.000Z', snapshotSha256: null, installed: null },
+    ])
+  })
+
+  test('a warm copy is nobody’s snapshot, and given up after two days', async () => {
+    const { tend, statuses, clock, heard } = await setUp()
+    const warm = aListed('w', { tier: null, commandId: 'ro_1.north.1.prefetch', takenAt: '2026-01-05T02:00:00.000Z' })
+    const foreign = aListed('f', { tier: null, commandId: null })
+    const listing = { ...aTended([]), present: [aListed('a'), aListed('b'), warm, foreign] }
+    await tend(listing)
+    expect(await statuses()).toEqual({ a: 'present', b: 'present' })
+    expect((await tend(listing, 'prune')).payload).toMatchObject({ forget: [] })
+    await clock.advance(2 * dayMs)
+    await heard()
+    const { payload } = await tend({ ...aTended(['a', 'b']), forgotten: [idOf('w')] }, 'prune')
+    expect(payload).toMatchObject({ forget: [idOf('w')] })
+    expect((await tend(aTended(['a', 'b']), 'prune')).payload).toMatchObject({ forget: [] })
+  })
+
+  test('a repository that fails its check is damaged as a whole, is not written to, and a good check takes that back', async () => {
+    const { tend, statuses, lastEvent, clock, heard } = await setUp()
+    const error = { code: 'SNAPSHOT_FAILED', message: 'one pack is damaged' }
+    await tend(aTended(['a', 'b'], { check: { ok: false, error } }))
+    expect(await statuses()).toEqual({ a: 'damaged', b: 'damaged' })
+    expect(await lastEvent()).toMatchObject({ eventType: 'snapshot.check_failed', slug: 'north', error })
+    await clock.advance(200 * dayMs)
+    await heard()
+    expect((await tend(aTended(['a', 'b']), 'prune')).payload).toMatchObject({ forget: [], prune: false })
+    await tend(aTended(['a', 'b'], { check: { ok: true, error: null } }))
+    expect(await statuses()).toEqual({ a: 'present', b: 'present' })
+  })
+
+  test('what a drill found is not taken back by a good check', async () => {
+    const { tend, statuses, db } = await setUp()
+    await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'drill' }).where('snapshot_id', '=', idOf('a')).execute()
+    await tend(aTended(['a', 'b'], { check: { ok: true, error: null } }))
+    expect(await statuses()).toEqual({ a: 'damaged', b: 'present' })
+  })
+
+  test('upkeep that failed is told of, and what it should have given up is there again once it is listed', async () => {
+    const { begin, fail, tend, statuses, lastEvent, clock, heard, aSnapshot } = await setUp()
+    await clock.advance(100 * dayMs)
+    await heard()
+    await aSnapshot('north', 'c')
+    await begin('prune')
+    expect(await statuses()).toEqual({ a: 'forgotten', b: 'forgotten', c: 'present' })
+    await fail('SNAPSHOT_STORE_UNAVAILABLE')
+    expect(await lastEvent()).toMatchObject({
+      eventType: 'snapshot.upkeep_failed',
+      slug: 'north',
+      error: { code: 'SNAPSHOT_STORE_UNAVAILABLE' },
+    })
+    await tend(aTended(['a', 'b', 'c']))
+    expect(await statuses()).toEqual({ a: 'present', b: 'present', c: 'present' })
+  })
+
+  test('an id that is not a full one is never given up: it could mean another', async () => {
+    const { tend, db, clock, heard, aSnapshot } = await setUp()
+    await db.updateTable('snapshots').set({ snapshot_id: 'abcdef12' }).where('snapshot_id', '=', idOf('a')).execute()
+    await clock.advance(100 * dayMs)
+    await heard()
+    await aSnapshot('north', 'c')
+    expect((await tend(aTended([]), 'prune')).payload).toMatchObject({ forget: [idOf('b')] })
+  })
+
+  test('whoever asks for a restore and whoever gives up never meet: one of them sees what the other did', async () => {
+    const { clock, heard, aSnapshot, api, needs, box, db, open } = await setUp()
+    await clock.advance(100 * dayMs)
+    await heard()
+    await aSnapshot('north', 'c')
+    await askForTurns(needs, 'prune', [box.tenantId])
+    await Promise.allSettled([
+      takeTurns(needs),
+      api.restoreBox({ params: { slug: 'north' }, body: { snapshotId: idOf('a'), reason: 'because' } }),
+    ])
+    const a = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).executeTakeFirstOrThrow()
+    const kinds = (await open()).map(({ kind }) => kind)
+    expect(kinds).toEqual([a.status === 'present' ? 'tenant-box.restore' : 'tenant-box.tend_snapshots'])
+  })
+})
