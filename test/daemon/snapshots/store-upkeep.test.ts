@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest'
+import type { TendedSnapshots } from '../../../src/core/boxes/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { holdBox } from '../../../src/daemon/boxes/index.ts'
+import { acquireLease } from '../../../src/daemon/db/index.ts'
+import type { SnapshotsNeeds } from '../../../src/daemon/snapshots/index.ts'
+import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
+import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
+import { tendStores } from '../../../src/daemon/snapshots/tend-stores.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
+
+const settings = {
+  backupKey: Buffer.alloc(32, 7).toString('base64'),
+  snapshotStore: 's3://s3.example/bucket',
+  snapshotStoreCredentials: { accessKeyId: 'agents', secretAccessKey: 'theirs' },
+  snapshotUpkeep: { accessKeyId: 'upkeep', secretAccessKey: 'ours' },
+}
+const going = new AbortController().signal
+
+type Tend = SnapshotsNeeds['tend']
+
+onBothDialects('repositories in a bucket', (fresh) => {
+  /** `tend` plays restic; `present` is what it lists by default. */
+  const setUp = async (tend: (given: Parameters<Tend>) => Promise<TendedSnapshots> = async () => aTended(['a', 'b'])) => {
+    const calls: Parameters<Tend>[] = []
+    const world = await snapshotsWorld(await fresh(), {
+      settings,
+      tend: (...given) => {
+        calls.push(given)
+        return tend(given)
+      },
+    })
+    const box = await world.aBox('north')
+    await world.aSnapshot('north', 'a')
+    const { needs, clock, db } = world
+    const ask = (task: 'prune' | 'check' = 'prune') => askForTurns(needs, task, [box.tenantId])
+    const waiting = async () => (await db.selectFrom('snapshot_turns').select('task').execute()).map(({ task }) => task)
+    const hold = () =>
+      db.transaction().execute((tx) => holdBox(tx, clock, { boxId: box.id, holder: 'rollout:ro_1', until: '2027-01-01T00:00:00.000Z' }))
+    return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => tendStores(needs, signal) }
+  }
+
+  test('are looked after by the daemon itself, with the credential that agents lack', async () => {
+    const { box, calls, ask, round, needs, open, clock, heard, aSnapshot, waiting, api } = await setUp(async () =>
+      aTended(['b'], { forgotten: [idOf('a')], freedBytes: 1000 }),
+    )
+    await clock.advance(100 * dayMs)
+    await heard()
+    await aSnapshot('north', 'b')
+    await ask()
+    await takeTurns(needs)
+    expect(await open()).toEqual([]) // no agent is asked
+    await round()
+    expect(calls).toHaveLength(1)
+    expect(calls[0]?.slice(0, 2)).toEqual([
+      {
+        repository: `s3:https://s3.example/bucket/${box.tenantId}/v1`,
+        password: expect.any(String),
+        env: { AWS_ACCESS_KEY_ID: 'upkeep', AWS_SECRET_ACCESS_KEY: 'ours' },
+      },
+      { forget: [idOf('a')], prune: true, check: 'none' },
+    ])
+    expect((await api.listSnapshots()).snapshots.map(({ status }) => status)).toEqual(['present', 'forgotten'])
+    expect(await waiting()).toEqual([])
+    await round()
+    expect(calls).toHaveLength(1)
+  })
+
+  test('that are looked after already, by another replica, are left alone', async () => {
+    const { box, calls, ask, round, needs, waiting } = await setUp()
+    await ask()
+    await acquireLease(needs, { name: `snapshots:${box.tenantId}`, holder: 'replica-2', ttlMs: 60_000 })
+    await round()
+    expect([calls, await waiting()]).toEqual([[], ['prune']])
+  })
+
+  test('wait while somebody holds the box or a command waits for it', async () => {
+    const { calls, ask, round, api, answer, taken, hold } = await setUp()
+    await ask()
+    await api.takeSnapshot({ params: { slug: 'north' } })
+    await round()
+    expect(calls).toEqual([])
+    await answer('tenant-box.snapshot', taken('b'))
+    await hold()
+    await round()
+    expect(calls).toEqual([])
+  })
+
+  test('give way when the box is wanted in the middle, keep their turn, and nothing is thought to be gone that is there', async () => {
+    let begun: () => void = () => undefined
+    const beginning = new Promise<void>((resolve) => {
+      begun = resolve
+    })
+    const { calls, ask, round, hold, clock, waiting, db, aSnapshot, heard } = await setUp(async ([, , signal]) => {
+      begun()
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
+    })
+    await clock.advance(100 * dayMs)
+    await heard()
+    await aSnapshot('north', 'b')
+    await ask()
+    const working = round()
+    await beginning
+    await hold()
+    for (let waited = 0; waited < 3; waited++) {
+      await clock.advance(10_000)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await working
+    expect([calls.length, await waiting()]).toEqual([1, ['prune']])
+    expect(calls[0]?.[2].aborted).toBe(true)
+    const [a] = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).execute()
+    expect(a?.status).toBe('forgotten') // until the next listing tells
+  })
+
+  test('that cannot be looked after are told of, and wait for the next run of the job', async () => {
+    const { ask, round, events, waiting } = await setUp(() => Promise.reject(problem('SNAPSHOT_STORE_UNAVAILABLE', 'it does not answer')))
+    await ask('check')
+    await round()
+    expect((await events()).at(-1)).toMatchObject({
+      eventType: 'snapshot.upkeep_failed',
+      slug: 'north',
+      task: 'check',
+      error: { code: 'SNAPSHOT_STORE_UNAVAILABLE' },
+    })
+    expect(await waiting()).toEqual([])
+  })
+
+  test('of a removed box are looked after all the same', async () => {
+    const { ask, round, calls, db, box, api } = await setUp()
+    await db.deleteFrom('commands').execute()
+    await db.deleteFrom('boxes').where('id', '=', box.id).execute()
+    await ask()
+    await round()
+    expect(calls).toHaveLength(1)
+    expect((await api.listSnapshots()).snapshots.map(({ slug }) => slug)).toEqual(['north', 'north'])
+  })
+
+  test('are left as they are when the daemon drains', async () => {
+    const { ask, round, calls, waiting } = await setUp()
+    await ask()
+    const draining = new AbortController()
+    draining.abort()
+    await round(draining.signal)
+    expect([calls, await waiting()]).toEqual([[], ['prune']])
+  })
+})
