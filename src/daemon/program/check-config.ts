@@ -13,14 +13,16 @@ export async function checkConfig(machine: Machine, options: Globals): Promise<u
 const hidden = '[secret]'
 
 function redacted(config: Config): Record<string, unknown> {
-  const { secretKey, backupKey, snapshotStoreCredentials: credentials, ...rest } = config
+  const { secretKey, backupKey, recoveryKey, snapshotStoreCredentials: credentials, snapshotUpkeep: upkeep, ...rest } = config
   return {
     ...rest,
     ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
     databaseUrl: withoutPassword(config.databaseUrl),
     ...(secretKey ? { secretKey: secretKey.map(() => hidden) } : {}),
     ...(backupKey ? { backupKey: hidden } : {}),
+    ...(recoveryKey ? { recoveryKey: hidden } : {}),
     ...(credentials ? { snapshotStoreCredentials: { ...credentials, secretAccessKey: hidden } } : {}),
+    ...(upkeep ? { snapshotUpkeep: { ...upkeep, secretAccessKey: hidden } } : {}),
   }
 }
 

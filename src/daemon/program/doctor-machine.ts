@@ -3,12 +3,21 @@ import { dirname, resolve } from 'node:path'
 import { isProblem } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
 import type { Globals } from '../../node/machine.ts'
+import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
-import { requireSnapshots } from '../snapshots/index.ts'
+import { reachesStore, requireSnapshots } from '../snapshots/index.ts'
 
 /** What can be looked at without the database: files, keys, space, what rollouts need. */
 export async function machineChecks(config: Config, options: Globals): Promise<Check[]> {
-  return [...(await settingsFile(options)), await dataDirectory(config), await diskSpace(config), snapshots(config), approval(config)]
+  return [
+    ...(await settingsFile(options)),
+    await dataDirectory(config),
+    await diskSpace(config),
+    snapshots(config),
+    recovery(config),
+    ...(await upkeep(config)),
+    approval(config),
+  ]
 }
 
 const modeOf = async (path: string): Promise<number | undefined> => (await stat(path).catch(() => undefined))?.mode
@@ -54,6 +63,27 @@ function snapshots(config: Config): Check {
     if (!isProblem(error)) throw error
     return doubtful('snapshots', 'rollouts cannot be started', error.message)
   }
+}
+
+const recovery = ({ recoveryKey, backupKey }: Config): Check => {
+  const name = 'recovery key'
+  const make = '`tenantryd recovery-key` makes one and says where it belongs'
+  if (!recoveryKey) return doubtful(name, 'if the backup key is lost, so is every snapshot', make)
+  if (recoveryKey === backupKey) return doubtful(name, 'it is the backup key: whoever loses one loses both', make)
+  return well(name, 'set: it opens every repository beside the backup key')
+}
+
+/** Only where the daemon reaches the store: on hosts the agents do this. */
+async function upkeep(config: Config): Promise<Check[]> {
+  if (!reachesStore(config)) return []
+  const name = 'snapshot upkeep'
+  const version = await resticVersion('restic').catch((error: Error) => error)
+  if (version instanceof Error) return [doubtful(name, 'old snapshots are never removed', version.message)]
+  const { snapshotUpkeep, snapshotStoreCredentials } = config
+  const own = snapshotUpkeep && snapshotUpkeep.accessKeyId !== snapshotStoreCredentials?.accessKeyId
+  if (own) return [well(name, `restic ${version}, with a credential that agents lack`)]
+  const mend = 'set TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID and …_SECRET_ACCESS_KEY, and take the right to delete from the agents’ key'
+  return [doubtful(name, 'agents have the credential that removes snapshots', mend)]
 }
 
 const approval = ({ approvalTokenSha256 }: Config): Check =>

@@ -29,6 +29,15 @@ export const registerOneShots: Register = (program, machine, act) => {
     .description('seal every secret in the database anew under the first key of TENANTRY_SECRET_KEY')
     .action(act(async (options) => (await import('./rekey.ts')).rekey(machine, options)))
   program
+    .command('recovery-key')
+    .description('make the key that opens every snapshot on the day when the backup key is lost')
+    .action(act(async (options) => (await import('./recovery-key.ts')).makeRecoveryKey(machine, options)))
+  program
+    .command('recovery-password <tenantId...>')
+    .description('print what restic needs to open the snapshots of tenants with the recovery key alone')
+    .option('--key-file <file>', 'take the recovery key from the first line of a file')
+    .action(act(async (options, given) => (await import('./recovery-password.ts')).printRecoveryPasswords(machine, options, given)))
+  program
     .command('check-config')
     .description('show the settings in effect, or everything that is wrong with them')
     .action(act(async (options) => (await import('./check-config.ts')).checkConfig(machine, options)))

@@ -5,9 +5,9 @@ import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
 import { registerServe } from './register-serve.ts'
 
-/** Joins a command to the program. `act` wraps what it does: its exit code becomes the program's. */
+/** Joins a command to the program. `act` wraps what it does with options and arguments: its exit code becomes the program's. */
 export type Register = (program: Command, machine: Machine, act: Act) => void
-type Act = (work: (options: never) => Promise<ExitCode | undefined>) => (...given: unknown[]) => Promise<void>
+type Act = (work: (options: never, given: readonly string[]) => Promise<ExitCode | undefined>) => (...given: unknown[]) => Promise<void>
 
 const commands: readonly Register[] = [registerServe, registerOneShots]
 
@@ -18,7 +18,7 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
     (work) =>
     async (...given) => {
       const command = given.at(-1) as Command
-      exit = (await work(command.optsWithGlobals() as never)) ?? 0
+      exit = (await work(command.optsWithGlobals() as never, command.args)) ?? 0
     }
   try {
     await build(machine, act).parseAsync([...argv], { from: 'user' })

@@ -1,3 +1,4 @@
+import { hkdfSync } from 'node:crypto'
 import { chmod, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,6 +94,62 @@ test('openapi prints the document', async () => {
   expect(JSON.parse(out)).toMatchObject({ openapi: '3.1.0', paths: { '/api/admin/v1/login': { post: { operationId: 'login' } } } })
 })
 
+describe('recovery', () => {
+  const key = Buffer.alloc(32, 8).toString('base64')
+  const derived = (tenant: string) =>
+    Buffer.from(hkdfSync('sha256', Buffer.from(key, 'base64'), tenant, 'snapshots recovery v1', 32)).toString('base64url')
+
+  test('recovery-key prints a key that the settings take, another each time', async () => {
+    const [one, two] = [await tenantryd(['recovery-key', '--json']), await tenantryd(['recovery-key', '--json'])]
+    env.TENANTRY_RECOVERY_KEY = JSON.parse(one.out).key
+    expect((await tenantryd(['check-config'])).exit).toBe(0)
+    expect(one.out).not.toBe(two.out)
+    expect((await tenantryd(['recovery-key'])).out).toContain('TENANTRY_RECOVERY_KEY=')
+  })
+
+  test('recovery-password needs the key and the tenants alone: no database, no backup key', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'key-')), 'recovery')
+    await writeFile(file, `${key}\n`)
+    env.TENANTRY_DATABASE = 'postgres://nobody@127.0.0.1:1/gone'
+    env.TENANTRY_SNAPSHOT_STORE = 's3://s3.example/bucket'
+    const { exit, out } = await tenantryd(['recovery-password', 'ten_a', 'ten_b', '--key-file', file, '--json'])
+    expect([exit, JSON.parse(out)]).toEqual([
+      0,
+      ['ten_a', 'ten_b'].map((tenantId) => ({
+        tenantId,
+        repository: `s3:https://s3.example/bucket/${tenantId}/v1`,
+        password: derived(tenantId),
+      })),
+    ])
+    await expect(chmod(dataDir, 0o700)).rejects.toMatchObject({ code: 'ENOENT' }) // nothing was made
+  })
+
+  test('recovery-password takes the key of the settings, and says where repositories are by their form', async () => {
+    env.TENANTRY_RECOVERY_KEY = key
+    const { exit, out } = await tenantryd(['recovery-password', 'ten_a'])
+    expect([exit, out]).toEqual([0, `tenant      ten_a\nrepository  <snapshot store>/ten_a/v1\npassword    ${derived('ten_a')}\n`])
+  })
+
+  test.each([
+    [['ten_a'], /no recovery key/],
+    [['ten_a', '--key-file', '/nowhere'], /\/nowhere cannot be read/],
+    [['../ten_a', '--key-file', '/dev/null'], /holds no recovery key/],
+    [[], /tenantId/],
+  ])('recovery-password %j is refused', async (line, says) => {
+    const { exit, err } = await tenantryd(['recovery-password', ...line])
+    expect([exit, err]).toEqual([2, expect.stringMatching(says)])
+  })
+
+  test('what is no id of a tenant is refused', async () => {
+    env.TENANTRY_RECOVERY_KEY = key
+    expect(await tenantryd(['recovery-password', 'ten_a', '../x'])).toMatchObject({
+      exit: 2,
+      out: '',
+      err: expect.stringContaining('../x'),
+    })
+  })
+})
+
 describe('check-config', () => {
   test('shows what is in effect and no secret', async () => {
     const key = Buffer.alloc(32, 9).toString('base64')
@@ -102,6 +159,9 @@ describe('check-config', () => {
       TENANTRY_DATABASE: 'postgres://user:hunter2@db.example/tenantry?password=hunter2',
       TENANTRY_SNAPSHOT_STORE_CREDENTIALS_ACCESS_KEY_ID: 'id',
       TENANTRY_SNAPSHOT_STORE_CREDENTIALS_SECRET_ACCESS_KEY: 'hunter2',
+      TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID: 'upkeep',
+      TENANTRY_SNAPSHOT_UPKEEP_SECRET_ACCESS_KEY: 'hunter2',
+      TENANTRY_RECOVERY_KEY: key,
     })
     for (const form of [[], ['--json']]) {
       const { exit, out } = await tenantryd(['check-config', ...form])
@@ -166,6 +226,28 @@ describe('doctor', () => {
     const { exit, found, state } = await checks()
     expect([exit, state('data directory'), state('database'), state('accounts')]).toEqual([0, 'warn', 'ok', 'ok'])
     for (const one of found) expect(Boolean(one.mend)).toBe(one.state !== 'ok')
+  })
+
+  test('without a recovery key it warns, and when it is the backup key', async () => {
+    const key = Buffer.alloc(32, 8).toString('base64')
+    expect((await checks()).state('recovery key')).toBe('warn')
+    Object.assign(env, { TENANTRY_RECOVERY_KEY: key, TENANTRY_BACKUP_KEY: key })
+    expect((await checks()).state('recovery key')).toBe('warn')
+    env.TENANTRY_BACKUP_KEY = Buffer.alloc(32, 9).toString('base64')
+    expect((await checks()).state('recovery key')).toBe('ok')
+  })
+
+  test('agents that can remove snapshots from a bucket are worth a warning; a folder on the hosts is theirs anyway', async () => {
+    const credentials = (which: string, id: string) => ({
+      [`TENANTRY_SNAPSHOT_${which}_ACCESS_KEY_ID`]: id,
+      [`TENANTRY_SNAPSHOT_${which}_SECRET_ACCESS_KEY`]: 'secret',
+    })
+    env.TENANTRY_SNAPSHOT_STORE = 'file:/srv/snapshots'
+    expect((await checks()).state('snapshot upkeep')).toBe(undefined)
+    Object.assign(env, { TENANTRY_SNAPSHOT_STORE: 's3://s3.example/bucket', ...credentials('STORE_CREDENTIALS', 'agents') })
+    expect((await checks()).state('snapshot upkeep')).toBe('warn')
+    Object.assign(env, credentials('UPKEEP', 'agents'))
+    expect((await checks()).state('snapshot upkeep')).toBe('warn')
   })
 
   test('wrong settings are a fault', async () => {
