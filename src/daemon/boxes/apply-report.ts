@@ -1,23 +1,36 @@
-import { driftReport, type HostId, type ProbeResult, type VersionsReport } from '../../core/boxes/index.ts'
+import { driftReport, type HostId, type ManifestRevision, type ProbeResult, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type BoxRecord, installedColumns } from './box-record.ts'
-import { boxBySlug, saveReport } from './boxes.repo.ts'
+import { boxesBySlugs, saveReport } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
+import { boxesCalledDead } from './life/ownership.ts'
 import { newestManifest } from './manifests.repo.ts'
 
 type Needs = Readonly<{ clock: Clock }>
 
 /** Takes in what an agent says about boxes of its own host. What is about another host's box, or from before a move, is passed over. */
 export async function applyReports(needs: Needs, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
+  if (reports.length === 0) return
+  const current = await newestManifest(tx)
+  const calledDead = await boxesCalledDead(tx, hostId)
+  const boxes = await boxesBySlugs(
+    tx,
+    reports.map(({ slug }) => slug),
+  )
   for (const report of reports) {
-    const box = await boxBySlug(tx, report.slug)
-    if (box?.hostId === hostId) await applyReport(needs, tx, box, report)
+    const box = boxes.get(report.slug)
+    if (box?.hostId === hostId && !calledDead.has(box.id)) await storeReport(needs, tx, box, report, { current })
   }
 }
 
 /** Stores what runs in a box and compares it with the manifest at once. False when the report does not count. */
-export async function applyReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
+export const applyReport = async (needs: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> =>
+  storeReport(needs, tx, box, report, { current: await newestManifest(tx), probe })
+
+type Beside = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
+
+async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   return saveReport(tx, box, reportedAt, {
@@ -28,7 +41,7 @@ export async function applyReport({ clock }: Needs, tx: Tx, box: BoxRecord, repo
     ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
     last_report: JSON.stringify(report),
     ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
-    ...(await driftColumns(clock, tx, box, report)),
+    ...driftColumns(clock, current, box, report),
   })
 }
 
@@ -49,8 +62,7 @@ function receivedAt(clock: Clock, { at }: VersionsReport): string {
   return Number.isNaN(said.getTime()) || said.toISOString() > now ? now : said.toISOString()
 }
 
-async function driftColumns(clock: Clock, tx: Tx, { tier }: BoxRecord, { installed }: VersionsReport): Promise<Partial<BoxTable>> {
-  const current = await newestManifest(tx)
+function driftColumns(clock: Clock, current: Beside['current'], { tier }: BoxRecord, { installed }: VersionsReport): Partial<BoxTable> {
   if (!current) return {}
   const drift = driftReport({ tier, installed, freshness: 'fresh' }, current.manifest, current.revision)
   return {

@@ -33,6 +33,17 @@ export async function boxBySlug(db: DbOrTx, slug: string): Promise<BoxRecord | u
   return row && toBox(row)
 }
 
+/** The same for many, in one query. */
+export async function boxesBySlugs(db: DbOrTx, slugs: readonly string[]): Promise<ReadonlyMap<string, BoxRecord>> {
+  const rows = await boxesWithTenant(db)
+    .where('boxes.slug', 'in', [...slugs])
+    .where(isThere)
+    .orderBy('boxes.live')
+    .orderBy('boxes.created_at')
+    .execute()
+  return new Map(rows.map((row) => [row.slug, toBox(row)])) // of two with one slug the last stays
+}
+
 /** Throws NOT_FOUND naming the slug. */
 export async function existingBox(db: DbOrTx, slug: string): Promise<BoxRecord> {
   const box = await boxBySlug(db, slug)

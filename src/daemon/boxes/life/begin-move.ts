@@ -2,6 +2,7 @@ import type { BoxMove } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { holdBox } from '../box-holds.ts'
+import { callOff } from './call-off.ts'
 import { highestEpoch, insertMove, type Move, moveView } from './moves.repo.ts'
 import { forever, type LifeNeeds } from './needs.ts'
 import { type MoveWish, planMove } from './plan-move.ts'
@@ -33,7 +34,10 @@ export async function moveBox(needs: LifeNeeds, actor: Actor, { slug, reason, ..
 async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
   const { clock, random } = needs
   const { box, from, to, ports, dead, snapshot, replaces } = await planMove(needs, tx, slug, wish)
-  if (replaces) await stepMove(needs, tx, box, replaces, { event: 'abandoned', actor, change: { error: replaced(from.name) } })
+  if (replaces) {
+    await callOff(needs, tx, replaces, 'any')
+    await stepMove(needs, tx, box, replaces, { event: 'abandoned', actor, change: { error: replaced(from.name) } })
+  }
   const at = isoNow(clock)
   const asked: Move = {
     id: newId(random, 'mov'),

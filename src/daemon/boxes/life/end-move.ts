@@ -1,11 +1,10 @@
 import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
-import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, isoNow, isProblem, plural, problem } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
-import { commandsByIds, giveUpCommand } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, existingBox } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
+import { callOff } from './call-off.ts'
 import { type Move, movesToConfirm, moveView, openMove } from './moves.repo.ts'
 import type { LifeNeeds } from './needs.ts'
 import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
@@ -53,7 +52,7 @@ export const giveBackBox = (needs: LifeNeeds, actor: Actor, { slug, newHostIsDea
   act(needs, slug, async (tx, looked) => {
     const { box, move, fleet, nameOf } = looked
     if (move.state === 'handing_over') {
-      if (await takeAway(needs, tx, move, 'untaken'))
+      if (await callOff(needs, tx, move, 'untaken'))
         return stepMove(needs, tx, box, move, { event: 'refused', actor, change: nothingHappened })
       throw problem('CONFLICT', `${nameOf(move.fromHostId)} has the hand-over of ${slug} in hand and says how it ends: wait for it`)
     }
@@ -75,7 +74,7 @@ async function endTakeOver(
 ): Promise<void> {
   const name = nameOf(move.toHostId)
   if (typed === undefined) {
-    if (await takeAway(needs, tx, move, 'untaken')) return
+    if (await callOff(needs, tx, move, 'untaken')) return
     throw problem(
       'CONFLICT',
       `${name} has the take-over of ${slug} in hand and says how it ends: wait for it, or say that it is dead (--new-host-is-dead)`,
@@ -87,17 +86,7 @@ async function endTakeOver(
     })
   if (fleet.host(move.toHostId)?.status === 'online')
     throw problem('CONFLICT', `the host ${name} is online and says how the take-over ends: wait for it`)
-  await takeAway(needs, tx, move, 'any')
-}
-
-/** Nobody is to begin the command any more. False when an agent may have begun it and that matters. */
-async function takeAway({ clock }: LifeNeeds, tx: Tx, { commandId }: Move, which: 'untaken' | 'any'): Promise<boolean> {
-  const [command] = await commandsByIds(tx, commandId === null ? [] : [commandId])
-  if (!command) return true
-  if (which === 'untaken' && command.leaseToken > 0) return false
-  if (isFinal(command.status)) return true
-  const error = { code: 'CANCELLED', message: 'the move was called off' }
-  return giveUpCommand(tx, clock, { id: command.id, leaseToken: command.leaseToken, error })
+  await callOff(needs, tx, move, 'any')
 }
 
 async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {

@@ -15,6 +15,18 @@ export async function mayAct(db: DbOrTx, boxId: BoxId, hostId: HostId): Promise<
   return box.host_id === hostId && !(move?.oldHostIsDead && move.state === 'taking_over')
 }
 
+/** Boxes that another host is getting because a person has called this one dead: what it says of them does not count. */
+export async function boxesCalledDead(db: DbOrTx, hostId: HostId): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('box_moves')
+    .select('box_id')
+    .where('from_host_id', '=', hostId)
+    .where('old_host_dead', '=', 1)
+    .where('state', 'in', ['taking_over', 'stranded'])
+    .execute()
+  return new Set(rows.map(({ box_id }) => box_id))
+}
+
 /** What a host is to stop before anything else: boxes that it once had, or was about to get, and that are another's now. */
 export async function disownedBy(db: DbOrTx, hostId: HostId): Promise<{ slug: string; boxId: BoxId; ownershipEpoch: number }[]> {
   const rows = await db

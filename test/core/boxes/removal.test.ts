@@ -1,0 +1,50 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type RemovalEvent, RemovalState, removalIsOver, removalOn } from '../../../src/core/boxes/index.ts'
+import { removalTable } from '../../../src/core/boxes/removal.ts'
+
+const rows: [RemovalState, RemovalEvent, RemovalState][] = [
+  ['handing_over', 'handed_over', 'kept'],
+  ['handing_over', 'refused', 'failed'],
+  ['kept', 'undo_asked', 'taking_back'],
+  ['kept', 'erase_asked', 'erasing'],
+  ['taking_back', 'taken_back', 'undone'],
+  ['taking_back', 'refused', 'kept'],
+  ['erasing', 'erased', 'erased'],
+  ['erasing', 'refused', 'kept'],
+]
+const events: RemovalEvent[] = ['handed_over', 'taken_back', 'erased', 'refused', 'undo_asked', 'erase_asked']
+
+describe('a removal', () => {
+  test.each(rows)('%s + %s -> %s', (state, event, next) => expect(removalOn(state, event)).toBe(next))
+
+  test('has no other transitions', () => {
+    const given = Object.entries(removalTable).flatMap(([state, moves]) =>
+      Object.entries(moves).map(([event, next]) => [state, event, next]),
+    )
+    expect(given).toEqual(rows)
+  })
+
+  test('erases nothing that was not handed over before, and ends for good', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...events), { maxLength: 30 }), (said) => {
+        let state: RemovalState = 'handing_over'
+        const path: RemovalState[] = [state]
+        for (const event of said) {
+          try {
+            state = removalOn(state, event)
+          } catch {
+            continue
+          }
+          path.push(state)
+        }
+        if (path.includes('erasing')) expect(path.indexOf('kept')).toBe(1)
+        for (const [at, one] of path.entries()) if (removalIsOver(one)) expect(at).toBe(path.length - 1)
+      }),
+    )
+  })
+
+  test('is over when nothing is left to undo or to erase', () => {
+    expect(RemovalState.options.filter(removalIsOver)).toEqual(['erased', 'undone', 'failed'])
+  })
+})

@@ -1,0 +1,337 @@
+import { describe, expect, test } from 'vitest'
+import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
+import { lifeJobs, snapshotsOfLife } from '../../../../src/daemon/boxes/index.ts'
+import { aReport } from '../../../support/boxes.ts'
+import { onBothDialects } from '../../../support/databases.ts'
+import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
+
+const code = (call: Promise<unknown>) =>
+  call.then(
+    () => 'no problem',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const north = { params: { slug: 'north' } }
+const toHost2 = { ...north, body: { to: 'host-2', reason: 'host-1 is full' } }
+
+/** A box whose move has got as far as the take-over, which its new host has not fetched yet. */
+async function onItsWay(world: LifeWorld) {
+  const box = await world.aBox('north')
+  await (await world.api()).moveBox(toHost2)
+  await world.answer('host-1', 'tenant-box.hand_over')
+  return box
+}
+const stateOf = async (world: LifeWorld) => (await (await world.api()).showBox(north)).move
+
+onBothDialects('a move', (fresh) => {
+  test('goes from hand-over to take-over, and the registry follows only when the new host has it', async () => {
+    const world = await lifeWorld(await fresh())
+    const api = await world.api()
+    const { id, ports } = await world.aBox('north')
+    const begun = await api.moveBox(toHost2)
+    expect(begun).toMatchObject({ from: 'host-1', to: 'host-2', state: 'handing_over', losesMs: 0, by: 'admin:anna' })
+    expect(await world.holds()).toEqual(['move'])
+    expect(await world.offered('host-2')).toBeNull()
+    const handOver = await world.answer('host-1', 'tenant-box.hand_over')
+    expect(handOver.payload).toMatchObject({ slug: 'north', ownershipEpoch: 1 })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-1', ownershipEpoch: 1 })
+
+    const takeOver = await world.take('host-2')
+    expect(takeOver).toMatchObject({
+      kind: 'tenant-box.take_over',
+      payload: { ownershipEpoch: 2, snapshotId: sha256Hex('final'), ports: { public: 18_000 }, chatDomain: 'north.example' },
+    })
+    expect(await snapshotsOfLife(world.db, [id])).toMatchObject([{ snapshotId: sha256Hex('final') }])
+    await world.sweep()
+    const good = { outcome: 'restored', snapshotId: 'x', durationMs: 1, probes: [], error: null }
+    const report = aReport('north', { ownershipEpoch: 2, at: isoNow(world.clock) })
+    await world.post('host-2', takeOver, { ok: true, result: { ...good, report } })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-2', ownershipEpoch: 2, live: true, folder: null, ports })
+    expect(await world.holds()).toEqual([])
+    expect(await api.showBox(north)).toMatchObject({ host: 'host-2', freshness: 'fresh', moving: { state: 'confirming', to: 'host-2' } })
+
+    expect(await api.confirmMove(north)).toMatchObject({ state: 'removing' })
+    const remove = await world.answer('host-1', 'tenant-box.remove')
+    expect(remove.payload).toMatchObject({ ownershipEpoch: 2 })
+    expect(await stateOf(world)).toMatchObject({ state: 'done', keepUntil: null })
+    expect((await api.showBox(north)).moving).toBeNull()
+    expect((await world.hello('host-1')).disowned).toEqual([])
+    expect((await world.events()).filter(({ eventType }) => eventType === 'box.move').map(({ state }) => state)).toEqual([
+      'handing_over',
+      'taking_over',
+      'confirming',
+      'removing',
+      'done',
+    ])
+    expect(await world.audit()).toEqual(expect.arrayContaining(['box.move.handing_over', 'box.move.confirming', 'box.move.done']))
+  })
+
+  test('what the host says that no longer has the box is passed over, and it is told to stop it', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await onItsWay(world)
+    const early = aReport('north', { ownershipEpoch: 2, installed: { ...aReport('x').installed, synapse: '9.9.9' } })
+    await world.report('host-2', [early])
+    expect((await world.box(id)).installed.synapse).toBe('1.157.1')
+    await world.answer('host-2', 'tenant-box.take_over')
+    const late = [early, { ...early, ownershipEpoch: 1 }]
+    const { disowned } = await world.hello('host-1', late)
+    expect(disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 2 }])
+    expect((await world.box(id)).installed.synapse).toBe('1.157.1')
+    expect((await world.hello('host-2')).disowned).toEqual([])
+  })
+
+  test('ports on the new host are nobody else’s from the beginning on', async () => {
+    const world = await lifeWorld(await fresh())
+    const api = await world.api()
+    await world.aBox('north')
+    await world.aBox('south')
+    const there = { name: 'East', plan: 'light', host: 'host-2', chatDomain: 'east.example', slug: 'east' } as const
+    await api.moveBox(toHost2)
+    expect((await api.provisionBox({ body: there })).box.ports?.public).toBe(18_003)
+    const plan = await api.planMove({ params: { slug: 'south' }, body: { to: 'host-2' } })
+    expect(plan).toMatchObject({ from: 'host-1', to: 'host-2', ports: { public: 18_006 }, snapshot: null, losesMs: 0 })
+    await world.answer('host-1', 'tenant-box.hand_over')
+    await world.fail('host-2') // the provisioning
+    await world.answer('host-2', 'tenant-box.take_over')
+    // The old copy keeps its ports on the old host until it is gone.
+    const back = { ...there, slug: 'west', chatDomain: 'west.example', name: 'West', host: 'host-1' } as const
+    expect((await api.provisionBox({ body: back })).box.ports?.public).toBe(18_006)
+  })
+
+  test.each(['told', 'untaken'] as const)(
+    'a take-over that failed (%s) is followed by a take-back under a still higher ownership',
+    async (how) => {
+      const world = await lifeWorld(await fresh())
+      const { id } = await onItsWay(world)
+      if (how === 'told') await world.fail('host-2')
+      else {
+        await world.clock.advance(8 * 3_600_000)
+        await world.sweep()
+        await world.silence()
+      }
+      expect(await stateOf(world)).toMatchObject({
+        state: 'taking_back',
+        epoch: 3,
+        error: { code: how === 'told' ? 'DISK_FULL' : 'COMMAND_EXPIRED' },
+      })
+      expect(await world.holds()).toEqual(['move'])
+      expect(await world.offered('host-2')).toBeNull()
+      const back = await world.answer('host-1', 'tenant-box.take_back')
+      expect(back.payload).toMatchObject({ ownershipEpoch: 3 })
+      expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-1', ownershipEpoch: 3 })
+      expect(await world.holds()).toEqual([])
+      const api = await world.api()
+      expect((await api.showBox(north)).move).toMatchObject({ state: 'given_back', error: { code: expect.any(String) } })
+
+      // The next one begins above all that was given out.
+      await api.moveBox(toHost2)
+      expect((await world.answer('host-1', 'tenant-box.hand_over')).payload).toMatchObject({ ownershipEpoch: 3 })
+      expect((await world.take('host-2')).payload).toMatchObject({ ownershipEpoch: 4 })
+    },
+  )
+
+  test('a take-over of which nothing is heard is waited for; its late answer counts', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await onItsWay(world)
+    const command = await world.take('host-2')
+    await world.sweep() // from now on it listens
+    await world.clock.advance(12 * 3_600_000)
+    await world.sweep()
+    expect(await stateOf(world)).toMatchObject({
+      state: 'taking_over',
+      error: { code: expect.stringMatching(/COMMAND_EXPIRED|HOST_OFFLINE/) },
+    })
+    expect(await world.holds()).toEqual(['move'])
+    expect((await (await world.api()).showBox(north)).openCommands).toMatchObject([
+      { commandId: command.id, status: 'expired', host: 'host-2' },
+    ])
+    await world.silence('host-3')
+    expect(await code((await world.api()).giveBackBox({ ...north, body: {} }))).toBe('CONFLICT')
+    const report = aReport('north', { ownershipEpoch: 2 })
+    const result = { outcome: 'restored', snapshotId: 'x', durationMs: 1, probes: [], report, error: null }
+    await world.post('host-2', command, { ok: true, result })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-2', ownershipEpoch: 2 })
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: null })
+  })
+
+  test('a new host that died is named, the box given back, and the host told to stop it when it returns', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await onItsWay(world)
+    const command = await world.take('host-2')
+    const api = await world.api()
+    const back = (newHostIsDead?: string) => api.giveBackBox({ ...north, body: newHostIsDead ? { newHostIsDead } : {} })
+    expect(await code(back())).toBe('CONFLICT')
+    expect(await code(back('host-3'))).toBe('VALIDATION')
+    expect(await code(back('host-2'))).toBe('CONFLICT') // it is online
+    await world.silence('host-2')
+    expect(await back('host-2')).toMatchObject({ state: 'taking_back', epoch: 3 })
+    expect((await world.hello('host-2')).disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 3 }])
+    expect(await code(world.post('host-2', command, { ok: true, result: {} }))).toBe('NOT_FOUND')
+    await world.answer('host-1', 'tenant-box.take_back')
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-1', ownershipEpoch: 3 })
+    expect((await world.hello('host-2')).disowned).toHaveLength(1)
+  })
+
+  test('a take-over that nobody has fetched can be called off', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    expect(await (await world.api()).giveBackBox({ ...north, body: {} })).toMatchObject({ state: 'taking_back' })
+    expect(await world.offered('host-2')).toBeNull()
+  })
+
+  test('a hand-over that failed leaves the box where it is, and free', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await (await world.api()).moveBox(toHost2)
+    await world.fail('host-1', 'SNAPSHOT_FAILED')
+    expect(await stateOf(world)).toMatchObject({ state: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-1', ownershipEpoch: 1 })
+    expect([await world.holds(), (await world.hello('host-2')).disowned]).toEqual([[], []])
+  })
+
+  test('a box that could not be given back rests held, until a person tries again', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.fail('host-2')
+    await world.fail('host-1', 'PROBE_FAILED')
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded', error: { code: 'PROBE_FAILED' } })
+    expect(await world.holds()).toEqual(['move'])
+    expect(await (await world.api()).giveBackBox({ ...north, body: {} })).toMatchObject({ state: 'taking_back', epoch: 4 })
+    await world.answer('host-1', 'tenant-box.take_back')
+    expect([(await stateOf(world))?.state, await world.holds()]).toEqual(['given_back', []])
+  })
+
+  test('the old copy goes by itself when it was kept long enough, and only when its host is there', async () => {
+    const world = await lifeWorld(await fresh())
+    const [job] = lifeJobs(world.room)
+    const run = () => job?.run({ signal: new AbortController().signal })
+    await onItsWay(world)
+    await world.answer('host-2', 'tenant-box.take_over')
+    expect(await run()).toContain('0 of 0 old copies let go')
+    await world.clock.advance(30 * 86_400_000)
+    await world.silence('host-1')
+    expect(await run()).toContain('0 of 1 old copy let go')
+    await world.silence()
+    expect(await run()).toContain('1 of 1 old copy let go')
+    await world.fail('host-1')
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming', error: { code: 'DISK_FULL' } })
+    await world.silence()
+    await run()
+    await world.answer('host-1', 'tenant-box.remove')
+    expect(await stateOf(world)).toMatchObject({ state: 'done' })
+  })
+})
+
+onBothDialects('a move from a dead host', (fresh) => {
+  const snapshot = { snapshotId: sha256Hex('daily'), snapshotSha256: null, takenAt: '2026-01-05T00:00:00.000Z' }
+  const dead = { ...north, body: { to: 'host-2', reason: 'it burned', oldHostIsDead: 'host-1' } }
+
+  test('skips the hand-over and says how much of the box is lost', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
+    const { id } = await world.aBox('north')
+    const api = await world.api()
+    expect(await code(api.moveBox(dead))).toBe('CONFLICT') // it is online
+    await world.silence('host-1')
+    expect(await code(api.moveBox(toHost2))).toBe('HOST_OFFLINE')
+    expect(await code(api.moveBox({ ...dead, body: { ...dead.body, oldHostIsDead: 'host-3' } }))).toBe('VALIDATION')
+    const lost = world.clock.now().getTime() - Date.parse(snapshot.takenAt)
+    expect(await api.planMove({ ...north, body: { to: 'host-2', oldHostIsDead: 'host-1' } })).toMatchObject({ losesMs: lost })
+    expect(await api.moveBox(dead)).toMatchObject({ state: 'taking_over', losesMs: lost, snapshotId: snapshot.snapshotId, epoch: 2 })
+
+    // The host was only slow: what it says of the box is not heard, and it must stop it before the new one runs it.
+    const lively = aReport('north', { installed: { ...aReport('x').installed, synapse: '9.9.9' } })
+    expect((await world.hello('host-1', [lively])).disowned).toEqual([{ slug: 'north', boxId: id, ownershipEpoch: 2 }])
+    expect((await world.box(id)).installed.synapse).toBe('1.157.1')
+    await world.answer('host-2', 'tenant-box.take_over')
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-2', ownershipEpoch: 2 })
+    await world.silence('host-1')
+    expect(await api.confirmMove(north)).toMatchObject({ state: 'done' })
+    expect((await world.hello('host-1')).disowned).toHaveLength(1)
+  })
+
+  test('needs a snapshot', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await world.silence('host-1')
+    await expect((await world.api()).moveBox(dead)).rejects.toThrow(/no snapshot of north/)
+  })
+
+  test('that fails is stranded, and another one may come instead', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
+    const { id } = await world.aBox('north')
+    const api = await world.api()
+    await world.silence('host-1')
+    await api.moveBox(dead)
+    await world.fail('host-2')
+    expect(await stateOf(world)).toMatchObject({ state: 'stranded' })
+    await world.silence('host-1')
+    expect(await code(api.giveBackBox({ ...north, body: {} }))).toBe('HOST_OFFLINE')
+    expect(await api.moveBox({ ...dead, body: { ...dead.body, to: 'host-3' } })).toMatchObject({
+      state: 'taking_over',
+      to: 'host-3',
+      epoch: 3,
+    })
+    expect(await world.holds()).toEqual(['move'])
+    await world.answer('host-3', 'tenant-box.take_over')
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-3', ownershipEpoch: 3 })
+  })
+
+  test('goes on where the host died in the middle of a hand-over', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
+    await world.aBox('north')
+    const api = await world.api()
+    await api.moveBox(toHost2)
+    await world.take('host-1')
+    await world.silence('host-1')
+    expect(await api.moveBox(dead)).toMatchObject({ state: 'taking_over', oldHostIsDead: true })
+    expect((await world.events()).filter(({ eventType }) => eventType === 'box.move').map(({ state }) => state)).toEqual([
+      'handing_over',
+      'failed',
+      'taking_over',
+    ])
+    await world.answer('host-2', 'tenant-box.take_over')
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming' })
+  })
+})
+
+describe('a move is refused', () => {
+  onBothDialects('before anything happens', (fresh) => {
+    test.each([
+      ['to the host that has it', { to: 'host-1' }, 'CONFLICT'],
+      ['to a host that nobody knows', { to: 'nowhere' }, 'NOT_FOUND'],
+      ['to a host that is offline', { to: 'host-3' }, 'HOST_OFFLINE'],
+    ])('%s', async (_, change, wanted) => {
+      const world = await lifeWorld(await fresh())
+      await world.aBox('north')
+      await world.silence('host-3')
+      const api = await world.api()
+      expect(await code(api.moveBox({ ...north, body: { ...toHost2.body, ...change } }))).toBe(wanted)
+      expect([await world.holds(), await world.offered('host-1')]).toEqual([[], null])
+    })
+
+    test('of a box that is observed, held, moving, or that does not exist', async () => {
+      const world = await lifeWorld(await fresh())
+      const { id } = await world.aBox('north')
+      const api = await world.api()
+      expect(await code(api.moveBox({ ...toHost2, params: { slug: 'nobody' } }))).toBe('NOT_FOUND')
+      await world.db.updateTable('boxes').set({ managed: 0 }).execute()
+      expect(await code(api.moveBox(toHost2))).toBe('BOX_NOT_MANAGED')
+      await world.db.updateTable('boxes').set({ managed: 1 }).execute()
+      await world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
+      expect(await code(api.moveBox(toHost2))).toBe('BOX_HELD')
+      await world.db.deleteFrom('box_holds').execute()
+      await api.moveBox(toHost2)
+      expect(await code(api.moveBox(toHost2))).toBe('CONFLICT')
+    })
+
+    test('where there is no place for snapshots', async () => {
+      const world = await lifeWorld(await fresh(), {
+        requireSnapshots: () => {
+          throw new Error('CONFIG')
+        },
+      })
+      await world.aBox('north')
+      expect(await code((await world.api()).moveBox(toHost2))).not.toBe('no problem')
+      expect(await world.holds()).toEqual([])
+    })
+  })
+})

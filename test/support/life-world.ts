@@ -1,0 +1,144 @@
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { type BoxCommandKind, type BoxCommandResult, boxesContract, type VersionsReport } from '../../src/core/boxes/index.ts'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts'
+import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
+import { boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
+import { agentRoutes, commandSweep, type HostsNeeds } from '../../src/daemon/hosts/index.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { aProbe, aReport } from './boxes.ts'
+import { aBoxesRoom, aHost, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
+import { shortTimes } from './host-world.ts'
+
+export type LifeWorld = Awaited<ReturnType<typeof lifeWorld>>
+
+/** Boxes on `host-1`, two more hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
+export async function lifeWorld(db: Db, change: Partial<BoxesRoom> = {}) {
+  const room = await aBoxesRoom(db)
+  for (const host of ['host-2', 'host-3']) await aHost(room, host)
+  return { ...speaking({ ...room, ...change }), room }
+}
+
+/** A daemon over what is in the database, as it stands after a start. */
+export function speaking(room: BoxesRoom) {
+  const { db, clock } = room
+  const side = boxSide({ ...room, secretsFor: async () => ({}) })
+  const agents = { ...shortTimes, longPollMs: 0 } // no work, no wait
+  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents, boxes: side } as HostsNeeds
+  const url = listening(room, hosts)
+  const clientOf = async (authorization: string) => ({ baseUrl: await url, headers: () => ({ connection: 'close', authorization }) })
+  const agentOf = async (host: string) => {
+    await db.updateTable('hosts').set({ instance_id: 'one' }).where('name', '=', host).execute()
+    await heardOf(room, host)
+    return makeClient(agentContract, await clientOf(host))
+  }
+
+  const offered = async (host: string): Promise<LeasedCommand | null> => {
+    const agent = await agentOf(host)
+    return (await agent.nextCommand({ body: { holding: [] } })).command
+  }
+  /** The agent of a host takes its next command. */
+  const take = async (host: string): Promise<LeasedCommand> => {
+    const command = await offered(host)
+    if (!command) throw new Error(`nothing to do on ${host}`)
+    return command
+  }
+  const post = async (host: string, { id, leaseToken }: LeasedCommand, outcome: unknown) =>
+    (await agentOf(host)).postResult({ params: { id }, body: { leaseToken, outcome: outcome as never } })
+  /** It takes the next one and answers it. */
+  const answer = async <Kind extends BoxCommandKind>(host: string, kind: Kind, change: Partial<BoxCommandResult<Kind>> = {}) => {
+    const command = await take(host)
+    if (command.kind !== kind) throw new Error(`the next command is ${command.kind}, not ${kind}`)
+    await post(host, command, { ok: true, result: { ...goodAnswer(command, isoNow(clock)), ...change } })
+    return command
+  }
+  const fail = async (host: string, code = 'DISK_FULL') => {
+    const command = await take(host)
+    await post(host, command, { ok: false, error: { code, message: 'it did not work' } })
+    return command
+  }
+
+  return {
+    db,
+    clock,
+    api: async () => makeClient(boxesContract, await clientOf('anna')),
+    offered,
+    take,
+    post,
+    answer,
+    fail,
+    side,
+    sweep: commandSweep({ ...hosts, holder: 'replica-1' } as never),
+    hello: async (host: string, reports: VersionsReport[] = []) =>
+      (await agentOf(host)).hello({
+        body: { protocolVersion: 1, agentVersion: '0.1.0', engine: null, resources: null, reports, holding: [] },
+      }),
+    report: async (host: string, reports: VersionsReport[]) => (await agentOf(host)).postReports({ body: { reports } }),
+    aBox: (slug: string) => aLiveBox(room, slug),
+    box: async (id: string) => (await boxById(db, id as never)) ?? Promise.reject(new Error(`no box ${id}`)),
+    holds: async () => (await db.selectFrom('box_holds').select('holder').execute()).map(({ holder }) => holder.replace(/:.*/, '')),
+    /** Nothing was heard of the host for so long that it is offline. */
+    silence: async (...names: string[]) => {
+      await clock.advance(91_000)
+      for (const name of ['host-1', 'host-2', 'host-3']) if (!names.includes(name)) await heardOf(room, name)
+    },
+    events: async () =>
+      (await eventsAfter(db, { stream: 'admin', after: 0 })).map(({ eventType, payload }) => ({
+        eventType,
+        ...(payload as { state?: string }),
+      })),
+    audit: async () => (await db.selectFrom('audit').select(['action', 'actor']).orderBy('seq').execute()).map(({ action }) => action),
+  }
+}
+
+async function listening(room: BoxesRoom, hosts: HostsNeeds): Promise<string> {
+  const app = buildApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
+    authenticate: {
+      admin: async () => anOperator,
+      agent: async (name) => ({ kind: 'agent', hostId: `hst_${name}` as never, name: name ?? '', instanceId: 'one' }),
+    },
+    clock: room.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    trustedProxies: [],
+    draining: new AbortController().signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+export const finalSnapshot = (at: string) => ({
+  snapshotId: sha256Hex('final'),
+  tier: 'final' as const,
+  snapshotSha256: sha256Hex('manifest of final'),
+  takenAt: at,
+  durationMs: 1,
+  addedBytes: 1,
+  files: 1,
+  installed: aReport('any').installed,
+})
+
+/** What an agent answers that did what it was told. */
+export function goodAnswer({ kind, payload }: Pick<LeasedCommand, 'kind' | 'payload'>, at: string): object {
+  const { slug, ownershipEpoch, on } = payload as { slug: string; ownershipEpoch: number; on?: boolean }
+  const report = aReport(slug, { at, ownershipEpoch })
+  const probe = aProbe(at)
+  const answers: Partial<Record<string, object>> = {
+    'tenant-box.hand_over': { snapshot: finalSnapshot(at), fencedAt: at, durationMs: 1 },
+    'tenant-box.take_over': { outcome: 'restored', snapshotId: sha256Hex('final'), durationMs: 1, probes: [probe], report, error: null },
+    'tenant-box.take_back': { report, probe },
+    'tenant-box.remove': { removed: [`${slug}-postgres`] },
+    'tenant-box.maintenance': { report: on ? { ...report, fenced: true, fence: { holder: 'maintenance', since: at } } : report },
+    'tenant-box.logs': { lines: [] },
+    'tenant-box.report_versions': { report },
+    'tenant-box.healthcheck': { report, probe },
+  }
+  return answers[kind] ?? {}
+}
