@@ -1,0 +1,219 @@
+import { mkdtemp, readdir, readFile, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { dumpFolderOf, hostDisk, snapshot, takeBoxSnapshot } from '../../src/agent/backup/index.ts'
+import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
+import { dockerEngine } from '../../src/agent/docker/index.ts'
+import { boxInside } from '../../src/agent/inside/index.ts'
+import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
+import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
+import { type RestoreNeeds, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
+import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
+import { type RestoreStep, restoreSteps, type SnapshotTaken } from '../../src/core/boxes/index.ts'
+import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
+import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
+import { sendMessage, sync } from '../testbed/matrix-client.ts'
+import { readTestbed, testbedExists } from '../testbed/testbed.ts'
+import { type Conversation, converse, pollEdge, type ReachableBox, reachableBox } from './support/conversation.ts'
+
+// The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
+describe.skipIf(!testbedExists())('the restore of a real box', () => {
+  const slug = `re-${process.pid}`
+  const ports = { public: 18_841, platform: 18_842, probe: 18_843 }
+  let folder: string
+  let engine: ContainerEngine
+  let boxes: LocalBoxes
+  let needs: RestoreNeeds
+  let reachable: ReachableBox
+  let talk: Conversation
+  let taken: SnapshotTaken
+
+  beforeAll(async () => {
+    const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-restore-')))
+    engine = dockerEngine({ dockerHost, dockerConfig, docker })
+    const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+    boxes = localBoxes(join(folder, 'state'))
+    const allowedImages = [`${registry}/tenantry/*`]
+    const look = { engine, inside, boxes, clock: systemClock }
+    const settings = {
+      boxesFolder: join(folder, 'boxes'),
+      templateFolder,
+      allowedImages,
+      binds: { public: '127.0.0.1', platform: '127.0.0.1' },
+      maxUploadMegabytes: 50,
+    }
+    const order = aProvision({
+      slug,
+      boxId: 'box_restore',
+      chatDomain: `${slug}.test`,
+      publicUrl: `http://127.0.0.1:${ports.public}`,
+      images: { edge: images.edge.ref, synapse: images['synapse-1.157.1'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+      ports,
+      probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
+    })
+    await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
+    reachable = reachableBox(slug, join(folder, 'boxes', slug), ports)
+    talk = await converse(reachable, 5)
+    const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
+    needs = {
+      ...look,
+      journal,
+      once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
+      snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
+      disk: hostDisk,
+      workFolder: join(folder, 'work'),
+      allowedImages,
+    }
+    const result = await snapshot(needs)(contextOf('snapshot'), { ...addressed, tier: 'manual' })
+    taken = result.snapshot
+  })
+
+  afterAll(async () => {
+    const made = await boxes.find(slug)
+    if (made) await engine.down(made.project, { volumes: true })
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const addressed = { slug, boxId: 'box_restore', ownershipEpoch: 1 }
+  const repository = () => ({ repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} })
+  const contextOf = (commandId: string, signal = new AbortController().signal) => ({
+    ...aContext(signal).context,
+    commandId,
+    secrets: async () => ({ snapshots: repository() }),
+  })
+  const payloadOf = ({ snapshotId, snapshotSha256 }: Pick<SnapshotTaken, 'snapshotId' | 'snapshotSha256'> = taken) => ({
+    ...addressed,
+    snapshotId,
+    snapshotSha256,
+    probe: { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 },
+    deadlineMs: 600_000,
+  })
+  const box = async (): Promise<LocalBox> => (await boxes.find(slug))!
+  const volumes = async () => (await engine.containers((await box()).project)).flatMap((container) => container.volumes).sort()
+  const psql = async (sql: string) => {
+    const postgres = (await engine.containers((await box()).project)).find(({ service }) => service === 'postgres')!.id
+    const ran = await engine.exec(postgres, ['psql', '-X', '-A', '-t', '-h', '127.0.0.1', '-U', 'synapse', '-d', 'synapse', '-c', sql])
+    if (ran.exitCode !== 0) throw new Error(ran.stderr)
+    return ran.stdout.trim()
+  }
+
+  test('a snapshot with another sum is refused before any outage', async () => {
+    const poll = pollEdge(reachable, talk)
+    const result = await restore(needs)(contextOf('other-sum'), payloadOf({ ...taken, snapshotSha256: 'a'.repeat(64) }))
+    expect(result).toMatchObject({ outcome: 'failed', fencedMs: 0, preRestore: null, error: { code: 'RESTORE_FAILED' } })
+    expect([...(await poll.stop()).keys()]).toEqual(['200'])
+    await talk.expectComplete()
+  })
+
+  test('what was damaged comes back, and a client that saw what is gone misses nothing that is new', async () => {
+    const { anna, ben, roomId } = talk
+    // Much more than will be said after the restore: positions that ben has seen and that no new message may have.
+    for (let n = 1; n <= 30; n++) await sendMessage(anna, roomId, `gone ${n}`)
+    const { nextBatch } = await sync(ben)
+    const before = await volumes()
+
+    await psql("delete from event_json where json like '%message 3 of%'; delete from local_media_repository")
+    const media = (await engine.volumePath(before.find((name) => name.includes('media'))!)) as string
+    const files = (await readdir(media, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile())
+    expect(files.length).toBeGreaterThan(0)
+    for (const file of files) await rm(join(file.parentPath, file.name))
+
+    const poll = pollEdge(reachable, talk)
+    const result = await restore(needs)(contextOf('restore'), payloadOf())
+    expect(result).toMatchObject({ outcome: 'restored', error: null, preRestore: { tier: 'pre-restore' }, report: { fenced: false } })
+    expect([...(await poll.stop()).keys()].sort()).toEqual(['200', 'fenced'])
+    await talk.expectComplete()
+
+    const fresh = Array.from({ length: 4 }, (_, n) => `new ${n + 1}`)
+    for (const text of fresh) await sendMessage(anna, roomId, text)
+    expect(await newSince(nextBatch)).toEqual(fresh)
+    expect(await volumes()).toHaveLength(3)
+    expect((await volumes()).every((name) => /-r[0-9a-f]{8}-1$/.test(name))).toBe(true)
+    expect(await readdir(join(folder, 'work'))).toEqual([])
+    process.stdout.write(`restored in ${result.durationMs.toFixed()} ms, fenced for ${result.fencedMs.toFixed()} ms\n`)
+  })
+
+  /** What ben gets, sync after sync, from a token on. */
+  async function newSince(token: string): Promise<string[]> {
+    const seen: string[] = []
+    let since = token
+    for (let turn = 0; turn < 5; turn++) {
+      const answer = await sync(talk.ben, { since })
+      seen.push(...answer.messages.filter(({ roomId }) => roomId === talk.roomId).map(({ body }) => body))
+      since = answer.nextBatch
+    }
+    return seen
+  }
+
+  test('every stream of the database stands beyond what it was', async () => {
+    const project = (await box()).project
+    await engine.stop(project, ['synapse'])
+    const streams = await needs.inside.streamPositions(await box())
+    await engine.start(project, ['synapse'])
+    await expect.poll(async () => (await needs.inside.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
+    const text = await readFile(join(folder, 'journal', 'restore.jsonl'), 'utf8')
+    const kept = text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line).entry)
+      .find((entry) => entry?.step === 'keep' && entry.mark === 'done')
+    const former = kept.data.streams.sequences as Record<string, number>
+    expect(Object.keys(former)).toEqual(expect.arrayContaining(['events_stream_seq', 'device_inbox_sequence', 'receipts_sequence']))
+    for (const [name, value] of Object.entries(former)) expect([name, streams.sequences[name]! > value]).toEqual([name, true])
+  })
+
+  test('killed in the midst of each step, it goes on and ends the same', async () => {
+    const killed: RestoreStep[] = []
+    const run = async (): Promise<{ outcome: string }> => {
+      const life = new AbortController()
+      const steps = Object.fromEntries(
+        restoreSteps.map((step) => [
+          step,
+          async (given: Parameters<RestoreSteps['fence']>[0]) => {
+            if (killed.includes(step)) return restoreStepsOfBox[step](given)
+            killed.push(step)
+            // Some die before the step has an effect, some in the midst of it, some with it done and not written down.
+            setTimeout(() => life.abort(new Error('killed')), killed.length % 3 === 0 ? 0 : 400)
+            await restoreStepsOfBox[step](given)
+            life.abort(new Error('killed'))
+            throw new Error('killed')
+          },
+        ]),
+      ) as RestoreSteps
+      return restore(needs, steps)(contextOf('killed', life.signal), payloadOf()).catch(run)
+    }
+    expect(await run()).toMatchObject({ outcome: 'restored' })
+    expect(killed).toEqual(restoreSteps.filter((step) => !step.startsWith('back')))
+    await talk.expectComplete()
+    expect(await readIfThere(fenceSwitch((await box()).project))).toBeUndefined()
+    expect((await volumes()).filter((name) => !/-r[0-9a-f]{8}-[0-9]+$/.test(name))).toEqual([])
+  })
+
+  test('an image that dies on the restored data is taken back: the box is as it was', async () => {
+    const { images } = readTestbed()
+    const { project } = await box()
+    await talk.say('after the restores')
+    const running = Object.fromEntries((await engine.containers(project)).map(({ service, image, digest }) => [service, { image, digest }]))
+    const dying = await takeBoxSnapshot(needs, {
+      box: await box(),
+      repository: repository(),
+      tier: 'manual',
+      commandId: 'dying',
+      images: { ...running, synapse: { image: images['synapse-dies'].ref, digest: images['synapse-dies'].digest } },
+      installed: { migrationsHead: '0000', postgres: 'x', synapse: 'x', minio: 'x' },
+    })
+    await rm(dumpFolderOf(needs.workFolder, 'dying'), { recursive: true })
+    const before = [await readFile(project.composeFile, 'utf8'), await volumes()]
+    const result = await restore(needs)(contextOf('dies'), payloadOf(dying.taken))
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'PROBE_FAILED', message: expect.stringContaining('as it was before') },
+    })
+    expect([await readFile(project.composeFile, 'utf8'), await volumes()]).toEqual(before)
+    await talk.expectComplete()
+    await talk.say('still open')
+    await talk.expectComplete()
+  })
+})
