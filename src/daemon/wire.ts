@@ -8,7 +8,7 @@ import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
-import { boxesJobs, boxesRoutes, boxSide, commandsOfSetUp } from './boxes/index.ts'
+import { boxesJobs, boxesRoutes, boxSide, commandsOfLife, commandsOfSetUp, lifeJobs, snapshotsOfLife, watchFences } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox } from './db/index.ts'
@@ -36,6 +36,7 @@ import {
   runSnapshotTurns,
   runStoreUpkeep,
   type SnapshotsNeeds,
+  snapshotForMove,
   snapshotListener,
   snapshotMetrics,
   snapshotRule,
@@ -67,6 +68,7 @@ export type Wired = Readonly<{
 }>
 
 const outboxEveryMs = 1000
+const fencesEveryMs = 30_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -76,9 +78,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const bus = makeCommandBus()
   const admin = await adminNeeds(needs)
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, probe: config.probe, migrations }
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config) }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = listenedTo(boxSide({ ...needs, secretsFor }), snapshotListener(needs))
+  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotListener(needs))
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -87,8 +89,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
     schemas: needs.schemas,
-    fenceMaxMs: config.fence.maxMinutes * 60_000,
-    requireSnapshots: () => requireSnapshots(config),
+    daemonVersion: packageVersion(),
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
   const snapshots = {
@@ -98,7 +99,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     settings: config,
     rule: snapshotRule(config),
     deadlineMs: config.snapshots.deadlineMs,
-    references: [snapshotsOfRollouts],
+    references: [snapshotsOfRollouts, snapshotsOfLife],
     tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
   const crons = {
@@ -109,6 +110,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     holder,
     jobs: [
       ...boxesJobs(boxes),
+      ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
       ...hostsJobs({ db, clock, commandsInUse }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
@@ -132,6 +134,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     runSnapshotTurns(snapshots, draining),
     runStoreUpkeep(snapshots, draining),
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
+    repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
@@ -151,11 +154,26 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
 }
 
+/** How long things may last that happen to boxes beside updates. */
+const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
+  probe,
+  keepRemovedMs: boxes.keepRemovedDays * 24 * hourMs,
+  workMs: snapshots.deadlineMs,
+  fenceMaxMs: fence.maxMinutes * 60_000,
+})
+
+const lifeNeeds = (config: Config) => ({
+  ...lifeRules(config),
+  requireSnapshots: () => requireSnapshots(config),
+  newestSnapshot: snapshotForMove,
+})
+
 /** What rooms still read of old commands. */
 const commandsInUse = async (db: DbOrTx) => [
   ...(await commandsOfRollouts(db)),
   ...(await commandsOfSetUp(db)),
   ...(await commandsOfRestores(db)),
+  ...(await commandsOfLife(db)),
 ]
 
 async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {

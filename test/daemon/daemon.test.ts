@@ -9,6 +9,7 @@ import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { wire } from '../../src/daemon/wire.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
+import { synapseSchemas } from '../support/synapse-schemas.ts'
 
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -34,6 +35,8 @@ test('what is declared is mounted, and what is mounted is declared', async () =>
     config: loadConfig({ env: {} }),
     db,
     keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
+    migrations: [],
+    schemas: synapseSchemas,
     draining: stop.signal,
   })
   stop.abort()

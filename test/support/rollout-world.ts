@@ -58,6 +58,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000, ...settings },
     requireSnapshots: () => undefined,
     schemas: synapseSchemas,
+    daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
   }
   const signal = new AbortController().signal
@@ -197,7 +198,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
 
   const show = (id: string): Promise<RolloutDetail> => showRollout(needs, id)
   const started = async (wanted: Partial<Parameters<typeof createRollout>[2]> = {}): Promise<string> => {
-    const { id } = await createRollout(needs, anOperator, { skipRefused: false, failureThreshold: 1, ...wanted })
+    const { id } = await createRollout(needs, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold: 1, ...wanted })
     await startRollout(needs, anOperator, { id })
     return id
   }

@@ -11,6 +11,9 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   hostId: `hst_of_${slug}`,
   hostName: `host-of-${slug}`,
   hostOnline: true,
+  agentVersion: '0.1.0',
+  protocolVersion: 1,
+  clockOffsetMs: 0,
   tier: 'free',
   managed: true,
   canary: false,
@@ -18,6 +21,7 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   installed: { ...installed, ...changes.installed },
   report: aReport(slug),
   reportedAt: '2026-01-05T02:00:00.000Z',
+  probe: null,
   heldBy: null,
   ...changes,
 })

@@ -1,10 +1,16 @@
-import { command, list } from '../kit/index.ts'
+import { command, flag, list } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
+
+export const allowLongFence = flag('--allow-long-fence', 'take boxes whose chat will be away for longer than fence.maxMinutes allows')
 
 export const plan = command(
   'plan',
   'Who would go when, from what to what, and what speaks against it; stores nothing',
-  { target: list('--target <slugs>', 'only these boxes (commas, or several times)') },
-  ({ api }, { target }) => api.rollouts.planRollout({ body: target.length > 0 ? { targetSlugs: [...target] } : {} }),
+  {
+    target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
+    allowLongFence,
+  },
+  ({ api }, { target, ...body }) =>
+    api.rollouts.planRollout({ body: { ...body, ...(target.length > 0 ? { targetSlugs: [...target] } : {}) } }),
   planView,
 )

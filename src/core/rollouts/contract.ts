@@ -11,6 +11,9 @@ const one = z.strictObject({ id: RolloutId })
 /** Why somebody does it; it stands in the audit log. */
 const Reason = z.string().trim().min(3).max(500)
 
+/** Boxes whose chat would be away for longer than `fence.maxMinutes` are warned of and not refused. */
+const AllowLongFence = z.boolean().default(false)
+
 const TargetSlugs = z.array(Slug).min(1).max(10_000)
 
 export const RolloutDetail = Rollout.extend({
@@ -53,7 +56,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/plan`,
     auth: admin('viewer'),
-    body: z.strictObject({ targetSlugs: TargetSlugs.optional() }),
+    body: z.strictObject({ targetSlugs: TargetSlugs.optional(), allowLongFence: AllowLongFence }),
     returns: RolloutPlan,
     problems: ['NOT_FOUND'],
     summary: 'Show who would go when, from what to what; nothing is stored',
@@ -66,6 +69,7 @@ export const rolloutsContract = {
       targetSlugs: TargetSlugs.optional(),
       /** Boxes that the plan refuses become `skipped` instead of keeping the rollout from starting. */
       skipRefused: z.boolean().default(false),
+      allowLongFence: AllowLongFence,
       failureThreshold: z.number().int().min(1).max(1000).default(1),
       holdAfter: Phase.optional(),
       reason: Reason.optional(),

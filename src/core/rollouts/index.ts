@@ -13,13 +13,16 @@ export {
   isInFlight,
   type Step,
 } from './decide.ts'
-export { type Examination, examineBox, type KnownBox } from './examine-box.ts'
+export { type Examination, examineBox } from './examine-box.ts'
+export { FindingCode } from './finding.ts'
 export { judgeUpdate } from './judge-update.ts'
+export type { KnownBox } from './known-box.ts'
 export { makespanMs, type Parallelism } from './makespan.ts'
 export { explainHold, explainOverdue } from './pause-reason.ts'
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, RolloutPlan } from './plan.ts'
-export { changedImages, type PastUpdate, type PlanInput, planRollout } from './plan-rollout.ts'
+export type { PastUpdate } from './plan-expectations.ts'
+export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export { statusAfter } from './progress.ts'
 export {
   ActionCounts,

@@ -209,14 +209,19 @@ export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): P
 export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select(['slug', 'duration_ms', 'fenced_ms'])
+    .select(['slug', 'tier', 'duration_ms', 'fenced_ms'])
     .where('status', '=', 'succeeded')
     .where('duration_ms', 'is not', null)
     .where('fenced_ms', 'is not', null)
     .orderBy('finished_at', 'desc')
     .limit(limit)
     .execute()
-  return rows.map(({ slug, duration_ms, fenced_ms }) => ({ slug, durationMs: Number(duration_ms), fencedMs: Number(fenced_ms) }))
+  return rows.map(({ slug, tier, duration_ms, fenced_ms }) => ({
+    slug,
+    tier,
+    durationMs: Number(duration_ms),
+    fencedMs: Number(fenced_ms),
+  }))
 }
 
 /** What had not begun when its rollout ended never will; answers how many. */

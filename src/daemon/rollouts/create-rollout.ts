@@ -13,6 +13,7 @@ type Needs = PlanNeeds & Pick<RolloutsNeeds, 'rolloutBus'>
 type Wanted = Readonly<{
   targetSlugs?: readonly string[] | undefined
   skipRefused: boolean
+  allowLongFence: boolean
   failureThreshold: number
   holdAfter?: Phase | undefined
   reason?: string | undefined

@@ -2,18 +2,19 @@ import { isOffline } from '../../core/hosts/index.ts'
 import type { KnownBox } from '../../core/rollouts/index.ts'
 import { type BoxRecord, boxBySlug, boxesInScope, holdsOf } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { allHosts, hostById } from '../hosts/index.ts'
+import { allHosts, type Host, hostById } from '../hosts/index.ts'
 import type { RolloutsNeeds } from './needs.ts'
 
 type Needs = Pick<RolloutsNeeds, 'clock' | 'offlineAfterMs'>
 
-const known = (box: BoxRecord, heldBy: string | null, host: { name: string; online: boolean }): KnownBox => ({
+type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'agentVersion' | 'protocolVersion' | 'clockOffsetMs'>
+
+const known = (box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
+  ...host,
   slug: box.slug,
   boxId: box.id,
   ownershipEpoch: box.ownershipEpoch,
   hostId: box.hostId,
-  hostName: host.name,
-  hostOnline: host.online,
   tier: box.tier,
   managed: box.managed,
   canary: box.canary,
@@ -21,29 +22,36 @@ const known = (box: BoxRecord, heldBy: string | null, host: { name: string; onli
   installed: box.installed,
   report: box.report,
   reportedAt: box.reportedAt,
+  probe: box.probe,
   heldBy,
 })
 
+const aGoneHost = (hostId: string): KnownHost => ({
+  hostName: hostId,
+  hostOnline: false,
+  agentVersion: null,
+  protocolVersion: null,
+  clockOffsetMs: null,
+})
+
+const knownHost = ({ clock, offlineAfterMs }: Needs, host: Host): KnownHost => {
+  const { name, status, agentVersion, protocolVersion, clockOffsetMs } = host
+  const hostOnline = status === 'active' && !isOffline(host, clock.now(), offlineAfterMs)
+  return { hostName: name, hostOnline, agentVersion, protocolVersion, clockOffsetMs }
+}
+
 /** Every live box with its host's state and its hold. */
-export async function knownBoxes({ clock, offlineAfterMs }: Needs, db: DbOrTx): Promise<KnownBox[]> {
-  const now = clock.now()
+export async function knownBoxes(needs: Needs, db: DbOrTx): Promise<KnownBox[]> {
   const boxes = await boxesInScope(db)
-  const hosts = new Map(
-    (await allHosts(db)).map((host) => [
-      host.id,
-      { name: host.name, online: host.status === 'active' && !isOffline(host, now, offlineAfterMs) },
-    ]),
-  )
-  const holds = await holdsOf(db, clock)
-  return boxes.map((box) => known(box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? { name: box.hostId, online: false }))
+  const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(needs, host)]))
+  const holds = await holdsOf(db, needs.clock)
+  return boxes.map((box) => known(box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
 }
 
 /** One live box as it is now, to act upon it; undefined when it is gone. */
-export async function knownBox({ clock, offlineAfterMs }: Needs, db: DbOrTx, slug: string): Promise<KnownBox | undefined> {
+export async function knownBox(needs: Needs, db: DbOrTx, slug: string): Promise<KnownBox | undefined> {
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
-  const host = await hostById(db, box.hostId)
-  const online = host.status === 'active' && !isOffline(host, clock.now(), offlineAfterMs)
-  const hold = (await holdsOf(db, clock, [box.id])).get(box.id)
-  return known(box, hold?.holder ?? null, { name: host.name, online })
+  const hold = (await holdsOf(db, needs.clock, [box.id])).get(box.id)
+  return known(box, hold?.holder ?? null, knownHost(needs, await hostById(db, box.hostId)))
 }

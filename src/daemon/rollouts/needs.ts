@@ -25,6 +25,7 @@ export type RolloutsNeeds = Readonly<{
   offlineAfterMs: number
   /** What each Synapse writes and needs. */
   schemas: SynapseSchemas
+  daemonVersion: string
   /** A box whose chat would be away for longer is refused unless the operator allows it. */
   fenceMaxMs: number
   /** Throws CONFIG unless there is a backup key and somewhere to put snapshots: no snapshot, no update. */

@@ -6,14 +6,19 @@ import { pastUpdates } from './actions.repo.ts'
 import { knownBoxes } from './known-boxes.ts'
 import type { RolloutsNeeds } from './needs.ts'
 
-export type PlanNeeds = Pick<RolloutsNeeds, 'db' | 'clock' | 'random' | 'settings' | 'probe' | 'staleAfterMs' | 'offlineAfterMs'>
+export type PlanNeeds = Pick<
+  RolloutsNeeds,
+  'db' | 'clock' | 'random' | 'settings' | 'probe' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'fenceMaxMs'
+>
 
 /** A plan with the id that its draw of early boxes belongs to, and the manifest it aims at. */
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
+type Wanted = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean }>
+
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export async function planStaged(needs: PlanNeeds, { targetSlugs }: { targetSlugs?: readonly string[] | undefined }): Promise<Planned> {
-  const { db, clock, random, settings, probe, staleAfterMs } = needs
+export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence }: Wanted): Promise<Planned> {
+  const { db, clock, random, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = needs
   const { manifest, revision } = await currentManifest(db)
   const id = newId(random, 'ro')
   const made = plan({
@@ -28,6 +33,10 @@ export async function planStaged(needs: PlanNeeds, { targetSlugs }: { targetSlug
     limits: settings,
     now: isoNow(clock),
     staleAfterMs,
+    schemas,
+    daemonVersion,
+    fenceMaxMs,
+    allowLongFence,
   })
   return { id, manifest, plan: made }
 }

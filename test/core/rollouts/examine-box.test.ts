@@ -1,52 +1,190 @@
 import { describe, expect, test } from 'vitest'
-import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
-import { examineBox, type KnownBox } from '../../../src/core/rollouts/index.ts'
-import { aManifest, aReport } from '../../support/boxes.ts'
+import type { BoxFacts, InstalledVersions, VersionsReport } from '../../../src/core/boxes/index.ts'
+import { examineBox, FindingCode, type KnownBox } from '../../../src/core/rollouts/index.ts'
+import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
-const now = '2026-01-05T02:10:00.000Z'
+const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas, daemonVersion: '0.1.0' }
 const target = aManifest({ synapse: '1.163.2' }).tiers.free
-const look = (changes: Partial<KnownBox>, to = target) => examineBox(aKnownBox('acme', changes), to, { now, staleAfterMs: 26 * 3_600_000 })
+const look = (changes: Partial<KnownBox>, to = target) => examineBox(aKnownBox('acme', changes), to, limits)
 const withVersions = (changes: Partial<InstalledVersions>) => ({ installed: { ...aReport('acme').installed, ...changes } })
 const codes = (box: Partial<KnownBox>, to = target) => look(box, to).findings.map(({ severity, code }) => `${severity} ${code}`)
 
+const wellFacts: BoxFacts = {
+  schemaVersion: 94,
+  compatVersion: 84,
+  backgroundUpdates: [],
+  collation: 'C',
+  libc: 'glibc',
+  mediaBytes: 1e9,
+  objectBytes: 1e9,
+  freeDiskBytes: 50e9,
+  otherServices: [],
+  wouldRecreate: [],
+  composeChanged: false,
+}
+const withFacts = (facts: Partial<BoxFacts>, report: Partial<VersionsReport> = {}) => ({
+  report: aReport('acme', { facts: { ...wellFacts, ...facts }, ...report }),
+})
+const withStates = (services: Record<string, string>) => ({
+  report: aReport('acme', {
+    services: Object.fromEntries(
+      Object.entries(services).map(([name, state]) => [name, { image: 'x', digest: null, state, restartCount: 0 }]),
+    ) as never,
+  }),
+})
+const aBadProbe = {
+  ...aProbe(),
+  verdict: 'failed' as const,
+  components: { ...aProbe().components, objectStorage: { ok: false, ms: 5, error: 'the upload was answered 503' } },
+  reason: 'the upload was answered 503',
+}
+
 test('a healthy box behind its target is updated, and only what differs changes', () => {
   expect(look({})).toEqual({ does: 'update', changes: ['synapse'], findings: [] })
+  expect(look({ ...withFacts({}), probe: aProbe() })).toEqual({ does: 'update', changes: ['synapse'], findings: [] })
 })
 
 test('a box that runs its target is skipped, whatever else may be said of it', () => {
-  expect(look({ ...withVersions({ synapse: '1.163.2' }), managed: false }).does).toBe('skip')
+  expect(look({ ...withVersions({ synapse: '1.163.2' }), managed: false, probe: aBadProbe }).does).toBe('skip')
 })
 
-describe('refusals', () => {
-  test.each<[string, Partial<KnownBox>, typeof target?]>([
-    ['NOT_MANAGED', { managed: false }],
-    ['NO_REPORT', { reportedAt: null, report: null }],
-    ['STALE_REPORT', { reportedAt: '2026-01-03T20:00:00.000Z' }],
-    ['HOST_OFFLINE', { hostOnline: false }],
-    ['BOX_FENCED', { report: aReport('acme', { fenced: true }) }],
-    ['VERSION_UNKNOWN', withVersions({ synapse: 'unknown' })],
-    ['DOWNGRADE', withVersions({ synapse: '1.164.0' })],
-    ['DOWNGRADE', { ...withVersions({ minio: 'RELEASE.2025-10-01T00-00-00Z' }) }],
-    ['DOWNGRADE', { ...withVersions({ postgres: '17.7' }) }],
-    ['POSTGRES_MAJOR', withVersions({ postgres: '16.9' })],
-    ['MIGRATIONS_DIFFER', withVersions({ migrationsHead: '0003' })],
-  ])('%s', (code, box, to) => {
-    expect(look(box, to).does).toBe('refuse')
-    expect(codes(box, to)).toContain(`refuse ${code}`)
+type Case = [what: string, finding: string, box: Partial<KnownBox>, says: RegExp, to?: Partial<typeof target>]
+
+const cases: Case[] = [
+  ['a silent host', 'refuse HOST_OFFLINE', { hostOnline: false }, /the host host-of-acme of acme is offline: start its agent/],
+  ['a host whose clock is ahead', 'refuse CLOCK_SKEW', { clockOffsetMs: 90_000 }, /the clock of host-of-acme is 1 min 30 s ahead: set it/],
+  ['a host whose clock is behind', 'refuse CLOCK_SKEW', { clockOffsetMs: -31_000 }, /31 s behind/],
+  ['an agent of another protocol', 'refuse AGENT_TOO_OLD', { protocolVersion: 0 }, /speaks protocol 0.*upgrade tenantry-agent/],
+  ['an agent of an older release', 'warn AGENT_TOO_OLD', { agentVersion: '0.0.9' }, /is 0.0.9 and the daemon 0.1.0/],
+  ['a box that is only observed', 'refuse NOT_MANAGED', { managed: false }, /complete its adoption/],
+  ['no report', 'refuse NO_REPORT', { reportedAt: null, report: null }, /boxes scan/],
+  ['an old report', 'refuse STALE_REPORT', { reportedAt: '2026-01-03T20:00:00.000Z' }, /30 h 10 min old/],
+  [
+    'a box in other hands',
+    'warn BOX_HELD',
+    { heldBy: 'rollout:ro_x', report: aReport('acme', { fenced: true }) },
+    /held by rollout:ro_x now/,
+  ],
+  ['a fence that nobody answers for', 'refuse BOX_FENCED', { report: aReport('acme', { fenced: true }) }, /fenced and nothing holds it/],
+  [
+    'a fence with a name on it',
+    'refuse BOX_FENCED',
+    { report: aReport('acme', { fenced: true, fence: { holder: 'maintenance: new disk', since: null } }) },
+    /fenced by maintenance: new disk and nothing/,
+  ],
+  ['a service that does not run', 'refuse BOX_UNHEALTHY', withStates({ synapse: 'running', minio: 'exited' }), /minio is exited/],
+  [
+    'a last probe that was bad',
+    'refuse BOX_UNHEALTHY',
+    { probe: aBadProbe },
+    /objectStorage, the upload was answered 503.*boxes check acme/,
+  ],
+  ['an unknown version', 'refuse VERSION_UNKNOWN', withVersions({ synapse: 'unknown' }), /version of synapse in acme is not known/],
+  ['an unknown migrations head', 'refuse VERSION_UNKNOWN', withVersions({ migrationsHead: 'unknown' }), /migrationsHead/],
+  ['an older Synapse', 'refuse DOWNGRADE', withVersions({ synapse: '1.164.0' }), /1.164.0 → 1.163.2 goes back/],
+  ['an older object store', 'refuse DOWNGRADE', withVersions({ minio: 'RELEASE.2025-10-01T00-00-00Z' }), /goes back/],
+  ['an older PostgreSQL', 'refuse DOWNGRADE', withVersions({ postgres: '17.7' }), /goes back/],
+  [
+    'migrations that would go back',
+    'refuse MIGRATIONS_BACK',
+    withVersions({ migrationsHead: '0003' }),
+    /at migrations head 0003, and 0000 lies/,
+  ],
+  ['a PostgreSQL major by its tag', 'refuse POSTGRES_MAJOR', withVersions({ postgres: '16.9' }), /needs a dump and a load/],
+  [
+    'a PostgreSQL that the new Synapse does not run on',
+    'refuse POSTGRES_TOO_OLD',
+    withVersions({ postgres: '13.9' }),
+    /Synapse 1.163.2 needs PostgreSQL 14 or newer, and 13.9 runs/,
+    { postgres: '13.9' },
+  ],
+  [
+    'a collation that hangs on the C library',
+    'warn COLLATION',
+    { ...withVersions({ postgres: '17.5' }), ...withFacts({ collation: 'de_DE.utf8' }) },
+    /sorts text by de_DE.utf8: PostgreSQL 17.6 must come with the same C library/,
+  ],
+  [
+    'a Synapse that cannot read the database, as the database says',
+    'refuse SCHEMA_TOO_NEW',
+    withFacts({ compatVersion: 84 }),
+    /from schema 84 on, and Synapse 1.97.0 knows schemas up to 83: it would not start; the oldest that does is 1.100.0/,
+    { synapse: '1.97.0' },
+  ],
+  ['the same, as the running version tells', 'refuse SCHEMA_TOO_NEW', {}, /from schema 84 on/, { synapse: '1.97.0' }],
+  ['a Synapse that nobody knows yet', 'warn SCHEMA_UNKNOWN', {}, /1.170.0.*the table ends at 1.163.2/, { synapse: '1.170.0' }],
+  [
+    'background updates under way',
+    'warn BACKGROUND_UPDATES',
+    withFacts({ backgroundUpdates: ['a', 'b', 'c', 'd'] }),
+    /4 background updates of the chat server in acme have not ended \(a, b, c, …\)/,
+  ],
+  [
+    'background updates that the new Synapse counts on',
+    'refuse BACKGROUND_UPDATES',
+    { ...withVersions({ synapse: '1.97.0' }), ...withFacts({ backgroundUpdates: ['a'], compatVersion: 80 }) },
+    /1 background update .* has not ended \(a\), and Synapse 1.163.2 needs them done/,
+  ],
+  ['too little space', 'refuse NO_SPACE', { databaseBytes: 30e9, ...withFacts({}) }, /needs about 60.9 GB free .*, and 50.0 GB are/],
+  ['a compose file changed by hand', 'warn COMPOSE_CHANGED', withFacts({ composeChanged: true }), /the containers run what it says/],
+  [
+    'a change by hand to what is updated',
+    'warn COMPOSE_CHANGED',
+    withFacts({ composeChanged: true, wouldRecreate: ['synapse'] }),
+    /with the update synapse gets that too/,
+  ],
+  [
+    'a service that compose would recreate beside the plan',
+    'refuse WOULD_RECREATE',
+    withFacts({ composeChanged: true, wouldRecreate: ['minio', 'synapse'] }),
+    /also recreate minio, which nobody planned: its compose file was changed by hand/,
+  ],
+  ['services of another make', 'warn OTHER_SERVICES', withFacts({ otherServices: ['bridge'] }), /1 service that no box has \(bridge\)/],
+]
+
+describe('found', () => {
+  test.each(cases)('%s: %s', (_, finding, box, says, to = {}) => {
+    const found = look(box, { ...target, ...to })
+    const [severity, code] = finding.split(' ')
+    const one = found.findings.find((candidate) => candidate.code === code)
+    expect(one).toMatchObject({ severity, message: expect.stringMatching(says) })
+    if (severity === 'refuse') expect(found.does).toBe('refuse')
+    else expect(found.findings.filter((other) => other.severity === 'refuse')).toEqual([])
   })
 
-  test('a release candidate is older than its release', () => {
-    expect(look(withVersions({ synapse: '1.163.2rc1' })).does).toBe('update')
-    expect(codes(withVersions({ synapse: '1.163.2' }), { ...target, synapse: '1.163.2rc1' })).toEqual(['refuse DOWNGRADE'])
+  test('each code that there is, and none twice about one thing', () => {
+    const seen = new Set(cases.map(([, finding]) => finding.split(' ')[1]))
+    expect(FindingCode.options.filter((code) => !seen.has(code))).toEqual(['LONG_FENCE']) // the plan's own: see plan-rollout
+    for (const [, , box, , to = {}] of cases) {
+      const all = codes(box, { ...target, ...to })
+      expect(new Set(all).size).toBe(all.length)
+    }
   })
 })
 
-test('a host is called by its name', () => {
-  expect(look({ hostOnline: false }).findings[0]?.message).toBe('the host host-of-acme of acme is offline: start its agent')
+test('a release candidate is older than its release', () => {
+  expect(look(withVersions({ synapse: '1.163.2rc1' })).does).toBe('update')
+  expect(codes(withVersions({ synapse: '1.163.2' }), { ...target, synapse: '1.163.2rc1' })).toEqual(['refuse DOWNGRADE'])
 })
 
 test('a held box is only warned of: its turn may come when it is free', () => {
   expect(look({ heldBy: 'rollout:ro_other', report: aReport('acme', { fenced: true }) }).does).toBe('update')
   expect(codes({ heldBy: 'rollout:ro_other' })).toEqual(['warn BOX_HELD'])
+})
+
+test('a later migrations head is an update like any other', () => {
+  const found = look(withVersions({ synapse: '1.163.2' }), { ...target, migrationsHead: '0002' })
+  expect(found).toEqual({ does: 'update', changes: ['migrationsHead'], findings: [] })
+})
+
+test('what Synapse needs is asked only where Synapse changes', () => {
+  const box = { ...withVersions({ synapse: '1.163.2', postgres: '17.5' }), ...withFacts({ backgroundUpdates: ['a'] }) }
+  expect(look(box)).toEqual({ does: 'update', changes: ['postgres'], findings: [] })
+})
+
+test('what an agent could not find out is not held against its box', () => {
+  const nothing = Object.fromEntries(Object.keys(wellFacts).map((key) => [key, null])) as BoxFacts
+  expect(look(withFacts(nothing)).findings).toEqual([])
 })

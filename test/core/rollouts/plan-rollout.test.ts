@@ -4,6 +4,7 @@ import { isProblem } from '../../../src/core/kit/index.ts'
 import { type KnownBox, makespanMs, type PlanInput, planRollout } from '../../../src/core/rollouts/index.ts'
 import { aManifest, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
 const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 }
 const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
@@ -19,8 +20,14 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     limits: { parallel: 3, perHost: 1 },
     now: '2026-01-05T02:10:00.000Z',
     staleAfterMs: 26 * 3_600_000,
+    schemas: synapseSchemas,
+    daemonVersion: '0.1.0',
+    fenceMaxMs: 15 * 60_000,
+    allowLongFence: false,
     ...changes,
   })
+
+const atTarget = { installed: { ...aReport('beta').installed, synapse: '1.163.2' } }
 
 test('a plan names phase, from, to and image of every box', () => {
   const { boxes, updates, refusals, phases } = plan([aKnownBox('acme'), aKnownBox('corp', { tier: 'pro', hostOnline: false })])
@@ -68,16 +75,42 @@ describe('expectations', () => {
   test('come from the spec’s probes while there is no history, from it afterwards', () => {
     const [fresh] = plan([aKnownBox('acme')]).boxes
     expect(fresh).toMatchObject({ expectedMs: 240_000, expectedFenceMs: 180_000 })
+    const tier = 'free' as const
     const history = [
-      { slug: 'acme', durationMs: 100, fencedMs: 10 },
-      { slug: 'acme', durationMs: 999, fencedMs: 99 },
-      { slug: 'beta', durationMs: 300, fencedMs: 30 },
+      { slug: 'acme', tier, durationMs: 100, fencedMs: 10 },
+      { slug: 'acme', tier, durationMs: 999, fencedMs: 99 },
+      { slug: 'beta', tier, durationMs: 300, fencedMs: 30 },
+      { slug: 'corp', tier: 'pro' as const, durationMs: 5, fencedMs: 5 },
     ]
     const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta')], { history })
     expect(boxes.map(({ expectedMs, expectedFenceMs }) => [expectedMs, expectedFenceMs])).toEqual([
       [100, 10],
       [300, 30],
     ])
+  })
+
+  test('grow with the database: its dump is made under the fence', () => {
+    const [small, large] = plan([aKnownBox('acme', { databaseBytes: 0 }), aKnownBox('beta', { databaseBytes: 15e9 })]).boxes
+    expect(small).toMatchObject({ expectedFenceMs: 180_000, findings: [] })
+    expect(large).toMatchObject({ expectedFenceMs: 780_000, expectedMs: 840_000, does: 'update' })
+  })
+
+  test('of a chat that would be away for too long are refused, unless somebody wants that', () => {
+    const fleet = [aKnownBox('acme', { databaseBytes: 30e9 }), aKnownBox('beta', { databaseBytes: 30e9, ...atTarget })]
+    const refused = plan(fleet)
+    expect(refused.boxes[0]).toMatchObject({
+      does: 'refuse',
+      findings: [
+        { severity: 'refuse', code: 'LONG_FENCE', message: expect.stringMatching(/about 23 min, and fence.maxMinutes allows 15 min/) },
+      ],
+    })
+    expect(refused.boxes[1]).toMatchObject({ does: 'skip', findings: [] })
+    expect(plan(fleet, { allowLongFence: true }).boxes[0]).toMatchObject({
+      does: 'update',
+      findings: [{ severity: 'warn', code: 'LONG_FENCE' }],
+    })
+    const history = [{ slug: 'acme', tier: 'free' as const, durationMs: 100_000, fencedMs: 60_000 }]
+    expect(plan(fleet, { history }).boxes[0]).toMatchObject({ does: 'update', findings: [] })
   })
 
   test('three workers take a third of the time, one host takes all of it', () => {

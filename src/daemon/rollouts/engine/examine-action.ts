@@ -30,11 +30,13 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
       installed: report.installed,
       report,
       reportedAt: now,
+      databaseBytes: report.databaseBytes ?? box.databaseBytes,
       hostOnline: true,
       heldBy: null,
       managed: box.managed && report.managed,
     }
-    const found = examineBox(seen, action.to, { now, staleAfterMs: needs.staleAfterMs })
+    const { staleAfterMs, schemas, daemonVersion } = needs
+    const found = examineBox(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })
     const before = { ...action, from: report.installed, findings: found.findings }
     const ending = endingOf(found)
     if (ending)

@@ -1,0 +1,114 @@
+import semver from 'semver'
+import {
+  type Component,
+  type InstalledVersions,
+  type SynapseSchema,
+  synapseSchemaOf,
+  type TierVersions,
+  type VersionedService,
+} from '../boxes/index.ts'
+import { type Finding, refuse, warn } from './finding.ts'
+import type { KnownBox, Limits } from './known-box.ts'
+
+/** What speaks against the way from what is installed to the target. */
+export function versionFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {
+  const each = changes.flatMap((component) => componentFindings(component, box, target))
+  return changes.includes('synapse') ? [...each, ...synapseFindings(box, target, limits)] : each
+}
+
+const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
+
+function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {
+  const [from, to] = [installed[component], target[component]]
+  if (isUnknown(from))
+    return [
+      refuse(
+        'VERSION_UNKNOWN',
+        `the installed version of ${component} in ${slug} is not known, so nobody can tell what the update would do: \`tenantry boxes scan\` asks its agent`,
+      ),
+    ]
+  if (component === 'migrationsHead')
+    return to < from
+      ? [
+          refuse(
+            'MIGRATIONS_BACK',
+            `${slug} is at migrations head ${from}, and ${to} lies before it: migrations never go back; set ${from} or a later head in the manifest`,
+          ),
+        ]
+      : []
+  if (component === 'postgres' && majorOf(from) !== majorOf(to))
+    return [
+      refuse('POSTGRES_MAJOR', `PostgreSQL ${from} → ${to} crosses a major version: its files do not fit, it needs a dump and a load`),
+    ]
+  if (isDowngrade(component, from, to))
+    return [refuse('DOWNGRADE', `${component} ${from} → ${to} goes back: older programs do not read what newer ones wrote`)]
+  return component === 'postgres' ? collationFindings(slug, report?.facts?.collation ?? null, to) : []
+}
+
+/** Only the agent sees the library of the new image; it refuses another one after the pull, before any outage. */
+const collationFindings = (slug: string, collation: string | null, to: string): Finding[] =>
+  collation === null || collation === 'C' || collation === 'POSIX'
+    ? []
+    : [
+        warn(
+          'COLLATION',
+          `the database of ${slug} sorts text by ${collation}: PostgreSQL ${to} must come with the same C library as now, or the agent refuses it`,
+        ),
+      ]
+
+/** Whether the new Synapse runs on the box's PostgreSQL and reads its database. */
+function synapseFindings(box: KnownBox, target: TierVersions, { schemas }: Limits): Finding[] {
+  const wanted = synapseSchemaOf(schemas, target.synapse)
+  if (!wanted)
+    return [
+      warn(
+        'SCHEMA_UNKNOWN',
+        `nobody knows here what Synapse ${target.synapse} makes of the database of ${box.slug}: the table ends at ${schemas.knownUpTo}; try it on a canary`,
+      ),
+    ]
+  return [...databaseTooOld(box.installed, target, wanted), ...schemaTooNew(box, target, wanted, { schemas })]
+}
+
+function databaseTooOld(installed: InstalledVersions, target: TierVersions, wanted: SynapseSchema): Finding[] {
+  const major = Number(majorOf(isUnknown(installed.postgres) ? target.postgres : installed.postgres))
+  if (!(major < wanted.postgres)) return []
+  return [
+    refuse(
+      'POSTGRES_TOO_OLD',
+      `Synapse ${target.synapse} needs PostgreSQL ${wanted.postgres} or newer, and ${installed.postgres} runs: move the database to a newer major first (a dump and a load)`,
+    ),
+  ]
+}
+
+/** The database says itself who may read it; where it was not asked, the Synapse that runs tells what it must have written. */
+function schemaTooNew(
+  { slug, installed, report }: KnownBox,
+  target: TierVersions,
+  wanted: SynapseSchema,
+  { schemas }: Pick<Limits, 'schemas'>,
+): Finding[] {
+  const running = synapseSchemaOf(schemas, installed.synapse)
+  const compat = report?.facts?.compatVersion ?? running?.compat
+  if (compat === undefined || compat <= wanted.schema) return []
+  const oldest = schemas.versions.find(({ schema }) => schema >= compat)?.from
+  return [
+    refuse(
+      'SCHEMA_TOO_NEW',
+      `the database of ${slug} can be read from schema ${compat} on, and Synapse ${target.synapse} knows schemas up to ${wanted.schema}: it would not start; ${oldest ? `the oldest that does is ${oldest}, and ` : ''}going further back takes a snapshot`,
+    ),
+  ]
+}
+
+export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
+
+/** Object storage is named by time of release, the other two by number. What cannot be compared is no downgrade. */
+function isDowngrade(component: VersionedService, from: string, to: string): boolean {
+  if (component === 'minio') return releaseTime(to) < releaseTime(from)
+  // PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count.
+  const read = (version: string) => (component === 'synapse' ? semver.parse(version, { loose: true }) : null) ?? semver.coerce(version)
+  const [before, after] = [read(from), read(to)]
+  return before !== null && after !== null && semver.lt(after, before)
+}
+
+/** `RELEASE.2025-09-07T16-13-09Z` and `2025-09-07T16:13:09Z` are the same moment: its digits in their order sort as time. */
+const releaseTime = (version: string): string => (/\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d/.exec(version)?.[0] ?? '').replace(/\D/g, '')
