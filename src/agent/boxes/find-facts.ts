@@ -21,7 +21,7 @@ export function factFinder(needs: Needs): FindFacts {
   const { engine, disk, compose } = needs
   const sizes = folderSizes(needs.clock)
   const libcs = new Map<string, LibC | null>()
-  const hashes = new Map<string, { of: string; hashes: Readonly<Record<string, string>> }>()
+  const hashes = new Map<string, { of: string; hashes: Readonly<Record<string, readonly string[]>> }>()
   const bytesIn = async (containers: readonly ContainerState[], service: string) => {
     const volumes = containers.find((container) => container.service === service)?.volumes ?? []
     const found = await Promise.all(volumes.map((volume) => bytesOfVolume(engine, sizes, volume)))
@@ -81,8 +81,10 @@ async function freeBytes(
 }
 
 /** Services whose container compose would replace, though nobody changes a version. */
-const recreatedBy = (hashes: Readonly<Record<string, string>>, containers: readonly ContainerState[]): string[] =>
-  [...new Set(containers.filter(({ service, configHash }) => configHash !== hashes[service]).map(({ service }) => service))].sort()
+const recreatedBy = (hashes: Readonly<Record<string, readonly string[]>>, containers: readonly ContainerState[]): string[] =>
+  [
+    ...new Set(containers.filter(({ service, configHash }) => !hashes[service]?.includes(configHash ?? '')).map(({ service }) => service)),
+  ].sort()
 
 function otherServicesIn(text: string, box: LocalBox): string[] | null {
   try {

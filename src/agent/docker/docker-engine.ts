@@ -1,13 +1,14 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, Project } from '../ports/index.ts'
+import { configHashes } from './config-hashes.ts'
 import { connect, type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
 import { engineEvents } from './events.ts'
 import { execIn } from './exec.ts'
-import { logs } from './logs.ts'
 import { libcOf } from './libc.ts'
+import { logs } from './logs.ts'
 import { pin, unpin } from './pins.ts'
 import { projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
@@ -60,16 +61,6 @@ async function info(docker: Docker, settings: DockerSettings): Promise<{ engine:
     throw problem('DOCKER_UNAVAILABLE', `the engine ${Version} answers, but \`docker compose\` does not run`, { cause })
   })
   return { engine: Version, compose: compose.trim() }
-}
-
-async function configHashes(settings: DockerSettings, project: Project): Promise<Record<string, string>> {
-  const printed = await runDocker(settings, composeArguments(project, ['config', '--hash', '*']), {
-    what: `the compose file of ${project.name}`,
-    otherwise: 'COMPOSE_INVALID',
-    timeoutMs: limitsOf(settings).composeQuestionMs,
-  })
-  const lines = printed.split('\n').filter((line) => line.trim() !== '')
-  return Object.fromEntries(lines.map((line) => line.trim().split(/\s+/) as [string, string]))
 }
 
 async function eachContainer(

@@ -33,20 +33,26 @@ export const childEnvironment = ({ dockerHost, dockerConfig, childEnvironment: m
   ...more,
 })
 
-type RunOptions = Readonly<{ what: string; otherwise: ProblemCode; timeoutMs: number; signal?: AbortSignal | undefined }>
+type RunOptions = Readonly<{
+  what: string
+  otherwise: ProblemCode
+  timeoutMs: number
+  signal?: AbortSignal | undefined
+  input?: string | undefined
+}>
 
 /** Runs the docker client and answers what it printed. Its processes are one group, which an abort or the time limit ends as a whole. */
 export async function runDocker(
   settings: DockerSettings,
   args: readonly string[],
-  { what, otherwise, timeoutMs, signal }: RunOptions,
+  { what, otherwise, timeoutMs, signal, input }: RunOptions,
 ): Promise<string> {
   signal?.throwIfAborted()
   const child = execa(settings.docker ?? 'docker', [...args], {
     env: childEnvironment(settings),
     extendEnv: false,
     detached: true,
-    stdin: 'ignore',
+    ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
     reject: false,
     maxBuffer: 4_000_000,
   })

@@ -71,7 +71,7 @@ export type ContainerEngine = Readonly<{
   unpin(label: string): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
   /** What compose would label each service with now, from the file as it stands. Throws COMPOSE_INVALID. */
-  configHashes(project: Project): Promise<Readonly<Record<string, string>>>
+  configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>
   /**
    * Creates or recreates only the named services and starts them; dependents are left alone. One whose file now names another image
    * or other volumes than its container has is recreated; images must be on the host already.

@@ -51,7 +51,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       chatState(world, project.name)
       return containersOf(world, project.name).map((container) => stateOf(world, container))
     },
-    configHashes: async (project) => Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, configHash])),
+    configHashes: async (project) => Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
     up: (project, services, signal) => recreate(world, project, services, signal),
     stop: async (project, services) => {
       needEngine(world)

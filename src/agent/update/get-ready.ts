@@ -68,7 +68,7 @@ async function refuseOtherRecreations({ needs, box, ...run }: UpdateRun, before:
   try {
     const hashes = await needs.engine.configHashes({ ...box.project, composeFile: candidate })
     const containers = await needs.engine.containers(box.project)
-    const hit = containers.filter(({ service, configHash }) => !isPlanned(before, service) && configHash !== hashes[service])
+    const hit = containers.filter(({ service, configHash }) => !isPlanned(before, service) && !hashes[service]?.includes(configHash ?? ''))
     if (hit.length === 0) return
     const names = hit.map(({ service }) => service).join(', ')
     throw problem(

@@ -139,7 +139,7 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
           state: 'running',
           image: images.postgres,
           digest: await engine.localDigest(images.postgres),
-          configHash: (await engine.configHashes(project)).postgres,
+          configHash: (await engine.configHashes(project)).postgres?.[0],
           exitCode: null,
           restartCount: 0,
           volumes: [`${project.name}-postgres`],
@@ -155,8 +155,8 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await ids(project)).toEqual(before)
         await writeFile(project.composeFile, rewriteImages(text, { postgres: images.newer }))
         const hashes = await engine.configHashes(project)
-        expect(hashes.postgres).not.toBe((await the(project, 'postgres')).configHash)
-        expect(hashes.synapse).toBe((await the(project, 'synapse')).configHash)
+        expect(hashes.postgres).not.toContain((await the(project, 'postgres')).configHash)
+        expect(hashes.synapse).toContain((await the(project, 'synapse')).configHash)
         await engine.up(project, all)
         const after = await ids(project)
         expect(after).toEqual({ ...before, postgres: after.postgres })
