@@ -7,9 +7,10 @@ import { hosts } from './hosts/index.ts'
 import type { Tree } from './kit/index.ts'
 import { rollouts } from './rollouts/index.ts'
 import { doctor } from './service/index.ts'
+import { snapshots } from './snapshots/index.ts'
 
 /** Every command there is; help, completion and parsing are made from it. */
 export const tree: Tree = {
-  nouns: [hosts, boxes, manifest, rollouts, crons, audit, tokens, accounts, completionOf(() => tree)],
+  nouns: [hosts, boxes, manifest, snapshots, rollouts, crons, audit, tokens, accounts, completionOf(() => tree)],
   alone: [login, logout, whoAmI, doctor],
 }

@@ -2,6 +2,7 @@ import type { BoxRow, ManifestRevision } from '../../core/boxes/index.ts'
 import { isProblem, plural } from '../../core/kit/index.ts'
 import { type Context, command, flag } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
+import { everyBox } from './every-box.ts'
 import { scanView } from './scan.view.ts'
 
 type Asked = Readonly<{
@@ -33,7 +34,7 @@ const parallel = 8
 
 async function scanned(context: Context, { commands, unreachable }: Asked): Promise<Scanned> {
   const failed = await awaitAll(context, commands)
-  const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), allBoxes(context)])
+  const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), everyBox(context)])
   const wanted = new Set([...commands, ...unreachable].map(({ slug }) => slug))
   return { manifest, boxes: all.filter(({ slug }) => wanted.has(slug)), unreachable, failed }
 }
@@ -56,15 +57,4 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
   }
   await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())
   return failed
-}
-
-async function allBoxes({ api }: Context): Promise<BoxRow[]> {
-  const boxes: BoxRow[] = []
-  let cursor: string | undefined
-  do {
-    const page = await api.boxes.listBoxes({ query: { limit: 200, ...(cursor ? { cursor } : {}) } })
-    boxes.push(...page.boxes)
-    cursor = page.nextCursor ?? undefined
-  } while (cursor)
-  return boxes
 }

@@ -8,8 +8,9 @@ import { tenantry } from '../../support/command-line.ts'
 /** The nouns and verbs that scripts rely on. */
 const promised = {
   hosts: 'invite list show revoke registries',
-  boxes: 'list show provision adopt scan check',
+  boxes: 'list show provision adopt scan check logs maintenance move remove release',
   manifest: 'show diff apply',
+  snapshots: 'list take restore drill',
   rollouts: 'plan create start watch pause resume abort rollback show list',
   crons: 'list run history',
   audit: 'list verify',

@@ -1,0 +1,74 @@
+import type { RestoreResult } from '../../core/boxes/index.ts'
+import type { CommandView } from '../../core/hosts/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
+import type { Snapshot } from '../../core/snapshots/index.ts'
+import { type Context, clean, command, flag, type Look, lasted, required, sections, stamp, text } from '../kit/index.ts'
+import { findSnapshot } from './find-snapshot.ts'
+import { follow } from './follow.ts'
+import { shortId } from './snapshots.view.ts'
+
+type Asked = Readonly<{ commandId: string; snapshotId: string }>
+
+const outcomeOf = (restored: CommandView | Asked): RestoreResult | undefined =>
+  'result' in restored ? (restored.result as RestoreResult) : undefined
+
+export const restore = command(
+  'restore <slug>',
+  'Bring a box back to a snapshot; what came after it is lost',
+  {
+    snapshot: required(text('--snapshot <id>', 'which one; the beginning of its id is enough')),
+    reason: required(text('--reason <text>', 'why; it stands in the audit log')),
+    wait: flag('--wait', 'wait for the agent, and tell each step'),
+  },
+  async (context, { slug, snapshot, reason, wait }): Promise<CommandView | Asked> => {
+    const meant = await findSnapshot(context, slug, snapshot)
+    if (!context.yes) await askPerson(context, slug, meant)
+    const asked = await context.api.snapshots.restoreBox({ params: { slug }, body: { snapshotId: meant.snapshotId, reason } })
+    return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
+  },
+  restoreView,
+  {
+    exit: (restored) => (['restored', undefined].includes(outcomeOf(restored)?.outcome) ? 0 : 1),
+    examples: ["restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait"],
+  },
+)
+
+/** A restore cannot be taken back by a keystroke, so it takes more than one to ask for it. */
+async function askPerson({ ask, stderr, look }: Context, slug: string, snapshot: Snapshot): Promise<void> {
+  stderr.write(`${lossView(slug, snapshot, look())}\n`)
+  const typed = await ask.text(
+    `Type ${slug} to bring it back to ${shortId(snapshot.snapshotId)}:`,
+    'give --yes to go on without being asked',
+  )
+  if (typed.trim() !== slug) throw problem('CANCELLED', `that is not ${slug}; nothing was changed`)
+}
+
+function lossView(slug: string, snapshot: Snapshot, { now, paint }: Look): string {
+  const { snapshotId, tier, takenAt, lastDrill, status } = snapshot
+  const proof = lastDrill?.ok
+    ? `It was proven ${stamp(lastDrill.at, now)}${lastDrill.restoreMs === null ? '' : ` and took ${duration(lastDrill.restoreMs)}`}.`
+    : 'It was never proven to come back: tenantry snapshots drill does that first.'
+  return [
+    `${slug} goes back to ${shortId(snapshotId)} (${tier}), taken ${stamp(takenAt, now)}.`,
+    paint.red(`Everything of the last ${lasted(takenAt, null, now)} is lost to its users: messages, files, accounts.`),
+    'Its chat is away meanwhile. What is there now is kept as a snapshot of its own.',
+    status === 'damaged' ? paint.red('This snapshot is damaged: it may not come back whole.') : proof,
+  ].join('\n')
+}
+
+const words = {
+  restored: (slug: string) => `${slug} runs again, with the data of the snapshot, proven.`,
+  failed: (slug: string) => `${slug} is as it was before, proven: nothing of it was changed.`,
+  restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must look.`,
+} as const satisfies Record<RestoreResult['outcome'], (slug: string) => string>
+
+function restoreView(restored: CommandView | Asked, { paint }: Look, { slug }: { slug: string }): string {
+  const result = outcomeOf(restored)
+  if (!result) return `The agent was asked, and ${slug} is held until it has answered: tenantry boxes show ${slug}`
+  const { outcome, error, preRestore, fencedMs } = result
+  return sections(
+    paint[outcome === 'restored' ? 'green' : 'red'](words[outcome](slug)),
+    error ? `${clean(error.message)} [${clean(error.code)}]` : '',
+    preRestore ? `What it had before is the snapshot ${shortId(preRestore.snapshotId)}; its chat was away for ${duration(fencedMs)}.` : '',
+  )
+}

@@ -1,0 +1,53 @@
+import { duration } from '../../core/kit/index.ts'
+import type { Snapshot } from '../../core/snapshots/index.ts'
+import { ago, type Column, type Look, type Paint, sections, table } from '../kit/index.ts'
+
+/** As much of an id as a person copies; its beginning is enough wherever it is the only one. */
+export const shortId = (id: string): string => id.slice(0, 8)
+
+const tint = { present: 'green', forgotten: 'dim', missing: 'red', damaged: 'red' } as const satisfies Record<
+  Snapshot['status'],
+  keyof Paint
+>
+
+const units = ['B', 'kB', 'MB', 'GB', 'TB']
+
+/** `4.1 MB`: in thousands, as disks are sold. */
+export function size(bytes: number): string {
+  const unit = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
+  const amount = bytes / 1000 ** unit
+  return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
+}
+
+function proof({ lastDrill }: Snapshot, now: Date): string | null {
+  if (!lastDrill) return null
+  if (!lastDrill.ok) return `failed ${ago(lastDrill.at, now)}`
+  return `${ago(lastDrill.at, now)}${lastDrill.restoreMs === null ? '' : `, in ${duration(lastDrill.restoreMs)}`}`
+}
+
+const columns = ({ now }: Look): Column<Snapshot>[] => [
+  { title: 'SNAPSHOT', value: ({ snapshotId }) => shortId(snapshotId), priority: 1 },
+  { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 12 },
+  { title: 'TIER', value: ({ tier }) => tier, priority: 2 },
+  { title: 'TAKEN', value: ({ takenAt }) => ago(takenAt, now), priority: 1 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
+  {
+    title: 'PROVEN',
+    value: (snapshot) => proof(snapshot, now),
+    priority: 2,
+    paint: ({ lastDrill }) => (lastDrill?.ok === false ? 'red' : undefined),
+  },
+  { title: 'KEPT BECAUSE', value: ({ keptBecause }) => keptBecause, priority: 3, least: 16 },
+  { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : size(addedBytes)), priority: 4, align: 'right' },
+  { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 5, align: 'right' },
+  { title: 'SYNAPSE', value: ({ installed }) => installed?.synapse, priority: 5 },
+]
+
+type Page = Readonly<{ snapshots: readonly Snapshot[]; nextCursor: string | null }>
+
+export function snapshotList({ snapshots, nextCursor }: Page, look: Look, filters: Readonly<Record<string, unknown>>): string {
+  if (snapshots.length > 0)
+    return sections(table(look, columns(look), snapshots), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+  const filtered = Object.values(filters).some((value) => value !== undefined)
+  return filtered ? 'No snapshot fits. tenantry snapshots list shows all.' : 'No snapshots yet. Take one: tenantry snapshots take <slug>'
+}

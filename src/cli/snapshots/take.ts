@@ -1,0 +1,71 @@
+import { isProblem, plural, problem } from '../../core/kit/index.ts'
+import { awaitCommand, everyBox } from '../boxes/index.ts'
+import { type Context, command, flag, mustConfirm } from '../kit/index.ts'
+import { takenView } from './take.view.ts'
+
+type Asked = Readonly<{ slug: string; commandId: string }>
+type Failed = Readonly<{ slug: string; error: string }>
+
+/** What became of each box; `taken` is empty unless it was waited for. */
+export type Taken = Readonly<{ asked: readonly Asked[]; taken: readonly string[]; failed: readonly Failed[] }>
+
+export const take = command(
+  'take [slugs...]',
+  'Take a snapshot of boxes now; they stay open',
+  { all: flag('--all', 'of every managed box'), wait: flag('--wait', 'wait for the agents') },
+  async (context, { slugs = [], all, wait }): Promise<Taken> => {
+    if (all === slugs.length > 0) throw problem('USAGE', 'name boxes, or give --all')
+    const wanted = all ? await managedBoxes(context) : slugs
+    if (all) await mustConfirm(context.ask, `Take a snapshot of ${plural(wanted.length, 'box', 'boxes')} now?`)
+    const { asked, failed } = await askAll(context, wanted)
+    if (!wait) return { asked, taken: [], failed }
+    return { asked, ...(await awaitAll(context, asked, failed)) }
+  },
+  takenView,
+  {
+    exit: ({ failed }) => (failed.length > 0 ? 1 : 0),
+    examples: ['take anna-schule --wait', 'take --all --yes'],
+  },
+)
+
+const managedBoxes = async (context: Context): Promise<string[]> =>
+  (await everyBox(context)).filter(({ live, managed }) => live && managed).map(({ slug }) => slug)
+
+/** One box that is refused is the command's own failure; of several the others go on. */
+async function askAll({ api }: Context, slugs: readonly string[]): Promise<{ asked: Asked[]; failed: Failed[] }> {
+  const asked: Asked[] = []
+  const failed: Failed[] = []
+  for (const slug of slugs) {
+    try {
+      asked.push({ slug, ...(await api.snapshots.takeSnapshot({ params: { slug } })) })
+    } catch (error) {
+      if (!isProblem(error) || slugs.length === 1) throw error
+      failed.push({ slug, error: error.message })
+    }
+  }
+  return { asked, failed }
+}
+
+/** How many commands are waited for at once. */
+const parallel = 8
+
+async function awaitAll(context: Context, asked: readonly Asked[], refused: readonly Failed[]): Promise<Omit<Taken, 'asked'>> {
+  const progress = await context.progress(`waiting for ${plural(asked.length, 'snapshot')}`)
+  const [taken, failed] = [[] as string[], [...refused]]
+  const waiting = [...asked]
+  const worker = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { slug, commandId } = next
+      try {
+        await awaitCommand(context, commandId, (line) => progress.tell(`${slug}: ${line}`))
+        taken.push(slug)
+      } catch (error) {
+        if (!isProblem(error) || asked.length + refused.length === 1) throw error
+        failed.push({ slug, error: error.message })
+      }
+      progress.tell(`${taken.length} of ${plural(asked.length, 'snapshot')} taken`)
+    }
+  }
+  await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())
+  return { taken, failed }
+}
