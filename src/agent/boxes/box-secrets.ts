@@ -42,6 +42,8 @@ export function newBoxSecrets(random: Random, boxId: string): BoxSecrets {
 }
 
 export const readBoxSecrets = (project: Project): Promise<BoxSecrets | undefined> => readSecretFile(secretsFile(project), BoxSecrets)
+/** Such secrets in a file elsewhere: those of a box that is not made yet. */
+export const readSecretsAt = (path: string): Promise<BoxSecrets | undefined> => readSecretFile(path, BoxSecrets)
 export const readProbeAccount = (project: Project): Promise<ProbeAccount | undefined> =>
   readSecretFile(probeFile(project), ProbeAccountFile)
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
+import { complete } from '../adoption/index.ts'
 import { type DiskSpace, snapshot, tendSnapshots } from '../backup/index.ts'
 import {
   adopt,
@@ -57,6 +58,7 @@ export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
     'tenant-box.provision': provision(needs),
     'tenant-box.logs': logs(needs),
     'tenant-box.adopt': adopt(needs),
+    'tenant-box.complete': complete(changes),
     'tenant-box.maintenance': maintain(needs),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),

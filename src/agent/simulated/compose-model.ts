@@ -10,7 +10,7 @@ export type ServiceModel = Readonly<{ service: Service; image: string; volumes: 
 
 /** The project's compose file as it stands on disk. Throws COMPOSE_INVALID. */
 export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
-  const text = await readText(project)
+  const text = await resolved(project, await readText(project))
   const { services } = readCompose(text, project.name)
   const whole = parse(text, { merge: true }) as { services: Record<string, unknown> }
   // As with compose, the hash covers the service's own settings and not the real names of its volumes.
@@ -19,6 +19,13 @@ export async function readModel(project: Project): Promise<readonly ServiceModel
     ...facts,
     configHash: sha256Hex(canonicalJson(whole.services[service])),
   }))
+}
+
+/** Variables of the project's own env file; nothing else is known, as with the real engine. */
+async function resolved({ envFile }: Project, text: string): Promise<string> {
+  const lines = envFile === undefined ? [] : (await readFile(envFile, 'utf8')).split('\n')
+  const variables = new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+  return text.replace(/\$\{(\w+)\}/g, (_, name: string) => variables.get(name) ?? '')
 }
 
 async function readText(project: Project): Promise<string> {

@@ -1,0 +1,129 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { CompletionStep, ProbeResult, Service } from '../../core/boxes/index.ts'
+import { problem, secret } from '../../core/kit/index.ts'
+import { readIfThere, writeFileAtomic } from '../../node/index.ts'
+import { probeFile, readBoxSecrets, readCompose, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
+import type { StepAt, Steps } from '../course/index.ts'
+import type { CommandContext, LocalBox } from '../ports/index.ts'
+import { pendingFile } from './box-secrets-of.ts'
+import { bringUp } from './bring-up.ts'
+import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from './kept-files.ts'
+import { type Complete, type FileChange, type Plan, type PlanNeeds, planCompletion } from './plan-completion.ts'
+
+/** What the journal keeps of the box before: enough to put it back without the plan. */
+export type Before = Readonly<{ files: readonly KeptFile[]; hadEdge: boolean; hadProbe: boolean; reread: readonly Service[]; diff: string }>
+
+export type Completion = Readonly<{
+  needs: PlanNeeds
+  context: CommandContext
+  payload: Complete
+  /** As it is recorded while it is only observed. */
+  box: LocalBox
+  begunAt: string
+}>
+
+export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
+  images: ({ signal }) => bringEdge(run, signal),
+  keep: () => keep(run),
+  apply: async () => {
+    await applyFiles(await plannedChanges(run))
+    await makeFenceFolder(run.box.project.folder)
+  },
+  start: async (at) => bringUp(run.needs, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
+  account: async ({ signal }) => {
+    const { appserviceToken } = await secretsNow(run)
+    await writeProbeAccount(run.box.project, await run.needs.inside.createProbeAccount(completed(run), secret(appserviceToken), signal))
+  },
+  prove: ({ signal }) => prove(run, signal),
+  deliver: async () => {
+    const { edgeSecret, appserviceToken, registrationSharedSecret } = await secretsNow(run)
+    await run.context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
+  },
+  manage: () => run.needs.boxes.put({ ...completed(run), managed: true }),
+  tidy: async () => {
+    await rm(planFile(run), { force: true })
+    await rm(pendingFile(run.needs.stateFolder, run.box.slug), { force: true })
+  },
+  'put-back': async (at) => {
+    const { files, hadProbe } = beforeOf(at)
+    await putBack(files)
+    if (!hadProbe) await rm(probeFile(run.box.project), { force: true })
+  },
+  'start-again': async (at) => {
+    const { hadEdge, reread } = beforeOf(at)
+    if (!hadEdge) await run.needs.engine.discard(run.box.project, ['edge'])
+    await bringUp(run.needs, run.box, { reread, signal: at.signal })
+  },
+  forget: () => rm(planFile(run), { force: true }),
+})
+
+const completed = ({ box, payload }: Completion): LocalBox => ({ ...box, chatDomain: payload.chatDomain, ports: payload.ports })
+
+export function beforeOf(at: Pick<StepAt<CompletionStep>, 'left'>): Before {
+  const before = at.left('keep') as Before | undefined
+  if (!before) throw problem('INTERNAL', 'the journal does not say what the box was before')
+  return before
+}
+
+async function bringEdge({ needs, payload, context }: Completion, signal: AbortSignal): Promise<void> {
+  if ((await needs.engine.localDigest(payload.edgeImage)) !== undefined) return
+  const onProgress = ({ percent, detail }: { percent: number; detail: string }) => context.progress({ step: 'images', percent, detail })
+  await needs.engine.pull(payload.edgeImage, { signal, onProgress })
+}
+
+/** The texts, secrets among them: 0600 in the agent's own folder, as long as the command is open. */
+const planFile = ({ needs, context }: Completion): string =>
+  join(needs.stateFolder, 'adoption', `${encodeURIComponent(context.commandId)}.plan.json`)
+
+async function keep(run: Completion): Promise<Before> {
+  const { box, begunAt, context } = run
+  const plan = await expectedPlan(run)
+  await writeFileAtomic(planFile(run), JSON.stringify(plan.changes))
+  const suffix = `${begunAt.replaceAll(':', '-')}.${encodeURIComponent(context.commandId)}`
+  const compose = await readIfThere(box.project.composeFile)
+  return {
+    files: await keepFiles(plan.changes, suffix),
+    hadEdge: readCompose(compose ?? '', box.project.name).services.edge !== undefined,
+    hadProbe: (await readIfThere(probeFile(box.project))) !== undefined,
+    reread: rereaders(box, plan.changes),
+    diff: plan.diff,
+  }
+}
+
+/** Compose does not see that the content of a mounted file is another. */
+function rereaders({ project }: LocalBox, changes: readonly FileChange[]): Service[] {
+  const edge = changes.some(({ path }) => path.startsWith(join(project.folder, 'edge', 'conf.d')))
+  const chat = changes.some(({ path }) => /\.ya?ml$/.test(path) && path !== project.composeFile)
+  return [...(chat ? (['synapse'] as const) : []), ...(edge ? (['edge'] as const) : [])]
+}
+
+/** What a person saw, and nothing else. Throws CONFLICT when the stack changed since, PREFLIGHT_REFUSED while something keeps it from being managed. */
+export async function expectedPlan({ needs, box, payload }: Pick<Completion, 'needs' | 'box' | 'payload'>): Promise<Plan> {
+  const plan = await planCompletion(needs, box, payload)
+  if (plan.findings.length > 0) throw problem('PREFLIGHT_REFUSED', `${box.slug} cannot be completed: ${plan.findings.join('; ')}`)
+  if (plan.diffSha256 === payload.expected) return plan
+  throw problem('CONFLICT', `what ${box.slug} lacks is no longer what was shown: look again, then complete it with the new sum`)
+}
+
+async function plannedChanges(run: Completion): Promise<FileChange[]> {
+  const text = await readIfThere(planFile(run))
+  if (text === undefined) throw problem('INTERNAL', `the plan of ${run.box.slug} is gone from the agent's folder: look again`)
+  return JSON.parse(text) as FileChange[]
+}
+
+async function secretsNow({ box }: Completion) {
+  const secrets = await readBoxSecrets(box.project)
+  if (!secrets) throw problem('CONFLICT', `the secrets of ${box.slug} were removed while it was completed: look again`)
+  return secrets
+}
+
+function prove({ needs, context, payload, ...run }: Completion, signal: AbortSignal): Promise<ProbeResult> {
+  const { consecutive } = payload.probe
+  return waitUntilStable(needs, completed({ needs, context, payload, ...run }), {
+    rule: payload.probe,
+    signal,
+    onProbe: ({ reason }, good) =>
+      context.progress({ step: 'prove', detail: reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive }),
+  })
+}

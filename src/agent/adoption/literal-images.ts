@@ -1,0 +1,53 @@
+import { parseImage, type Service } from '../../core/boxes/index.ts'
+import { installedVersion, isLiteralImage, needAllowedImage } from '../boxes/index.ts'
+import type { BoxInside, ContainerEngine, ContainerState } from '../ports/index.ts'
+import type { Survey } from './survey.ts'
+
+type Needs = Readonly<{ engine: ContainerEngine; inside: BoxInside; settings: Readonly<{ allowedImages: readonly string[] }> }>
+type Found = Readonly<{ images: Readonly<Partial<Record<Service, string>>>; findings: readonly string[] }>
+
+/** Images with a tag that says a version, for services that name theirs by a variable or as `latest`: the very image that runs now. */
+export async function literalImages(needs: Needs, survey: Survey): Promise<Found> {
+  const images: Partial<Record<Service, string>> = {}
+  const findings: string[] = []
+  for (const service of ['synapse', 'postgres', 'minio'] as const) {
+    const container = survey.containers.find((one) => one.service === service && one.state === 'running')
+    const written = survey.services[service]?.image
+    if (!container || (typeof written === 'string' && saysVersion(written))) continue
+    const found = await literalFor(needs, survey, container)
+    if ('image' in found) images[service] = found.image
+    else findings.push(`${service} has no image with a version in its tag (${String(written)}): ${found.reason}`)
+  }
+  return { images, findings }
+}
+
+const saysVersion = (image: string): boolean => isLiteralImage(image) && parseImage(image).tag !== 'latest'
+
+async function literalFor(
+  { engine, inside, settings }: Needs,
+  { box }: Survey,
+  container: ContainerState,
+): Promise<{ image: string } | { reason: string }> {
+  const service = container.service as 'synapse' | 'postgres' | 'minio'
+  if (container.digest === null) return { reason: 'what runs was never in a registry' }
+  const candidate = saysVersion(container.image) ? container.image : await named(inside, box, service, container.image)
+  if (candidate === undefined) return { reason: 'the server does not say its version' }
+  needAllowedImage(settings.allowedImages, candidate)
+  const local = await engine.localDigest(candidate)
+  const digest = local ?? (await engine.pull(candidate, {}).catch(() => undefined))
+  return digest === container.digest
+    ? { image: candidate }
+    : { reason: `${candidate} is another image than what runs; name the running one by its tag` }
+}
+
+async function named(
+  inside: BoxInside,
+  box: Survey['box'],
+  service: 'synapse' | 'postgres' | 'minio',
+  image: string,
+): Promise<string | undefined> {
+  const version = installedVersion(service, (await inside.serverVersions(box))[service], undefined)
+  const repository = isLiteralImage(image) ? parseImage(image).repository : image
+  const candidate = `${repository}:${service === 'synapse' ? 'v' : ''}${version}`
+  return version === 'unknown' || !isLiteralImage(candidate) ? undefined : candidate
+}

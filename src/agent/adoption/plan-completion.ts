@@ -1,0 +1,222 @@
+import { readdir } from 'node:fs/promises'
+import { dirname, join, posix, relative } from 'node:path'
+import { parse } from 'yaml'
+import { type BoxCommandPayload, unifiedDiff } from '../../core/boxes/index.ts'
+import { type Clock, canonicalJson, isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import {
+  type BoxSecrets,
+  type BoxSettings,
+  type LocalBoxes,
+  needAllowedImage,
+  needSafeFolder,
+  plainUrl,
+  readFence,
+  recordOf,
+  renderedFiles,
+  secretsFile,
+  secretsText,
+} from '../boxes/index.ts'
+import type { BoxInside, ContainerEngine, LocalBox } from '../ports/index.ts'
+import { pendingSecrets, platformService, secretsOf } from './box-secrets-of.ts'
+import { completeCompose } from './complete-compose.ts'
+import { completeHomeserver } from './complete-homeserver.ts'
+import { databaseNames, findingsOf } from './findings.ts'
+import { type HostFile, readHostFile } from './host-file.ts'
+import { literalImages } from './literal-images.ts'
+import { redact } from './redact.ts'
+import { type Survey, surveyStack } from './survey.ts'
+
+export type Complete = BoxCommandPayload<'tenant-box.complete'>
+
+export type PlanNeeds = Readonly<{
+  engine: ContainerEngine
+  inside: BoxInside
+  boxes: LocalBoxes
+  clock: Clock
+  random: Random
+  settings: BoxSettings
+  stateFolder: string
+  portInUse(port: number): Promise<boolean>
+}>
+
+/** One file of the stack and what becomes of it; null = not there. `shown` is null for a file that holds nothing but secrets. */
+export type FileChange = Readonly<{
+  path: string
+  shown: string | null
+  before: string | null
+  after: string | null
+  mode: number
+  uid: number
+  gid: number
+}>
+
+export type Plan = Readonly<{ changes: readonly FileChange[]; findings: readonly string[]; diff: string; diffSha256: string }>
+
+const longestDiff = 190_000
+
+/** All that an observed box lacks to be managed, worked out from what is there. Nothing of the box is changed. */
+export async function planCompletion(needs: PlanNeeds, box: LocalBox, payload: Complete): Promise<Plan> {
+  await needSafeFolder(box.project)
+  needAllowedImage(needs.settings.allowedImages, payload.edgeImage)
+  const survey = await surveyStack(needs.engine, box)
+  await refusePorts(needs, survey, payload)
+  const { images, findings } = await literalImages(needs, survey)
+  const secrets = await secretsOf(survey, await pendingSecrets(needs, box))
+  const found = [...findingsOf(survey, payload.chatDomain), ...findings, ...(await standingSwitch(box))]
+  const planned = await changesOf(needs, survey, payload, { images, secrets })
+  const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
+  const diff = redact(
+    changes.map(({ shown, before, after }) => (shown === null ? '' : unifiedDiff(shown, before, after))).join(''),
+    Object.entries(secrets).flatMap(([name, value]) => (name === 'boxId' || name === 'signingKeyId' ? [] : [value])),
+  )
+  if (diff.length > longestDiff)
+    throw problem('PAYLOAD_TOO_LARGE', `what ${box.slug} lacks is more than a person can read: complete it by hand`)
+  return { changes, findings: 'unable' in planned ? [...found, planned.unable] : found, diff, diffSha256: sumOf(changes) }
+}
+
+/** Over the true files, secrets and all. */
+const sumOf = (changes: readonly FileChange[]): string =>
+  sha256Hex(
+    canonicalJson(changes.map(({ path, before, after, mode }) => ({ path, mode, before: sumOrNull(before), after: sumOrNull(after) }))),
+  )
+
+export const sumOrNull = (text: string | null): string | null => (text === null ? null : sha256Hex(text))
+
+const standingSwitch = async ({ project }: LocalBox): Promise<string[]> =>
+  (await readFence(project)) ? ['the switch edge/fence/on is there already, so the box would be closed: remove it'] : []
+
+async function refusePorts({ boxes, portInUse }: PlanNeeds, { box, services }: Survey, { ports }: Complete): Promise<void> {
+  const wanted = Object.entries(ports)
+  if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${box.slug} must differ`)
+  const own = Object.values(services).flatMap(publishedPorts)
+  for (const other of (await boxes.list()).filter(({ slug }) => slug !== box.slug)) {
+    const clash = wanted.find(([, port]) => Object.values(other.ports ?? {}).includes(port))
+    if (clash) throw problem('PORT_TAKEN', `the ${clash[0]} port ${clash[1]} belongs to the box ${other.slug}`)
+  }
+  for (const [name, port] of wanted)
+    if (!own.includes(port) && (await portInUse(port))) throw problem('PORT_TAKEN', `the ${name} port ${port} is in use on this host`)
+}
+
+function publishedPorts({ ports }: Record<string, unknown>): number[] {
+  if (!Array.isArray(ports)) return []
+  return ports.map((port) => Number(typeof port === 'object' ? recordOf(port).published : String(port).split(':').at(-2)))
+}
+
+type Wants = Readonly<{ images: Readonly<Record<string, string>>; secrets: BoxSecrets }>
+
+async function changesOf(needs: PlanNeeds, survey: Survey, payload: Complete, wants: Wants): Promise<FileChange[] | { unable: string }> {
+  try {
+    const rendered = await renderedFiles(needs.settings.templateFolder, factsOf(needs, survey, payload), withPlain(wants.secrets))
+    return [
+      composeChange(survey, rendered.get('compose.yaml') as string, wants.images),
+      ...chatChanges(survey, rendered.get('synapse/appservice.yaml') as string, wants.secrets),
+      ...(await edgeChanges(survey, rendered)),
+      ...(await secretChanges(survey, wants.secrets)),
+    ]
+  } catch (error) {
+    if (isProblem(error, 'COMPOSE_INVALID')) return { unable: error.message }
+    throw error
+  }
+}
+
+/** The template wants a value for each of its places; those of files that the stack keeps are not looked at. */
+const withPlain = (secrets: BoxSecrets): BoxSecrets =>
+  Object.fromEntries(
+    Object.entries(secrets).map(([name, value]) => [name, /^[\x21-\x7e]+$/.test(value) && !/["'`{};$#]/.test(value) ? value : 'unused']),
+  ) as BoxSecrets
+
+const factsOf = ({ settings }: PlanNeeds, { box, chat }: Survey, { chatDomain, publicUrl, edgeImage, ports }: Complete) => ({
+  slug: box.slug,
+  boxId: box.boxId,
+  project: box.project.name,
+  chatDomain,
+  publicUrl: plainUrl(publicUrl),
+  images: { edge: edgeImage, synapse: 'unused', postgres: 'unused', minio: 'unused' },
+  ports,
+  binds: settings.binds,
+  // The edge must not refuse what the chat server takes.
+  maxUploadMegabytes: Math.max(settings.maxUploadMegabytes, Math.ceil(megabytes(chat.plain.max_upload_size))),
+})
+
+/** Synapse's sizes; its default is 50M. */
+function megabytes(value: unknown): number {
+  const [, count, unit] = /^([0-9]+)([KMG]?)$/.exec(String(value ?? '50M')) ?? []
+  return Number(count ?? 50) * { K: 1 / 1024, M: 1, G: 1024, '': 1 / 1024 / 1024 }[(unit ?? 'M') as 'K' | 'M' | 'G' | ''] || 50
+}
+
+function composeChange(survey: Survey, template: string, images: Readonly<Record<string, string>>): FileChange {
+  const edge = { ...recordOf(recordOf(parse(template, { merge: true }).services).edge), ...networksFor(survey) }
+  const { said, found } = databaseNames(survey)
+  const names = said.user === found.user && said.database === found.database
+  const after = completeCompose(survey.compose.text, { edge, images, ...(names ? {} : { databaseName: said.database }) })
+  return { ...exchanged(survey, survey.compose), after }
+}
+
+/** The edge must reach the chat server and the object store, wherever they are. */
+function networksFor({ services }: Survey): { networks?: string[] } {
+  const of = (name: string): string[] => {
+    const networks = services[name]?.networks
+    if (Array.isArray(networks)) return networks.map(String)
+    return networks ? Object.keys(recordOf(networks)) : ['default']
+  }
+  const all = [...new Set([...of('synapse'), ...of('minio')])]
+  return all.join() === 'default' ? {} : { networks: all }
+}
+
+const exchanged = ({ box }: Survey, { path, text, mode, uid, gid }: HostFile): FileChange => ({
+  path,
+  shown: path.startsWith(`${box.project.folder}/`) ? relative(box.project.folder, path) : path,
+  before: text,
+  after: text,
+  mode,
+  uid,
+  gid,
+})
+
+const registrationName = 'tenantry-appservice.yaml'
+
+function chatChanges(survey: Survey, template: string, { registrationSharedSecret }: BoxSecrets): FileChange[] {
+  const { file, containerPath, registrations } = survey.chat
+  if (!file) return []
+  const known = registrations.find(({ plain, file }) => plain.id === platformService && file)
+  const appserviceFile = known?.containerPath ?? posix.join(posix.dirname(containerPath), registrationName)
+  const config = { ...exchanged(survey, file), after: completeHomeserver(file.text, { appserviceFile, registrationSharedSecret }) }
+  // Read by the same user as the config.
+  const registration = known?.file
+    ? exchanged(survey, known.file)
+    : { ...exchanged(survey, { ...file, path: join(dirname(file.path), registrationName) }), before: null }
+  const same = known && canonicalJson(known.plain) === canonicalJson(parse(template))
+  return [config, { ...registration, after: same ? registration.before : template }]
+}
+
+const ownFile = { mode: 0o600, uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+
+async function change(survey: Survey, path: string, after: string | null, isShown = true): Promise<FileChange> {
+  const full = join(survey.box.project.folder, path)
+  const file = await readHostFile(full)
+  return { path: full, shown: isShown ? path : null, before: file?.text ?? null, after, ...ownFile }
+}
+
+const edgeFolder = 'edge/conf.d'
+
+/** nginx reads every file of the folder that ends so: one of another make would listen beside ours. */
+async function edgeChanges(survey: Survey, rendered: ReadonlyMap<string, string>): Promise<FileChange[]> {
+  const ours = [...rendered.keys()].filter((path) => path.startsWith(`${edgeFolder}/`))
+  const present = await readdir(join(survey.box.project.folder, edgeFolder)).catch(() => [])
+  const others = present.map((name) => `${edgeFolder}/${name}`).filter((path) => path.endsWith('.conf') && !ours.includes(path))
+  return Promise.all([
+    ...ours.map((path) => change(survey, path, rendered.get(path) as string)),
+    ...others.map((path) => change(survey, path, null)),
+  ])
+}
+
+/** What the agent itself works with in a managed box. */
+async function secretChanges(survey: Survey, secrets: BoxSecrets): Promise<FileChange[]> {
+  const { folder } = survey.box.project
+  const user = survey.environment.minio?.MINIO_ROOT_USER || 'minioadmin'
+  return Promise.all([
+    change(survey, relative(folder, secretsFile(survey.box.project)), secretsText(secrets), false),
+    change(survey, 'secrets/minio/root-user', `${user}\n`, false),
+    change(survey, 'secrets/minio/root-password', `${secrets.minioRootPassword}\n`, false),
+  ])
+}

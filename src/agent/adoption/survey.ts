@@ -1,0 +1,103 @@
+import { posix } from 'node:path'
+import { parse } from 'yaml'
+import type { Service } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { type ComposeFacts, readCompose, recordOf } from '../boxes/index.ts'
+import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import { type HostFile, readHostFile } from './host-file.ts'
+import { hostPathOf, type Mount, mountsOf } from './mounts.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+/** A registration of an application service that the chat server reads; `file` is missing where it cannot be reached from the host. */
+export type Registration = Readonly<{ containerPath: string; file: HostFile | undefined; plain: Record<string, unknown> }>
+
+/** A stack as it stands, read without changing anything. */
+export type Survey = Readonly<{
+  box: LocalBox
+  compose: HostFile
+  facts: ComposeFacts
+  /** The services of the compose file, anchors resolved. */
+  services: Readonly<Record<string, Record<string, unknown>>>
+  /** The whole compose file as plain values. */
+  whole: Record<string, unknown>
+  containers: readonly ContainerState[]
+  environment: Readonly<Partial<Record<Service, Environment>>>
+  mounts: Readonly<Partial<Record<Service, readonly Mount[]>>>
+  chat: Readonly<{
+    containerPath: string
+    file: HostFile | undefined
+    plain: Record<string, unknown>
+    registrations: readonly Registration[]
+    signingKey: string
+  }>
+}>
+
+export async function surveyStack(engine: ContainerEngine, box: LocalBox): Promise<Survey> {
+  const compose = await readHostFile(box.project.composeFile)
+  if (!compose) throw problem('NOT_FOUND', `the compose file ${box.project.composeFile} is gone`)
+  const facts = readCompose(compose.text, box.project.name)
+  const whole = recordOf(parse(compose.text, { merge: true, maxAliasCount: 200 }))
+  const services = Object.fromEntries(Object.entries(recordOf(whole.services)).map(([name, service]) => [name, recordOf(service)]))
+  const containers = await engine.containers(box.project)
+  const names = ['synapse', 'postgres', 'minio'] as const
+  const environment = Object.fromEntries(
+    await Promise.all(names.map(async (name) => [name, await environmentOf(engine, containers, name)])),
+  )
+  const mounts = Object.fromEntries(names.map((name) => [name, mountsOf(services[name] ?? {})]))
+  const chat = await chatConfig(engine, box, facts, mounts.synapse ?? [], environment.synapse ?? {})
+  return { box, compose, facts, services, whole, containers, environment, mounts, chat }
+}
+
+/** As the running container has it: compose's variables and files are resolved in it. Empty for one that does not run. */
+async function environmentOf(engine: ContainerEngine, containers: readonly ContainerState[], service: Service): Promise<Environment> {
+  const container = containers.find((one) => one.service === service && one.state === 'running')
+  if (!container) return {}
+  const { stdout } = await engine.exec(container.id, ['printenv'])
+  const all = Object.fromEntries(
+    stdout
+      .split('\n')
+      .flatMap((line) => (line.includes('=') ? [[line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]] : [])),
+  )
+  for (const name of Object.keys(all).filter((name) => name.endsWith('_FILE'))) {
+    const { exitCode, stdout: content } = await engine.exec(container.id, ['cat', all[name] as string])
+    if (exitCode === 0) all[name.slice(0, -'_FILE'.length)] ??= content.trim()
+  }
+  return all
+}
+
+async function chatConfig(
+  engine: ContainerEngine,
+  { project }: LocalBox,
+  { volumes }: ComposeFacts,
+  mounts: readonly Mount[],
+  environment: Environment,
+): Promise<Survey['chat']> {
+  const containerPath = environment.SYNAPSE_CONFIG_PATH || posix.join(environment.SYNAPSE_CONFIG_DIR || '/data', 'homeserver.yaml')
+  const read = async (path: string) => {
+    const host = await hostPathOf({ engine, project, volumes, mounts }, path)
+    return host === undefined ? undefined : readHostFile(host)
+  }
+  const file = await read(containerPath)
+  const plain = file ? asMap(file.text, 'homeserver.yaml') : {}
+  const listed = Array.isArray(plain.app_service_config_files)
+    ? plain.app_service_config_files.filter((path) => typeof path === 'string')
+    : []
+  const registrations = await Promise.all(
+    listed.map(async (path) => {
+      const found = await read(posix.resolve('/data', path))
+      return { containerPath: path, file: found, plain: found ? asMap(found.text, path) : {} }
+    }),
+  )
+  const keyPath =
+    typeof plain.signing_key_path === 'string' ? plain.signing_key_path : posix.join('/data', `${plain.server_name}.signing.key`)
+  return { containerPath, file, plain, registrations, signingKey: (await read(posix.resolve('/data', keyPath)))?.text ?? '' }
+}
+
+function asMap(text: string, name: string): Record<string, unknown> {
+  try {
+    return recordOf(parse(text, { merge: true, maxAliasCount: 200 }))
+  } catch (error) {
+    throw problem('COMPOSE_INVALID', `${name} is not YAML: ${(error as Error).message.split('\n')[0]}`)
+  }
+}
