@@ -2,6 +2,7 @@
 // It sets boxes up by commands to their hosts and asks them questions. It never starts an update (that is rollouts) and believes a host
 // only about its own boxes; what is not freshly known is `unknown`, never in sync.
 import './boxes.tables.ts'
+import './life/life.tables.ts'
 
 export { applyManifest } from './apply-manifest.ts'
 export { applyReports } from './apply-report.ts'
@@ -16,5 +17,8 @@ export { commandsOfSetUp } from './commands-in-use.ts'
 export { detectDrift } from './detect-drift.ts'
 export { type FleetNeeds, lookAtFleet } from './fleet.ts'
 export { importManifest } from './import-manifest.ts'
+export { commandsOfLife, snapshotsOfLife } from './life/in-use.ts'
+export { lifeJobs } from './life/life.jobs.ts'
+export { watchFences } from './life/watch-fences.ts'
 export { loadBoxMigrations } from './load-box-migrations.ts'
 export { currentManifest, manifestByRevision } from './manifests.repo.ts'

@@ -5,6 +5,7 @@ import './snapshots.tables.ts'
 
 export { commandsOfRestores } from './commands-in-use.ts'
 export type { SnapshotReferences, SnapshotsNeeds } from './needs.ts'
+export { snapshotForMove } from './snapshot-for-move.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
 export { snapshotRule } from './snapshot-rule.ts'
