@@ -7,6 +7,8 @@ const fullDisk = /no space left on device|disk quota exceeded|ENOSPC/i
 const unreachable =
   /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|TLS handshake|dial tcp|AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|50[0-9] (?:Service|Internal|Bad)/i
 
+const noBucket = /specified bucket does not exist|NoSuchBucket/i
+
 /** What restic's exit code and last words mean. Its words carry paths and addresses, never the password. */
 export function resticProblem(failure: Failure, { repository }: Repository): Problem {
   if (failure.missing) return problem('RESTIC_UNUSABLE', 'restic is not on this host: install version 0.17.1 or newer')
@@ -19,6 +21,9 @@ export function resticProblem(failure: Failure, { repository }: Repository): Pro
     )
   if (failure.exitCode === 10) return make('SNAPSHOT_FAILED', `there is no repository at ${repository}`)
   if (failure.exitCode === 11) return make('SNAPSHOT_FAILED', `another restic holds the lock of ${repository}`)
+  // restic takes this for a passing trouble and tries on.
+  if (noBucket.test(failure.stderr))
+    return problem('SNAPSHOT_STORE_UNAVAILABLE', `the bucket of ${repository} does not exist: make it, or correct TENANTRY_SNAPSHOT_STORE`)
   if (fullDisk.test(failure.stderr))
     return make('DISK_FULL', `no space left for the snapshot in ${repository}, free some there and try again`)
   if (failure.timedOut || unreachable.test(failure.stderr))

@@ -154,6 +154,7 @@ describe('restic as a program', () => {
     ['exit code 12, wrong password', 'exit 12', 'BACKUP_KEY_INVALID'],
     ['no space left', 'echo "write /x: no space left on device" >&2; exit 1', 'DISK_FULL'],
     ['no connection', 'echo "dial tcp 10.0.0.1:443: connect: connection refused" >&2; exit 1', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['no bucket', 'echo "Stat: The specified bucket does not exist" >&2; exit 1', 'SNAPSHOT_STORE_UNAVAILABLE'],
     ['death by a signal', 'kill -9 $$', 'SNAPSHOT_FAILED'],
   ]
   test.each(codes)('%s fails the snapshot', async (_, script, code) => {
