@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import type { ContainerState } from '../ports/index.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
+import { watchContainers } from './unharmed.ts'
 
 export type Proof = Readonly<{
   step: string
@@ -13,8 +13,7 @@ export type Proof = Readonly<{
 }>
 
 /**
- * The probe rule: so many good probes in a row, so far apart. A container that ended, was restarted, was replaced or runs another image
- * fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to `patienceMs`.
+ * The probe rule: so many good probes in a row, so far apart. A container that is no longer what was started fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to `patienceMs`.
  * Throws PROBE_FAILED.
  */
 export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void> {
@@ -22,17 +21,19 @@ export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void>
   const { consecutive, spacingMs, timeoutMs } = payload.probe
   const now = needs.clock.monotonicMs
   const begun = now()
+  const watch = watchContainers(run, proof)
   let counts = begun
   let last: ProbeResult | undefined
   for (let good = 0, bad = 0; ; ) {
-    await needUnharmed(run, proof)
+    await watch.look()
     const probe = await probeOnce(run)
     if (probe.verdict === 'ok' || probe.verdict !== last?.verdict) await run.note(proof.step, { probe })
     last = probe
     good = probe.verdict === 'ok' ? good + 1 : 0
     bad = probe.verdict === 'ok' ? 0 : bad + 1
     run.context.progress({ step: proof.step, detail: says(probe, good, consecutive), percent: (100 * good) / consecutive })
-    if (good >= consecutive) return needUnharmed(run, proof)
+    if (probe.verdict === 'ok') await watch.settle()
+    if (good >= consecutive) return watch.look()
     if (isOnItsWay(probe)) counts = now()
     const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)
     const tooLong = now() + waitMs - counts > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, proof.patienceMs)
@@ -70,32 +71,4 @@ async function probeOnce({ needs, box, signal }: GuardedRun): Promise<ProbeResul
       reason: sick.error,
     }
   }
-}
-
-async function needUnharmed({ needs, box }: GuardedRun, { baseline, digests }: Proof): Promise<void> {
-  const containers = await needs.engine.containers(box.project)
-  for (const service of Object.keys(baseline)) {
-    const container = containers.find((candidate) => candidate.service === service)
-    const harm = harmTo(container, baseline[service], digests[service])
-    if (harm && container) throw problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${await lastLine(needs.engine, container)}`)
-    if (harm) throw problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}`)
-  }
-}
-
-function harmTo(
-  container: ContainerState | undefined,
-  before: Baseline[string] | undefined,
-  digest: string | undefined,
-): string | undefined {
-  if (!container) return 'is gone'
-  if (container.state !== 'running') return `is ${container.state} (exit code ${container.exitCode ?? 'unknown'})`
-  // An engine that starts anew counts from zero: fewer restarts than before are no harm.
-  if (container.id !== before?.id || container.restartCount > before.restartCount) return 'was restarted or replaced'
-  return digest !== undefined && container.digest !== digest ? `runs ${container.digest} and not ${digest}` : undefined
-}
-
-async function lastLine(engine: GuardedRun['needs']['engine'], { id }: ContainerState): Promise<string> {
-  const text = await engine.logs(id, 5).catch(() => '')
-  const line = text.trim().split('\n').at(-1)
-  return line ? `: ${line.slice(0, 200)}` : ''
 }

@@ -1,6 +1,7 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
+import { baselineFrom } from './unharmed.ts'
 
 const databasePollMs = 1_000
 
@@ -25,12 +26,7 @@ export async function startServices(run: GuardedRun, { recreate, onceDatabaseRun
   await start('minio')
   await start('synapse')
   if (recreate.includes('edge')) await start('edge')
-  return baselineOf(run)
-}
-
-async function baselineOf({ needs, box }: GuardedRun): Promise<Baseline> {
-  const containers = await needs.engine.containers(box.project)
-  return Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
+  return baselineFrom(await needs.engine.containers(box.project))
 }
 
 /** Crash recovery may take long and is waited for; a database that ends is not. */

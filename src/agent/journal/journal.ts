@@ -37,6 +37,8 @@ export type CommandJournal = Readonly<{
   append(commandId: string, entry: Omit<JournalEntry, 'at'>): Promise<CommandRecord>
   /** Ends the command with the result that the daemon is to get. */
   close(commandId: string, result: unknown): Promise<void>
+  /** All that is remembered, oldest first. */
+  all(): Promise<readonly CommandRecord[]>
   /** Begun and not over: what a started agent goes on with. */
   open(): Promise<readonly CommandRecord[]>
   /** Over, and the daemon does not know it yet. */
@@ -93,6 +95,7 @@ export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: Ne
       const record = known(commandId)
       if (!record.closed) await keep({ ...record, closed: { at: isoNow(clock), result, acknowledgedAt: null } })
     },
+    all: async () => all(),
     open: async () => all().filter(({ closed }) => !closed),
     unacknowledged: async () => all().filter(({ closed }) => closed && !closed.acknowledgedAt),
     acknowledge: async (commandId) => {

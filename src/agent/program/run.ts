@@ -17,7 +17,7 @@ import {
   openJournal,
   withBallast,
 } from '../journal/index.ts'
-import { sweepWork } from '../update/index.ts'
+import { pinSweeper, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { giveUpBox } from './give-up-box.ts'
@@ -58,6 +58,7 @@ async function serve(
   const kept = (name: string) => withBallast(folderShelf(join(host.owner, name)), ballast)
   const journal = await openJournal({ shelf: kept('journal'), clock, onDamaged })
   const shelf = commandShelf(kept('commands'), onDamaged)
+  const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'tenantry-agent begins')
   await runAgent({
     clock,
@@ -72,6 +73,9 @@ async function serve(
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
       await ballast.refill()
+      // Kept images only cost room: an engine that does not answer is asked after the next command.
+      const unpinned = await sweepPins().catch(() => [])
+      if (unpinned.length > 0) log.info({ boxes: unpinned }, 'let go of images that were brought for updates that never came')
     },
     reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
     machine: () => describeMachine(host, settings),

@@ -5,5 +5,6 @@
 export type { UpdateNeeds } from './needs.ts'
 export { prefetch } from './prefetch.ts'
 export { type UpdateSteps, updateSteps } from './steps.ts'
+export { pinSweeper } from './sweep-pins.ts'
 export { sweepWork } from './sweep-work.ts'
 export { update } from './update.ts'

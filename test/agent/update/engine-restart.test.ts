@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ContainerState } from '../../../src/agent/ports/index.ts'
-import { aWorld } from './an-update.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { aWorld, newSynapse } from './an-update.ts'
 
 const countedFrom = async (restarts: (probes: number) => number) => {
   const world = await aWorld()
@@ -31,4 +32,63 @@ test('an engine that starts anew while the box is probed, and counts restarts fr
 
 test('one more restart than before does', async () => {
   expect(await countedFrom((probes) => (probes === 0 ? 0 : 1))).toMatchObject({ error: { code: 'PROBE_FAILED' } })
+})
+
+describe('a host that starts anew while a good update is probed', () => {
+  /** Each container as it is at the n-th look between probes. */
+  const seenAs = async (
+    look: (container: ContainerState, looks: number) => ContainerState,
+    down: (looks: number) => boolean = () => false,
+  ) => {
+    const world = await aWorld()
+    let looks = 0
+    const needs = await world.agent((ports) => ({
+      ...ports,
+      engine: {
+        ...ports.engine,
+        containers: async (project) => {
+          const containers = await ports.engine.containers(project)
+          const probing = containers.some(
+            ({ service, image, state }) => service === 'synapse' && image === newSynapse && state === 'running',
+          )
+          if (!probing || (await world.fence()) === undefined) return containers
+          looks += 1
+          if (down(looks)) throw problem('DOCKER_UNAVAILABLE', 'the engine starts')
+          return containers.map((container) => look(container, looks))
+        },
+      },
+    }))
+    return world.run(undefined, { needs })
+  }
+  // The first look takes the baseline, the second is before the first probe.
+  const booted = (container: ContainerState): ContainerState => ({ ...container, startedAt: '2030-01-01T00:00:00Z' })
+  const restarts = (container: ContainerState, restartCount: number): ContainerState =>
+    container.service === 'synapse' ? { ...container, restartCount } : container
+
+  test('its chat server may die a few times before its database is up', async () => {
+    const story = (container: ContainerState, looks: number): ContainerState => {
+      if (looks < 3) return container
+      const state = looks === 3 && container.service === 'synapse' ? ('restarting' as const) : container.state
+      return restarts({ ...booted(container), state }, 2)
+    }
+    expect(await seenAs(story)).toMatchObject({ outcome: 'committed' })
+  })
+
+  test('all of it may be down for a moment, and the engine may not answer', async () => {
+    const story = (container: ContainerState, looks: number): ContainerState =>
+      looks === 4 ? { ...container, state: 'exited', exitCode: 255 } : looks < 4 ? container : booted(container)
+    expect(await seenAs(story, (looks) => looks === 3)).toMatchObject({ outcome: 'committed' })
+  })
+
+  test('after a good probe no restart is borne any more', async () => {
+    const story = (container: ContainerState, looks: number): ContainerState =>
+      looks < 3 ? container : restarts(booted(container), looks < 9 ? 1 : 2)
+    expect(await seenAs(story)).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+  })
+
+  test('a chat server that dies while the others run through is no host that starts anew', async () => {
+    const story = (container: ContainerState, looks: number): ContainerState =>
+      looks < 3 || container.service !== 'synapse' ? container : booted(restarts(container, 1))
+    expect(await seenAs(story)).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+  })
 })

@@ -1,0 +1,81 @@
+import { isProblem, problem } from '../../core/kit/index.ts'
+import type { ContainerState } from '../ports/index.ts'
+import type { Baseline, GuardedRun } from './guarded-run.ts'
+
+type Expected = Readonly<{
+  baseline: Baseline
+  /** What must run, where the registry's word is known. */
+  digests: Readonly<Record<string, string>>
+}>
+
+/** Looks at the containers between probes. Throws PROBE_FAILED for one that is not what was started. */
+export type Watch = Readonly<{
+  look(): Promise<void>
+  /** A probe was good: what runs now is what must go on running. */
+  settle(): Promise<void>
+}>
+
+/**
+ * A container that ended, was restarted, was replaced or runs another image fails at once. Once in a proof the whole host may start anew:
+ * then a chat server may die a few times before its database is up, and only from the next good probe on no restart is borne again.
+ * An engine that does not answer says nothing about the box.
+ */
+export function watchContainers(run: GuardedRun, { baseline: first, digests }: Expected): Watch {
+  let baseline = first
+  let host: 'as it was' | 'starting anew' | 'started anew' = 'as it was'
+  const look = async () => {
+    const containers = await containersNow(run)
+    if (!containers) return
+    if (host === 'as it was' && startedAnew(containers, baseline)) host = 'starting anew'
+    for (const [service, before] of Object.entries(baseline)) {
+      const container = containers.find((candidate) => candidate.service === service)
+      const harm = otherThan(container, before, digests[service]) ?? (host === 'starting anew' ? undefined : unsteady(container, before))
+      if (harm) throw await harmed(run, service, harm, container)
+    }
+  }
+  const settle = async () => {
+    if (host !== 'starting anew') return
+    const containers = await containersNow(run)
+    if (!containers) return
+    baseline = baselineFrom(containers)
+    host = 'started anew'
+  }
+  return { look, settle }
+}
+
+export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
+  Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
+
+async function containersNow({ needs, box }: GuardedRun): Promise<readonly ContainerState[] | undefined> {
+  try {
+    return await needs.engine.containers(box.project)
+  } catch (error) {
+    if (isProblem(error, 'DOCKER_UNAVAILABLE')) return undefined
+    throw error
+  }
+}
+
+/** Nothing has run through: not even the edge, which no change of a box restarts once it is probed. */
+const startedAnew = (containers: readonly ContainerState[], baseline: Baseline): boolean =>
+  Object.entries(baseline).every(([service, { id, startedAt }]) => {
+    const container = containers.find((candidate) => candidate.service === service)
+    return startedAt !== undefined && container?.id === id && (container.state !== 'running' || container.startedAt !== startedAt)
+  })
+
+function otherThan(container: ContainerState | undefined, before: Baseline[string], digest: string | undefined): string | undefined {
+  if (!container) return 'is gone'
+  if (container.id !== before.id) return 'was restarted or replaced'
+  return digest !== undefined && container.digest !== digest ? `runs ${container.digest} and not ${digest}` : undefined
+}
+
+function unsteady(container: ContainerState | undefined, before: Baseline[string]): string | undefined {
+  if (container?.state !== 'running') return `is ${container?.state} (exit code ${container?.exitCode ?? 'unknown'})`
+  // An engine that starts anew counts from zero: fewer restarts than before are no harm.
+  return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
+}
+
+async function harmed({ needs, box }: GuardedRun, service: string, harm: string, container: ContainerState | undefined) {
+  const text = container ? await needs.engine.logs(container.id, 5).catch(() => '') : ''
+  const line = text.trim().split('\n').at(-1)
+  return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
+}
