@@ -23,6 +23,8 @@ type Options = Readonly<{
   columns?: number
   configFolder?: string
   clock?: Clock
+  /** Ctrl-C. */
+  signal?: AbortSignal
 }>
 
 export const stubUrl = 'http://127.0.0.1:8440'
@@ -40,7 +42,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
     stdin: stdinOf(options.stdin ?? ''),
     stdout: out,
     stderr: err,
-    signal: new AbortController().signal,
+    signal: options.signal ?? new AbortController().signal,
     clock: options.clock ?? manualClock(),
     fetch: stubFetch(options.answers ?? {}, asked),
   })

@@ -1,4 +1,4 @@
-import type { BoxRow } from '../../src/core/boxes/index.ts'
+import type { BoxDetail, BoxRow } from '../../src/core/boxes/index.ts'
 import type { CommandView, HostView } from '../../src/core/hosts/index.ts'
 import type { PlannedBox, Rollout, RolloutAction, RolloutDetail, RolloutEvent, RolloutPlan } from '../../src/core/rollouts/index.ts'
 
@@ -47,6 +47,32 @@ export const aBoxRow = (given: Partial<BoxRow> = {}): BoxRow => ({
   maintenance: null,
   fenceOverdue: false,
   moving: null,
+  ...given,
+})
+
+export const aBoxDetail = (given: Partial<BoxDetail> = {}): BoxDetail => ({
+  ...aBoxRow(),
+  tenantId: 'tenant_1',
+  hostStatus: 'online',
+  chatDomain: 'chat.anna.example',
+  publicUrl: 'https://chat.anna.example',
+  internalUrl: null,
+  ports: null,
+  folder: null,
+  project: null,
+  ownershipEpoch: 1,
+  driftReport: null,
+  report: null,
+  probe: null,
+  findings: [],
+  setUp: { commandId: 'cmd_1', attempt: 1, error: null },
+  lastSnapshot: null,
+  lastProvenRestore: null,
+  fence: null,
+  move: null,
+  removal: null,
+  openCommands: [],
+  createdAt: at('01:00:00'),
   ...given,
 })
 

@@ -1,5 +1,7 @@
 import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
+import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { lifeSections } from './life.view.ts'
 
 /** Severity as it is shown: `none` reads as a failure to look, so in sync is said in words. */
 const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
@@ -7,14 +9,28 @@ export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unkn
 
 export const severityText = (severity: keyof typeof severityWord): string => severityWord[severity]
 
-const state = (box: BoxRow): string =>
-  box.status !== 'ready' ? box.status : box.fenced ? 'fenced' : box.freshness === 'fresh' ? 'ready' : box.freshness
+function state(box: BoxRow): string {
+  if (box.status !== 'ready') return box.status
+  if (box.moving && box.moving.state !== 'confirming' && box.moving.state !== 'removing') return 'moving'
+  if (box.maintenance) return 'maintenance'
+  if (box.fenced) return 'fenced'
+  return box.freshness === 'fresh' ? 'ready' : box.freshness
+}
 
 const stateTint = (box: BoxRow): keyof Paint | undefined =>
-  box.status === 'failed' || box.fenced ? 'red' : state(box) === 'ready' ? 'green' : 'yellow'
+  box.status === 'failed' || box.fenceOverdue || state(box) === 'fenced' ? 'red' : state(box) === 'ready' ? 'green' : 'yellow'
 
-const marks = ({ canary, managed, live }: BoxRow) =>
-  [canary && 'canary', !managed && 'observed', !live && 'not live'].filter(Boolean).join(', ')
+const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) =>
+  [
+    canary && 'canary',
+    !managed && 'observed',
+    !live && status !== 'removed' && 'not live',
+    fenceOverdue && 'fenced too long',
+    moving?.state === 'stranded' && 'runs nowhere',
+    moving && (moving.state === 'confirming' ? 'move to confirm' : `to ${moving.to}`),
+  ]
+    .filter(Boolean)
+    .join(', ')
 
 const columns = ({ now }: Look): Column<BoxRow>[] => [
   { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 14 },
@@ -54,14 +70,23 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['public', clean(box.publicUrl)],
     ['internal', box.internalUrl && clean(box.internalUrl)],
     ['folder', box.folder && clean(box.folder)],
-    ['held', box.heldBy && `by ${clean(box.heldBy)} until ${stamp(box.heldUntil, now)}`],
+    ['held', box.heldBy && `by ${clean(box.heldBy)}${box.heldUntil ? ` until ${stamp(box.heldUntil, now)}` : ''}`],
     ['last report', stamp(box.reportedAt, now) ?? 'never'],
     ['last check', stamp(box.last_drift_check_at, now)],
+    ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
+    ['proven restore', box.live ? proofWords(box, now) : undefined],
     ['created', stamp(box.createdAt, now)],
     ['id', box.boxId],
   ])
-  return sections(facts, setUpError(box, look), driftTable(box, look), probeLine(box, look), findings(box))
+  return sections(facts, setUpError(box, look), ...lifeSections(box, look), driftTable(box, look), probeLine(box, look), findings(box))
 }
+
+const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
+  lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
+
+/** When its data was last seen to come back, and how long that takes. */
+const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>
+  proof ? `${stamp(proof.at, now)}${proof.durationMs === null ? '' : `, in ${duration(proof.durationMs)}`}` : 'never'
 
 const setUpError = ({ setUp, status }: BoxDetail, { paint }: Look) =>
   setUp.error && status !== 'ready'

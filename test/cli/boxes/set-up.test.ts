@@ -1,25 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { aManifest, aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
-import { aBoxRow, aCommand, at } from '../../support/records.ts'
+import { aBoxDetail, aBoxRow, aCommand, at } from '../../support/records.ts'
 
-const box = {
-  ...aBoxRow(),
-  tenantId: 'tenant_1',
-  chatDomain: 'chat.anna.example',
-  publicUrl: 'https://chat.anna.example',
-  internalUrl: null,
-  ports: null,
-  folder: null,
-  project: null,
-  ownershipEpoch: 1,
-  driftReport: null,
-  report: null,
-  probe: null,
-  findings: [],
-  setUp: { commandId: 'cmd_1', attempt: 1, error: null },
-  createdAt: at('01:00:00'),
-}
+const box = aBoxDetail()
 const provision = [
   'boxes',
   'provision',

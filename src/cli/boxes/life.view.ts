@@ -1,0 +1,95 @@
+import type { BoxDetail, BoxMove, BoxRemoval } from '../../core/boxes/index.ts'
+import { duration } from '../../core/kit/index.ts'
+import { ago, clean, fields, type Look, type Paint, sections, stamp } from '../kit/index.ts'
+import { spokenState } from './follow-commands.ts'
+
+const moveTint = (state: BoxMove['state']): keyof Paint =>
+  state === 'done' || state === 'confirming' ? 'green' : state === 'stranded' || state === 'failed' ? 'red' : 'yellow'
+
+const moveSays = ({ state, from, to }: BoxMove, slug: string): string | undefined =>
+  ({
+    handing_over: undefined,
+    taking_over: undefined,
+    taking_back: undefined,
+    removing: undefined,
+    stranded: `${slug} runs nowhere: it rests on ${from}. Once that host is well: tenantry boxes move ${slug} --back`,
+    confirming: `${slug} runs on ${to}. Look at it; then let the copy on ${from} go: tenantry boxes move ${slug} --confirm`,
+    done: `${slug} runs on ${to}.`,
+    given_back: `${slug} runs on ${from} as before.`,
+    failed: `${slug} is on ${from} as before: tenantry boxes check ${slug}`,
+  })[state]
+
+export function moveView(move: BoxMove, look: Look, { slug }: { slug: string }): string {
+  return sections(moveFields(move, look), moveSays(move, slug))
+}
+
+const moveFields = (move: BoxMove, look: Look): string =>
+  fields(look, [
+    ['move', `${clean(move.from)}${move.oldHostIsDead ? ' (dead)' : ''} → ${clean(move.to)}`],
+    ['state', look.paint[moveTint(move.state)](spokenState(move.state))],
+    ['loses', move.losesMs ? look.paint.red(`what was written in the last ${duration(move.losesMs)} before`) : undefined],
+    ['reason', clean(move.reason)],
+    ['by', clean(move.by)],
+    ['begun', stamp(move.startedAt, look.now)],
+    ['copy kept', move.keepUntil && `until ${stamp(move.keepUntil, look.now)}`],
+    ['error', move.error && `${clean(move.error.message)} [${clean(move.error.code)}]`],
+  ])
+
+const removalSays = ({ state, keepUntil }: BoxRemoval, slug: string): string | undefined =>
+  ({
+    handing_over: undefined,
+    taking_back: undefined,
+    erasing: undefined,
+    kept: `${slug} is stopped; its data are kept until ${keepUntil?.slice(0, 10) ?? 'they are erased'}. Undo: tenantry boxes remove ${slug} --undo`,
+    erased: `Nothing of ${slug} is left on its host; its snapshots stay as long as they are kept.`,
+    undone: `${slug} runs again.`,
+    failed: `${slug} runs as before.`,
+  })[state]
+
+export function removalView(removal: BoxRemoval, look: Look, { slug }: { slug: string }): string {
+  return sections(removalFields(removal, look), removalSays(removal, slug))
+}
+
+const removalFields = (removal: BoxRemoval, look: Look): string =>
+  fields(look, [
+    ['removal', look.paint[removal.state === 'failed' ? 'red' : 'yellow'](spokenState(removal.state))],
+    ['reason', clean(removal.reason)],
+    ['by', clean(removal.by)],
+    ['begun', stamp(removal.startedAt, look.now)],
+    ['data kept', removal.keepUntil && `until ${stamp(removal.keepUntil, look.now)}`],
+    ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
+  ])
+
+/** Old moves are history; the audit log has them. */
+const movesShownMs = 30 * 86_400_000
+
+/** What befalls a box beside updates, as far as there is any. */
+export function lifeSections(box: BoxDetail, look: Look): string[] {
+  const { slug, move, removal, maintenance, fence, openCommands } = box
+  const recent = move && (move.finishedAt === null || look.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
+  return [
+    maintenance
+      ? look.paint.yellow(`In maintenance by ${clean(maintenance.by)}, ${ago(maintenance.since, look.now)}: ${clean(maintenance.reason)}`)
+      : '',
+    fence ? fenceLine(fence, slug, look) : '',
+    ...openCommands.map((command) => commandLine(command, look)),
+    recent ? moveView(move, look, { slug }) : '',
+    removal && removal.state !== 'undone' ? removalView(removal, look, { slug }) : '',
+  ]
+}
+
+function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Look): string {
+  const line = `Fenced by ${clean(holder ?? 'somebody')} ${ago(since, now)}`
+  if (!overdueSince) return paint.yellow(line)
+  return `${paint.red(`${line}: too long.`)} Is its host well, and its agent? Who will never come back for it: tenantry boxes release ${slug}`
+}
+
+const commandLine = (
+  { commandId, kind, status, host, since, deadlineAt }: BoxDetail['openCommands'][number],
+  { paint, now }: Look,
+): string =>
+  status === 'expired'
+    ? paint.red(
+        `${clean(kind)} on ${clean(host)}, since ${ago(since, now)}, has not said how it ended; its time was up ${ago(deadlineAt, now)} (${clean(commandId)})`,
+      )
+    : `${clean(kind)} ${status} on ${clean(host)}, ${ago(since, now)}, until ${stamp(deadlineAt, now)} at the latest (${clean(commandId)})`

@@ -1,0 +1,52 @@
+import type { LogLine, Service } from '../../core/boxes/index.ts'
+import { printable, problem } from '../../core/kit/index.ts'
+import { type Context, command, count, flag, type Look, list, text } from '../kit/index.ts'
+import { awaitCommand } from './await-command.ts'
+import { followLogs } from './follow-logs.ts'
+
+export type LogsWish = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
+
+export const logs = command(
+  'logs <slug>',
+  'What the services of a box print, also while an update runs',
+  {
+    service: list('--service <name>', 'edge, synapse, postgres or minio; several with commas (default: all)'),
+    lines: count('--lines <count>', 'the newest so many (default: 200, at most 2000)'),
+    since: text('--since <time>', 'only what came after: 2026-01-05T02:00:00Z, or 10m, 2h, 1d ago'),
+    follow: flag('--follow', 'go on until Ctrl-C'),
+  },
+  async (context, { slug, service, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
+    const services = service.length > 0 ? (service as Service[]) : undefined
+    const wish = { slug, services, lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
+    if (!follow) return { lines: (await askLogs(context, wish)).lines }
+    await followLogs(context, wish)
+    return undefined
+  },
+  (result, look) => (result ? result.lines.map((line) => logLine(line, look)).join('\n') || 'Nothing was printed.' : ''),
+  { examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'] },
+)
+
+/** One question to the agent, and its answer. */
+export async function askLogs(
+  context: Context,
+  { slug, ...wish }: LogsWish,
+  continues?: string,
+): Promise<{ commandId: string; lines: LogLine[] }> {
+  const body = Object.fromEntries(Object.entries({ ...wish, continues }).filter(([, value]) => value !== undefined))
+  const { commandId } = await context.api.boxes.readLogs({ params: { slug }, body })
+  const { result } = await awaitCommand(context, commandId, () => undefined)
+  return { commandId, lines: (result as { lines?: LogLine[] } | null)?.lines ?? [] }
+}
+
+/** What services print is not ours: no control character of it reaches a terminal. */
+export const logLine = ({ at, service, text: said }: LogLine, { paint }: Pick<Look, 'paint'>): string =>
+  `${paint.dim(printable(at).slice(0, 23))} ${printable(service).padEnd(8)} ${printable(said)}`
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+function momentOf(given: string, now: Date): string {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(given) ?? []
+  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(given)
+  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${given} is no time: give 2026-01-05T02:00:00Z, or 10m, 2h, 1d`)
+  return at.toISOString()
+}

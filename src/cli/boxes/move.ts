@@ -1,0 +1,81 @@
+import type { BoxMove } from '../../core/boxes/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
+import { type Context, command, flag, mustConfirm, text } from '../kit/index.ts'
+import { followCommands } from './follow-commands.ts'
+import { moveView } from './life.view.ts'
+
+export const move = command(
+  'move <slug>',
+  'Move a box to another host; the old one keeps a stopped copy until you confirm',
+  {
+    to: text('--to <host>', 'the host that is to carry it'),
+    reason: text('--reason <text>', 'why; others see it'),
+    oldHostIsDead: text(
+      '--old-host-is-dead <host>',
+      'the name of its host, typed: it is gone for good, so the newest snapshot is what is left',
+    ),
+    confirm: flag('--confirm', 'the box is well where it is: the copy on the old host goes'),
+    back: flag('--back', 'end a move that hangs: the box runs on its old host again'),
+    newHostIsDead: text(
+      '--new-host-is-dead <host>',
+      'with --back: the name of the new host, typed; it will never say how the take-over ended',
+    ),
+    wait: flag('--no-wait', 'do not wait for the agents'),
+  },
+  async (context, { slug, wait, ...wish }) => {
+    const begun = await begin(context, slug, wish)
+    return wait ? followCommands(context, slug, begun, () => latest(context, slug, begun)) : begun
+  },
+  moveView,
+  {
+    exit: ({ state }, { confirm, back, wait }) => (wait && !good(state, confirm, back) ? 1 : 0),
+    examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
+  },
+)
+
+type Wish = Readonly<{
+  to: string | undefined
+  reason: string | undefined
+  oldHostIsDead: string | undefined
+  confirm: boolean
+  back: boolean
+  newHostIsDead: string | undefined
+}>
+
+function begin(context: Context, slug: string, wish: Wish): Promise<BoxMove> {
+  if (wish.confirm) return confirmed(context, slug)
+  if (wish.back) return givenBack(context, slug, wish)
+  return moved(context, slug, wish)
+}
+
+const good = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
+  confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
+
+async function moved({ api, ask, stderr }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
+  if (!to) throw problem('USAGE', `say where ${slug} is to go: --to <host>`)
+  if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
+  const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
+  const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
+  if (plan.snapshot)
+    stderr.write(
+      `${plan.from} is dead: ${slug} comes back from ${plan.snapshot.takenAt}. ALL that was written in the ${duration(plan.losesMs)} since is lost.\n`,
+    )
+  else stderr.write(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.\n`)
+  await mustConfirm(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
+  return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
+}
+
+async function confirmed({ api, ask }: Context, slug: string): Promise<BoxMove> {
+  await mustConfirm(ask, `Delete the copy of ${slug} on its old host for good?`)
+  return api.boxes.confirmMove({ params: { slug } })
+}
+
+async function givenBack({ api, ask }: Context, slug: string, { newHostIsDead }: Wish): Promise<BoxMove> {
+  await mustConfirm(ask, `Let ${slug} run on its old host again?`)
+  return api.boxes.giveBackBox({ params: { slug }, body: newHostIsDead === undefined ? {} : { newHostIsDead } })
+}
+
+async function latest({ api }: Context, slug: string, begun: BoxMove): Promise<BoxMove> {
+  const { move } = await api.boxes.showBox({ params: { slug } })
+  return move?.moveId === begun.moveId ? move : { ...begun, commandId: null }
+}

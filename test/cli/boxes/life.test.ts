@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest'
+import { logLine } from '../../../src/cli/boxes/logs.ts'
+import { paintWith } from '../../../src/cli/kit/index.ts'
+import type { BoxMove, BoxRemoval } from '../../../src/core/boxes/index.ts'
+import { aProbe } from '../../support/boxes.ts'
+import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
+import { aBoxDetail, aCommand, at } from '../../support/records.ts'
+
+const slug = 'anna-schule'
+const base = `/api/admin/v1/boxes/${slug}`
+const command = 'GET /api/admin/v1/commands/cmd_1'
+const aMove = (given: Partial<BoxMove> = {}): BoxMove => ({
+  moveId: 'mov_1',
+  from: 'host-1',
+  to: 'host-2',
+  state: 'handing_over',
+  oldHostIsDead: false,
+  epoch: 1,
+  snapshotId: null,
+  snapshotTakenAt: null,
+  losesMs: 0,
+  reason: 'full',
+  by: 'admin:anna',
+  commandId: 'cmd_1',
+  error: null,
+  startedAt: at('01:00:00'),
+  changedAt: at('01:00:00'),
+  keepUntil: null,
+  finishedAt: null,
+  ...given,
+})
+const aRemoval = (given: Partial<BoxRemoval> = {}): BoxRemoval => ({
+  removalId: 'rmv_1',
+  state: 'handing_over',
+  snapshotId: null,
+  reason: 'left',
+  by: 'admin:anna',
+  commandId: 'cmd_1',
+  error: null,
+  startedAt: at('01:00:00'),
+  changedAt: at('01:00:00'),
+  keepUntil: null,
+  finishedAt: null,
+  ...given,
+})
+const plan = { from: 'host-1', to: 'host-2', ports: { public: 1, platform: 2, probe: 3 }, snapshot: null, losesMs: 0 }
+const moved = aMove({ state: 'confirming', commandId: null, keepUntil: at('03:00:00') })
+
+describe('move', () => {
+  const answers: Answers = {
+    [`POST ${base}/move/plan`]: plan,
+    [`POST ${base}/move`]: aMove(),
+    [command]: aCommand(),
+    'GET /api/admin/v1/commands/cmd_2': aCommand({ id: 'cmd_2' }),
+    [`GET ${base}`]: [aBoxDetail({ move: aMove({ state: 'taking_over', commandId: 'cmd_2' }) }), aBoxDetail({ move: moved })],
+  }
+  const line = ['boxes', 'move', slug, '--to', 'host-2', '--reason', 'full']
+
+  test('follows the box from command to command, and says what to type then', async () => {
+    const ran = await tenantry([...line, '--yes'], { answers })
+    expect(ran.exit).toBe(0)
+    expect(ran.stderr).toContain('nothing is lost')
+    expect(ran.stderr).toContain(`${slug}: taking over`)
+    expect(ran.stdout).toContain(`tenantry boxes move ${slug} --confirm`)
+  })
+
+  test('--json prints the move as it then is', async () => {
+    const ran = await tenantry([...line, '--yes', '--json'], { answers })
+    expect(JSON.parse(ran.stdout)).toEqual(moved)
+  })
+
+  test('asks before anything happens: without a terminal and --yes it is a usage error', async () => {
+    const ran = await tenantry(line, { answers })
+    expect([ran.exit, ran.asked.map(({ path }) => path)]).toEqual([2, [`${base}/move/plan`]])
+  })
+
+  test('one that was given back exits 1 and says why', async () => {
+    const back = aMove({ state: 'given_back', commandId: null, error: { code: 'DISK_FULL', message: 'no space\u001b[2J' } })
+    const ran = await tenantry([...line, '--yes'], { answers: { ...answers, [`GET ${base}`]: aBoxDetail({ move: back }) } })
+    expect(ran.exit).toBe(1)
+    expect(ran.stdout).toContain(`${slug} runs on host-1 as before`)
+    expect(ran.stdout).not.toContain('\u001b[2J')
+  })
+
+  test('one that hangs does not wait for ever', async () => {
+    const hangs = aMove({ state: 'taking_over', error: { code: 'HOST_OFFLINE', message: 'silent' } })
+    const expired = aCommand({ status: 'expired', error: { code: 'HOST_OFFLINE', message: 'silent' } })
+    const ran = await tenantry([...line, '--yes'], {
+      answers: { ...answers, [command]: expired, [`GET ${base}`]: aBoxDetail({ move: hangs }) },
+    })
+    expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining('taking over')])
+  })
+
+  test('from a dead host says how much is lost, and passes the typed name on', async () => {
+    const snapshot = { snapshotId: 'aaaaaaaa', takenAt: at('00:00:00') }
+    const dead = { ...answers, [`POST ${base}/move/plan`]: { ...plan, snapshot, losesMs: 7_200_000 } }
+    const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
+    expect(ran.stderr).toContain('ALL that was written in the 2 h 00 min since is lost')
+    expect(ran.asked[1]?.body).toEqual({ to: 'host-2', reason: 'full', oldHostIsDead: 'host-1' })
+  })
+
+  test('--confirm and --back have their own calls', async () => {
+    const done = aMove({ state: 'done', commandId: null })
+    const confirm = await tenantry(['boxes', 'move', slug, '--confirm', '--yes'], { answers: { [`POST ${base}/move/confirm`]: done } })
+    expect([confirm.exit, confirm.stdout]).toEqual([0, expect.stringContaining('done')])
+    const back = await tenantry(['boxes', 'move', slug, '--back', '--new-host-is-dead', 'host-2', '--yes', '--no-wait'], {
+      answers: { [`POST ${base}/move/back`]: aMove({ state: 'taking_back' }) },
+    })
+    expect([back.exit, back.asked[0]?.body]).toEqual([0, { newHostIsDead: 'host-2' }])
+  })
+})
+
+describe('remove', () => {
+  const kept = aRemoval({ state: 'kept', commandId: null, keepUntil: at('05:00:00') })
+  const answers: Answers = {
+    [`POST ${base}/remove`]: aRemoval(),
+    [command]: aCommand(),
+    [`GET ${base}`]: aBoxDetail({ removal: kept }),
+  }
+
+  test('wants the slug typed, or given', async () => {
+    const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left'], { answers })
+    expect([ran.exit, ran.asked]).toEqual([2, []])
+    expect(ran.stderr).toContain(`--confirm ${slug}`)
+  })
+
+  test('says until when it can be undone', async () => {
+    const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--confirm', slug], { answers })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { confirm: slug, reason: 'left', now: false }])
+    expect(ran.stdout).toContain(`tenantry boxes remove ${slug} --undo`)
+  })
+
+  test('a box that is not found any more is erased', async () => {
+    const gone = problemAnswer(404, { code: 'NOT_FOUND', message: 'no box', retryable: false })
+    const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left', '--now', '--yes', '--json'], {
+      answers: { ...answers, [`GET ${base}`]: gone },
+    })
+    expect([ran.exit, JSON.parse(ran.stdout).state]).toEqual([0, 'erased'])
+  })
+
+  test('--undo lets it run again', async () => {
+    const undone = aRemoval({ state: 'undone', commandId: null })
+    const ran = await tenantry(['boxes', 'remove', slug, '--undo', '--yes'], { answers: { [`POST ${base}/remove/undo`]: undone } })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining(`${slug} runs again`)])
+  })
+})
+
+describe('maintenance', () => {
+  const answers: Answers = {
+    [`POST ${base}/maintenance`]: { commandId: 'cmd_1' },
+    [command]: aCommand(),
+    [`GET ${base}`]: aBoxDetail({ fenced: true, maintenance: { by: 'admin:anna', reason: 'moving a disk', since: at('01:00:00') } }),
+  }
+
+  test('on needs a reason, off does not', async () => {
+    expect((await tenantry(['boxes', 'maintenance', 'on', slug], { answers })).exit).toBe(2)
+    expect((await tenantry(['boxes', 'maintenance', 'sometimes', slug], { answers })).exit).toBe(2)
+    const off = await tenantry(['boxes', 'maintenance', 'off', slug], { answers })
+    expect([off.exit, off.asked[0]?.body]).toEqual([0, { on: false, reason: 'the work is done' }])
+  })
+
+  test('shows who works on it since when', async () => {
+    const ran = await tenantry(['boxes', 'maintenance', 'on', slug, '--reason', 'moving a disk'], { answers })
+    expect(ran.stdout).toMatch(/state +maintenance/)
+    expect(ran.stdout).toContain('In maintenance by admin:anna')
+  })
+})
+
+describe('logs', () => {
+  const lineAt = (time: string, text: string, service = 'synapse') => ({ at: `2026-01-05T${time}Z`, service, text })
+  const told = (...lines: unknown[]) => aCommand({ kind: 'tenant-box.logs', result: { lines } })
+  const ask = `POST ${base}/logs`
+
+  test('asks for what is wanted and shows it line by line', async () => {
+    const ran = await tenantry(['boxes', 'logs', slug, '--service', 'synapse,edge', '--lines', '5', '--since', '10m'], {
+      answers: { [ask]: { commandId: 'cmd_1' }, [command]: told(lineAt('01:00:00.123456789', 'hello')) },
+    })
+    expect(ran.exit).toBe(0)
+    expect(ran.asked[0]?.body).toEqual({ services: ['synapse', 'edge'], lines: 5, since: expect.stringMatching(/Z$/) })
+    expect(ran.stdout).toContain('synapse  hello')
+    expect((await tenantry(['boxes', 'logs', slug, '--since', 'yesterday'], { answers: {} })).exit).toBe(2)
+  })
+
+  test('nothing of a line reaches the terminal but what can be printed', () => {
+    const line = logLine(
+      { at: '2026-01-05T01:00:00Z', service: 'edge\u001b', text: 'a\u001b]0;owned\u0007\u009b2Jb' },
+      { paint: paintWith(false) },
+    )
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/)
+  })
+
+  test('--follow shows each line once, also when a service tells late, until Ctrl-C', async () => {
+    const stop = new AbortController()
+    let slept = 0
+    const clock = {
+      now: () => new Date(at('02:00:00')),
+      monotonicMs: () => slept * 2000,
+      sleep: async () => {
+        slept += 1
+        if (slept === 3) stop.abort()
+      },
+    }
+    const first = lineAt('01:00:10.100000000', 'one')
+    const late = lineAt('01:00:09.900000000', 'late', 'edge')
+    const ran = await tenantry(['boxes', 'logs', slug, '--follow'], {
+      answers: {
+        [ask]: { commandId: 'cmd_1' },
+        [command]: [told(first), told(first, late), told(first, late, lineAt('01:00:12Z'.slice(0, -1), 'two'))],
+      },
+      clock,
+      signal: stop.signal,
+    })
+    expect(ran.exit).toBe(0)
+    const words = ran.stdout
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => line.split(' ').at(-1))
+    expect(words).toEqual(['one', 'late', 'two'])
+    const asked = ran.asked.filter(({ method }) => method === 'POST').map(({ body }) => body as { since?: string; continues?: string })
+    expect(asked.map(({ since, continues }) => [since, continues])).toEqual([
+      [undefined, undefined],
+      ['2026-01-05T01:00:05.100Z', 'cmd_1'],
+      ['2026-01-05T01:00:05.100Z', 'cmd_1'],
+    ])
+  })
+})
+
+describe('adopt --complete', () => {
+  const shown = {
+    applied: false,
+    diff: '+ edge:\u001b[31m\n',
+    diffSha256: 'a'.repeat(64),
+    findings: ['there is no edge'],
+    report: {},
+    probe: null,
+  }
+  const answers: Answers = {
+    [`POST ${base}/complete`]: { commandId: 'cmd_1' },
+    [command]: [aCommand({ result: shown }), aCommand({ result: { ...shown, applied: true, findings: [], probe: aProbe() } })],
+    [`GET ${base}`]: aBoxDetail(),
+  }
+
+  test('shows the diff, and does exactly that', async () => {
+    const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes', '--json'], { answers })
+    expect(ran.exit).toBe(0)
+    expect(ran.stderr).toContain('+ edge:')
+    expect(ran.stderr).not.toContain('\u001b[31m')
+    const bodies = ran.asked.filter(({ method }) => method === 'POST').map(({ body }) => body)
+    expect(bodies).toEqual([{ expected: null }, { expected: 'a'.repeat(64) }])
+  })
+
+  test('without a terminal and --yes only the diff is shown', async () => {
+    const ran = await tenantry(['boxes', 'adopt', slug, '--complete'], { answers })
+    expect([ran.exit, ran.asked.filter(({ method }) => method === 'POST')]).toEqual([2, [expect.anything()]])
+  })
+
+  test('a box that changed meanwhile is not touched', async () => {
+    const ran = await tenantry(['boxes', 'adopt', slug, '--complete', '--yes'], {
+      answers: { ...answers, [command]: aCommand({ result: shown }) },
+    })
+    expect([ran.exit, ran.stderr]).toEqual([5, expect.stringContaining('look at the diff again')])
+  })
+
+  test('registering a stack still needs to say where it is', async () => {
+    const ran = await tenantry(['boxes', 'adopt', slug, '--host', 'host-1'], { answers })
+    expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('--folder, --project, --name, --plan, --domain must be given')])
+  })
+})
+
+describe('lists and views', () => {
+  test('mark what is fenced too long, moving, in maintenance, removed', async () => {
+    const marked = aBoxDetail({
+      fenced: true,
+      fenceOverdue: true,
+      fence: { holder: 'ro_1.anna.1.update', since: at('00:00:00'), overdueSince: at('01:00:00') },
+      moving: { state: 'stranded', to: 'host-2' },
+      move: aMove({ state: 'stranded' }),
+      openCommands: [
+        {
+          commandId: 'ro_1.anna.1.update',
+          kind: 'tenant-box.update',
+          status: 'expired',
+          host: 'host-1',
+          since: at('00:00:00'),
+          deadlineAt: at('01:00:00'),
+        },
+      ],
+    })
+    const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: marked } })
+    for (const said of ['too long', `boxes release ${slug}`, 'has not said how it ended', 'runs nowhere', `boxes move ${slug} --back`])
+      expect(ran.stdout).toContain(said)
+    const list = await tenantry(['boxes', 'list'], {
+      answers: { 'GET /api/admin/v1/boxes': { boxes: [marked], nextCursor: null } },
+      columns: 200,
+    })
+    expect(list.stdout).toMatch(/moving.*fenced too long, runs nowhere, to host-2/)
+  })
+
+  test('release says what to do next', async () => {
+    const answers = {
+      [`POST ${base}/release`]: { released: 'rollout:ro_1', fenced: true, next: ['tenantry boxes check anna-schule: is it healthy?'] },
+    }
+    const ran = await tenantry(['boxes', 'release', slug, '--reason', 'its host burned', '--confirm', slug], { answers })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('tenantry boxes check anna-schule')])
+  })
+})
