@@ -51,7 +51,8 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       chatState(world, project.name)
       return containersOf(world, project.name).map((container) => stateOf(world, container))
     },
-    configHashes: async (project) => Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
+    configHashes: async (project) =>
+      Object.fromEntries((await readModel(project)).map(({ service, configHash }) => [service, [configHash]])),
     up: (project, services, signal) => recreate(world, project, services, signal),
     stop: async (project, services) => {
       needEngine(world)
@@ -87,11 +88,12 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       const left = [...world.volumeProjects].filter(([volume]) => volumes.path(volume) !== undefined).map(([, project]) => project)
       return [...new Set([...names, ...left])].filter((name) => name.startsWith(prefix)).sort()
     },
-    exec: async (id, argv) => {
+    exec: async (id, argv, options) => {
       needEngine(world)
       const container = byId(id)
       if (container?.wanted !== 'running') throw problem('BOX_UNHEALTHY', `the container ${id.slice(0, 12)} does not run`)
       const answer = execScript({ project: container.project.name, service: container.service }, argv)
+      if (answer) options?.onStdout?.(Buffer.from(answer.stdout))
       return answer ?? { exitCode: 0, stdout: '', stderr: '' }
     },
     logs: async (id, lines, options) => {

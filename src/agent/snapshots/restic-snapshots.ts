@@ -82,14 +82,14 @@ async function take(
   const once = () => runWaiting(options, repository, backup(request, signal))
   const first = await once()
   if (isWhole(first) || request.warm) return readSummary(first)
-  const partial = [readSummary(first).id]
+  const partial = new Set([readSummary(first).id])
   try {
     const last = request.live ? await once() : first
     if (isWhole(last)) return readSummary(last)
-    partial.push(readSummary(last).id)
+    partial.add(readSummary(last).id)
     throw incomplete(last, repository)
   } finally {
-    await dropPartial(options, repository, partial)
+    await dropPartial(options, repository, [...partial])
   }
 }
 

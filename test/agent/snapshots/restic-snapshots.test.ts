@@ -165,4 +165,36 @@ describe('restic as a program', () => {
     const fake = await fakeRestic('echo \'{"message_type":"summary","snapshot_id":"s1"}\'; exit 3')
     expect(await storeOf(fake).take(aRepository(), aRequest({ warm: true }))).toMatchObject({ id: 's1' })
   })
+
+  describe('when not all could be read', () => {
+    /** Ends as told, one time after the other; each `backup` makes a snapshot of its own. Writes down what it was called with. */
+    const endingWith = (codes: readonly number[]) =>
+      fakeRestic(`
+echo "$*" >> ${join(folder, 'calls')}
+[ "$1" = backup ] || exit 0
+n=$(grep -c ^backup ${join(folder, 'calls')})
+echo "{\\"message_type\\":\\"summary\\",\\"snapshot_id\\":\\"s$n\\"}"
+exit $(echo "${codes.join(' ')}" | cut -d' ' -f$n)`)
+    const calls = async () => (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n')
+    const forgotten = async () => (await calls()).filter((call) => call.startsWith('forget'))
+
+    test('a live snapshot is taken once more, and the first is taken off the list', async () => {
+      const store = storeOf(await endingWith([3, 0]))
+      expect(await store.take(aRepository(), aRequest({ live: true }))).toMatchObject({ id: 's2' })
+      expect(await forgotten()).toEqual(['forget -- s1'])
+    })
+
+    test('a live snapshot that lacks something again fails, and neither stays on the list', async () => {
+      const store = storeOf(await endingWith([3, 3, 0]))
+      await expect(store.take(aRepository(), aRequest({ live: true }))).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+      expect((await calls()).filter((call) => call.startsWith('backup'))).toHaveLength(2)
+      expect(await forgotten()).toEqual(['forget -- s1 s2'])
+    })
+
+    test('a snapshot under a fence fails at once: nothing may vanish there', async () => {
+      const store = storeOf(await endingWith([3, 0]))
+      await expect(store.take(aRepository(), aRequest())).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+      expect(await forgotten()).toEqual(['forget -- s1'])
+    })
+  })
 })

@@ -115,6 +115,12 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await pull({ username, password })).toBe(await engine.localDigest(image))
       })
 
+      test('one that is here tells its C library, and stays as it is', async () => {
+        expect(await engine.imageLibc(images.postgres)).toBe('glibc')
+        expect(await engine.imageLibc(images.postgres)).toBe('glibc')
+        await expect(engine.imageLibc(images.missing)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      })
+
       test('pins are idempotent and leave the image', async () => {
         await engine.pin(images.postgres, 'roll.oak.1.update')
         await engine.pin(images.postgres, 'roll.oak.1.update')
@@ -164,6 +170,16 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await the(project, 'postgres')).toMatchObject({ image: images.newer, digest: await engine.localDigest(images.newer) })
       })
 
+      test('a service that depends on others is current after it was brought up alone', async () => {
+        const { project, text } = await aProject()
+        const dependent = text.replace('volumes: ["media:/media"]', 'volumes: ["media:/media"]\n    depends_on: [postgres]')
+        await writeFile(project.composeFile, dependent)
+        await engine.up(project, ['synapse'])
+        expect((await engine.configHashes(project)).synapse).toContain((await the(project, 'synapse')).configHash)
+        await writeFile(project.composeFile, dependent.replace('media:/media', 'media:/other'))
+        expect((await engine.configHashes(project)).synapse).not.toContain((await the(project, 'synapse')).configHash)
+      })
+
       test('never goes on with the former volume when the file names another', async () => {
         const { project, text } = await aProject()
         const other = `${project.name}-postgres-2`
@@ -193,6 +209,15 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         const { project } = await aProject()
         await expect(engine.up(project, ['postgres'], AbortSignal.abort())).rejects.toThrow(/abort/i)
       })
+    })
+
+    test('a program in a container tells its output as it comes, and at its end', async () => {
+      const { project } = await aProject()
+      await engine.up(project, ['postgres'])
+      const heard: string[] = []
+      const onStdout = (part: Buffer) => void heard.push(part.toString('utf8'))
+      const { exitCode, stdout } = await engine.exec((await ids(project)).postgres!, ['echo', 'awake'], { onStdout })
+      expect({ exitCode, stdout, heard: heard.join('') }).toEqual({ exitCode: 0, stdout: 'awake\n', heard: 'awake\n' })
     })
 
     describe('stop and start', () => {

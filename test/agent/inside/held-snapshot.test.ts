@@ -1,0 +1,72 @@
+import type { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import type { BoxView } from '../../../src/agent/inside/box-view.ts'
+import { withHeldSnapshot } from '../../../src/agent/inside/held-snapshot.ts'
+import type { ContainerEngine, ExecResult } from '../../../src/agent/ports/index.ts'
+
+const login = { user: 'synapse', database: 'synapse', superuser: 'postgres' }
+const view = { box: { slug: 'oak' }, container: () => ({ id: 'c1', state: 'running' }) } as unknown as BoxView
+
+/** A psql that answers what it is asked, in its own time, and writes down what happened. */
+function aSession(answers: Readonly<Record<string, string>>) {
+  const events: string[] = []
+  let end: (result: ExecResult) => void = () => undefined
+  const exec: ContainerEngine['exec'] = (_, __, options = {}) => {
+    const ended = new Promise<ExecResult>((resolve) => {
+      end = resolve
+    })
+    let stdout = ''
+    void (async () => {
+      for await (const part of options.stdin as Readable) {
+        const [question, answer] = Object.entries(answers).find(([asked]) => String(part).includes(asked)) ?? []
+        if (question === undefined) continue
+        events.push(question)
+        stdout += answer
+        // In two parts, as a network delivers it.
+        options.onStdout?.(Buffer.from((answer ?? '').slice(0, 3)))
+        options.onStdout?.(Buffer.from((answer ?? '').slice(3)))
+      }
+      events.push('end')
+      end({ exitCode: 0, stdout, stderr: '' })
+    })()
+    return ended
+  }
+  const die = () => end({ exitCode: 2, stdout: '', stderr: 'psql: error\nserver closed the connection unexpectedly\n' })
+  return { events, die, run: { engine: { exec } as unknown as ContainerEngine, view, login } }
+}
+
+const answers = { pg_export_snapshot: '00000003-0000001B-1\n', 'count the rows': 'events 3\nrooms 1\n' }
+
+test('the work is done while the moment is held open, and the question is about that moment', async () => {
+  const { run, events } = aSession(answers)
+  const answer = await withHeldSnapshot(run, 'count the rows;\n', async (name) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    events.push(`work on ${name}`)
+  })
+  expect(answer).toBe('events 3\nrooms 1\n')
+  expect(events).toEqual(['pg_export_snapshot', 'work on 00000003-0000001B-1', 'count the rows', 'end'])
+})
+
+test('work that fails ends the session, and its failure is told', async () => {
+  const { run, events } = aSession(answers)
+  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
+  await expect(failed).rejects.toThrow('pg_dump')
+  expect(events).toEqual(['pg_export_snapshot', 'end'])
+})
+
+test('a session that ends before it told a moment fails, and no work is begun', async () => {
+  const { run, die } = aSession({})
+  let begun = false
+  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => {
+    begun = true
+  })
+  die()
+  await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringContaining('server closed the connection') })
+  expect(begun).toBe(false)
+})
+
+test('a session that ended during the work fails: nobody knows whether the counts would have been of that moment', async () => {
+  const { run, die } = aSession(answers)
+  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => die())
+  await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+})
