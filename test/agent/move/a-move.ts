@@ -12,8 +12,11 @@ import { readIfThere } from '../../../src/node/index.ts'
 import { aProvision, aContext as provisionContext, templateFolder } from '../boxes/provisioning.ts'
 import { moving } from '../simulated/boxes.ts'
 import { type Ports, wrapped } from '../update/an-update.ts'
+import { type Mortal, mortal, type When } from '../update/mortal.ts'
 
 export const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 30 * 60_000 }
+/** Time passes freely while files are written, so what is to end well is given plenty of it. */
+export const patient = { ...probe, timeoutMs: 30 * 86_400_000 }
 /** Far away: the tests let time pass freely while files are written. */
 const deadlineMs = 30 * 86_400_000
 export const address = { slug: 'oak', boxId: 'box_oak' }
@@ -74,7 +77,7 @@ export async function twoHosts() {
   const vaults: SimulatedVaults = new Map()
   const old = await aMovingHost('old', clock, vaults)
   const next = await aMovingHost('next', clock, vaults)
-  const order = aProvision({ ...wanted, probe })
+  const order = aProvision({ ...wanted, probe: patient })
   await moving(clock, async () => provision(await old.agent())(provisionContext().context, order), 5_000)
   const box = (await old.boxes.find('oak')) as LocalBox
   for (let message = 0; message < 3; message++) old.host.traffic.sendMessage(box)
@@ -99,7 +102,7 @@ export const takeOverPayload = (
   snapshotId: snapshot.snapshotId,
   snapshotSha256: snapshot.snapshotSha256,
   ports: { public: 19_001, platform: 19_002, probe: 19_003 },
-  probe,
+  probe: patient,
   deadlineMs,
   ...change,
 })
@@ -111,3 +114,23 @@ export const around =
   (touch: (name: string, act: () => Promise<unknown>) => Promise<unknown>) =>
   (ports: Ports): Ports =>
     wrapped(ports, touch)
+
+const looks = new Set([
+  'containers',
+  'databaseBytes',
+  'databaseReady',
+  'find',
+  'localDigest',
+  'logs',
+  'probe',
+  'projects',
+  'serverVersions',
+  'streamPositions',
+  'volumePath',
+])
+
+/** A life that ends at its `place`-th change of the world: a kill while one only looks leaves what the kill before it left. */
+export function mortalAtChange(place: number, when: When): Mortal {
+  let changes = 0
+  return mortal((_, name) => !looks.has(name) && ++changes === place, when)
+}

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { aContext, address, handOverPayload, type MovingHost, probe, running, takeOverPayload, twoHosts } from './a-move.ts'
+import { aContext, address, handOverPayload, type MovingHost, patient, probe, running, takeOverPayload, twoHosts } from './a-move.ts'
 import { snapshotOfBox } from './a-snapshot.ts'
 
 type Two = Awaited<ReturnType<typeof twoHosts>>
@@ -12,8 +12,8 @@ const given = async ({ clock, old }: Two, change = {}, commandId = 'hand-over') 
   moving(clock, async () => handOver(await old.agent())(aContext(commandId), handOverPayload(change)), 5_000)
 const taken = async ({ clock, next }: Two, payload: ReturnType<typeof takeOverPayload>, commandId = 'take-over') =>
   moving(clock, async () => takeOver(await next.agent())(aContext(commandId), payload), 5_000)
-const back = async ({ clock, old }: Two, ownershipEpoch = 2, commandId = 'take-back') =>
-  moving(clock, async () => takeBack(await old.agent())(aContext(commandId), { ...address, ownershipEpoch, probe }), 5_000)
+const back = async ({ clock, old }: Two, ownershipEpoch = 2, commandId = 'take-back', rule = patient) =>
+  moving(clock, async () => takeBack(await old.agent())(aContext(commandId), { ...address, ownershipEpoch, probe: rule }), 5_000)
 const removed = async ({ clock }: Two, host: MovingHost, ownershipEpoch = 2, commandId = 'remove') =>
   moving(clock, async () => remove(await host.agent())(aContext(commandId), { ...address, ownershipEpoch }), 5_000)
 
@@ -101,7 +101,10 @@ test('a box that is taken back and does not prove healthy rests as before', asyn
   const two = await twoHosts()
   await given(two)
   const mend = two.old.host.inject({ kind: 'probe-fails' })
-  await expect(back(two)).rejects.toMatchObject({ code: 'PROBE_FAILED', message: expect.stringMatching(/rests fenced and stopped/) })
+  await expect(back(two, 2, 'take-back', probe)).rejects.toMatchObject({
+    code: 'PROBE_FAILED',
+    message: expect.stringMatching(/rests fenced and stopped/),
+  })
   expect(running(two.old, two.box)).toEqual(['edge'])
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
   mend()
@@ -149,7 +152,7 @@ test.each([
   const two = await twoHosts()
   const { snapshot } = await given(two)
   two.next.host.inject(fault)
-  const result = await taken(two, takeOverPayload(snapshot))
+  const result = await taken(two, takeOverPayload(snapshot, { probe }))
   expect(result).toMatchObject({ outcome: 'failed', report: null, error: { code: expect.any(String) } })
   await nothingLeft(two.next)
   expect((await back(two)).probe.verdict).toBe('ok')
