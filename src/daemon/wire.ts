@@ -41,6 +41,7 @@ import {
   snapshotMetrics,
   snapshotRule,
   snapshotsJobs,
+  snapshotsOfBox,
   snapshotsRoutes,
 } from './snapshots/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
@@ -166,6 +167,7 @@ const lifeNeeds = (config: Config) => ({
   ...lifeRules(config),
   requireSnapshots: () => requireSnapshots(config),
   newestSnapshot: snapshotForMove,
+  snapshotsOfBox,
 })
 
 /** What rooms still read of old commands. */

@@ -9,6 +9,7 @@ import type { Db } from '../../src/daemon/db/index.ts'
 import { commandById, makeCommandBus } from '../../src/daemon/hosts/index.ts'
 import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
+import { snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aManifest, aProbe, aReport } from './boxes.ts'
@@ -35,6 +36,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     fenceMaxMs: 15 * 60_000,
     requireSnapshots: () => undefined,
     newestSnapshot: async () => undefined,
+    snapshotsOfBox,
   }
   await applyManifest(room, anOperator, aManifest())
   await aHost(room, 'host-1')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { BoxSnapshots } from './box-snapshots.ts'
 import { InstalledVersions, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fence-watch.ts'
@@ -86,6 +87,7 @@ export const BoxDetail = BoxRow.extend({
     attempt: z.number().int(),
     error: z.object({ code: z.string(), message: z.string() }).nullable(),
   }),
+  ...BoxSnapshots.shape,
   fence: BoxFence.nullable(),
   /** The latest one, also when it is over. */
   move: BoxMove.nullable(),

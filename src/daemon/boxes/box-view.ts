@@ -1,4 +1,12 @@
-import { type BoxDetail, type BoxRow, type Component, type ComponentSeverity, type HostId, moveIsOver } from '../../core/boxes/index.ts'
+import {
+  type BoxDetail,
+  type BoxRow,
+  type BoxSnapshots,
+  type Component,
+  type ComponentSeverity,
+  type HostId,
+  moveIsOver,
+} from '../../core/boxes/index.ts'
 import type { Command } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import type { Surroundings } from './fleet.ts'
@@ -45,10 +53,10 @@ const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, Com
 const nameOf = ({ fleet }: Surroundings, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
 
 /** What only one box at a time is looked at for. */
-export type Closer = Readonly<{ removal: Removal | undefined; open: readonly Command[] }>
+export type Closer = Readonly<{ removal: Removal | undefined; open: readonly Command[]; snapshots: BoxSnapshots }>
 
 /** All that is known about it. */
-export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open }: Closer): BoxDetail => ({
+export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots }: Closer): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
@@ -64,6 +72,7 @@ export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open }
   probe: box.probe,
   findings: [...box.findings],
   setUp: { ...box.setUp, error: around.setUpError },
+  ...snapshots,
   fence: box.fence,
   move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
   removal: removal ? removalView(removal) : null,

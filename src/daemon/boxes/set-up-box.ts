@@ -8,10 +8,9 @@ import { createTenant, deleteTenant, tenantBySlug } from '../tenants/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxBySlug, insertBox } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
-import type { FleetNeeds } from './fleet.ts'
-import { describeBox } from './show-boxes.ts'
+import { type DescribeNeeds, describeBox } from './show-boxes.ts'
 
-export type SetUpNeeds = FleetNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+export type SetUpNeeds = DescribeNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
 
 /** What is the same whether a box is made or adopted. */
 export type NewBox = Readonly<{ slug: string; name: string; plan: Plan; chatDomain: string; host: string; canary: boolean }>

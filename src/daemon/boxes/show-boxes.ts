@@ -1,4 +1,4 @@
-import type { BoxDetail, BoxRow, Severity, Tier } from '../../core/boxes/index.ts'
+import type { BoxDetail, BoxRow, BoxSnapshots, Severity, Tier } from '../../core/boxes/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
@@ -8,7 +8,10 @@ import { type FleetNeeds, lookAtFleet, surroundingsOf } from './fleet.ts'
 import { openCommands } from './life/open-commands.ts'
 import { latestRemoval } from './life/removals.repo.ts'
 
-type Needs = FleetNeeds & Readonly<{ db: Db }>
+/** What one box is described with; its snapshots are another room's. */
+export type DescribeNeeds = FleetNeeds & Readonly<{ snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots> }>
+
+type Needs = DescribeNeeds & Readonly<{ db: Db }>
 type Wanted = Readonly<{
   tier?: Tier | undefined
   host?: string | undefined
@@ -37,7 +40,11 @@ export const showBox = async (needs: Needs, slug: string): Promise<BoxDetail> =>
   describeBox(needs, needs.db, await existingBox(needs.db, slug))
 
 /** The wire's form of one box. */
-export async function describeBox(needs: FleetNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
+export async function describeBox(needs: DescribeNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
   const around = await surroundingsOf(needs, db, [box], await lookAtFleet(needs, db))
-  return detailOf(box, around(box), { removal: await latestRemoval(db, box.id), open: await openCommands(db, box.id) })
+  return detailOf(box, around(box), {
+    removal: await latestRemoval(db, box.id),
+    open: await openCommands(db, box.id),
+    snapshots: await needs.snapshotsOfBox(db, box),
+  })
 }

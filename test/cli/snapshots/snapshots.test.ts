@@ -4,7 +4,7 @@ import { restore } from '../../../src/cli/snapshots/restore.ts'
 import type { Snapshot } from '../../../src/core/snapshots/index.ts'
 import { aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
-import { aBoxRow, aCommand, at } from '../../support/records.ts'
+import { aBoxDetail, aBoxRow, aCommand, at } from '../../support/records.ts'
 
 const id = (start: string) => start.padEnd(64, '0')
 const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
@@ -225,4 +225,18 @@ describe('drill', () => {
     const ran = await tenantry(['snapshots', 'drill', 'anna-schule', '--wait'], { answers })
     expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining('the dump is not the one that was taken [RESTORE_FAILED]')])
   })
+})
+
+test('boxes show tells the newest snapshot, and when data was last seen to come back', async () => {
+  const show = async (given: object) => {
+    const answers = { 'GET /api/admin/v1/boxes/anna-schule': { ...aBoxDetail(), ...given } }
+    return (await tenantry(['boxes', 'show', 'anna-schule'], { answers })).stdout
+  }
+  const lastSnapshot = { snapshotId: id('3f2a91c0'), tier: 'daily', takenAt: at('01:30:00') }
+  const proven = await show({ lastSnapshot, lastProvenRestore: { at: at('01:00:00'), durationMs: 45_000, snapshotId: id('aa') } })
+  expect(proven).toMatch(/last snapshot +3f2a91c0 \(daily\), 2026-01-05 01:30:00 UTC \(30 min ago\)/)
+  expect(proven).toMatch(/proven restore +2026-01-05 01:00:00 UTC \(1 h ago\), in 45 s/)
+  const bare = await show({ lastSnapshot: null, lastProvenRestore: null })
+  expect(bare).toMatch(/last snapshot +none/)
+  expect(bare).toMatch(/proven restore +never/)
 })

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { snapshotsOfBox } from '../../../src/daemon/snapshots/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, aRestore, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -160,8 +159,11 @@ onBothDialects('a restore', (fresh) => {
   })
 
   test('is the proof that a box’s data comes back, as a drill is; the last of them stands with the box', async () => {
-    const { ask, answer, api, snapshotId, clock, heard, db, box } = await setUp()
-    const facts = () => snapshotsOfBox(db, box)
+    const { ask, answer, api, snapshotId, clock, heard } = await setUp()
+    const facts = async () => {
+      const { lastSnapshot, lastProvenRestore } = await api.showBox(north)
+      return { lastSnapshot, lastProvenRestore }
+    }
     const lastSnapshot = { snapshotId, tier: 'manual', takenAt: '2026-01-05T02:00:01.000Z' }
     expect(await facts()).toEqual({ lastSnapshot, lastProvenRestore: null })
     await api.drillBox({ ...north, body: {} })
