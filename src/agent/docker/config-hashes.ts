@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { isMap, parseDocument } from 'yaml'
+import { isMap, type Node, parseDocument } from 'yaml'
 import type { Project } from '../ports/index.ts'
 import { type DockerSettings, limitsOf } from './connect.ts'
 import { composeArguments, runDocker } from './run-compose.ts'
@@ -18,13 +18,22 @@ async function hashesAlone(settings: DockerSettings, project: Project): Promise<
   return input === undefined ? undefined : hashes(settings, { ...project, composeFile: '-' }, input)
 }
 
-/** Undefined where no service names any. */
+/** The file with no dependencies in it, all else byte for byte; undefined where no service names any. */
 export function withoutDependencies(text: string): string | undefined {
   const document = parseDocument(text, { merge: true })
   const services = document.get('services', true)
   if (document.errors.length > 0 || !isMap(services)) return undefined
-  const dependent = services.items.filter(({ value }) => isMap(value) && value.delete('depends_on'))
-  return dependent.length > 0 ? document.toString({ lineWidth: 0 }) : undefined
+  const places = services.items.flatMap(({ value }) => {
+    const range = isMap(value) ? (value.get('depends_on', true) as Node | undefined)?.range : undefined
+    return range ? [range] : []
+  })
+  if (places.length === 0) return undefined
+  return places.toSorted((one, other) => other[0] - one[0]).reduce((now, [start, end]) => emptied(now, start, end), text)
+}
+
+const emptied = (text: string, start: number, end: number): string => {
+  const line = text.slice(start, end).endsWith('\n') ? '\n' : ''
+  return `${text.slice(0, start)}[]${line}${text.slice(end)}`
 }
 
 async function hashes(settings: DockerSettings, project: Project, input?: string): Promise<Record<string, string>> {

@@ -1,7 +1,7 @@
 import { problem } from '../../core/kit/index.ts'
 import type { BoxInside, LocalBox } from '../ports/index.ts'
 import type { Origin } from './ask.ts'
-import { viewBox } from './box-view.ts'
+import { type BoxView, runningId, viewBox } from './box-view.ts'
 import { chatVersion, makeAccount, makeThrowAwayAccount } from './chat.ts'
 import { databaseFacts } from './database-facts.ts'
 import { dumpDatabase } from './dump.ts'
@@ -15,9 +15,10 @@ import { raiseStreams, streamPositions } from './streams.ts'
 /** The insides of real boxes, by HTTP to their servers and programs in their containers. */
 export function boxInside(needs: InsideNeeds): BoxInside {
   const { engine } = needs
+  const objectStores = new Map<string, string>()
   return {
     probe: (box, signal) => probe(needs, box, signal),
-    serverVersions: (box) => serverVersions(needs, box),
+    serverVersions: (box) => serverVersions(needs, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
     loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),
     settleDatabase: (box, expected, signal) => settleDatabase(engine, box, expected, signal),
@@ -49,14 +50,26 @@ async function withChat<Made>({ engine }: InsideNeeds, box: LocalBox, what: stri
 }
 
 /** A server that does not answer has no version; that is no failure of the question. */
-async function serverVersions(needs: InsideNeeds, box: LocalBox): Promise<Awaited<ReturnType<BoxInside['serverVersions']>>> {
+async function serverVersions(
+  needs: InsideNeeds,
+  objectStores: Map<string, string>,
+  box: LocalBox,
+): Promise<Awaited<ReturnType<BoxInside['serverVersions']>>> {
   const view = await viewBox(needs.engine, box)
   const [synapse, postgres, minio] = await Promise.all([
     view.chat ? chatVersion(view.chat).catch(() => undefined) : undefined,
     sql(needs, box, 'show server_version;').catch(() => undefined),
-    objectStoreVersion(needs.engine, view).catch(() => undefined),
+    storeVersion(needs, objectStores, view).catch(() => undefined),
   ])
   return { ...(synapse ? { synapse } : {}), ...(postgres ? { postgres } : {}), ...(minio ? { minio } : {}) }
+}
+
+/** A container's program stays what it is, and starting it only to ask for its version takes its time. */
+async function storeVersion({ engine }: InsideNeeds, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
+  const id = runningId(view, 'minio')
+  const version = known.get(id) ?? (await objectStoreVersion(engine, view))
+  if (version !== undefined) known.set(id, version)
+  return version
 }
 
 const sql = async ({ engine }: InsideNeeds, box: LocalBox, text: string): Promise<string | undefined> =>

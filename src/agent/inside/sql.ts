@@ -15,10 +15,20 @@ const withLimit = (signal?: AbortSignal): AbortSignal => {
   return signal ? AbortSignal.any([signal, limit]) : limit
 }
 
+/** By engine and container: the environment of a container is what it was made with, and each look at it costs a process in there. */
+const logins = new WeakMap<ContainerEngine, Map<string, DatabaseLogin>>()
+
 export async function databaseLogin(engine: ContainerEngine, view: BoxView, signal?: AbortSignal): Promise<DatabaseLogin> {
-  const within = withLimit(signal)
-  const read = async (name: string) =>
-    (await engine.exec(runningId(view, 'postgres'), ['printenv', name], { signal: within })).stdout.trim()
+  const id = runningId(view, 'postgres')
+  const known = logins.get(engine) ?? new Map<string, DatabaseLogin>()
+  logins.set(engine, known)
+  const login = known.get(id) ?? (await readLogin(engine, id, withLimit(signal)))
+  known.set(id, login)
+  return login
+}
+
+async function readLogin(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<DatabaseLogin> {
+  const read = async (name: string) => (await engine.exec(id, ['printenv', name], { signal })).stdout.trim()
   const [own, superuser] = [await read('TENANTRY_DATABASE'), (await read('POSTGRES_USER')) || 'postgres']
   if (own) return { user: own, database: own, superuser }
   return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }

@@ -35,19 +35,30 @@ function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
 function refusals({ boxes }: RolloutPlan, { paint }: Look): string {
   const refused = boxes.filter(({ does }) => does === 'refuse')
   if (refused.length === 0) return ''
-  return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...refused.map(findingLines('refuse'))].join('\n')
+  return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...findingLines(refused, 'refuse')].join('\n')
 }
 
 function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
   const warned = boxes.filter(({ findings }) => findings.some(({ severity }) => severity === 'warn'))
-  return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...warned.map(findingLines('warn'))].join('\n')
+  return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
 }
 
-const findingLines = (wanted: 'refuse' | 'warn') => (box: PlannedBox) =>
-  box.findings
-    .filter(({ severity }) => severity === wanted)
-    .map(({ code, message }) => `  ${box.tenantSlug}: ${clean(message)} [${code}]`)
-    .join('\n')
+/** More of one kind say nothing new to whoever reads; `--json` has all. */
+const mostOfAKind = 5
+
+/** By kind, those first that concern most boxes; under each the boxes in the order of the plan. */
+function findingLines(boxes: readonly PlannedBox[], wanted: 'refuse' | 'warn'): string[] {
+  const found = boxes.flatMap(({ tenantSlug, findings }) =>
+    findings.filter(({ severity }) => severity === wanted).map(({ code, message }) => ({ tenantSlug, code, message })),
+  )
+  const kinds = [...new Set(found.map(({ code }) => code))].map((code) => found.filter((one) => one.code === code))
+  return kinds
+    .toSorted((a, b) => b.length - a.length)
+    .flatMap((kind) => [
+      ...kind.slice(0, mostOfAKind).map(({ tenantSlug, code, message }) => `  ${tenantSlug}: ${clean(message)} [${code}]`),
+      ...(kind.length > mostOfAKind ? [`  … and ${kind.length - mostOfAKind} more [${kind[0]?.code}]; --json shows all`] : []),
+    ])
+}
 
 function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
   const skipped = plan.boxes.filter(({ does }) => does === 'skip').length

@@ -1,0 +1,162 @@
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { folderSizes } from '../../../src/agent/boxes/folder-sizes.ts'
+import { composeRecord, factFinder, localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
+import { readFacts } from '../../../src/agent/inside/database-facts.ts'
+import type { LocalBox } from '../../../src/agent/ports/index.ts'
+import type { BoxFacts } from '../../../src/core/boxes/index.ts'
+import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
+
+async function aReportingHost(disk = { freeBytes: async () => 7e9 }) {
+  const host = await aHost()
+  const box = await aRunningBox(host)
+  const boxes = localBoxes(host.folder)
+  await boxes.put(box)
+  const compose = composeRecord({ stateFolder: host.folder, boxes })
+  const counts: Record<string, number> = {}
+  const engine = {
+    ...host.engine,
+    ...Object.fromEntries(
+      (['configHashes', 'imageLibc'] as const).map((name) => [
+        name,
+        (argument: never) => {
+          counts[name] = (counts[name] ?? 0) + 1
+          return host.engine[name](argument)
+        },
+      ]),
+    ),
+  }
+  const findFacts = factFinder({ engine, clock: host.clock, disk, compose })
+  const report = () => moving(host.clock, () => reportVersions({ engine, inside: host.inside, clock: host.clock, findFacts }, box))
+  const facts = async () => (await report()).facts as BoxFacts
+  return { host, box, boxes, compose, counts, report, facts }
+}
+
+const edit = async ({ project }: LocalBox, change: (text: string) => string) =>
+  writeFile(project.composeFile, change(await readFile(project.composeFile, 'utf8')))
+
+describe('a report', () => {
+  test('tells what a pre-flight weighs', async () => {
+    const { host, box, facts } = await aReportingHost()
+    host.traffic.uploadMedia(box)
+    await expect.poll(async () => (await facts()).mediaBytes).toBeGreaterThan(0) // walked beside the first reports
+    expect(await facts()).toEqual({
+      ...{ schemaVersion: 94, compatVersion: 84, backgroundUpdates: [], collation: 'C', libc: 'glibc' },
+      ...{ mediaBytes: expect.any(Number), objectBytes: expect.any(Number), freeDiskBytes: 7e9 },
+      ...{ otherServices: [], wouldRecreate: [], composeChanged: null },
+    })
+  })
+
+  test('tells the head that the database knows, whatever the host remembers', async () => {
+    const { host, box, boxes, report } = await aReportingHost()
+    await boxes.put({ ...box, migrationsHead: '0007' })
+    expect((await report()).installed.migrationsHead).toBe('0000')
+    await host.inside.applyMigration(box, { head: '0001', name: 'a', sha256: 'a'.repeat(64), sql: 'select 1;' })
+    expect((await report()).installed.migrationsHead).toBe('0001')
+    await host.engine.stop(box.project, ['postgres'])
+    expect(await report()).toMatchObject({ installed: { migrationsHead: 'unknown' }, facts: { schemaVersion: null, collation: null } })
+  })
+
+  test('names services that compose would recreate, and those that are none of a box', async () => {
+    const { box, facts } = await aReportingHost()
+    await edit(box, (text) =>
+      text.replace('"objects:/data" ] }', '"objects:/data" ], command: [ server ] }\n  bridge: { image: "bridge:1" }'),
+    )
+    expect(await facts()).toMatchObject({ wouldRecreate: ['minio'], otherServices: ['bridge'] })
+  })
+
+  test('is made of a broken compose file and a disk that cannot be asked too', async () => {
+    const { box, facts } = await aReportingHost({ freeBytes: async () => Promise.reject(new Error('no such disk')) })
+    await writeFile(box.project.composeFile, 'services: [')
+    expect(await facts()).toMatchObject({ wouldRecreate: null, otherServices: null, freeDiskBytes: null, collation: 'C' })
+  })
+
+  test('asks for what is dear only when it may have changed', async () => {
+    const { box, counts, facts } = await aReportingHost()
+    for (let turn = 0; turn < 3; turn++) await facts()
+    expect(counts).toEqual({ configHashes: 1, imageLibc: 1 })
+    await appendFile(box.project.composeFile, '# a remark\n')
+    await facts()
+    expect(counts).toEqual({ configHashes: 2, imageLibc: 1 })
+  })
+})
+
+describe('a compose file', () => {
+  const changed = async ({ compose, box }: Awaited<ReturnType<typeof aReportingHost>>) =>
+    compose.isChanged(box, await readFile(box.project.composeFile, 'utf8'))
+
+  test('that a command wrote is its agent’s own; one changed after it is not', async () => {
+    const world = await aReportingHost()
+    expect(await changed(world)).toBeNull()
+    await world.compose.around('oak', 'c1', () =>
+      edit(world.box, () => composeText('oak', { synapse: 'registry.test/tenantry/synapse:v1.163.2' })),
+    )
+    expect(await changed(world)).toBe(false)
+    await edit(world.box, (text) => `${text}# by hand\n`)
+    expect(await changed(world)).toBe(true)
+  })
+
+  test('changed by hand stays so through a command that leaves it alone, and one that fails', async () => {
+    const world = await aReportingHost()
+    await world.compose.around('oak', 'c1', () => edit(world.box, (text) => `${text}# ours\n`))
+    await edit(world.box, (text) => `${text}# by hand\n`)
+    await world.compose.around('oak', 'c2', async () => undefined)
+    await expect(world.compose.around('oak', 'c3', () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect(await changed(world)).toBe(true)
+  })
+
+  test('written by a command that was killed is known once the command was gone on with', async () => {
+    const world = await aReportingHost()
+    await world.compose.around('oak', 'c1', () => edit(world.box, (text) => `${text}# first\n`))
+    const killed = new Promise<never>(() => undefined)
+    void world.compose.around('oak', 'c2', async () => {
+      await edit(world.box, (text) => `${text}# second\n`)
+      return killed
+    })
+    await expect.poll(async () => (await readFile(world.box.project.composeFile, 'utf8')).endsWith('# second\n')).toBe(true)
+    expect(await changed(world)).toBeNull()
+    await world.compose.around('oak', 'c2', async () => undefined)
+    expect(await changed(world)).toBe(false)
+  })
+})
+
+describe('the size of a folder', () => {
+  test('is what its files hold, kept for an hour', async () => {
+    const { clock, folder } = await aHost()
+    const media = join(folder, 'media', 'deep')
+    await mkdir(media, { recursive: true })
+    await writeFile(join(media, 'a'), 'x'.repeat(1_000))
+    const sizes = folderSizes(clock)
+    const size = () => moving(clock, () => sizes(join(folder, 'media')))
+    await expect.poll(size).toBe(1_000)
+    await writeFile(join(media, 'b'), 'x'.repeat(500))
+    expect(await size()).toBe(1_000)
+    await clock.advance(3_600_000)
+    await expect.poll(size).toBe(1_500)
+  })
+
+  test('of one that is not there is not known', async () => {
+    const { clock, folder } = await aHost()
+    expect(await moving(clock, () => folderSizes(clock)(join(folder, 'nowhere')))).toBeNull()
+  })
+})
+
+describe('what a database printed', () => {
+  const answer = {
+    ...{ bytes: 5, collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
+    migrations: [`0001 ${'a'.repeat(64)}`],
+  }
+  test('is read', () => {
+    expect(readFacts(JSON.stringify(answer))).toEqual({
+      ...{ bytes: 5, collation: 'C', ownerIsSuperuser: false, schemaVersion: 94, compatVersion: 84, backgroundUpdates: [] },
+      migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
+    })
+    const young = { ...answer, schema: null, compat: null, background: null, migrations: null }
+    expect(readFacts(JSON.stringify(young))).toMatchObject({ schemaVersion: null, backgroundUpdates: null, migrations: [] })
+  })
+
+  test.each(['', 'ERROR: no', '{}', JSON.stringify({ ...answer, migrations: ['by hand'] })])('as %j is no answer', (printed) => {
+    expect(readFacts(printed)).toBeUndefined()
+  })
+})

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
+import { planView } from '../../../src/cli/rollouts/plan.view.ts'
+import type { Finding } from '../../../src/core/rollouts/finding.ts'
+import { aPlan, aPlannedBox, at } from '../../support/records.ts'
+
+const look: Look = { width: 200, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
+const refused = (slug: string, finding: Finding) => aPlannedBox(slug, { does: 'refuse', findings: [finding] })
+
+test('refusals stand first, each with what to do and its code; warnings of boxes that move follow; both by kind', () => {
+  const offline = (slug: string): Finding => ({
+    severity: 'refuse',
+    code: 'HOST_OFFLINE',
+    message: `the host of ${slug} is offline: start its agent`,
+  })
+  const sick: Finding = { severity: 'refuse', code: 'BOX_UNHEALTHY', message: 'in elm minio is exited\u001b[2J: repair it' }
+  const other: Finding = { severity: 'warn', code: 'OTHER_SERVICES', message: '1 service that no box has (bridge)' }
+  const many = Array.from({ length: 7 }, (_, n) => refused(`t${n}`, offline(`t${n}`)))
+  const shown = planView(aPlan([refused('elm', sick), ...many, aPlannedBox('oak', { findings: [other] })]), look)
+  const lines = shown.split('\n')
+  expect(lines[0]).toBe('Refused (8): the rollout does not start with them')
+  expect(lines.slice(1, 7)).toEqual([
+    ...[0, 1, 2, 3, 4].map((n) => `  t${n}: the host of t${n} is offline: start its agent [HOST_OFFLINE]`),
+    '  … and 2 more [HOST_OFFLINE]; --json shows all',
+  ])
+  expect(lines[7]).toMatch(/^ {2}elm: in elm minio is exited.*repair it \[BOX_UNHEALTHY\]$/)
+  expect(shown).not.toContain('\u001b')
+  expect(lines.indexOf('Warnings (1)')).toBeGreaterThan(8)
+  expect(shown).toContain('  oak: 1 service that no box has (bridge) [OTHER_SERVICES]')
+})
