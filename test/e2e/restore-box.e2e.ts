@@ -151,6 +151,9 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     const project = (await box()).project
     await engine.stop(project, ['synapse'])
     const streams = await needs.inside.streamPositions(await box())
+    await needs.inside.raiseStreams(await box(), 'unknown')
+    const far = await needs.inside.streamPositions(await box())
+    expect(far.sequences.events_stream_seq).toBeGreaterThan(1_000_000_000)
     await engine.start(project, ['synapse'])
     await expect.poll(async () => (await needs.inside.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
     const text = await readFile(join(folder, 'journal', 'restore.jsonl'), 'utf8')

@@ -11,6 +11,7 @@ import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import { problem } from '../../src/core/kit/index.ts'
 import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
 import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
@@ -100,13 +101,30 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     expect(await fence()).toBeUndefined()
     await talk.expectComplete()
     await talk.say('after the rollback')
+    expect(await leftBy('broken', 'restore-data')).toMatchObject({ from: 'cold-copy' })
   })
 
-  test('an image that dies at its start is taken back at once', async () => {
-    const result = await update(needs)(contextOf('dies'), payloadOf('synapse-dies'))
+  test('an image that dies at its start is taken back at once, from the dump where there is no cold copy', async () => {
+    const createVolume = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'no volume today'))
+    const result = await update({ ...needs, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
     await talk.expectComplete()
+    const [copied, cold, dump] = [
+      await leftBy('broken', 'cold-copy'),
+      await leftBy('broken', 'restore-data'),
+      await leftBy('dies', 'restore-data'),
+    ]
+    expect(dump).toMatchObject({ from: 'dump' })
+    process.stdout.write(
+      `cold copy made in ${ms(copied.copiedMs)}; the database back from it in ${ms(cold.tookMs)}, from the dump in ${ms(dump.tookMs)}\n`,
+    )
   })
+
+  const ms = (value: unknown): string => `${Math.round(Number(value))} ms`
+  const leftBy = async (commandId: string, step: string): Promise<Record<string, unknown>> => {
+    const entries = (await needs.journal.find(commandId))?.entries ?? []
+    return entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Record<string, unknown>
+  }
 
   test('a newer one is prefetched, updated to, and keeps every message', async () => {
     const payload = payloadOf('synapse-1.163.2')

@@ -14,7 +14,9 @@ const Positions = z.object({
 })
 
 /** Numbers that may have been taken and never written down. */
-const margin = 1_000
+const usualMargin = 1_000
+/** More than a box of people uses in years, and nothing to a 64-bit number. */
+const blindMargin = 1_000_000_000
 
 /** Counts history downwards and is in no token. */
 const backfill = 'events_backfill_stream_seq'
@@ -30,10 +32,16 @@ export async function streamPositions(engine: ContainerEngine, box: LocalBox, si
 }
 
 /** Moves all streams of a loaded database past the given positions. Throws RESTORE_FAILED. */
-export async function raiseStreams(engine: ContainerEngine, box: LocalBox, past: StreamPositions, signal?: AbortSignal): Promise<void> {
+export async function raiseStreams(
+  engine: ContainerEngine,
+  box: LocalBox,
+  past: StreamPositions | 'unknown',
+  signal?: AbortSignal,
+): Promise<void> {
   const view = await viewBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
-  await needSql({ engine, view, login, signal }, raiseSql(past), 'RESTORE_FAILED')
+  const sql = past === 'unknown' ? raiseSql(nothingKnown, blindMargin) : raiseSql(past, usualMargin)
+  await needSql({ engine, view, login, signal }, sql, 'RESTORE_FAILED')
 }
 
 const positionsSql = `select json_build_object(
@@ -43,10 +51,12 @@ const positionsSql = `select json_build_object(
     from public.stream_positions where stream_id > 0));
 `
 
+const nothingKnown: StreamPositions = { sequences: {}, writers: [] }
+
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 // What the server wrote down as reached must never be beyond its sequence, or it refuses to start: the sequences go first and further.
-const raiseSql = ({ sequences, writers }: StreamPositions) => `begin;
+const raiseSql = ({ sequences, writers }: StreamPositions, margin: number) => `begin;
 select setval(format('public.%I', own.sequencename)::regclass, greatest(own.last_value, past.value::bigint, 1) + ${margin})
 from pg_sequences own
 left join json_each_text(${literal(JSON.stringify(sequences))}::json) past on past.key = own.sequencename

@@ -43,9 +43,10 @@ export type BoxInside = Readonly<{
   streamPositions(box: LocalBox, signal?: AbortSignal): Promise<StreamPositions>
   /**
    * Moves the streams of a loaded database past positions that clients may know, so that none takes a new message for one that it has seen:
-   * for a box that was open after its snapshot. Throws RESTORE_FAILED.
+   * for a box that was open after its snapshot. `unknown` where nobody can read the positions any more: then further than a box comes in
+   * its life. Throws RESTORE_FAILED.
    */
-  raiseStreams(box: LocalBox, past: StreamPositions, signal?: AbortSignal): Promise<void>
+  raiseStreams(box: LocalBox, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void>
   /**
    * Makes the probe user (of the platform's application service, so that no rate limit stands in a probe's way) and its room, or finds
    * both again. Needs an answering chat server; throws PROBE_FAILED.

@@ -1,21 +1,31 @@
 import type { SnapshotTaken } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
-import { waitForDatabase } from '../guarded/index.ts'
-import type { StreamPositions } from '../ports/index.ts'
-import { leftBy, type RestoreRun } from './restore-run.ts'
+import { stopServices, waitForDatabase } from '../guarded/index.ts'
+import { type Kept, leftBy, type RestoreRun } from './restore-run.ts'
 
 /**
  * The complete snapshot of what is there now, while nobody writes to it, and how far its streams have come: clients know these positions.
  * A box that was at rest gets its PostgreSQL started for this, and nothing else.
  */
-export async function keep(run: RestoreRun): Promise<{ preRestore: SnapshotTaken; streams: StreamPositions }> {
-  const { needs, box, context, signal } = run
-  const { images, installed, database } = leftBy(run, 'fetch')
+export async function keep(run: RestoreRun): Promise<Kept> {
+  const { needs, box, signal } = run
+  const { database } = leftBy(run, 'fetch')
   await needs.engine.up(box.project, ['postgres'], signal)
   await needMounted(run, database.volume)
-  await waitForDatabase(run)
+  try {
+    await waitForDatabase(run)
+  } catch (error) {
+    if (isProblem(error, 'BOX_UNHEALTHY')) return keepFilesOf(run, error.message)
+    throw error
+  }
   const streams = await needs.inside.streamPositions(box, signal)
+  return { preRestore: await takePreRestore(run), streams }
+}
+
+async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
+  const { needs, box, context, signal } = run
+  const { images, installed } = leftBy(run, 'fetch')
   const { taken } = await takeBoxSnapshot(needs, {
     box,
     repository: await run.repository(),
@@ -25,7 +35,26 @@ export async function keep(run: RestoreRun): Promise<{ preRestore: SnapshotTaken
     installed,
     signal,
   })
-  return { preRestore: taken, streams }
+  return taken
+}
+
+/** A broken database is what restores are for. It cannot be dumped, but its files at rest are all that there is of it. */
+async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
+  const { needs, box, context, signal } = run
+  context.progress({ step: 'keep', detail: `the database does not come up, so its files are kept: ${reason}`.slice(0, 300) })
+  await stopServices(run, ['synapse', 'minio', 'postgres'])
+  const { database, data } = leftBy(run, 'fetch')
+  const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
+  const paths = [box.project.folder, ...folders]
+  const request = { tier: 'pre-restore' as const, commandId: context.commandId, slug: box.slug, paths }
+  await needs.snapshots.take(await run.repository(), request, signal)
+  return { preRestore: null, streams: 'unknown' }
+}
+
+async function folderOf({ needs }: RestoreRun, volume: string): Promise<string> {
+  const folder = await needs.engine.volumePath(volume)
+  if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} is gone, or lies on another machine than this agent`)
+  return folder
 }
 
 /** What is read or filled must be the volume that is meant. Throws RESTORE_FAILED. */

@@ -33,9 +33,15 @@ export type Before = Readonly<{
   restedUnder: string | null
 }>
 
+/**
+ * `preRestore` is null for a database that does not come up: then its files are in the store, for a person with restic, the former volumes
+ * stay for good, and nobody knows how far its streams came.
+ */
+export type Kept = Readonly<{ preRestore: SnapshotTaken | null; streams: StreamPositions | 'unknown' }>
+
 type Evidence = Readonly<{
   fetch?: Before
-  keep?: Readonly<{ preRestore: SnapshotTaken; streams: StreamPositions }>
+  keep?: Kept
   load?: Readonly<{ volume: string }>
   switch?: Readonly<{ edge: boolean; secrets: boolean }>
   start?: Baseline

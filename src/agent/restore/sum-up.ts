@@ -53,13 +53,15 @@ async function takeOverHead({ needs, box, evidence }: RestoreRun): Promise<void>
 }
 
 async function uselessVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<string[]> {
-  const { fetch, load } = run.evidence()
+  const { fetch, keep, load } = run.evidence()
   if (!fetch) return halfFetched(run)
   const { database, data } = fetch
   const made = [...databaseVolumes(run, database.volume), ...data.flatMap(({ former }) => dataVolumes(run, former))]
   if (outcome !== 'restored') return made
+  // What is in no snapshot that can be restored stays where it is.
+  const former = keep?.preRestore ? [database.volume, ...data.map(({ former }) => former)] : []
   const serving = [load?.volume, ...data.map(({ restored }) => restored)]
-  return [database.volume, ...data.map(({ former }) => former), ...made.filter((volume) => !serving.includes(volume))]
+  return [...former, ...made.filter((volume) => !serving.includes(volume))]
 }
 
 /** A fetch that failed wrote nothing down; what it may have made is known by the names in the compose file, which has not changed. */

@@ -52,9 +52,10 @@ export function simulatedInside(world: World): BoxInside {
       compare(box, expected, countsOf(volumes.read(databaseVolume(world, box))))
     },
     streamPositions: async (box) => ({ sequences: { [eventsStream]: volumes.read(databaseVolume(world, box)).stream }, writers: [] }),
-    raiseStreams: async (box, { sequences }) => {
+    raiseStreams: async (box, past) => {
       const volume = databaseVolume(world, box)
-      volumes.change(volume, { stream: Math.max(volumes.read(volume).stream, sequences[eventsStream] ?? 0) + streamMargin })
+      const known = past === 'unknown' ? 1_000 * streamMargin : (past.sequences[eventsStream] ?? 0)
+      volumes.change(volume, { stream: Math.max(volumes.read(volume).stream, known) + streamMargin })
     },
     createProbeAccount: async (box) => {
       if (chatState(world, box.project.name) !== 'ready') throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not answer`)

@@ -103,6 +103,22 @@ describe('a restore', () => {
   })
 })
 
+test('a database that does not come up is restored too: its files are in the store, its volumes stay, all streams move far on', async () => {
+  const world = await aLivedOnBox()
+  world.host.powerCut()
+  world.inject({ kind: 'dies-at-start', image: images.postgres, times: 1 })
+  await world.host.engine.start(world.box.project, ['edge'])
+  const result = await world.run()
+  expect(result).toMatchObject({ outcome: 'restored', preRestore: null })
+  expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+  expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
+  expect(world.host.volumeNames()).toHaveLength(6)
+  expect(
+    await world.host.snapshots.ofCommand({ repository: 'sim:oak', password: 'a key', env: {} }, 're_1.box_oak.1.restore'),
+  ).toBeDefined()
+  expect(await world.fence()).toBeUndefined()
+})
+
 describe('a snapshot that does not fit is refused before anything is stopped', () => {
   const refused = async (world: LivedOn, change: Parameters<LivedOn['run']>[0], message: RegExp) => {
     const fences: (string | undefined)[] = []
@@ -219,7 +235,9 @@ describe('a box that rests after a failed way back', () => {
         return act()
       }),
     )
-    expect((await world.run({}, { needs })).outcome).toBe('restored')
+    // Far away, because time passes freely while the fence is looked at.
+    const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 365 * 86_400_000 }
+    expect(await world.run({ probe }, { needs })).toMatchObject({ outcome: 'restored', error: null })
     expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
     expect(await world.fence()).toBeUndefined()
     // Not a moment in which clients could have come in before it was decided.
