@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../agent/boxes/index.ts'
 import { type AgentIdentity, commandShelf, enrolAgent, newAgentKey, runAgent } from '../agent/channel/index.ts'
 import { memoryLocks, memoryShelf, openJournal } from '../agent/journal/index.ts'
-import { boxExecutors, giveUpBox } from '../agent/program/index.ts'
+import { disownBox } from '../agent/move/index.ts'
+import { boxExecutors } from '../agent/program/index.ts'
 import { type Fault, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { isProblem, secret } from '../core/kit/index.ts'
 import { acceleratedClock, packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
@@ -47,14 +48,14 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
   const agentVersion = packageVersion()
   const identity = await enrolled({ daemonUrl, agentVersion }, token)
   await runAgent({
-    clock: systemClock,
+    ...host.channel({ clock: systemClock }),
     random: systemRandom,
     log: silentLogger(),
     identity,
     agentVersion,
     executors: boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) }),
     shelf: commandShelf(memoryShelf()),
-    disown: (box) => giveUpBox(here, box),
+    disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,
     reports: async () => Promise.all((await boxes.list()).map((box) => reportVersions(here, box))),
     machine: async () => ({ engine: { ...(await host.engine.info()), restic: await host.snapshots.version() }, resources: null }),

@@ -30,6 +30,12 @@ export type Fault = Strikes &
   Where &
   (
     | Readonly<{ kind: 'engine-down' | 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' | 'stop-fails' }>
+    /** A pull takes so much longer. */
+    | Readonly<{ kind: 'slow-pull'; extraMs: Range }>
+    /** The host reaches the daemon no more; its boxes go on. Each call that breaks uses one of `times`. */
+    | Readonly<{ kind: 'offline' }>
+    /** The host's wall clock is ahead by so much, or behind when negative. It strikes at each look at the clock. */
+    | Readonly<{ kind: 'clock-skew'; offsetMs: number }>
     /** The registry gives the image only to this account. */
     | Readonly<{ kind: 'needs-account'; username: string; password: string }>
     /** The registry gives other bytes under a tag than the plan resolved. */

@@ -54,4 +54,5 @@ export function makeFaults({ clock, random, latencies, faults }: Needs): Faults 
 const isHere = (fault: Fault, { image, box }: Happening): boolean =>
   (fault.image === undefined || (image?.includes(fault.image) ?? false)) && (fault.box === undefined || fault.box === box)
 
-const within = ([min, max]: Range, random: Random): number => (max <= min ? min : Math.round(min + unit(random) * (max - min)))
+/** One of a range by chance, the same for the same seed. */
+export const within = ([min, max]: Range, random: Random): number => (max <= min ? min : Math.round(min + unit(random) * (max - min)))

@@ -1,6 +1,7 @@
 import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
 import { isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { PullOptions } from '../ports/index.ts'
+import { within } from './faults.ts'
 import { needEngine, type World } from './world.ts'
 
 const parts = 4
@@ -25,7 +26,7 @@ async function pullFrom(world: World, name: string, source: PullSource, { digest
   const image = `${source.repository}:${parseImage(name).tag}`
   const offered = askRegistry(world, image, source, world.image(name).digest)
   if (digest !== undefined && digest !== offered) throw problem('PULL_FAILED', `there is no ${image} with ${digest} in its registry`)
-  const pullMs = world.faults.draw('pullMs')
+  const pullMs = world.faults.draw('pullMs') + slowness(world, image)
   for (let part = 1; part <= parts; part++) {
     await world.clock.sleep(pullMs / parts, signal)
     signal?.throwIfAborted()
@@ -45,6 +46,11 @@ function askRegistry({ faults, random }: World, image: string, { account }: Pull
   if (faults.strike('needs-account', { image }, isAnother)) throw problem('PULL_FAILED', `${image} cannot be pulled: unauthorized`)
   if (faults.strike('tag-missing', { image })) throw problem('PULL_FAILED', `there is no ${image} in its registry: manifest unknown`)
   return faults.strike('lying-digest', { image }) ? lie(random) : digest
+}
+
+function slowness({ faults, random }: World, image: string): number {
+  const fault = faults.strike('slow-pull', { image })
+  return fault ? within(fault.extraMs, random) : 0
 }
 
 const lie = (random: Random): string => `sha256:${sha256Hex(random.bytes(16))}`

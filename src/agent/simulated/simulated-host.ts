@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { type SimulatedMachine, simulatedChannel } from './channel.ts'
 import { type ExecScript, simulatedEngine } from './engine.ts'
 import { type Fault, type FaultProfile, instant } from './fault-profile.ts'
 import { makeFaults } from './faults.ts'
@@ -29,6 +30,8 @@ export type SimulatedHost = Readonly<{
   inside: BoxInside
   snapshots: SnapshotStore
   traffic: Traffic
+  /** What the agent of this host speaks to its daemon with: a network that may be away, a clock that may be wrong. */
+  channel(machine: SimulatedMachine): Required<SimulatedMachine>
   /** Lets something go wrong from now on; the answer takes it away again. */
   inject(fault: Fault): () => void
   /** Ends every container without a word, as a power cut does. */
@@ -50,6 +53,7 @@ export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
     inside: simulatedInside(world),
     snapshots: simulatedSnapshots(world, vaults),
     traffic: simulatedTraffic(world),
+    channel: (machine) => simulatedChannel(faults, machine),
     inject: faults.inject,
     powerCut: () => {
       for (const container of world.containers.values()) container.wanted = 'stopped'
