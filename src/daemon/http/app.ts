@@ -58,9 +58,11 @@ function identifyRequest({ random, clock, log, metrics }: AppNeeds) {
   }
 }
 
-/** Reads and polls are the bulk of the traffic and tell nothing by themselves. */
+/** Reads, and what agents say, are the bulk of the traffic and tell nothing by themselves; what agents change stands in the audit log. */
 function tell(log: Logger, request: Request, response: Response, ms: number): void {
-  const level = request.method === 'GET' && response.statusCode < 500 ? 'debug' : 'info'
+  const { statusCode } = response
+  const isQuiet = request.method === 'GET' ? statusCode < 500 : response.locals.actor?.kind === 'agent' && statusCode < 400
+  const level = isQuiet ? 'debug' : 'info'
   if (!log.isLevelEnabled(level)) return
   const { requestId, actor } = response.locals
   const { method, path } = request
