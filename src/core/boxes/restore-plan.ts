@@ -67,7 +67,7 @@ const isCommitted = (facts: RestoreFacts): boolean => facts.done.has('commit')
 const isStarted = (facts: RestoreFacts): boolean => facts.begun.has('start')
 
 /** Something of the box was stopped or exchanged, so that the way back has something to do. */
-export const isRestoreUnderWay = (facts: RestoreFacts): boolean => facts.begun.has('stop')
+const isRestoreUnderWay = (facts: RestoreFacts): boolean => facts.begun.has('stop')
 
 const neverHolds = (step: RestoreStep): AgentError => ({
   code: 'RESTORE_FAILED',

@@ -5,7 +5,7 @@ import type { Shelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext } from '../../../src/agent/ports/index.ts'
 import { type RestoreNeeds, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import type { BoxCommandPayload, RestoreResult } from '../../../src/core/boxes/index.ts'
-import { images, moving } from '../simulated/boxes.ts'
+import { moving } from '../simulated/boxes.ts'
 import { aContext, aWorld, type Ports } from '../update/an-update.ts'
 
 type Payload = BoxCommandPayload<'tenant-box.restore'>
@@ -13,7 +13,7 @@ type Options = NonNullable<Parameters<typeof aWorld>[0]>
 
 const repository = { repository: 'sim:oak', password: 'a key', env: {} }
 const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
-export const restoreId = 're_1.box_oak.1.restore'
+const restoreId = 're_1.box_oak.1.restore'
 
 /**
  * A box with three messages and a picture in a snapshot, which lived on: two more messages and one more picture, other config, another
@@ -66,4 +66,3 @@ export type LivedOn = Awaited<ReturnType<typeof aLivedOnBox>>
 
 export const asInSnapshot = { messages: 3, media: 1, objects: 1 }
 export const asItLivedOn = { messages: 5, media: 2, objects: 2 }
-export const formerImages = images
