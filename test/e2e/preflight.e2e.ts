@@ -3,6 +3,7 @@ import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { factFinder, reportVersions } from '../../src/agent/boxes/index.ts'
 import { boxInside } from '../../src/agent/inside/index.ts'
+import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
 import { synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
 import { examineBox } from '../../src/core/rollouts/index.ts'
@@ -32,6 +33,8 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
 
   beforeAll(async () => {
     one = await oneBox({ slug: `pf-pre-${process.pid}`, firstPort: 18_861, synapse: 'synapse-1.163.2' })
+    // Folders are walked beside the first reports.
+    await expect.poll(async () => (await one.report()).facts?.mediaBytes, { timeout: 30_000 }).not.toBeNull()
     healthy = await one.report()
   })
   afterAll(() => one?.end())
@@ -67,13 +70,19 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
 
   test('costs little: beside what it asks of the engine, a report runs one program per question to the database', async () => {
     const ran: string[] = []
+    const real = one.needs.engine
     const counting =
-      (name: 'exec' | 'configHashes' | 'imageLibc') =>
-      (...args: never[]) => {
-        ran.push(name === 'exec' ? String((args[1] as string[])[0]) : name)
-        return (one.needs.engine[name] as (...args: never[]) => never)(...args)
+      <Args extends unknown[], Answer>(name: string, call: (...args: Args) => Answer) =>
+      (...args: Args): Answer => {
+        ran.push(name)
+        return call(...args)
       }
-    const engine = { ...one.needs.engine, exec: counting('exec'), configHashes: counting('configHashes'), imageLibc: counting('imageLibc') }
+    const engine: ContainerEngine = {
+      ...real,
+      exec: (id, argv, options) => counting(argv[0] ?? '', real.exec)(id, argv, options),
+      configHashes: counting('compose config', real.configHashes),
+      imageLibc: counting('a look into an image', real.imageLibc),
+    }
     const clock = systemClock
     const compose = { around: async () => undefined as never, isChanged: async () => false }
     const inside = boxInside({ engine, clock, random: systemRandom })

@@ -144,6 +144,7 @@ test('the options of create reach the API', async () => {
     '--target',
     'c',
     '--skip-refused',
+    '--allow-long-fence',
     '--failure-threshold',
     '2',
     '--hold-after',
@@ -151,7 +152,13 @@ test('the options of create reach the API', async () => {
   ]
   const ran = await tenantry([...line, '--idempotency-key', 'week-1'], { answers: story('done') })
   expect(ran.exit).toBe(0)
-  expect(ran.asked[0]?.body).toEqual({ targetSlugs: ['a', 'b', 'c'], skipRefused: true, failureThreshold: 2, holdAfter: 'canary' })
+  expect(ran.asked[0]?.body).toEqual({
+    targetSlugs: ['a', 'b', 'c'],
+    skipRefused: true,
+    allowLongFence: true,
+    failureThreshold: 2,
+    holdAfter: 'canary',
+  })
   expect(ran.asked[0]?.headers.get('idempotency-key')).toBe('week-1')
 })
 

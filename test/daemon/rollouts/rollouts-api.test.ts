@@ -110,6 +110,17 @@ onBothDialects('the rollouts api', (fresh) => {
       expect(await api.startRollout({ params: { id: waived.id } })).toMatchObject({ status: 'canary' })
     })
 
+    test('is refused for a chat that would be away for too long, unless that was allowed', async () => {
+      const { world, api } = await begin()
+      await world.needs.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'beta').execute()
+      expect(await api.planRollout({ body: {} })).toMatchObject({ updates: 2, refusals: 1 })
+      const { id } = await api.createRollout({ body: {} })
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /beta: LONG_FENCE/))
+      expect(await api.planRollout({ body: { allowLongFence: true } })).toMatchObject({ updates: 3, refusals: 0, warnings: 1 })
+      const allowed = await api.createRollout({ body: { allowLongFence: true } })
+      expect(await api.startRollout({ params: { id: allowed.id } })).toMatchObject({ status: 'canary' })
+    })
+
     test('is refused when the plan is older than a day', async () => {
       const { world, api } = await begin()
       const { id } = await api.createRollout({ body: {} })
