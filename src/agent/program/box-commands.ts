@@ -37,7 +37,7 @@ export async function boxVersions(machine: Machine, slug: string, options: Globa
   return 0
 }
 
-async function boxOf({ boxes }: LocalHost, slug: string): Promise<LocalBox> {
+export async function boxOf({ boxes }: LocalHost, slug: string): Promise<LocalBox> {
   const box = await boxes.find(slug)
   if (!box) throw problem('NOT_FOUND', `this host has no box ${slug}: \`tenantry-agent box list\` shows all`)
   return box

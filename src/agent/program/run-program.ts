@@ -69,7 +69,59 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
     .argument('<slug>')
     .description('what runs in a box')
     .action(act(async () => (await import('./box-commands.ts')).boxVersions))
+  addLooks(box, act)
+  addChanges(box, act)
   return program
+}
+
+function addLooks(box: Command, act: Act): void {
+  box
+    .command('probe')
+    .argument('<slug>')
+    .description('ask all servers of a box whether they are well, by writing; exit code 1 when one is not')
+    .action(act(async () => (await import('./box-looks.ts')).boxProbe))
+  box
+    .command('logs')
+    .argument('<slug>')
+    .option('--service <name...>', 'edge, synapse, postgres or minio; all when absent')
+    .option('--lines <count>', 'the newest of them', '200')
+    .option('--since <time>', 'only what came after this moment')
+    .description('what the services of a box printed, in one order')
+    .action(act(async () => (await import('./box-looks.ts')).boxLogs))
+  box
+    .command('fence')
+    .description('the switch that closes the edge of a box')
+    .command('status')
+    .argument('<slug>')
+    .description('whether the box is closed, by whom, and since when')
+    .action(act(async () => (await import('./box-looks.ts')).boxFence))
+}
+
+function addChanges(box: Command, act: Act): void {
+  const maintenance = box.command('maintenance').description('close a box for work on it, and open it again')
+  maintenance
+    .command('on')
+    .argument('<slug>')
+    .requiredOption('--reason <text>', 'what the work is; refusals of updates show it')
+    .description('answer people with 503 and "back shortly" until it is over')
+    .action(act(async () => (await import('./box-changes.ts')).boxMaintenanceOn))
+  maintenance
+    .command('off')
+    .argument('<slug>')
+    .description('open the box again')
+    .action(act(async () => (await import('./box-changes.ts')).boxMaintenanceOff))
+  box
+    .command('unfence')
+    .argument('<slug>')
+    .option('--confirm <slug>', 'the name of the box once more, where nobody can be asked')
+    .description('open a box that rests closed after a failed way back; read what it says before you do')
+    .action(act(async () => (await import('./box-changes.ts')).boxUnfence))
+  box
+    .command('release')
+    .argument('<slug>')
+    .option('--confirm <slug>', 'the name of the box once more, where nobody can be asked')
+    .description('forget a box that is only observed; nothing of it is touched')
+    .action(act(async () => (await import('./box-changes.ts')).boxRelease))
 }
 
 function fail({ stderr }: Machine, error: unknown, json: boolean): ExitCode {

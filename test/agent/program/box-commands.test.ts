@@ -1,0 +1,156 @@
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
+import { fileLocks, folderShelf, openJournal } from '../../../src/agent/journal/index.ts'
+import type { LocalBox } from '../../../src/agent/ports/index.ts'
+import { runProgram } from '../../../src/agent/program/run-program.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { readIfThere, systemRandom } from '../../../src/node/index.ts'
+import { aBox } from '../simulated/boxes.ts'
+
+let folder: string
+let box: LocalBox
+let engine: Server
+const clock = manualClock()
+const boxes = () => localBoxes(join(folder, 'state'))
+const fence = () => readIfThere(fenceSwitch(box.project))
+
+beforeEach(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-box-')))
+  box = await aBox({ folder })
+  await boxes().put(box)
+  // An engine with no containers: every question has an empty answer.
+  engine = createServer((_, answer) => answer.setHeader('content-type', 'application/json').end('[]'))
+  await new Promise<void>((ready) => engine.listen(join(folder, 'engine.sock'), ready))
+})
+afterEach(async () => {
+  await new Promise((done) => engine.close(done))
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function agent(argv: string[], { input = '', terminal = false } = {}) {
+  const said = { stdout: '', stderr: '' }
+  const into = (stream: keyof typeof said) => ({
+    write: (text: string) => {
+      said[stream] += text
+    },
+  })
+  const exit = await runProgram(argv, {
+    env: {
+      TENANTRY_AGENT_STATE_DIR: join(folder, 'state'),
+      TENANTRY_AGENT_BOXES_DIR: join(folder, 'boxes'),
+      TENANTRY_AGENT_DOCKER_HOST: `unix://${folder}/engine.sock`,
+    },
+    stdin: Object.assign(Readable.from([input]), { isTTY: terminal }),
+    stdout: into('stdout'),
+    stderr: into('stderr'),
+    signal: new AbortController().signal,
+    clock,
+    random: systemRandom,
+  })
+  return { exit, ...said }
+}
+
+const commandId = 'ro_1.box_oak.1.update'
+const fenced = (holder = commandId) =>
+  writeFile(fenceSwitch(box.project), JSON.stringify({ commandId: holder, raisedAt: '2026-01-01T00:00:00.000Z' }))
+
+async function aRecord(result?: unknown) {
+  const journal = await openJournal({ shelf: folderShelf(join(folder, 'state', 'journal')), clock })
+  await journal.begin({ commandId, kind: 'tenant-box.update', slug: 'oak', payload: {} })
+  if (result) await journal.close(commandId, result)
+}
+
+test('maintenance is begun and ended from the host itself, and the fence tells whose it is', async () => {
+  expect(await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'new disks', '--json'])).toMatchObject({
+    exit: 0,
+    stdout: expect.stringMatching(/"holder": "maintenance"/),
+  })
+  expect((await agent(['box', 'fence', 'status', 'oak'])).stdout).toMatch(/^oak is closed by maintenance, since \d{4}-.*: new disks\n$/)
+  expect(await agent(['box', 'maintenance', 'off', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect((await agent(['box', 'fence', 'status', 'oak', '--json'])).stdout).toBe('{\n  "fence": null\n}\n')
+  expect(await agent(['box', 'maintenance', 'on', 'oak'])).toMatchObject({ exit: 2, stderr: expect.stringMatching(/--reason/) })
+})
+
+test('whatever changes a box is refused while the agent works on it, or has something in hand for it', async () => {
+  const verbs = [
+    ['box', 'maintenance', 'on', 'oak', '--reason', 'x'],
+    ['box', 'maintenance', 'off', 'oak'],
+    ['box', 'unfence', 'oak', '--confirm', 'oak'],
+    ['box', 'release', 'oak', '--confirm', 'oak'],
+  ]
+  await fenced()
+  const lock = await fileLocks(join(folder, 'state', 'locks')).acquire('oak')
+  for (const verb of verbs) expect(await agent(verb)).toMatchObject({ exit: 5, stderr: expect.stringMatching(/BOX_HELD/) })
+  await lock.release()
+  await aRecord()
+  for (const verb of verbs)
+    expect(await agent(verb)).toMatchObject({ exit: 5, stderr: expect.stringMatching(/ro_1\.box_oak\.1\.update is not over .*BOX_HELD/) })
+  expect(await fence()).toBeDefined()
+})
+
+test('a box that rests closed after a failed way back is opened by its name, typed, and only then', async () => {
+  await fenced()
+  await aRecord({ outcome: 'rollback_failed' })
+  const piped = await agent(['box', 'unfence', 'oak'])
+  expect(piped).toMatchObject({ exit: 2, stderr: expect.stringMatching(/way back of ro_1.*is lost if you restore.*--confirm oak/s) })
+  expect(await agent(['box', 'unfence', 'oak', '--confirm', 'elm'])).toMatchObject({ exit: 2 })
+  expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'yes\n' })).toMatchObject({
+    exit: 1,
+    stderr: expect.stringMatching(/CANCELLED/),
+  })
+  expect(await fence()).toBeDefined()
+  expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'oak\n' })).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect(await fence()).toBeUndefined()
+  expect(await agent(['box', 'unfence', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open already\n' })
+})
+
+test.each([
+  ['an update that ended otherwise', { outcome: 'rolled_back' }, commandId, /did not end in a failed way back/],
+  ['a command that this host does not know', undefined, 'ro_9.box_oak.1.update', /journal of this host does not know/],
+  ['maintenance', undefined, 'maintenance', /maintenance off oak/],
+])('the fence of %s is not lifted by hand', async (_, result, holder, says) => {
+  await fenced(holder)
+  if (result) await aRecord(result)
+  expect(await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(says) })
+  expect(await fence()).toBeDefined()
+})
+
+test('an observed box is forgotten, a managed one is not, and nothing of either is touched', async () => {
+  expect(await agent(['box', 'release', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 5, stderr: expect.stringMatching(/is managed/) })
+  await boxes().put({ ...box, managed: false })
+  expect(await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'x'])).toMatchObject({
+    exit: 5,
+    stderr: expect.stringMatching(/BOX_NOT_MANAGED/),
+  })
+  expect(await agent(['box', 'release', 'oak'])).toMatchObject({ exit: 2, stderr: expect.stringMatching(/--confirm oak/) })
+  expect(await agent(['box', 'release', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 0 })
+  expect(await boxes().find('oak')).toBeUndefined()
+  expect(await readIfThere(box.project.composeFile)).toBeDefined()
+})
+
+test('a probe of a sick box ends with 1 and says what is sick; logs take only what exists', async () => {
+  const probed = await agent(['box', 'probe', 'oak'])
+  expect(probed).toMatchObject({ exit: 1, stdout: expect.stringMatching(/^oak is failed\n {2}✗ chatApi +synapse does not run/) })
+  expect(await agent(['box', 'logs', 'oak'])).toMatchObject({ exit: 0, stdout: 'nothing was printed\n' })
+  expect(await agent(['box', 'logs', 'oak', '--service', 'edge', 'synapse', '--json'])).toMatchObject({
+    exit: 0,
+    stdout: '{\n  "lines": []\n}\n',
+  })
+  for (const wrong of [
+    ['--service', 'redis'],
+    ['--lines', '0'],
+    ['--since', 'yesterday'],
+  ])
+    expect(await agent(['box', 'logs', 'oak', ...wrong])).toMatchObject({ exit: 2, stderr: expect.stringMatching(/USAGE/) })
+})
+
+test('no verb works on a box that is not here', async () => {
+  await mkdir(join(folder, 'state'), { recursive: true })
+  for (const verb of [['probe'], ['logs'], ['fence', 'status'], ['maintenance', 'off'], ['unfence'], ['release']])
+    expect(await agent(['box', ...verb, 'elm-school'])).toMatchObject({ exit: 3, stderr: expect.stringMatching(/box list/) })
+})
