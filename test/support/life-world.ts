@@ -36,13 +36,13 @@ export function speaking(room: BoxesRoom) {
     return makeClient(agentContract, await clientOf(host))
   }
 
-  const offered = async (host: string): Promise<LeasedCommand | null> => {
+  const offered = async (host: string, inHand: readonly LeasedCommand[] = []): Promise<LeasedCommand | null> => {
     const agent = await agentOf(host)
-    return (await agent.nextCommand({ body: { holding: [] } })).command
+    return (await agent.nextCommand({ body: { holding: inHand.map(({ id, leaseToken }) => ({ id, leaseToken })) } })).command
   }
   /** The agent of a host takes its next command. */
-  const take = async (host: string): Promise<LeasedCommand> => {
-    const command = await offered(host)
+  const take = async (host: string, inHand: readonly LeasedCommand[] = []): Promise<LeasedCommand> => {
+    const command = await offered(host, inHand)
     if (!command) throw new Error(`nothing to do on ${host}`)
     return command
   }
@@ -97,7 +97,7 @@ export function speaking(room: BoxesRoom) {
 async function listening(room: BoxesRoom, hosts: HostsNeeds): Promise<string> {
   const app = buildApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
     authenticate: {
-      admin: async () => anOperator,
+      admin: async () => ({ ...anOperator, role: 'admin' }),
       agent: async (name) => ({ kind: 'agent', hostId: `hst_${name}` as never, name: name ?? '', instanceId: 'one' }),
     },
     clock: room.clock,

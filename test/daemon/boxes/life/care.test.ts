@@ -1,0 +1,224 @@
+import { expect, test } from 'vitest'
+import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
+import { watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { silentLogger } from '../../../../src/node/index.ts'
+import { aProbe, aReport } from '../../../support/boxes.ts'
+import { onBothDialects } from '../../../support/databases.ts'
+import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
+
+const code = (call: Promise<unknown>) =>
+  call.then(
+    () => 'no problem',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const north = { params: { slug: 'north' } }
+const minute = 60_000
+const turn = async (world: LifeWorld, on: boolean) =>
+  (await world.api()).maintainBox({ ...north, body: { on, reason: on ? 'moving its disk' : 'done' } })
+
+onBothDialects('maintenance', (fresh) => {
+  test('holds the box from the asking on, until its agent has opened it again', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    await turn(world, true)
+    expect(await world.holds()).toEqual(['maintenance'])
+    await world.answer('host-1', 'tenant-box.maintenance')
+    const since = expect.any(String)
+    expect(await api.showBox(north)).toMatchObject({
+      maintenance: { by: 'admin:anna', reason: 'moving its disk', since },
+      fenced: true,
+      fence: { holder: 'maintenance' },
+      heldBy: 'maintenance',
+      heldUntil: null,
+    })
+    await turn(world, false)
+    expect(await world.holds()).toEqual(['maintenance'])
+    await world.answer('host-1', 'tenant-box.maintenance')
+    expect([await world.holds(), (await api.showBox(north)).maintenance]).toEqual([[], null])
+    expect(await world.audit()).toEqual(expect.arrayContaining(['box.maintenance.on', 'box.maintenance.off']))
+  })
+
+  test('that the agent refuses did not begin; an opening that it refuses leaves it closed', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    await turn(world, true)
+    await world.fail('host-1', 'BOX_HELD')
+    expect([await world.holds(), (await api.showBox(north)).maintenance]).toEqual([[], null])
+    await turn(world, true)
+    await world.answer('host-1', 'tenant-box.maintenance')
+    await turn(world, false)
+    await world.fail('host-1', 'BOX_HELD')
+    expect(await world.holds()).toEqual(['maintenance'])
+  })
+
+  test('is refused for boxes that are held, observed or out of reach', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    expect(await code(turn(world, false))).toBe('CONFLICT')
+    await world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
+    expect(await code(turn(world, true))).toBe('BOX_HELD')
+    await world.db.deleteFrom('box_holds').execute()
+    await world.silence('host-1')
+    expect(await code(turn(world, true))).toBe('HOST_OFFLINE')
+    await world.silence()
+    await world.db.updateTable('boxes').set({ managed: 0 }).execute()
+    expect(await code(turn(world, true))).toBe('BOX_NOT_MANAGED')
+  })
+})
+
+onBothDialects('logs', (fresh) => {
+  test('are asked for while other work is in hand, and only the first question is written down', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    await api.checkBox(north)
+    const check = await world.take('host-1') // it stays in hand
+    const { commandId } = await api.readLogs({ ...north, body: { services: ['synapse'], lines: 10 } })
+    const command = await world.take('host-1', [check])
+    expect(command).toMatchObject({ id: commandId, kind: 'tenant-box.logs', payload: { services: ['synapse'], lines: 10 } })
+    await api.readLogs({ ...north, body: { since: '2026-01-05T02:00:00Z', continues: commandId } })
+    await api.readLogs({ ...north, body: { continues: 'cmd_of_another' } })
+    expect((await world.audit()).filter((action) => action === 'box.logs')).toHaveLength(2)
+  })
+
+  test('do not stay in the database', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    const { commandId } = await api.readLogs({ ...north, body: {} })
+    await world.answer('host-1', 'tenant-box.logs')
+    await world.clock.advance(11 * minute)
+    await world.silence()
+    await api.readLogs({ ...north, body: {} })
+    expect(await world.db.selectFrom('commands').select('id').where('id', '=', commandId).execute()).toEqual([])
+  })
+})
+
+onBothDialects('a fence', (fresh) => {
+  const watch = (world: LifeWorld) => watchFences({ ...world.room, log: silentLogger() })
+  const overdue = async (world: LifeWorld) => (await world.events()).filter(({ eventType }) => eventType === 'box.fence_overdue').length
+
+  test('that stands for too long is told of once, and anew only when it is another one', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    const fenced = (holder: string, since: string) => aReport('north', { at: isoNow(world.clock), fenced: true, fence: { holder, since } })
+    await world.clock.advance(minute)
+    const since = isoNow(world.clock)
+    await world.report('host-1', [fenced('cmd_gone', since)])
+    await world.clock.advance(14 * minute)
+    await watch(world)
+    expect((await api.showBox(north)).fence).toEqual({ holder: 'cmd_gone', since, overdueSince: null })
+    await world.clock.advance(minute)
+    await watch(world)
+    await world.report('host-1', [fenced('cmd_gone', since)])
+    await watch(world)
+    expect([await overdue(world), (await api.showBox(north)).fenceOverdue]).toEqual([1, true])
+    expect(await world.audit()).toContain('box.fence_overdue')
+    await world.report('host-1', [aReport('north', { at: isoNow(world.clock) })])
+    expect((await api.showBox(north)).fence).toBeNull()
+    await world.clock.advance(minute)
+    await world.report('host-1', [fenced('cmd_gone', isoNow(world.clock))])
+    await world.clock.advance(16 * minute)
+    await watch(world)
+    expect(await overdue(world)).toBe(2)
+  })
+
+  test('for known work may stand until its deadline, and for maintenance as long as people want', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await (await world.api()).moveBox({ ...north, body: { to: 'host-2', reason: 'host-1 is full' } })
+    const { id } = await world.take('host-1')
+    const fence = { holder: id, since: isoNow(world.clock) }
+    await world.report('host-1', [aReport('north', { fenced: true, fence })])
+    await world.clock.advance(60 * minute)
+    await watch(world)
+    expect(await overdue(world)).toBe(0)
+    await world.aBox('south')
+    await world.report('host-1', [aReport('south', { fenced: true, fence: { holder: 'maintenance', since: isoNow(world.clock) } })])
+    await world.clock.advance(20 * 60 * minute)
+    await watch(world)
+    expect(await overdue(world)).toBe(1)
+  })
+})
+
+onBothDialects('a stale hold', (fresh) => {
+  const release = async (world: LifeWorld, confirm = 'north') =>
+    (await world.api()).releaseBox({ ...north, body: { confirm, reason: 'its host burned' } })
+  const held = (world: LifeWorld, id: string) =>
+    world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
+
+  test('is released by a person who types the slug, and the box is told how it rests', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    expect(await code(release(world))).toBe('CONFLICT')
+    await held(world, id)
+    await world.db.updateTable('boxes').set({ fenced: 1 }).execute()
+    expect(await code(release(world, 'south'))).toBe('VALIDATION')
+    const { released, fenced, next } = await release(world)
+    expect([released, fenced, await world.holds()]).toEqual(['rollout:r1', true, []])
+    expect(next.join('\n')).toContain('tenantry snapshots restore north')
+    expect(await world.audit()).toContain('box.released')
+  })
+
+  test('stays while somebody may come back for it', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    await turn(world, true)
+    expect(await code(release(world))).toBe('CONFLICT')
+    await world.silence('host-1')
+    expect((await release(world)).released).toBe('maintenance')
+    expect((await api.showBox(north)).maintenance).toBeNull()
+    await world.silence()
+    await api.moveBox({ ...north, body: { to: 'host-2', reason: 'host-1 is full' } })
+    expect(await code(release(world))).toBe('CONFLICT')
+  })
+})
+
+onBothDialects('completing an adoption', (fresh) => {
+  const sum = 'a'.repeat(64)
+
+  test('asks for the diff, has exactly that done, and the box is managed then', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    await world.db
+      .updateTable('boxes')
+      .set({ managed: 0, folder: '/srv/north', project: 'north', first_port: null, internal_url: null })
+      .execute()
+    const api = await world.api()
+    await api.completeBox({ ...north, body: { expected: null } })
+    const seen = { applied: false, diff: '+ edge', diffSha256: sum, findings: ['there is no edge'], probe: null }
+    const asked = await world.take('host-1')
+    expect(asked).toMatchObject({
+      kind: 'tenant-box.complete',
+      payload: { expected: null, ports: { public: 18_000 }, edgeImage: 'registry.example/edge:1.22' },
+    })
+    await world.post('host-1', asked, {
+      ok: true,
+      result: { ...seen, report: aReport('north', { managed: false, at: isoNow(world.clock) }) },
+    })
+    expect(await api.showBox(north)).toMatchObject({ managed: false, findings: ['there is no edge'], internalUrl: null })
+    await api.completeBox({ ...north, body: { expected: sum } })
+    const done = await world.take('host-1')
+    expect(done.payload).toMatchObject({ expected: sum, ports: { public: 18_000 } })
+    const report = aReport('north', { at: isoNow(world.clock) })
+    await world.post('host-1', done, { ok: true, result: { ...seen, applied: true, findings: [], report, probe: aProbe() } })
+    expect(await api.showBox(north)).toMatchObject({ managed: true, findings: [], internalUrl: 'http://127.0.0.1:18001' })
+    expect(await code(api.completeBox({ ...north, body: { expected: null } }))).toBe('CONFLICT')
+  })
+})
+
+onBothDialects('the list of boxes', (fresh) => {
+  test('takes a part of the slug as it is', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north-1')
+    await world.aBox('north')
+    const slugs = async (slug: string) => (await (await world.api()).listBoxes({ query: { slug } })).boxes.map((box) => box.slug)
+    expect(await slugs('north')).toEqual(['north', 'north-1'])
+    expect(await slugs('h-1')).toEqual(['north-1'])
+    for (const pattern of ['n%h', '%', '_', 'nort_', '\\']) expect(await slugs(pattern)).toEqual([])
+  })
+})

@@ -1,0 +1,146 @@
+import { expect, test } from 'vitest'
+import { isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
+import { lifeJobs } from '../../../../src/daemon/boxes/index.ts'
+import { onBothDialects } from '../../../support/databases.ts'
+import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
+
+const code = (call: Promise<unknown>) =>
+  call.then(
+    () => 'no problem',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const north = { params: { slug: 'north' } }
+const left = { confirm: 'north', reason: 'the school has left' }
+const again = { slug: 'north', name: 'School north', plan: 'light', chatDomain: 'north.example', host: 'host-1' } as const
+const remove = async (world: LifeWorld, change: object = {}) => (await world.api()).removeBox({ ...north, body: { ...left, ...change } })
+
+async function removed(world: LifeWorld) {
+  const box = await world.aBox('north')
+  await remove(world)
+  await world.answer('host-1', 'tenant-box.hand_over')
+  return box
+}
+
+onBothDialects('a removal', (fresh) => {
+  test('stops the box after a last snapshot and keeps its data for a time', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    expect(await remove(world)).toMatchObject({ state: 'handing_over', by: 'admin:anna' })
+    expect([await world.holds(), (await world.box(id)).live]).toEqual([['removal'], true])
+    await world.answer('host-1', 'tenant-box.hand_over')
+    expect([await world.holds(), (await world.box(id)).live]).toEqual([[], false])
+    const api = await world.api()
+    const shown = await api.showBox(north)
+    const keepUntil = new Date(world.clock.now().getTime() + 30 * 86_400_000).toISOString()
+    expect(shown).toMatchObject({ status: 'removed', live: false, removal: { state: 'kept', snapshotId: sha256Hex('final'), keepUntil } })
+    expect(await code(api.checkBox(north))).toBe('CONFLICT')
+    expect(await code(api.moveBox({ ...north, body: { to: 'host-2', reason: 'no reason' } }))).toBe('CONFLICT')
+    await expect(api.provisionBox({ body: again })).rejects.toThrow(/was removed and its data are kept/)
+    expect(await world.audit()).toEqual(expect.arrayContaining(['box.removal.handing_over', 'box.removal.kept']))
+  })
+
+  test('is undone under a higher ownership as long as the data are kept', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await removed(world)
+    const api = await world.api()
+    expect(await api.undoRemoval(north)).toMatchObject({ state: 'taking_back' })
+    expect((await world.answer('host-1', 'tenant-box.take_back')).payload).toMatchObject({ ownershipEpoch: 2 })
+    expect(await world.box(id)).toMatchObject({ live: true, removal: null, ownershipEpoch: 2 })
+    expect(await api.showBox(north)).toMatchObject({ status: 'ready', freshness: 'fresh', removal: { state: 'undone' } })
+    expect(await code(api.undoRemoval(north))).toBe('INVALID_TRANSITION')
+  })
+
+  test('that cannot be undone stays removed, and may be tried again', async () => {
+    const world = await lifeWorld(await fresh())
+    await removed(world)
+    const api = await world.api()
+    await api.undoRemoval(north)
+    await world.fail('host-1', 'PROBE_FAILED')
+    expect((await api.showBox(north)).removal).toMatchObject({
+      state: 'kept',
+      error: { code: 'PROBE_FAILED' },
+      keepUntil: expect.any(String),
+    })
+    await api.undoRemoval(north)
+    expect((await world.answer('host-1', 'tenant-box.take_back')).payload).toMatchObject({ ownershipEpoch: 3 })
+  })
+
+  test('erases the data when they were kept long enough; the tenant stays, and its slug may have a box again', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id, tenantId } = await removed(world)
+    const [job] = lifeJobs(world.room)
+    const run = () => job?.run({ signal: new AbortController().signal })
+    expect(await run()).toContain('0 of 0 removed boxes being erased')
+    await world.clock.advance(30 * 86_400_000)
+    await world.silence()
+    expect(await run()).toContain('1 of 1 removed box being erased')
+    await world.answer('host-1', 'tenant-box.remove')
+    expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
+    expect(await world.db.selectFrom('box_secrets').selectAll().execute()).toEqual([])
+    const api = await world.api()
+    expect(await code(api.showBox(north))).toBe('NOT_FOUND')
+    expect((await api.listBoxes()).boxes).toEqual([])
+    expect(await code(api.provisionBox({ body: { ...again, plan: 'pro' } }))).toBe('CONFLICT')
+    const { box } = await api.provisionBox({ body: again })
+    expect([box.tenantId, box.boxId === id]).toEqual([tenantId, false])
+  })
+
+  test('--now erases at once, before or after the box was stopped', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world, { now: true })
+    await world.answer('host-1', 'tenant-box.hand_over')
+    await world.answer('host-1', 'tenant-box.remove')
+    expect((await world.box(id)).removal).toBe('erased')
+    const other = await world.aBox('south')
+    const api = await world.api()
+    const south = { params: { slug: 'south' } }
+    await api.removeBox({ ...south, body: { ...left, confirm: 'south' } })
+    await world.answer('host-1', 'tenant-box.hand_over')
+    expect(await code(api.removeBox({ ...south, body: { ...left, confirm: 'south' } }))).toBe('CONFLICT')
+    expect(await api.removeBox({ ...south, body: { ...left, confirm: 'south', now: true } })).toMatchObject({ state: 'erasing' })
+    await world.fail('host-1', 'NOT_FOUND') // a host that knows no such box has nothing to erase
+    expect((await world.box(other.id)).removal).toBe('erased')
+  })
+
+  test('that the host refuses leaves the box as it was', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world)
+    await world.fail('host-1', 'SNAPSHOT_FAILED')
+    expect(await world.box(id)).toMatchObject({ live: true, removal: null })
+    expect(await world.holds()).toEqual([])
+    expect((await (await world.api()).showBox(north)).removal).toMatchObject({ state: 'failed', keepUntil: null })
+  })
+
+  test('needs the slug typed, a host that is there, and a box that nobody holds', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    expect(await code(remove(world, { confirm: 'south' }))).toBe('VALIDATION')
+    await world.db.insertInto('box_holds').values({ box_id: id, holder: 'rollout:r1', until: '2030-01-01T00:00:00.000Z' }).execute()
+    expect(await code(remove(world))).toBe('BOX_HELD')
+    await world.db.deleteFrom('box_holds').execute()
+    await world.silence('host-1')
+    expect(await code(remove(world))).toBe('HOST_OFFLINE')
+    expect((await world.box(id)).live).toBe(true)
+  })
+
+  test('of a stack that is only observed touches nothing on its host', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north', first_port: null }).execute()
+    expect(await remove(world)).toMatchObject({ state: 'erased' })
+    expect([(await world.box(id)).removal, await world.offered('host-1')]).toEqual(['erased', null])
+  })
+
+  test('of a box that never came to be clears away what is left of it', async () => {
+    const world = await lifeWorld(await fresh())
+    const api = await world.api()
+    await api.provisionBox({ body: again })
+    expect(await code(remove(world))).toBe('CONFLICT') // it is being set up
+    await world.fail('host-1', 'PULL_FAILED')
+    expect(await remove(world)).toMatchObject({ state: 'erasing' })
+    await world.answer('host-1', 'tenant-box.remove')
+    expect(await code(api.showBox(north))).toBe('NOT_FOUND')
+  })
+})
