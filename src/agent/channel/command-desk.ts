@@ -1,5 +1,5 @@
 import { isBeside, isQuestion } from '../../core/boxes/index.ts'
-import type { CommandOutcome, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
+import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
@@ -89,9 +89,12 @@ export class CommandDesk {
     await this.#atMost(stepGraceMs, all())
   }
 
-  /** Breaks off all work on a box that is another host's by now, for good: it ends as lost, and is not gone on with. */
-  async abandon(boxId: string): Promise<void> {
-    const ofBox = () => [...this.#inHand.values()].filter(({ command, executing }) => executing && command.boxId === boxId)
+  /** Breaks off what was begun under an older epoch on a box that is another host's by now: it ends as lost, and is not gone on with. */
+  async abandon({ boxId, ownershipEpoch }: DisownedBox): Promise<void> {
+    // A question or a drill does nothing to the box: it may come to its own end.
+    const isOlder = ({ boxId: of, kind, payload }: ShelvedCommand) =>
+      of === boxId && !isBeside(kind) && (Object(payload).ownershipEpoch ?? 0) < ownershipEpoch
+    const ofBox = () => [...this.#inHand.values()].filter(({ command, executing }) => executing && isOlder(command))
     const ended = async () => {
       while (ofBox().length > 0) await this.#nextEnd
     }

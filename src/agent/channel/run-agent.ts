@@ -78,7 +78,7 @@ async function speak(session: Session): Promise<void> {
 async function giveUpBoxes({ client, desk, disown, reports, log, signal }: Session, disowned: readonly DisownedBox[]): Promise<void> {
   if (disowned.length === 0 || !disown) return
   for (const box of disowned) {
-    await desk.abandon(box.boxId)
+    await desk.abandon(box)
     if (await disown(box)) log.warn({ slug: box.slug, epoch: box.ownershipEpoch }, 'the box has another owner by now and was stopped here')
   }
   const found = await reports()

@@ -49,7 +49,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       await rm(folder, { recursive: true, force: true })
       await needs.engine.unpin(payload.slug)
     },
-    clear: () => clear(run),
+    clear: () => clearAway(run),
   }
 }
 
@@ -99,8 +99,10 @@ async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): 
   }).finally(() => Promise.all(noted))
 }
 
+type ClearedAway = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ needs: Pick<TakeOverRun['needs'], 'engine' | 'boxes'> }>
+
 /** Whatever step failed: no container, volume, file, pin or record of it stays on this host. */
-async function clear({ needs, payload, box, folder }: TakeOverRun): Promise<void> {
+export async function clearAway({ needs, payload, box, folder }: ClearedAway): Promise<void> {
   await needs.engine.removeProject(box.project.name)
   await needs.engine.unpin(payload.slug)
   if ((await needs.boxes.find(payload.slug))?.boxId === payload.boxId) await needs.boxes.remove(payload.slug)

@@ -70,15 +70,19 @@ async function admit(needs: MoveNeeds, payload: Payload): Promise<void> {
   await refuseTaken(needs, payload, project)
 }
 
-function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload): TakeOverRun {
+/** As it is to be recorded once it is proven, but for what only the snapshot knows. */
+export function boxToBe({ settings }: Pick<MoveNeeds, 'settings'>, payload: Payload): LocalBox {
   const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
-  const project = projectOf(needs.settings, slug)
+  return { slug, boxId, ownershipEpoch, managed: true, chatDomain, project: projectOf(settings, slug), ports, migrationsHead: '0000' }
+}
+
+function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload): TakeOverRun {
   let repository: Repository | undefined
   return {
     needs,
     context,
     payload,
-    box: { slug, boxId, ownershipEpoch, managed: true, chatDomain, project, ports, migrationsHead: '0000' },
+    box: boxToBe(needs, payload),
     folder: dumpFolderOf(needs.workFolder, context.commandId),
     repository: async () => {
       repository ??= await fetchRepository(context)

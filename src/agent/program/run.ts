@@ -17,10 +17,10 @@ import {
   openJournal,
   withBallast,
 } from '../journal/index.ts'
+import { disownBox } from '../move/index.ts'
 import { pinSweeper, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
-import { giveUpBox } from './give-up-box.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
 import { type Globals, type Machine, settingsOf } from './machine.ts'
 import type { AgentSettings } from './settings.ts'
@@ -69,7 +69,7 @@ async function serve(
     executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random }),
     shelf,
     resume: () => resume({ machine, host, journal, shelf, log }),
-    disown: (box) => giveUpBox({ ...host, ...realHost(settings, host), clock, journal }, box),
+    disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),
     acknowledge: async (commandId) => {
       await journal.acknowledge(commandId)
       await ballast.refill()

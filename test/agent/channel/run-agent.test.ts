@@ -113,6 +113,27 @@ test('an agent fetches a command, tells its steps, and delivers its result', asy
   await until(() => acknowledged.length === 1)
 })
 
+test('a drill and another command of its box are worked on at once: it only looks at the box', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const { identity } = await anAgent(async ({ commandId }) => {
+    begun.push(commandId)
+    await new Promise<void>((resolve) => ends.push(resolve))
+    return commandId === 'drill' ? { ok: false, ...aDrilled } : answer()
+  })
+  const drill = { ...aChange(), kind: 'tenant-box.drill' }
+  const payload = { ...drill.payload, snapshotId: 'abcdef12', snapshotSha256: null, deadlineMs: 60_000 }
+  await world.enqueue({ id: 'drill', hostId: identity.hostId, ...drill, payload } as never)
+  await until(() => begun.length === 1)
+  await world.enqueue({ id: 'change', hostId: identity.hostId, ...aChange() } as never)
+  await until(() => begun.length === 2)
+  expect(begun).toEqual(['drill', 'change'])
+  for (const end of ends) end()
+  await until(async () => (await status('change')) === 'succeeded')
+})
+
+const aDrilled = { snapshotId: 'abcdef12', durationMs: 1, restoreMs: null, tables: null, rows: null, probe: null, error: null }
+
 test('failures travel as problems, and a fault of the agent as one too', async () => {
   const { identity } = await anAgent(async (_, payload) => {
     if ((payload as { slug: string }).slug === 'elm-school') throw problem('BOX_HELD', 'somebody has it')

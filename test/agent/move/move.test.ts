@@ -3,7 +3,19 @@ import { expect, test } from 'vitest'
 import { reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
-import { aContext, address, handOverPayload, type MovingHost, patient, probe, running, takeOverPayload, twoHosts } from './a-move.ts'
+import { deadShelf, mortal } from '../update/mortal.ts'
+import {
+  aContext,
+  address,
+  around,
+  handOverPayload,
+  type MovingHost,
+  patient,
+  probe,
+  running,
+  takeOverPayload,
+  twoHosts,
+} from './a-move.ts'
 import { snapshotOfBox } from './a-snapshot.ts'
 
 type Two = Awaited<ReturnType<typeof twoHosts>>
@@ -238,4 +250,21 @@ test('a box that a command works on is not disowned at once', async () => {
   await expect(disownBox(needs, { ...address, ownershipEpoch: 2 })).rejects.toMatchObject({ code: 'BOX_HELD' })
   await lock.release()
   expect(await disownBox(needs, { ...address, ownershipEpoch: 2 })).toBe(true)
+})
+
+test('what was begun for a box that is another host’s by now is over: a half-made copy goes, and nobody goes on with it', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const { next, clock } = two
+  const life = mortal((_, name) => name === 'loadDatabase', 'after')
+  const dying = await next.agent(around(life.touch), deadShelf(next.shelf, life))
+  const order = takeOverPayload(snapshot)
+  await moving(clock, () => takeOver(dying)(aContext('take-over', { signal: life.signal }), order), 5_000).catch(() => undefined)
+  expect(await next.host.engine.projects('next-')).toEqual(['next-oak'])
+  const again = await next.agent()
+  expect(await disownBox(again, { ...address, ownershipEpoch: 2 })).toBe(false)
+  expect(await again.journal.open()).toHaveLength(1)
+  expect(await disownBox(again, { ...address, ownershipEpoch: 3 })).toBe(false)
+  expect(await again.journal.open()).toEqual([])
+  await nothingLeft(next)
 })
