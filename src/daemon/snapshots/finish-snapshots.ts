@@ -13,7 +13,7 @@ export const snapshotResults = (needs: Needs): ResultHandlers => ({
   'tenant-box.snapshot': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: tierAsked(command) }),
   'tenant-box.hand_over': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
   'tenant-box.update': async (tx, command, result) => {
-    const facts = updateFacts(needs, result)
+    const facts = updateFacts(needs, command, result)
     if (facts) await take(needs, tx, command, facts)
   },
 })
@@ -40,17 +40,16 @@ export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
   installed: JSON.stringify(taken.installed),
 })
 
-// An update tells when it ended, not when its snapshot was taken: that was as the fence closed. Rather too early than too late, because
-// what came after it counts as lost by a restore.
-function updateFacts(
-  { clock }: Needs,
-  { snapshotOk, snapshotId, snapshotSha256, fencedMs, report }: UpdateResult,
-): NewSnapshot | undefined {
+// An update tells when it ended, not when its snapshot was taken: that was as the fence closed, and not before the command was taken up.
+// Rather too early than too late, because what came after it counts as lost by a restore.
+function updateFacts({ clock }: Needs, command: Command, result: UpdateResult): NewSnapshot | undefined {
+  const { snapshotOk, snapshotId, snapshotSha256, fencedMs, report } = result
   if (!snapshotOk || snapshotId === null) return undefined
   const now = clock.now().getTime()
   const said = Date.parse(report?.at ?? '')
   const ended = Number.isNaN(said) ? now : Math.min(said, now)
-  return { snapshotId, tier: 'pre-update', takenAt: isoIn(clock, ended - fencedMs - now), sha256: snapshotSha256 }
+  const takenAt = Math.max(ended - fencedMs, Date.parse(command.startedAt ?? command.createdAt))
+  return { snapshotId, tier: 'pre-update', takenAt: isoIn(clock, takenAt - now), sha256: snapshotSha256 }
 }
 
 async function take({ clock }: Needs, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
