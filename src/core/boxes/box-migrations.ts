@@ -7,7 +7,7 @@ import { Tier } from './names.ts'
 // gap; a file that was applied anywhere never changes; files only add, so that what ran before goes on running; nobody goes back but by a restore.
 
 /** Number of the last migration; `0000` before the first. */
-export const MigrationsHead = z.string().regex(/^[0-9]{4}$/, 'must be four digits, such as 0000')
+const MigrationsHead = z.string().regex(/^[0-9]{4}$/, 'must be four digits, such as 0000')
 export const noMigrations = '0000'
 
 const Sum = z.string().regex(/^[0-9a-f]{64}$/)
@@ -44,7 +44,7 @@ function readMigration(file: string, sql: string): BoxMigration {
  * Why a text must not be run, by daemon and agent alike: psql would take a backslash for a command of its own, and each file is one transaction
  * together with the record of it.
  */
-export function wrongIn(sql: string): string | undefined {
+function wrongIn(sql: string): string | undefined {
   const statements = sql.replaceAll(/--.*$/gm, '')
   if (statements.trim() === '') return 'is empty'
   if (sql.includes('\\')) return 'holds a backslash, which psql takes for a command'
@@ -64,7 +64,7 @@ export function needSoundMigrations(migrations: readonly BoxMigration[]): void {
   }
 }
 
-export type MigrationPlan = Readonly<{ toApply: readonly BoxMigration[] } | { problem: string }>
+type MigrationPlan = Readonly<{ toApply: readonly BoxMigration[] } | { problem: string }>
 
 /** What brings a box from what its database says to the wanted head, or why nothing may. */
 export function planMigrations(known: readonly BoxMigration[], applied: readonly AppliedMigration[], wanted: string): MigrationPlan {

@@ -4,7 +4,6 @@ export {
   AppliedMigration,
   BoxMigration,
   headOf,
-  type MigrationPlan,
   needKnownHeads,
   needSoundMigrations,
   noMigrations,

@@ -99,7 +99,7 @@ function schemaTooNew(
   ]
 }
 
-export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
+const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
 
 /** Object storage is named by time of release, the other two by number. What cannot be compared is no downgrade. */
 function isDowngrade(component: VersionedService, from: string, to: string): boolean {
