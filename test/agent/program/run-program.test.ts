@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { fileLocks } from '../../../src/agent/journal/index.ts'
 import { runProgram } from '../../../src/agent/program/run-program.ts'
 import { loadAgentSettings } from '../../../src/agent/program/settings.ts'
 import { inviteHost } from '../../../src/daemon/hosts/invite-host.ts'
@@ -152,6 +153,26 @@ const checksOf = (stdout: string) =>
   Object.fromEntries(
     (JSON.parse(stdout).checks as { name: string; state: string; says: string; mend?: string }[]).map((one) => [one.name, one]),
   )
+
+test('rotate-key replaces the key while no agent runs, and asks the one that does', async () => {
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 6, stderr: expect.stringMatching(/not enrolled/) })
+  await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
+  const keyId = async () => JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8')).keyId as string
+  const former = await keyId()
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/the key of host-1 was replaced/) })
+  expect(await keyId()).not.toBe(former)
+  expect(checksOf((await agent(['doctor', '--json'])).stdout).daemon).toMatchObject({ state: 'ok' })
+
+  const kept = await keyId()
+  const running = await fileLocks(join(state(), 'run')).acquire('agent')
+  expect(await agent(['rotate-key'])).toMatchObject({ exit: 0, stdout: expect.stringMatching(/the running agent/) })
+  await running.release()
+  expect(await keyId()).toBe(kept)
+  expect(await readdir(state())).toContain('rotate-key')
+  // Done by hand meanwhile, it is not done again.
+  await agent(['rotate-key'])
+  expect(await readdir(state())).not.toContain('rotate-key')
+})
 
 test('doctor names each thing that is wrong and how to mend it', async () => {
   const { exit, stdout } = await agent(['doctor', '--json'])
