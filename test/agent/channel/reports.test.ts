@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { memoryShelf } from '../../../src/agent/journal/index.ts'
+import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aReport, type HostWorld, hostWorld } from '../../support/host-world.ts'
+
+let world: HostWorld
+let stops: (() => Promise<unknown>)[] = []
+
+beforeEach(async () => {
+  const { db } = await emptyDatabase('sqlite')
+  world = await hostWorld(db)
+  stops = [() => world.stop(), () => db.destroy()]
+})
+afterEach(async () => {
+  for (const stop of stops) await stop()
+})
+
+async function turn(stepMs: number): Promise<void> {
+  for (let round = 0; round < 20; round++) await new Promise((resolve) => setImmediate(resolve))
+  await world.clock.advance(stepMs)
+}
+
+async function until(condition: () => unknown, stepMs = 100): Promise<void> {
+  for (let round = 0; round < 4000; round++) {
+    if (await condition()) return
+    await turn(stepMs)
+  }
+  throw new Error('it never came to that')
+}
+
+/** An agent whose engine tells what the test lets happen; each report says how often anything happened by then. */
+async function anAgent(change: Partial<AgentNeeds> = {}) {
+  const identity = await world.enrol('host-1')
+  const leaving = new AbortController()
+  const wakers = new Set<() => void>()
+  let happened = 0
+  let broken = false
+  const wake = () => {
+    for (const one of wakers) one()
+    wakers.clear()
+  }
+  const happen = () => {
+    happened += 1
+    wake()
+  }
+  const reports: { boxId: string | undefined; atMs: number; saw: number }[] = []
+  const needs: AgentNeeds = {
+    clock: world.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    identity,
+    agentVersion: '0.1.0',
+    executors: new Proxy({}, { get: () => async () => ({ report: aReport() }) }) as CommandExecutors,
+    shelf: commandShelf(memoryShelf()),
+    reports: async (boxId) => {
+      reports.push({ boxId, atMs: world.clock.monotonicMs(), saw: happened })
+      return [aReport()]
+    },
+    machine: async () => ({ engine: null, resources: null }),
+    changes: async function* (signal) {
+      let seen = happened
+      signal.addEventListener('abort', () => wake(), { once: true })
+      while (!signal.aborted) {
+        if (broken) throw new Error('the engine went away')
+        for (; seen < happened; seen++) yield seen
+        await new Promise<void>((resolve) => wakers.add(resolve))
+      }
+    },
+    signal: leaving.signal,
+    ...change,
+  } as AgentNeeds
+  let ended = false
+  const running = runAgent(needs).then(() => {
+    ended = true
+  })
+  stops.unshift(async () => {
+    leaving.abort()
+    await until(() => ended)
+    await running
+  })
+  await until(() => world.told.reports.length === 1)
+  const breakOff = (now: boolean) => {
+    broken = now
+    wake()
+  }
+  return { identity, reports, happen, breakOff }
+}
+
+test('an agent reports every box when it connects', async () => {
+  const { reports } = await anAgent()
+  expect(reports.map(({ boxId }) => boxId)).toEqual([undefined])
+  expect(world.told.reports[0]).toMatchObject({ reports: [aReport()] })
+})
+
+test('after each command the box that it was for is reported', async () => {
+  const { identity, reports } = await anAgent()
+  await world.enqueue({ id: 'r1.b1.1.report', hostId: identity.hostId })
+  await until(() => world.told.reports.length === 2)
+  expect(reports.map(({ boxId }) => boxId)).toEqual([undefined, 'box_1'])
+})
+
+test('the death of a container is reported within seconds', async () => {
+  const { reports, happen } = await anAgent()
+  const diedMs = world.clock.monotonicMs()
+  happen()
+  await until(() => world.told.reports.length === 2)
+  expect(reports.at(-1)!.atMs - diedMs).toBeLessThan(5_000)
+})
+
+test('a container that dies every second for ten minutes floods nobody, and its last death is told', async () => {
+  const { reports, happen } = await anAgent()
+  const before = reports.length
+  for (let second = 0; second < 600; second++) {
+    happen()
+    await turn(1_000)
+  }
+  const during = reports.length - before
+  expect(during).toBeGreaterThan(20)
+  expect(during).toBeLessThanOrEqual(600 / 15 + 1)
+  await until(() => reports.at(-1)!.saw === 600, 1_000)
+})
+
+test('what happened while the engine told nothing is reported once it does again', async () => {
+  const { reports, happen, breakOff } = await anAgent()
+  breakOff(true)
+  await turn(100)
+  happen()
+  breakOff(false)
+  await until(() => world.told.reports.length === 2, 1_000)
+  expect(reports.at(-1)!.saw).toBe(1)
+})
