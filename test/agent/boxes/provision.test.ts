@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { localBoxes, portInUse, provision, readBoxSecrets, readCompose, readProbeAccount } from '../../../src/agent/boxes/index.ts'
 import { realistic } from '../../../src/agent/simulated/index.ts'
+import { readBoxMigrations } from '../../../src/core/boxes/index.ts'
 import { images, moving } from '../simulated/boxes.ts'
 import { Killed, killSwitch } from '../simulated/kill-switch.ts'
 import { aContext, anAgent, aProvision } from './provisioning.ts'
@@ -11,6 +12,12 @@ import { aContext, anAgent, aProvision } from './provisioning.ts'
 type Agent = Awaited<ReturnType<typeof anAgent>>
 const run = (agent: Agent, payload = aProvision(), context = aContext().context, needs = agent.needs) =>
   moving(agent.host.clock, () => provision(needs)(context, payload), 10_000)
+
+const migrations = readBoxMigrations(
+  ['0001-a.sql', '0002-b.sql'].map((file) => ({ file, text: `create table tenantry.t${file[3]} (id integer);` })),
+)
+/** With the platform's own tables in its database. */
+const withTables = aProvision({ migrationsHead: '0002' })
 
 const filesBelow = async (folder: string) =>
   (await readdir(folder, { recursive: true, withFileTypes: true }))
@@ -40,6 +47,29 @@ describe('a new box', () => {
       },
     ])
     expect(await readProbeAccount(box!.project)).toMatchObject({ userId: '@tenantry-probe:chat.oak.example' })
+  })
+
+  test('gets the platform’s tables before the chat server begins, once, and none without a head', async () => {
+    const agent = await anAgent()
+    const { context, steps } = aContext()
+    const order = async () => {
+      const { report } = await run(agent, withTables, { ...context, migrations: async () => migrations })
+      return report.installed.migrationsHead
+    }
+    expect(await order()).toBe('0002')
+    expect(steps).toEqual(['files', 'pull', 'database', 'migrate', 'chat', 'probe-user', 'probe'])
+    expect(await order()).toBe('0002')
+    const bare = await run(await anAgent(), aProvision(), {
+      ...aContext().context,
+      migrations: () => Promise.reject(new Error('nobody asks')),
+    })
+    expect(bare.report.installed.migrationsHead).toBe('0000')
+  })
+
+  test('with a head that the daemon does not know does not come to be', async () => {
+    const agent = await anAgent()
+    const made = run(agent, aProvision({ migrationsHead: '0003' }), { ...aContext().context, migrations: async () => migrations })
+    await expect(made).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/no box migration 0003/) })
   })
 
   test('keeps its secrets to itself: every file 0600 but the database’s beginning, which holds none; no placeholder left, nothing of it in the record', async () => {
@@ -76,30 +106,34 @@ describe('a new box', () => {
 })
 
 describe('killed at any call', () => {
-  test.each([false, true])('and called again, it is the box that it would have been (the call itself done: %s)', async (after) => {
-    const counted = killSwitch()
-    const whole = await anAgent()
-    await run(whole, aProvision(), mortal(counted), wrapped(whole, counted))
-    for (let call = 1; call <= counted.calls(); call++) {
-      const agent = await anAgent()
-      const kill = killSwitch(call)
-      const killed = run(agent, aProvision(), mortal(kill, after), wrapped(agent, kill, after))
-      await expect(killed).rejects.toThrow(Killed)
-      const secrets = await readBoxSecrets({ name: 'box-oak', folder: join(agent.folder, 'boxes/oak'), composeFile: '-' })
-      const { context, delivered } = aContext()
-      const { report, probe } = await run(agent, aProvision(), context)
-      expect(probe.verdict).toBe('ok')
-      expect(report.managed).toBe(true)
-      expect(delivered).toHaveLength(1)
-      if (secrets) expect(delivered[0]!.edgeSecret).toBe(secrets.edgeSecret)
-      expect(agent.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
-    }
-  })
+  test.each([false, true])(
+    'and called again, it is the box that it would have been (the call itself done: %s)',
+    async (after) => {
+      const counted = killSwitch()
+      const whole = await anAgent()
+      await run(whole, withTables, mortal(counted), wrapped(whole, counted))
+      for (let call = 1; call <= counted.calls(); call++) {
+        const agent = await anAgent()
+        const kill = killSwitch(call)
+        const killed = run(agent, withTables, mortal(kill, after), wrapped(agent, kill, after))
+        await expect(killed).rejects.toThrow(Killed)
+        const secrets = await readBoxSecrets({ name: 'box-oak', folder: join(agent.folder, 'boxes/oak'), composeFile: '-' })
+        const { context, delivered } = aContext()
+        const { report, probe } = await run(agent, withTables, { ...context, migrations: async () => migrations })
+        expect(probe.verdict).toBe('ok')
+        expect(report).toMatchObject({ managed: true, installed: { migrationsHead: '0002' } })
+        expect(delivered).toHaveLength(1)
+        if (secrets) expect(delivered[0]!.edgeSecret).toBe(secrets.edgeSecret)
+        expect(agent.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
+      }
+    },
+    120_000,
+  )
 })
 
 function mortal(kill: ReturnType<typeof killSwitch>, after = false) {
   const { context } = aContext()
-  return { ...context, deliver: kill.wrap({ deliver: context.deliver }, after).deliver }
+  return { ...context, migrations: async () => migrations, deliver: kill.wrap({ deliver: context.deliver }, after).deliver }
 }
 
 function wrapped(agent: Agent, kill: ReturnType<typeof killSwitch>, after = false) {
