@@ -13,7 +13,7 @@ const kind = 'tenant-box.drill'
  * another drill of the box runs) and an abort, after which the same command goes on when it is called again.
  */
 export const drill =
-  (needs: DrillNeeds, stepsOf: (run: DrillRun) => DrillSteps = drillSteps): CommandExecutor<typeof kind> =>
+  (needs: DrillNeeds): CommandExecutor<typeof kind> =>
   (context, payload) =>
     needs.once(
       // A lock of its own: the box is only looked at, and its other commands need not wait.
@@ -24,7 +24,7 @@ export const drill =
           const original = await needs.boxes.find(payload.slug)
           if (!original) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
           const run = startDrill(needs, { context, payload, original })
-          const steps = stepsOf(run)
+          const steps = drillSteps(run)
           return sumUp(run, await followCourse(needs, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
         },
       },

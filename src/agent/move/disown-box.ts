@@ -8,8 +8,7 @@ import { bringToRest } from './rest.ts'
 import { boxToBe } from './take-over.ts'
 import { clearAway } from './take-over-steps.ts'
 
-export type DisownNeeds = Pick<MoveNeeds, 'engine' | 'clock' | 'boxes' | 'journal' | 'settings' | 'workFolder'> &
-  Readonly<{ locks: BoxLocks }>
+type DisownNeeds = Pick<MoveNeeds, 'engine' | 'clock' | 'boxes' | 'journal' | 'settings' | 'workFolder'> & Readonly<{ locks: BoxLocks }>
 type Disowned = Readonly<{ slug: string; boxId: string; ownershipEpoch: number }>
 
 /** What the fence of a box says that was stopped because it has another owner. */

@@ -34,7 +34,7 @@ const reserveBytes = 256 * 1024 * 1024
  * a box that serves, and is thrown; the same command gets the same end again.
  */
 export const handOver =
-  (needs: MoveNeeds, stepsOf: (run: Run) => Steps<HandOverStep> = handOverSteps): CommandExecutor<typeof kind> =>
+  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
   async (context, payload) => {
     const ended = await needs.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
@@ -80,7 +80,7 @@ async function whatHolds({ needs, context, box }: Run): Promise<(step: HandOverS
 
 type Readied = Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
 
-export const handOverSteps = (run: Run): Steps<HandOverStep> => {
+const stepsOf = (run: Run): Steps<HandOverStep> => {
   const { needs, context, box } = run
   return {
     ready: () => getReady(run),

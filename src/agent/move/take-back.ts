@@ -25,7 +25,7 @@ type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payloa
  * healthy rests as before, and why is thrown.
  */
 export const takeBack =
-  (needs: MoveNeeds, stepsOf: (run: Run) => Steps<TakeBackStep> = takeBackSteps): CommandExecutor<typeof kind> =>
+  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
   async (context, payload) => {
     const ended = await needs.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
@@ -47,7 +47,7 @@ async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
   if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
 }
 
-export const takeBackSteps = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => ({
+const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => ({
   start: async ({ signal }) => {
     const { engine, inside } = needs
     await engine.up(box.project, ['postgres', 'minio'], signal)

@@ -12,7 +12,7 @@ import {
 import { problem } from '../../core/kit/index.ts'
 import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
 import { plainUrl, projectOf, refuseOlderOwner, refuseTaken, reportVersions } from '../boxes/index.ts'
-import { type Followed, followCourse, type Steps } from '../course/index.ts'
+import { type Followed, followCourse } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import type { MoveNeeds } from './needs.ts'
 import { takeOverSteps } from './take-over-steps.ts'
@@ -37,7 +37,7 @@ export type TakeOverRun = Readonly<{
  * are only refusals before anything was done (LEASE_LOST, ALREADY_EXISTS, PORT_TAKEN, VALIDATION) and an abort.
  */
 export const takeOver =
-  (needs: MoveNeeds, stepsOf: (run: TakeOverRun) => Steps<TakeOverStep> = takeOverSteps): CommandExecutor<typeof kind> =>
+  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
   (context, payload) =>
     needs.once(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
@@ -45,7 +45,7 @@ export const takeOver =
         admit: () => admit(needs, payload),
         perform: async (record) => {
           const run = startRun(needs, context, payload)
-          const steps = stepsOf(run)
+          const steps = takeOverSteps(run)
           return sumUp(run, await followCourse(needs, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
         },
       },

@@ -32,7 +32,7 @@ export const aContext = (commandId: string, change: Partial<CommandContext> = {}
 export type Needs = MoveNeeds & Readonly<{ random: Random; stateFolder: string; locks: ReturnType<typeof memoryLocks> }>
 
 /** One host of the move: what outlives its agents, and agents that know nothing but that. */
-export async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVaults) {
+async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVaults) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${name}-`)))
   const host = simulatedHost({ clock, random: seededRandom(name), folder, vaults })
   const boxes = localBoxes(join(folder, 'state'))
