@@ -83,6 +83,6 @@ export async function refuseMaintenance({ slug, project }: LocalBox): Promise<vo
   if (fence?.holder !== maintenance) return
   throw problem(
     'BOX_HELD',
-    `the box ${slug} is in maintenance${fence.since ? ` since ${fence.since}` : ''}${fence.reason ? ` (${fence.reason})` : ''}; end that first: \`tenantry boxes maintenance ${slug} off\``,
+    `the box ${slug} is in maintenance${fence.since ? ` since ${fence.since}` : ''}${fence.reason ? ` (${fence.reason})` : ''}; end that first: \`tenantry boxes maintenance off ${slug}\``,
   )
 }

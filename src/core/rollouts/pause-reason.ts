@@ -36,9 +36,9 @@ export const explainOverdue = (slug: string, host: string): string =>
 /** Why it pauses where it was told to. */
 export const explainHold = (phase: Phase): string => `held after ${phase}, as asked when it was made. Next: resume the rollout to go on.`
 
-/** Why a box does not begin at its turn. */
+/** Why a box does not begin at its turn. What has no end by itself has none that could be told. */
 export const explainWait = ({ holder, until }: Readonly<{ holder: string; until: string }>): string =>
-  `held by ${holder.replace(':', ' ')} until ${until} at the latest; it begins when it is free`
+  `held by ${holder.replace(':', ' ')}${until.startsWith('9999') ? '' : ` until ${until} at the latest`}; it begins when it is free`
 
 const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import { forever } from './life/needs.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
@@ -17,7 +18,7 @@ export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: Bo
   const other = await tx.selectFrom('box_holds').selectAll().where('box_id', '=', boxId).executeTakeFirst()
   throw problem(
     'BOX_HELD',
-    `the box is held by ${other?.holder ?? 'another action'} until ${other?.until ?? 'it ends'}: wait for it, or end it`,
+    `the box is held by ${other?.holder ?? 'another action'} until ${other && other.until < forever ? other.until : 'it ends'}: wait for it, or end it`,
   )
 }
 

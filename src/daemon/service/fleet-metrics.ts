@@ -26,6 +26,24 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): vo
   gauge('tenantry_boxes', 'Live boxes by drift, as last compared', 'severity', () =>
     db.selectFrom('boxes').select(['drift_severity as label', counted]).where('live', '=', 1).groupBy('drift_severity').execute(),
   )
+  gauge(
+    'tenantry_fences',
+    'Live boxes that are shut to their users, as last reported; overdue is one that stands for too long',
+    'state',
+    async () => {
+      const live = db.selectFrom('boxes').select(['maintenance_since', 'fence_overdue_at']).where('live', '=', 1)
+      const fences = await live.where('fence_since', 'is not', null).execute()
+      const stateOf = ({ maintenance_since, fence_overdue_at }: (typeof fences)[number]) =>
+        fence_overdue_at !== null ? 'overdue' : maintenance_since !== null ? 'maintenance' : 'in_time'
+      return ['in_time', 'maintenance', 'overdue'].map((label) => ({
+        label,
+        count: fences.filter((fence) => stateOf(fence) === label).length,
+      }))
+    },
+  )
+  gauge('tenantry_box_moves', 'Moves of boxes between hosts that are not over', 'state', () =>
+    db.selectFrom('box_moves').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
+  )
   gauge('tenantry_commands', 'Commands to agents that are not over', 'status', () =>
     db
       .selectFrom('commands')

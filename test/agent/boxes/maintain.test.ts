@@ -79,7 +79,7 @@ test('a box in maintenance is not updated, and the refusal says how to end it', 
   })
   await expect(world.run(aPayload())).rejects.toMatchObject({
     code: 'BOX_HELD',
-    message: expect.stringMatching(/in maintenance since .* \(new disks\).*boxes maintenance oak off/),
+    message: expect.stringMatching(/in maintenance since .* \(new disks\).*boxes maintenance off oak/),
   })
   expect(JSON.parse((await world.fence()) as string)).toMatchObject({ holder: 'maintenance' })
 })

@@ -42,6 +42,11 @@ describe('the queue', () => {
       expect(next([told])).toEqual([])
     })
 
+    test('without an end of its own is told without one, as in maintenance', () => {
+      const closed = anEngineAction('a', { held: { holder: 'maintenance', until: '9999-12-31T23:59:59.999Z' } })
+      expect(next([closed])).toEqual([{ do: 'wait', slug: 'a', why: 'held by maintenance; it begins when it is free' }])
+    })
+
     test('keeps its phase open, until it is free', () => {
       expect(next([told, anEngineAction('b', { status: 'succeeded' })])).toEqual([])
       expect(next([{ ...told, held: null }])).toEqual([{ do: 'begin', slug: 'a' }])

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
 import { watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { makeMetrics } from '../../../../src/daemon/http/index.ts'
+import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
 import { onBothDialects } from '../../../support/databases.ts'
@@ -96,6 +98,12 @@ onBothDialects('logs', (fresh) => {
   })
 })
 
+async function counted({ room }: LifeWorld): Promise<string> {
+  const { registry } = makeMetrics()
+  fleetMetrics({ ...room, registry })
+  return registry.metrics()
+}
+
 onBothDialects('a fence', (fresh) => {
   const watch = (world: LifeWorld) => watchFences({ ...world.room, log: silentLogger() })
   const overdue = async (world: LifeWorld) => (await world.events()).filter(({ eventType }) => eventType === 'box.fence_overdue').length
@@ -116,6 +124,7 @@ onBothDialects('a fence', (fresh) => {
     await world.report('host-1', [fenced('cmd_gone', since)])
     await watch(world)
     expect([await overdue(world), (await api.showBox(north)).fenceOverdue]).toEqual([1, true])
+    expect(await counted(world)).toContain('tenantry_fences{state="overdue"} 1')
     expect(await world.audit()).toContain('box.fence_overdue')
     await world.report('host-1', [aReport('north', { at: isoNow(world.clock) })])
     expect((await api.showBox(north)).fence).toBeNull()
