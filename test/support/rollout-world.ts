@@ -64,6 +64,8 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const signal = new AbortController().signal
   const installed = new Map(boxes.map(({ slug }) => [slug, before]))
   const fates = new Map<string, Fate[]>()
+  /** What reports say beside versions. */
+  const said = new Map<string, Partial<VersionsReport>>()
   const side = boxSide({ ...room, secretsFor: async () => ({}) })
   const engine = makeRolloutEngine(needs)
 
@@ -72,7 +74,8 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     const image = `registry.example/synapse:v${versions.synapse}`
     const services = { synapse: { image, digest: digestOf(image), state: 'running' as const, restartCount: 0 } }
     const managed = boxes.find((box) => box.slug === slug)?.managed ?? true
-    return { slug, at: isoNow(clock), installed: versions, services: services as never, fenced: false, ownershipEpoch: 1, managed }
+    const report = { slug, at: isoNow(clock), installed: versions, services: services as never, fenced: false, ownershipEpoch: 1, managed }
+    return { ...report, ...said.get(slug) }
   }
 
   const open = async (): Promise<Command[]> => {
@@ -206,7 +209,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
 
   return {
-    ...{ needs, clock, signal, engine, installed, fates, reportOf },
+    ...{ needs, clock, signal, engine, installed, fates, said, reportOf },
     ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated },
     /** Every host is heard of, as its heartbeats would do. */
     heartbeat: async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
+import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
@@ -18,6 +19,11 @@ const fleet = [
   { slug: 'prima', plan: 'pro' as const },
   { slug: 'magna', plan: 'dedicated' as const },
 ]
+
+const nothingKnown: BoxFacts = {
+  ...{ schemaVersion: null, compatVersion: null, backgroundUpdates: null, collation: null, libc: null, mediaBytes: null },
+  ...{ objectBytes: null, freeDiskBytes: null, otherServices: null, wouldRecreate: null, composeChanged: null },
+}
 
 onBothDialects('the rollout engine', (fresh) => {
   test('brings every box to its target, phase by phase, and says so', async () => {
@@ -242,6 +248,22 @@ onBothDialects('the rollout engine', (fresh) => {
       world.installed.set('acme', { ...world.reportOf('acme').installed, synapse: '1.170.0' })
       await world.settle()
       expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'PREFLIGHT_REFUSED' } })
+    })
+
+    test('a box whose own report speaks against it is refused, with what to do', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      const id = await world.started()
+      world.said.set('acme', { databaseBytes: 3e9, facts: { ...nothingKnown, freeDiskBytes: 1e9 } })
+      await world.settle()
+      expect((await world.show(id)).actions[0]).toMatchObject({
+        status: 'failed',
+        findings: [{ code: 'NO_SPACE' }],
+        error: {
+          code: 'PREFLIGHT_REFUSED',
+          message: expect.stringMatching(/needs about 6.9 GB free on its host .*, and 1.0 GB are: make room/),
+        },
+      })
+      expect((await world.commandIds()).filter((command) => command.includes('prefetch'))).toEqual([])
     })
   })
 
