@@ -32,8 +32,6 @@ export const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1
 /** Full ids, told apart by a word. */
 export const idOf = (word: string): string => sha256Hex(word)
 
-export type SnapshotsWorld = Awaited<ReturnType<typeof snapshotsWorld>>
-
 /** Live boxes on hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
 export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {}) {
   const room = await aBoxesRoom(db)

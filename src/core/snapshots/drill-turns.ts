@@ -13,7 +13,7 @@ export type DrillRule = Readonly<{
 }>
 
 /** Four weeks, less one in which those that failed have their second turn. Six runs a day. */
-export const drillRule: DrillRule = { dueAfterDays: 21, retryAfterDays: 3, runs: 21 * 6 }
+const drillRule: DrillRule = { dueAfterDays: 21, retryAfterDays: 3, runs: 21 * 6 }
 
 /** Whose turn it is: those longest without proof first, as many as bring the whole fleet through in time. */
 export function drillTurns(candidates: readonly DrillCandidate[], now: string, rule: DrillRule = drillRule): string[] {

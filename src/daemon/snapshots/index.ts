@@ -4,7 +4,7 @@
 import './snapshots.tables.ts'
 
 export { commandsOfRestores } from './commands-in-use.ts'
-export type { SnapshotReferences, SnapshotsNeeds } from './needs.ts'
+export type { SnapshotsNeeds } from './needs.ts'
 export { snapshotForMove } from './snapshot-for-move.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
@@ -15,7 +15,6 @@ export {
   recoveryPassword,
   repositoryAddress,
   requireSnapshots,
-  type SnapshotSettings,
   snapshotRepository,
 } from './snapshot-store.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'

@@ -8,16 +8,13 @@ import type { CommandBus } from '../hosts/index.ts'
 import type { SnapshotSettings, upkeepRepository } from './snapshot-store.ts'
 
 /** A snapshot that somebody may still need, and who; retention never gives it up. Each room that refers to snapshots brings one. */
-export type SnapshotReferences = (
-  db: DbOrTx,
-  boxIds: readonly string[],
-) => Promise<readonly Readonly<{ snapshotId: string; neededBy: string }>[]>
+type SnapshotReferences = (db: DbOrTx, boxIds: readonly string[]) => Promise<readonly Readonly<{ snapshotId: string; neededBy: string }>[]>
 
 /** What is to be done in a repository: full ids, and which looks. */
 export type Tending = Readonly<{ forget: readonly string[]; prune: boolean; check: 'none' | 'structure' | 'data' }>
 
 /** Looks after a repository that the daemon itself reaches. */
-export type Tend = (repository: ReturnType<typeof upkeepRepository>, tending: Tending, signal: AbortSignal) => Promise<TendedSnapshots>
+type Tend = (repository: ReturnType<typeof upkeepRepository>, tending: Tending, signal: AbortSignal) => Promise<TendedSnapshots>
 
 /** All that snapshots need; each verb names what it takes of it. */
 export type SnapshotsNeeds = FleetNeeds &

@@ -37,7 +37,7 @@ export type SnapshotDrillTable = {
 /** `unheard` = the daemon gave up waiting; its agent may still say how it ended. */
 export type BoxRestoreStatus = 'open' | 'unheard' | 'restored' | 'failed' | 'restore_failed'
 
-export type BoxRestoreTable = {
+type BoxRestoreTable = {
   command_id: string
   tenant_id: string
   box_id: string
