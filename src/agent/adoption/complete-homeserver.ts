@@ -82,5 +82,5 @@ function correctOuter({ root, plain, document }: Editable): boolean {
 }
 
 /** Without addresses Synapse listens on all. */
-export const isReachable = (addresses: unknown): boolean =>
+const isReachable = (addresses: unknown): boolean =>
   !Array.isArray(addresses) || addresses.some((address) => !/^(127\.|::1$|localhost$)/.test(String(address)))

@@ -10,7 +10,7 @@ import { hostPathOf, type Mount, mountsOf } from './mounts.ts'
 type Environment = Readonly<Record<string, string>>
 
 /** A registration of an application service that the chat server reads; `file` is missing where it cannot be reached from the host. */
-export type Registration = Readonly<{ containerPath: string; file: HostFile | undefined; plain: Record<string, unknown> }>
+type Registration = Readonly<{ containerPath: string; file: HostFile | undefined; plain: Record<string, unknown> }>
 
 /** A stack as it stands, read without changing anything. */
 export type Survey = Readonly<{

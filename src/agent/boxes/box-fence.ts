@@ -8,7 +8,7 @@ import { fenceSwitch } from './fence-switch.ts'
 /** What the switch says of itself. `holder` is the id of a command, `maintenance`, or `unknown` for one that somebody else wrote. */
 export type StandingFence = Readonly<{ holder: string; since: string | null; reason?: string }>
 
-export const maintenance = 'maintenance'
+const maintenance = 'maintenance'
 
 /** Undefined while the edge is open. */
 export async function readFence(project: Project): Promise<StandingFence | undefined> {

@@ -35,7 +35,7 @@ const longestText = 4_000
 /** Below what the channel takes, with room for the frame around it. */
 const mostBytes = 900_000
 
-export function parseLog(service: Service, printed: string): LogLine[] {
+function parseLog(service: Service, printed: string): LogLine[] {
   return printed.split('\n').flatMap((line) => {
     const [, at, text] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z) ?(.*)$/s.exec(line) ?? []
     return at === undefined ? [] : { at, service, text: wellFormed((text ?? '').slice(0, longestText)) }

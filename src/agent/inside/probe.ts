@@ -5,6 +5,8 @@ import type { ContainerEngine, LocalBox } from '../ports/index.ts'
 import type { Origin } from './ask.ts'
 import { type BoxView, viewBox } from './box-view.ts'
 import { asksForToken, sendAndRead, versionsAnswer } from './chat.ts'
+import { fenceIsMounted } from './fence-folder.ts'
+import { keepMedia } from './media.ts'
 import { clusterIsHealthy, uploadAndRead } from './objects.ts'
 import { databaseLogin, lastLine, psql } from './sql.ts'
 import { isUpgrading } from './upgrading.ts'
@@ -34,8 +36,9 @@ export async function probe(needs: InsideNeeds, box: LocalBox, signal?: AbortSig
 type Look = (needs: InsideNeeds, view: BoxView, signal: AbortSignal) => Promise<void>
 
 const looks = {
-  chatApi: async (_, view, signal) => {
+  chatApi: async ({ engine }, view, signal) => {
     for (const origin of ways(view)) await versionsAnswer(origin, signal)
+    await fenceIsMounted(engine, view, signal)
   },
   chatSync: async ({ random }, view, signal) => {
     const account = await readProbeAccount(view.box.project)
@@ -49,6 +52,8 @@ const looks = {
   objectStorage: async ({ engine, random }, view, signal) => {
     await clusterIsHealthy(view, signal)
     if (view.secrets) await uploadAndRead(engine, view, random, signal)
+    const account = await readProbeAccount(view.box.project)
+    if (account && view.chat) await keepMedia(view.chat, account, signal)
   },
 } as const satisfies Record<ProbeComponent, Look>
 

@@ -1,0 +1,155 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rewriteImages } from '../../src/agent/boxes/index.ts'
+import type { LocalBox } from '../../src/agent/ports/index.ts'
+import type { ProbeComponent, ProbeResult, Service } from '../../src/core/boxes/index.ts'
+import { aProvision } from '../agent/boxes/provisioning.ts'
+import { readTestbed, testbedExists } from '../testbed/testbed.ts'
+import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
+
+// Each way in which a box looks well and is not (SAFETY): the probe says so, says where, and says it no more after the repair.
+
+const slug = `lc-health-${process.pid}`
+const known = { slug, boxId: 'box_health', ownershipEpoch: 1 }
+const ports = { public: 18_861, platform: 18_862, probe: 18_863 }
+
+describe.skipIf(!testbedExists())('the health of a real box', () => {
+  let rooms: AgentRooms
+  let box: LocalBox
+
+  beforeAll(async () => {
+    const { images } = readTestbed()
+    rooms = await agentRooms('lc-health')
+    await rooms.executors['tenant-box.provision'](
+      rooms.contextOf('provision').context,
+      aProvision({
+        ...known,
+        chatDomain: `${slug}.test`,
+        publicUrl: `http://127.0.0.1:${ports.public}`,
+        images: { edge: images.edge.ref, synapse: images['synapse-1.97.0'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+        ports,
+        probe: { consecutive: 1, spacingMs: 200, timeoutMs: 60_000 },
+      }),
+    )
+    box = (await rooms.boxes.find(slug))!
+  })
+  afterAll(() => rooms?.end())
+
+  const probe = () => rooms.inside.probe(box)
+  const idOf = async (service: Service) => (await rooms.engine.containers(box.project)).find((one) => one.service === service)!.id
+  const run = async (service: Service, ...argv: string[]) => {
+    const { exitCode, stdout, stderr } = await rooms.engine.exec(await idOf(service), argv)
+    if (exitCode !== 0) throw new Error(`${argv.join(' ')}: ${stderr}`)
+    return stdout.trim()
+  }
+  const sql = (...commands: string[]) =>
+    run(
+      'postgres',
+      'psql',
+      '-X',
+      '-A',
+      '-t',
+      '-h',
+      '127.0.0.1',
+      '-U',
+      'postgres',
+      '-d',
+      'synapse',
+      ...commands.flatMap((text) => ['-c', text]),
+    )
+  const red = ({ components }: ProbeResult) => Object.keys(components).filter((name) => !components[name as ProbeComponent].ok)
+  const green = () => expect.poll(async () => (await probe()).reason ?? 'ok', { timeout: 60_000, interval: 300 }).toBe('ok')
+
+  test('a database that refuses writes', async () => {
+    await sql('alter system set default_transaction_read_only = on', 'select pg_reload_conf()')
+    await expect.poll(async () => red(await probe())).toContain('database')
+    const sick = await probe()
+    expect(sick).toMatchObject({
+      verdict: 'failed',
+      components: { database: { error: expect.stringMatching(/read-only transaction/) }, chatApi: { ok: true } },
+    })
+    expect(red(sick)).toContain('chatSync')
+    await sql('set default_transaction_read_only = off', 'alter system reset default_transaction_read_only', 'select pg_reload_conf()')
+    await green()
+  })
+
+  test('a media folder that takes no file', async () => {
+    // Synapse is no root: it may not write where it owns nothing.
+    await run('synapse', 'sh', '-c', 'chown -R 0:0 /media && chmod -R a-w /media')
+    const sick = await probe()
+    expect(red(sick)).toEqual(['objectStorage'])
+    expect(sick.reason).toMatch(/^objectStorage: the media upload answered 500/)
+    await run('synapse', 'sh', '-c', 'chmod -R u+w /media && chown -R 991:991 /media')
+    await green()
+  })
+
+  test('an object store whose data is gone, though it says that it is live and ready', async () => {
+    await run('minio', 'sh', '-c', 'rm -rf /data/.minio.sys /data/*')
+    await expect.poll(async () => red(await probe()), { timeout: 60_000 }).toEqual(['objectStorage'])
+    await rooms.engine.stop(box.project, ['minio'])
+    await rooms.engine.start(box.project, ['minio'])
+    await green()
+  })
+
+  test('a chat server that runs without its database', async () => {
+    await rooms.engine.stop(box.project, ['postgres'])
+    const sick = await probe()
+    expect(sick).toMatchObject({
+      verdict: 'failed',
+      components: { database: { error: expect.stringMatching(/postgres of .* does not run/) } },
+    })
+    expect(red(sick)).toEqual(expect.arrayContaining(['chatSync', 'database']))
+    await rooms.engine.start(box.project, ['postgres'])
+    await green()
+  })
+
+  test('an edge that could not be closed, because its fence folder is another one', async () => {
+    const fence = join(box.project.folder, 'edge', 'fence')
+    await rename(fence, `${fence}.old`)
+    expect((await probe()).reason).toMatch(/^chatApi: the edge's fence folder .* is gone/)
+    await mkdir(fence)
+    expect((await probe()).reason).toMatch(/^chatApi: the edge does not see .* recreate the edge/)
+    await rm(fence, { recursive: true })
+    await rename(`${fence}.old`, fence)
+    await green()
+  })
+
+  test('an edge that lets nobody through is no healthy box, although its servers are well', async () => {
+    await rooms.engine.stop(box.project, ['edge'])
+    expect(red(await probe())).toEqual(expect.arrayContaining(['chatApi', 'chatSync']))
+    await rooms.engine.start(box.project, ['edge'])
+    await green()
+  })
+
+  test('pending background updates are no sickness, and are told', async () => {
+    await sql("insert into background_updates (update_name, progress_json) values ('lc_pending', '{}')")
+    const { probe: seen, report } = await rooms.executors['tenant-box.healthcheck'](rooms.contextOf('check').context, known)
+    expect(seen.verdict).toBe('ok')
+    expect(report.facts?.backgroundUpdates).toContain('lc_pending')
+    await sql("delete from background_updates where update_name = 'lc_pending'")
+  })
+
+  test('a database that replays its log is on its way, not broken', async () => {
+    await sql("alter system set restore_command = 'sleep 2; false'")
+    await run('postgres', 'touch', '/var/lib/postgresql/data/recovery.signal')
+    await rooms.engine.stop(box.project, ['postgres'])
+    await rooms.engine.start(box.project, ['postgres'])
+    await expect.poll(async () => (await probe()).verdict, { timeout: 20_000, interval: 50 }).toBe('recovering')
+    await green()
+    await sql('alter system reset restore_command', 'select pg_reload_conf()')
+  })
+
+  test('a chat server that changes its schema is on its way, not broken', async () => {
+    const { images } = readTestbed()
+    const next = images['synapse-1.163.2'].ref
+    await rooms.engine.pull(next, {})
+    await writeFile(box.project.composeFile, rewriteImages(await readFile(box.project.composeFile, 'utf8'), { synapse: next }))
+    // As long as somebody reads the events, nobody can change their table.
+    const holding = sql('begin; lock table events in access share mode; select pg_sleep(8)')
+    await rooms.engine.up(box.project, ['synapse'])
+    await expect.poll(async () => (await probe()).verdict, { timeout: 30_000, interval: 50 }).toBe('upgrading')
+    await holding
+    await green()
+  })
+})
