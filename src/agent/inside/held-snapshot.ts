@@ -1,12 +1,17 @@
 import { PassThrough } from 'node:stream'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ExecResult } from '../ports/index.ts'
 import { lastLine, psql, type SqlRun } from './sql.ts'
 
-/** A box may end sessions that are idle or slow; this one is both, as often as the database is large. */
+/**
+ * A box may end sessions that are idle or slow; this one is both, as often as the database is large. A table that is dropped is gone for
+ * sessions of an earlier moment too (Synapse drops those of its background work), so each is kept until the end, as pg_dump does.
+ */
 const beginSql = `set idle_in_transaction_session_timeout = 0;
 set statement_timeout = 0;
 begin isolation level repeatable read read only;
+select format('lock table %s in access share mode', string_agg(format('%I.%I', table_schema, table_name), ', '))
+from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE' having count(*) > 0 \\gexec
 select pg_export_snapshot();
 `
 
@@ -15,13 +20,29 @@ select pg_export_snapshot();
  * and answers the question `sql` about it when the work is done. Throws SNAPSHOT_FAILED when the session ends before that.
  */
 export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot: string) => Promise<void>): Promise<string> {
-  const { name, finish, abandon } = holdSnapshot(run)
+  const { name, finish, abandon } = await openMoment(run)
   try {
-    await work(await name)
+    await work(name)
     return await finish(sql)
   } catch (error) {
     await abandon()
     throw error
+  }
+}
+
+/** How often a table may vanish between being listed and being kept. */
+const retries = 5
+
+async function openMoment(run: SqlRun) {
+  for (let triesLeft = retries; ; triesLeft--) {
+    const held = holdSnapshot(run)
+    try {
+      return { ...held, name: await held.name }
+    } catch (error) {
+      await held.abandon()
+      if (triesLeft === 0 || !isProblem(error, 'SNAPSHOT_FAILED') || !/does not exist|could not open relation/.test(error.message))
+        throw error
+    }
   }
 }
 
@@ -51,7 +72,10 @@ function holdSnapshot(run: SqlRun) {
 }
 
 const sessionEnded = ({ view }: SqlRun, { exitCode, stderr }: ExecResult) =>
-  problem('SNAPSHOT_FAILED', `psql in ${view.box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
+  problem(
+    'SNAPSHOT_FAILED',
+    `psql in ${view.box.slug} ended with exit code ${exitCode}: ${/ERROR: .*/.exec(stderr)?.[0] ?? lastLine(stderr)}`,
+  )
 
 function firstLine(): { line: Promise<string>; hear(part: Buffer): void } {
   let heard = ''

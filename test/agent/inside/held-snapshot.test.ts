@@ -11,10 +11,14 @@ const view = { box: { slug: 'oak' }, container: () => ({ id: 'c1', state: 'runni
 function aSession(answers: Readonly<Record<string, string>>) {
   const events: string[] = []
   let end: (result: ExecResult) => void = () => undefined
+  let sessions = 0
   const exec: ContainerEngine['exec'] = (_, __, options = {}) => {
+    sessions += 1
+    let close: typeof end = () => undefined
     const ended = new Promise<ExecResult>((resolve) => {
-      end = resolve
+      close = resolve
     })
+    end = close
     let stdout = ''
     void (async () => {
       for await (const part of options.stdin as Readable) {
@@ -27,12 +31,12 @@ function aSession(answers: Readonly<Record<string, string>>) {
         options.onStdout?.(Buffer.from((answer ?? '').slice(3)))
       }
       events.push('end')
-      end({ exitCode: 0, stdout, stderr: '' })
+      close({ exitCode: 0, stdout, stderr: '' })
     })()
     return ended
   }
-  const die = () => end({ exitCode: 2, stdout: '', stderr: 'psql: error\nserver closed the connection unexpectedly\n' })
-  return { events, die, run: { engine: { exec } as unknown as ContainerEngine, view, login } }
+  const die = (stderr = 'psql: error\nserver closed the connection unexpectedly\n') => end({ exitCode: 2, stdout: '', stderr })
+  return { events, sessions: () => sessions, die, run: { engine: { exec } as unknown as ContainerEngine, view, login } }
 }
 
 const answers = { pg_export_snapshot: '00000003-0000001B-1\n', 'count the rows': 'events 3\nrooms 1\n' }
@@ -69,4 +73,20 @@ test('a session that ended during the work fails: nobody knows whether the count
   const { run, die } = aSession(answers)
   const failed = withHeldSnapshot(run, 'count the rows;\n', async () => die())
   await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+})
+
+test('a table that was dropped between being listed and being kept is no failure: the moment is a later one', async () => {
+  const { run, die, sessions } = aSession({ ...answers })
+  const first = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  die('psql:<stdin>:5: ERROR:  relation "public._temp_x" does not exist\n')
+  expect(await first).toBe('events 3\nrooms 1\n')
+  expect(sessions()).toBe(2)
+})
+
+test('another failure of the session is not tried again', async () => {
+  const { run, die, sessions } = aSession({})
+  const failed = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  die('psql:<stdin>:1: ERROR:  permission denied\nLINE 1: select\n')
+  await expect(failed).rejects.toMatchObject({ message: expect.stringContaining('permission denied') })
+  expect(sessions()).toBe(1)
 })
