@@ -3,7 +3,7 @@ import { registryOf } from './images.ts'
 
 /** A repository to pull from, and as whom; the account is for memory only. */
 export type PullSource = Readonly<{ repository: string; account?: RegistryAccount | undefined }>
-export type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
+type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
 
 type Registries = NonNullable<CommandSecrets['registries']>
 

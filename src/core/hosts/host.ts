@@ -37,7 +37,7 @@ export type HostResources = z.infer<typeof HostResources>
 export const isDiskLow = ({ diskBytes, freeDiskBytes }: HostResources): boolean => freeDiskBytes < diskBytes / 10
 
 /** How far the clock of a host may be from the daemon's before it is called skewed; tokens bear as much. */
-export const clockLeewayMs = 30_000
+const clockLeewayMs = 30_000
 
 export const isSkewed = ({ clockOffsetMs }: { clockOffsetMs: number | null }): boolean =>
   clockOffsetMs !== null && Math.abs(clockOffsetMs) > clockLeewayMs

@@ -13,7 +13,7 @@ export const RegistryName = z
   .refine(isRegistry, 'must have a dot or a port, or Docker takes it for a name at Docker Hub')
 
 /** Where the same images are found, `host:port` with a path before their repositories where there is one. */
-export const RegistryMirror = z
+const RegistryMirror = z
   .string()
   .max(300)
   .regex(new RegExp(`^${name}(?:/[a-z0-9]+(?:[._/-][a-z0-9]+)*)?$`), 'must be a host with port and path, such as mirror.example:5000/hub')
