@@ -1,7 +1,7 @@
 import type { Db } from '../../src/daemon/db/index.ts'
 
 /** The daemon was killed: nobody hears an answer. */
-export class Died extends Error {}
+class Died extends Error {}
 
 /**
  * A database whose client is killed at its n-th transaction, once: before the commit, so that nothing of it happened, or right after it, so that

@@ -114,7 +114,7 @@ async function listening(room: BoxesRoom, hosts: HostsNeeds): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-export const finalSnapshot = (at: string) => ({
+const finalSnapshot = (at: string) => ({
   snapshotId: sha256Hex('final'),
   tier: 'final' as const,
   snapshotSha256: sha256Hex('manifest of final'),

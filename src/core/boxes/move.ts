@@ -58,7 +58,7 @@ export function moveOn(state: MoveState, event: MoveEvent): MoveState {
 type Order = Readonly<{ kind: BoxCommandKind; host: 'from' | 'to'; epoch: 'present' | 'next' }>
 
 /** What a state waits for. A command that changes who owns the box comes under a higher epoch than any before it. */
-export const moveOrders = {
+const moveOrders = {
   handing_over: { kind: 'tenant-box.hand_over', host: 'from', epoch: 'present' },
   taking_over: { kind: 'tenant-box.take_over', host: 'to', epoch: 'next' },
   taking_back: { kind: 'tenant-box.take_back', host: 'from', epoch: 'next' },
