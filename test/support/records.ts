@@ -18,6 +18,11 @@ export const aHost = (given: Partial<HostView> = {}): HostView => ({
   protocolVersion: 1,
   engine: { engine: '29.1.0', compose: '2.40.0', restic: '0.18.0' },
   resources: { cpus: 8, memoryBytes: 32 * 2 ** 30, diskBytes: 500 * 2 ** 30, freeDiskBytes: 320 * 2 ** 30 },
+  resourcesAt: null,
+  diskLow: false,
+  clockOffsetMs: null,
+  skewed: false,
+  keySince: '2026-01-01T00:00:00.000Z',
   reason: null,
   ...given,
 })

@@ -10,7 +10,8 @@ onBothDialects('housekeeping', (fresh) => {
   const setUp = async (inUse: string[] = []) => {
     const world = await hostWorld(await fresh())
     const { hostId } = await world.enrol('host-1')
-    const { db, clock } = world.needs
+    const { clock } = world
+    const { db } = world.needs
     const [job] = hostsJobs({ db, clock, commandsInUse: async () => inUse })
     const queue = async (id: string, status: 'queued' | 'running' | 'succeeded' | 'failed' | 'expired') => {
       await world.enqueue({ id, hostId })
