@@ -79,7 +79,7 @@ test('the daemon is killed in the middle: the agent commits alone, lifts the fen
   await talk.expectComplete()
 })
 
-test.each(['prefetch', 'fence', 'stop', 'snapshot', 'rewrite', 'recreate', 'probe', 'commit'])(
+test.each(['prefetch', 'fence', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate', 'probe', 'commit'])(
   'the agent is killed at "%s": it goes on and commits',
   async (step) => {
     await newVersion()

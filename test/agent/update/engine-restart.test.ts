@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ContainerState } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { aWorld, newSynapse } from './an-update.ts'
+import { aPayload, aWorld, newSynapse } from './an-update.ts'
 
 const countedFrom = async (restarts: (probes: number) => number) => {
   const world = await aWorld()
@@ -37,13 +37,21 @@ test('one more restart than before does', async () => {
 describe('a host that starts anew while a good update is probed', () => {
   /** Each container as it is at the n-th look between probes. */
   const seenAs = async (
-    look: (container: ContainerState, looks: number) => ContainerState,
+    look: (container: ContainerState, looks: number, probes: number) => ContainerState,
     down: (looks: number) => boolean = () => false,
   ) => {
     const world = await aWorld()
     let looks = 0
+    let probes = 0
     const needs = await world.agent((ports) => ({
       ...ports,
+      inside: {
+        ...ports.inside,
+        probe: (...given) => {
+          probes += 1
+          return ports.inside.probe(...given)
+        },
+      },
       engine: {
         ...ports.engine,
         containers: async (project) => {
@@ -54,11 +62,13 @@ describe('a host that starts anew while a good update is probed', () => {
           if (!probing || (await world.fence()) === undefined) return containers
           looks += 1
           if (down(looks)) throw problem('DOCKER_UNAVAILABLE', 'the engine starts')
-          return containers.map((container) => look(container, looks))
+          return containers.map((container) => look(container, looks, probes))
         },
       },
     }))
-    return world.run(undefined, { needs })
+    // Far away, because time passes freely while the fence is looked at.
+    const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 365 * 86_400_000 }
+    return world.run(aPayload({ probe, deadlineMs: 365 * 86_400_000 }), { needs })
   }
   // The first look takes the baseline, the second is before the first probe.
   const booted = (container: ContainerState): ContainerState => ({ ...container, startedAt: '2030-01-01T00:00:00Z' })
@@ -81,8 +91,8 @@ describe('a host that starts anew while a good update is probed', () => {
   })
 
   test('after a good probe no restart is borne any more', async () => {
-    const story = (container: ContainerState, looks: number): ContainerState =>
-      looks < 3 ? container : restarts(booted(container), looks < 9 ? 1 : 2)
+    const story = (container: ContainerState, looks: number, probes: number): ContainerState =>
+      looks < 3 ? container : restarts(booted(container), probes < 3 ? 1 : 2)
     expect(await seenAs(story)).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
   })
 

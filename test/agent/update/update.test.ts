@@ -320,7 +320,9 @@ describe('the deadline', () => {
 
   test('probing that outlasts it goes back', async () => {
     const world = await aWorld()
-    const result = await world.run(aPayload({ deadlineMs: 86_400_000, probe: { consecutive: 20, spacingMs: 86_400_000, timeoutMs: 1e10 } }))
+    const result = await world.run(
+      aPayload({ deadlineMs: 2 * 86_400_000, probe: { consecutive: 20, spacingMs: 2 * 86_400_000, timeoutMs: 1e10 } }),
+    )
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'COMMAND_EXPIRED' } })
   })
 })
