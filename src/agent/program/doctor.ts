@@ -3,8 +3,7 @@ import { dirname, join, resolve } from 'node:path'
 import { execa } from 'execa'
 import { type ExitCode, isProblem, type Problem, printable } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, tellChecks, well } from '../../node/checks.ts'
-import { readIfThere } from '../../node/index.ts'
-import { fenceSwitch } from '../boxes/index.ts'
+import { readFence, type StandingFence } from '../boxes/index.ts'
 import { type AgentIdentity, connect } from '../channel/index.ts'
 import { asideFolder } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
@@ -125,14 +124,9 @@ async function lookAt(engine: LocalHost['engine'], box: LocalBox): Promise<Check
   const containers = await engine.containers(box.project).catch(() => undefined)
   if (!containers) return doubtful(name, 'cannot be looked at', 'see what is said of the engine')
   const down = containers.filter(({ state }) => state !== 'running').map(({ service, state }) => `${service} ${state}`)
-  const fence = await readIfThere(fenceSwitch(box.project)).catch(() => undefined)
+  const fence = await readFence(box.project).catch(() => undefined)
   const stands = [`${containers.length - down.length} of ${containers.length} containers run`, ...down].join(', ')
-  if (fence !== undefined)
-    return doubtful(
-      name,
-      `is fenced (${printable(fence.trim()).slice(0, 200)}); ${stands}`,
-      'an update in progress lifts it by itself; after a failed way back an operator decides: see its rollout action before touching anything',
-    )
+  if (fence) return fenced(box, fence, stands)
   return down.length === 0
     ? well(name, stands)
     : doubtful(
@@ -141,6 +135,15 @@ async function lookAt(engine: LocalHost['engine'], box: LocalBox): Promise<Check
         `tenantry-agent box show ${box.slug}; then docker logs of what is down, docker compose up -d for what is missing`,
       )
 }
+
+const fenced = ({ slug }: LocalBox, { holder, since, reason }: StandingFence, stands: string): Check =>
+  doubtful(
+    `box ${slug}`,
+    `is closed by ${printable(holder)} since ${printable(since ?? 'nobody knows when')}${reason ? ` (${printable(reason)})` : ''}; ${stands}`,
+    holder === 'maintenance'
+      ? `tenantry-agent box maintenance off ${slug}, once the work is done`
+      : `an update in progress lifts it by itself; after a failed way back see its rollout action, then tenantry-agent box unfence ${slug}`,
+  )
 
 const restic = ({ snapshots }: LocalHost): Promise<Check> =>
   snapshots.version().then(

@@ -154,3 +154,18 @@ test('no verb works on a box that is not here', async () => {
   for (const verb of [['probe'], ['logs'], ['fence', 'status'], ['maintenance', 'off'], ['unfence'], ['release']])
     expect(await agent(['box', ...verb, 'elm-school'])).toMatchObject({ exit: 3, stderr: expect.stringMatching(/box list/) })
 })
+
+test('doctor says of a closed box who closed it, and what to type', async () => {
+  const mendOf = async () => {
+    const { stdout } = await agent(['doctor', '--json'])
+    return (JSON.parse(stdout).checks as { name: string; says: string; mend?: string }[]).find(({ name }) => name === 'box oak')
+  }
+  await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'new disks'])
+  expect(await mendOf()).toMatchObject({
+    says: expect.stringMatching(/closed by maintenance since .*new disks/),
+    mend: expect.stringMatching(/maintenance off oak/),
+  })
+  await agent(['box', 'maintenance', 'off', 'oak'])
+  await fenced()
+  expect(await mendOf()).toMatchObject({ says: expect.stringMatching(/closed by ro_1/), mend: expect.stringMatching(/box unfence oak/) })
+})
