@@ -48,6 +48,16 @@ describe('list', () => {
     expect(JSON.parse(ran.stdout)).toEqual(page(aSnapshot()))
   })
 
+  test.each([80, 120])('keeps within %i columns, and what is not ours loses its control characters', async (columns) => {
+    const long = aSnapshot({
+      slug: 'a-school-with-a-long-slug-of-40-characters',
+      keptBecause: 'needed by\u001b[31m rollout ro_0123456789abcdefghjk',
+    })
+    const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page(aSnapshot(), long) }, columns, env: { NO_COLOR: '1' } })
+    for (const line of ran.stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
+    expect(ran.stdout).not.toContain('\u001b[31m rollout')
+  })
+
   test('says what to type where there is none', async () => {
     const ran = await tenantry(['snapshots', 'list'], { answers: { [listed]: page() } })
     expect(ran.stdout).toContain('tenantry snapshots take')
