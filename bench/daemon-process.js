@@ -6,8 +6,10 @@ import { join } from 'node:path'
 const bin = new URL('../bin/tenantryd.js', import.meta.url).pathname
 export const wait = (ms) => new Promise((next) => setTimeout(next, ms))
 
-/** A daemon of its own on embedded defaults, with one admin; `close` removes all of it. */
-export async function startDaemon(port) {
+const password = 'a long password for benches'
+
+/** A daemon of its own on embedded defaults, with one admin; `close` removes all of it. `seed` fills its database before it starts. */
+export async function startDaemon(port, { seed } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
   const url = `http://127.0.0.1:${port}`
   const env = {
@@ -17,12 +19,13 @@ export async function startDaemon(port) {
     TENANTRY_LOG: 'json',
     TENANTRY_LOG_LEVEL: 'info',
   }
-  writeFileSync(join(folder, 'password'), 'a long password for benches\n', { mode: 0o600 })
+  writeFileSync(join(folder, 'password'), `${password}\n`, { mode: 0o600 })
   execFileSync(
     process.execPath,
     [bin, 'admin', 'create', '--name', 'anna', '--role', 'admin', '--password-file', join(folder, 'password')],
     { env, stdio: 'ignore' },
   )
+  await seed?.({ databaseUrl: `sqlite:${join(folder, 'data', 'tenantry.db')}`, url, folder })
   const child = spawn(process.execPath, [bin, 'serve'], { env, stdio: 'ignore' })
   for (let n = 0; ; n++) {
     if (
@@ -39,5 +42,5 @@ export async function startDaemon(port) {
     child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
-  return { url, pid: child.pid, close }
+  return { url, pid: child.pid, folder, password, close }
 }

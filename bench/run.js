@@ -3,10 +3,12 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { cliHelp } from './cli-help.js'
+import { fleetScale } from './fleet-scale.js'
+import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
 import { routeThroughput } from './route-throughput.js'
 
-const benchmarks = [cliHelp, idleDaemon, routeThroughput]
+const benchmarks = [cliHelp, idleDaemon, idleAgent, routeThroughput, fleetScale]
 
 const rows = []
 for (const benchmark of benchmarks) rows.push(...(await benchmark()))
