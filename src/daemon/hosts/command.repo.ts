@@ -148,8 +148,12 @@ export async function commandsByIds(db: DbOrTx, ids: readonly string[]): Promise
   return (await db.selectFrom('commands').selectAll().where('id', 'in', ids).execute()).map(commandOf)
 }
 
-/** The newest commands of a box, newest first. */
-export async function commandsOfBox(db: DbOrTx, boxId: string, { limit }: { limit: number }): Promise<Command[]> {
-  const newest = db.selectFrom('commands').selectAll().where('box_id', '=', boxId)
+/** The newest commands of a box that are of none of the kinds, newest first. */
+export async function commandsOfBox(
+  db: DbOrTx,
+  boxId: string,
+  { except, limit }: { except: readonly string[]; limit: number },
+): Promise<Command[]> {
+  const newest = db.selectFrom('commands').selectAll().where('box_id', '=', boxId).where('kind', 'not in', except)
   return (await newest.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(commandOf)
 }

@@ -10,7 +10,7 @@ const isUnheard = ({ status, leaseToken, heardAt, finishedAt }: Command): boolea
 
 /** Commands that may be changing the box now, newest first. Of those nobody was heard of, only what came after the last that was. */
 export async function openCommands(db: DbOrTx, boxId: string): Promise<Command[]> {
-  const commands = (await commandsOfBox(db, boxId, { limit: 20 })).filter(({ kind }) => !questions.includes(kind))
+  const commands = await commandsOfBox(db, boxId, { except: questions, limit: 20 })
   const told = commands.findIndex(({ status }) => status === 'succeeded' || status === 'failed')
   return commands.filter((command, at) => isOpen(command) || (isUnheard(command) && (told < 0 || at < told)))
 }

@@ -85,6 +85,15 @@ onBothDialects('logs', (fresh) => {
     expect((await world.audit()).filter((action) => action === 'box.logs')).toHaveLength(2)
   })
 
+  test('do not hide what is under way, however often they are asked for', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    await turn(world, true)
+    for (let asked = 0; asked < 25; asked++) await api.readLogs({ ...north, body: {} })
+    expect((await api.showBox(north)).openCommands).toMatchObject([{ kind: 'tenant-box.maintenance', status: 'queued', host: 'host-1' }])
+  })
+
   test('do not stay in the database', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
