@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
 
-const text = readFileSync('docs/operating.md', 'utf8')
+const text = readFileSync('docs/settings.md', 'utf8')
 const row = (variable: string) => text.split('\n').find((line) => line.startsWith('|') && line.includes(`\`${variable}\``)) ?? ''
 
-describe('docs/operating.md has every setting, with its default', () => {
+describe('docs/settings.md has every setting, with its default', () => {
   const defaults = loadConfig({ env: {} }) as unknown as Record<string, unknown>
   const valueAt = (path: readonly string[]) => path.reduce<unknown>((value, key) => (value as Record<string, unknown>)?.[key], defaults)
 
