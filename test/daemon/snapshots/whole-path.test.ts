@@ -32,6 +32,7 @@ async function setUp() {
     await agent
     await daemon.close()
   })
+  await expect.poll(async () => (await api.hosts.listHosts()).hosts.map(({ status }) => status), { timeout: 20_000 }).toEqual(['online'])
   await api.boxes.applyManifest({ body: { manifest: manifestWith(before) } })
   const wanted = { slug: 'north', name: 'North School', plan: 'light', chatDomain: 'north.example', host: 'amsel' } as const
   await done((await api.boxes.provisionBox({ body: wanted })).commandId)
