@@ -17,20 +17,38 @@ const formerKeyMs = 10 * 60_000
  * The host behind a call, by a token of at most 60 s that its key signed for this daemon. The record is read at each call: a revoked host is
  * out at once. Throws UNAUTHENTICATED, CLOCK_SKEW, HOST_REVOKED, HOST_FROZEN.
  */
-export const authenticateAgent =
-  (needs: Needs) =>
-  async (authorization: string | undefined): Promise<AgentActor> => {
+export function authenticateAgent(needs: Needs): (authorization: string | undefined) => Promise<AgentActor> {
+  const read = keyReader()
+  return async (authorization) => {
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'agents sign each call with their key: no token was sent')
     const keyId = keyIdOf(token)
     const host = await findHostByKeyId(needs.db, keyId)
     if (!host) throw problem('UNAUTHENTICATED', 'no host is enrolled with this key: `tenantry-agent enrol` does it')
-    const instanceId = await verify(needs, token, keyOf(needs, host, keyId))
+    const instanceId = await verify(needs, token, await read(keyId, keyOf(needs, host, keyId)))
     refuseShutOut(host)
     if (host.nextKey?.id === keyId) await replaceKey(needs, host, instanceId)
     await see(needs, host)
     return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
   }
+}
+
+type Key = Awaited<ReturnType<typeof importJWK>>
+
+const keysKept = 5000
+
+/** Reading a key costs as much as a signature, and agents poll for ever. An id is the key's own sum, so what is kept never grows old. */
+function keyReader(): (keyId: string, publicKey: AgentPublicKey) => Promise<Key> {
+  const known = new Map<string, Promise<Key>>()
+  return (keyId, publicKey) => {
+    const found = known.get(keyId)
+    if (found) return found
+    if (known.size >= keysKept) known.clear()
+    const key = importJWK(publicKey, agentToken.algorithm)
+    known.set(keyId, key)
+    return key
+  }
+}
 
 function keyIdOf(token: string): string {
   try {
@@ -47,10 +65,10 @@ function keyOf({ clock }: Needs, { name, keyId, publicKey, nextKey }: Host, sign
   throw problem('UNAUTHENTICATED', `the key of ${name} was replaced: an agent without the new one must enrol anew`)
 }
 
-async function verify({ clock, baseUrl }: Needs, token: string, publicKey: AgentPublicKey): Promise<string> {
+async function verify({ clock, baseUrl }: Needs, token: string, key: Key): Promise<string> {
   const now = clock.now()
   try {
-    const { payload } = await jwtVerify(token, await importJWK(publicKey, agentToken.algorithm), {
+    const { payload } = await jwtVerify(token, key, {
       algorithms: [agentToken.algorithm],
       audience: agentAudience(baseUrl),
       clockTolerance: agentToken.leewaySeconds,

@@ -26,21 +26,23 @@ export async function nextCommand(needs: HostsNeeds, agent: AgentActor, poll: Po
       if (command) return command
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0 || signal.aborted) return null
-      await either(clock, work, leftMs, signal)
+      if (!(await either(clock, work, leftMs, signal))) return null
     } finally {
       work.cancel()
     }
   }
 }
 
-async function either(clock: Clock, { woken }: Waiting, ms: number, signal: AbortSignal): Promise<void> {
+/** True when there may be work, false when the time is up: then nobody need look again. */
+async function either(clock: Clock, { woken }: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
   const done = new AbortController()
   const end = () => done.abort()
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
-  await Promise.race([woken, clock.sleep(ms, done.signal)])
+  const isWoken = await Promise.race([woken.then(() => true), clock.sleep(ms, done.signal).then(() => false)])
   signal.removeEventListener('abort', end)
   end()
+  return isWoken
 }
 
 async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
