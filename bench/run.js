@@ -7,8 +7,9 @@ import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
 import { routeThroughput } from './route-throughput.js'
+import { snapshotOverhead } from './snapshot-overhead.js'
 
-const benchmarks = [cliHelp, idleDaemon, idleAgent, routeThroughput, fleetScale]
+const benchmarks = [cliHelp, idleDaemon, idleAgent, routeThroughput, fleetScale, snapshotOverhead]
 
 const rows = []
 for (const benchmark of benchmarks) rows.push(...(await benchmark()))
