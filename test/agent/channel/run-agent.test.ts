@@ -319,7 +319,8 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'running')
   const left = leave()
-  await socketsTurn()
+  // Until the daemon has seen that nobody waits for an answer any more.
+  for (let turns = 0; turns < 20; turns++) await socketsTurn()
   await world.enqueue({ id: 'new', hostId: identity.hostId, boxId: 'box_2' })
   finish()
   expect(await left).toBe('drained')
