@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compose } from '../testbed/testbed.ts'
 import { converse } from './support/conversation.ts'
 import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { eventually } from './support/programs.ts'
 
 // An update that cannot be kept: the box must come back as it was, with everything that was said.
 
@@ -42,6 +43,16 @@ async function updateTo(version: string, slug: string): Promise<Detail> {
   return waited.json<Detail>()
 }
 
+type Shown = { report: { facts?: { backgroundUpdates: string[] | null } } }
+
+/** A Synapse that raises what may read the database is refused while the former one still has work to do on it. */
+const untilSettled = (slug: string) =>
+  eventually('the background updates of the former version have ended', async () => {
+    await fleet.must('boxes', 'scan', slug)
+    const { report } = (await fleet.must('boxes', 'show', slug, '--json')).json<Shown>()
+    return report.facts?.backgroundUpdates?.length === 0
+  })
+
 const runningImage = async (slug: string) =>
   (await compose(fleet.testbed, fleet.boxFolder(slug))('images', 'synapse', '--format', 'json')).stdout
 
@@ -66,6 +77,7 @@ test('a new version that fails its probes is undone, and the chat works on the o
 test('where the old version refuses the migrated database, the snapshot brings the box back', async () => {
   const box = await fleet.provision('kita-alt', 'light', '1.97.0')
   const talk = await converse(box, 40)
+  await untilSettled('kita-alt')
   const rollout = await updateTo('1.163.2-broken', 'kita-alt')
   expect(rollout.actions[0]).toMatchObject(rolledBack)
   expect(await runningImage('kita-alt')).toContain('v1.97.0')

@@ -22,6 +22,8 @@ export async function execIn(
   signal?.throwIfAborted()
   const out = stdoutFile === undefined ? keeper(onStdout) : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
   const err = keeper()
+  // Whoever waits for the stream hears of its failure; one that comes after somebody else's must not end the agent.
+  out.stream.on('error', () => undefined)
   try {
     const exec = await questions
       .getContainer(containerId)

@@ -3,7 +3,14 @@ import { parseImage } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 
 /** An image of the simulated registry. Tags with `alpine` have the other C library. `schema` is what a Synapse writes, `compat` the oldest schema that may still read it. */
-export type SimulatedImage = Readonly<{ ref: string; version: string; digest: string; schema: number; compat: number; libc: 'glibc' | 'musl' }>
+export type SimulatedImage = Readonly<{
+  ref: string
+  version: string
+  digest: string
+  schema: number
+  compat: number
+  libc: 'glibc' | 'musl'
+}>
 
 /** Differs from what the tag says by itself. */
 export type ImageOverrides = Readonly<Record<string, Partial<Omit<SimulatedImage, 'ref'>>>>
@@ -11,7 +18,14 @@ export type ImageOverrides = Readonly<Record<string, Partial<Omit<SimulatedImage
 /** Every tag exists in the simulated registry, with a digest made from its name, unless a fault says otherwise. */
 export function simulatedImage(ref: string, overrides: ImageOverrides = {}): SimulatedImage {
   const version = versionInTag(parseImage(ref).tag)
-  return { ref, version, digest: `sha256:${sha256Hex(ref)}`, ...schemaOf(version), libc: /alpine/.test(ref) ? 'musl' : 'glibc', ...overrides[ref] }
+  return {
+    ref,
+    version,
+    digest: `sha256:${sha256Hex(ref)}`,
+    ...schemaOf(version),
+    libc: /alpine/.test(ref) ? 'musl' : 'glibc',
+    ...overrides[ref],
+  }
 }
 
 // As the server itself would say it: `v1.163.2-broken` is 1.163.2, and a MinIO tag is its own version.

@@ -23,7 +23,17 @@ export type VolumeContent = Readonly<{
   compat: number | null
 }>
 
-const emptyContent: VolumeContent = { messages: 0, media: 0, objects: 0, stream: 0, probes: 0, migrations: [], backgroundUpdates: [], schema: null, compat: null }
+const emptyContent: VolumeContent = {
+  messages: 0,
+  media: 0,
+  objects: 0,
+  stream: 0,
+  probes: 0,
+  migrations: [],
+  backgroundUpdates: [],
+  schema: null,
+  compat: null,
+}
 
 const fileName = 'content.json'
 

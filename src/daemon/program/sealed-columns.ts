@@ -5,4 +5,9 @@ import { hostsSealedColumns } from '../hosts/index.ts'
 import type { SealedColumn } from '../sealed/index.ts'
 
 /** Every sealed column, as the rooms declare them. */
-export const sealedColumns: readonly SealedColumn[] = [...authSealedColumns, ...adminSealedColumns, ...boxesSealedColumns, ...hostsSealedColumns]
+export const sealedColumns: readonly SealedColumn[] = [
+  ...authSealedColumns,
+  ...adminSealedColumns,
+  ...boxesSealedColumns,
+  ...hostsSealedColumns,
+]
