@@ -1,5 +1,14 @@
 import Database from 'better-sqlite3'
-import { CompiledQuery, Kysely, PostgresAdapter, PostgresDialect, SqliteDialect, sql } from 'kysely'
+import {
+  CompiledQuery,
+  Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  type SqliteDatabase,
+  SqliteDialect,
+  type SqliteStatement,
+  sql,
+} from 'kysely'
 import pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tables } from './database.ts'
@@ -38,8 +47,27 @@ function openSqlite(file: string): OpenDatabase {
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('busy_timeout = 5000')
-  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect({ database }) })
+  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect({ database: preparedOnce(database) }) })
   return { db, dialect: 'sqlite', close: () => db.destroy() }
+}
+
+const keptStatements = 500
+
+/**
+ * A daemon says the same few hundred statements over and over, and preparing one costs more than running it. Those used last are kept;
+ * a change of the schema forgets them all, because they know their columns.
+ */
+function preparedOnce(database: Database.Database): SqliteDatabase {
+  const kept = new Map<string, SqliteStatement>()
+  const prepare = (text: string): SqliteStatement => {
+    if (/^\s*(create|alter|drop)\b/i.test(text)) kept.clear()
+    const statement = kept.get(text) ?? (database.prepare(text) as unknown as SqliteStatement)
+    kept.delete(text)
+    kept.set(text, statement)
+    if (kept.size > keptStatements) kept.delete(kept.keys().next().value as string)
+    return statement
+  }
+  return { prepare, close: () => database.close() }
 }
 
 function openPostgres(connectionString: string): OpenDatabase {
