@@ -1,6 +1,6 @@
 import type { HostView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, fold, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim' } as const satisfies Record<
   HostView['status'],
@@ -45,7 +45,7 @@ const columns = ({ now }: Look): Column<HostView>[] => [
 export const hostList = ({ hosts }: { hosts: readonly HostView[] }, look: Look): string =>
   hosts.length === 0
     ? 'No hosts yet. Invite one: tenantry hosts invite <name>'
-    : sections(table(look, columns(look), hosts), hosts.flatMap(adviceFor).join('\n'))
+    : sections(table(look, columns(look), hosts), fold(hosts.flatMap(adviceFor).join('\n'), look.width))
 
 /** What is to be done about a host that is not well; empty for one that is. */
 function adviceFor(host: HostView): string[] {
