@@ -2,25 +2,33 @@ import type { SnapshotTaken } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
 import { stopServices, waitForDatabase } from '../guarded/index.ts'
+import type { StreamPositions } from '../ports/index.ts'
 import { type Kept, leftBy, type RestoreRun } from './restore-run.ts'
 
 /**
  * The complete snapshot of what is there now, while nobody writes to it, and how far its streams have come: clients know these positions.
- * A box that was at rest gets its PostgreSQL started for this, and nothing else.
+ * The database of a box that was at rest may be what a failed way back half loaded: it says nothing about what clients have seen, and a
+ * dump of it would pass for the box.
  */
 export async function keep(run: RestoreRun): Promise<Kept> {
   const { needs, box, signal } = run
-  const { database } = leftBy(run, 'fetch')
+  const { database, restedUnder } = leftBy(run, 'fetch')
+  if (restedUnder !== null) return keepFilesOf(run, `the box rests since ${restedUnder}, whose way back may have left half of it`)
   await needs.engine.up(box.project, ['postgres'], signal)
   await needMounted(run, database.volume)
+  const streams = await readStreams(run)
+  return 'broken' in streams ? keepFilesOf(run, streams.broken) : { preRestore: await takePreRestore(run), streams }
+}
+
+async function readStreams(run: RestoreRun): Promise<StreamPositions | { broken: string }> {
   try {
     await waitForDatabase(run)
+    return await run.needs.inside.streamPositions(run.box, run.signal)
   } catch (error) {
-    if (isProblem(error, 'BOX_UNHEALTHY')) return keepFilesOf(run, error.message)
+    run.signal.throwIfAborted()
+    if (isProblem(error, 'BOX_UNHEALTHY') || isProblem(error, 'RESTORE_FAILED')) return { broken: error.message }
     throw error
   }
-  const streams = await needs.inside.streamPositions(box, signal)
-  return { preRestore: await takePreRestore(run), streams }
 }
 
 async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
@@ -38,10 +46,10 @@ async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
   return taken
 }
 
-/** A broken database is what restores are for. It cannot be dumped, but its files at rest are all that there is of it. */
+/** A broken database is what restores are for. A dump of it is not to be trusted, but its files at rest are all that there is of it. */
 async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
   const { needs, box, context, signal } = run
-  context.progress({ step: 'keep', detail: `the database does not come up, so its files are kept: ${reason}`.slice(0, 300) })
+  context.progress({ step: 'keep', detail: `the database cannot be dumped, so its files are kept: ${reason}`.slice(0, 300) })
   await stopServices(run, ['synapse', 'minio', 'postgres'])
   const { database, data } = leftBy(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))

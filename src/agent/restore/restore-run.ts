@@ -34,7 +34,7 @@ export type Before = Readonly<{
 }>
 
 /**
- * `preRestore` is null for a database that does not come up: then its files are in the store, for a person with restic, the former volumes
+ * `preRestore` is null for a database that does not come up, or may be half of one: then its files are in the store, for a person with restic, the former volumes
  * stay for good, and nobody knows how far its streams came.
  */
 export type Kept = Readonly<{ preRestore: SnapshotTaken | null; streams: StreamPositions | 'unknown' }>

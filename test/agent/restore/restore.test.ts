@@ -6,7 +6,7 @@ import { update } from '../../../src/agent/update/index.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images, moving } from '../simulated/boxes.ts'
-import { aContext, aPayload, newSynapse, withoutDaemon, wrapped } from '../update/an-update.ts'
+import { aContext, aPayload, newSynapse, withoutColdCopy, withoutDaemon, wrapped } from '../update/an-update.ts'
 import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
 
 const withoutNewNames = (text: string) => text.replaceAll(/-r[0-9a-f]{8}-[0-9]+/g, '')
@@ -53,6 +53,21 @@ describe('a restore', () => {
     expect(seen).toBe(5)
     await world.run()
     expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(seen)
+  })
+
+  test('exchanges the volume of the database, whatever else PostgreSQL mounts before it', async () => {
+    const world = await aLivedOnBox()
+    const text = (await world.compose())
+      .replace('[ "postgres:', '[ "backups:/backups", "postgres:')
+      .replace('volumes:\n  postgres:', 'volumes:\n  backups: { name: box-oak-backups }\n  postgres:')
+    await writeFile(world.box.project.composeFile, text)
+    await moving(world.host.clock, () => world.host.engine.up(world.box.project, ['postgres']))
+    await world.host.clock.advance(120_000)
+    expect(await world.run()).toMatchObject({ outcome: 'restored', error: null })
+    expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+    expect(withoutNewNames(await world.compose())).toBe(text)
+    expect(world.host.volumeNames()).toContain('box-oak-backups')
+    expect(world.host.volumeNames()).not.toContain('box-oak-postgres')
   })
 
   test('what it kept can be restored in turn', async () => {
@@ -117,6 +132,22 @@ test('a database that does not come up is restored too: its files are in the sto
     await world.host.snapshots.ofCommand({ repository: 'sim:oak', password: 'a key', env: {} }, 're_1.box_oak.1.restore'),
   ).toBeDefined()
   expect(await world.fence()).toBeUndefined()
+})
+
+test('a database whose streams nobody can read is restored in the same way', async () => {
+  const world = await aLivedOnBox()
+  const needs = await world.agent((ports) => ({
+    ...ports,
+    inside: {
+      ...ports.inside,
+      streamPositions: async () => {
+        throw problem('RESTORE_FAILED', 'relation "public.stream_positions" does not exist')
+      },
+    },
+  }))
+  expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored', preRestore: null })
+  expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
+  expect(world.host.volumeNames()).toHaveLength(6)
 })
 
 describe('a snapshot that does not fit is refused before anything is stopped', () => {
@@ -242,6 +273,23 @@ describe('a box that rests after a failed way back', () => {
     expect(await world.fence()).toBeUndefined()
     // Not a moment in which clients could have come in before it was decided.
     expect(seen.slice(0, seen.lastIndexOf(true)).every(Boolean)).toBe(true)
+  })
+
+  test('tells nothing of what clients have seen: its files are kept, no dump of it, and all streams move far on', async () => {
+    const world = await aLivedOnBox()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    const heal = world.inject({ kind: 'load-fails' })
+    const needs = await world.agent(withoutColdCopy)
+    const rested = await moving(world.host.clock, () => update(needs as never)(aContext(), aPayload()), 5_000)
+    expect(rested.outcome).toBe('rollback_failed')
+    heal()
+    const former = world.host.volumeNames()
+    const dumps = world.counts.dumpDatabase
+    expect(await world.run()).toMatchObject({ outcome: 'restored', preRestore: null, error: null })
+    expect(world.counts.dumpDatabase).toBe(dumps)
+    expect(world.host.volumeNames()).toEqual(expect.arrayContaining([...former]))
+    expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+    expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
   })
 
   test('rests again when the restore fails: there is nothing healthy to go back to', async () => {
