@@ -2,10 +2,10 @@ import { posix } from 'node:path'
 import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type ComposeFacts, readCompose, recordOf } from '../boxes/index.ts'
+import { type ComposeFacts, type Mount, mountsOf, readCompose, recordOf } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { type HostFile, readHostFile } from './host-file.ts'
-import { hostPathOf, type Mount, mountsOf } from './mounts.ts'
+import { hostPathOf } from './mounts.ts'
 
 type Environment = Readonly<Record<string, string>>
 

@@ -2,6 +2,8 @@ import { type Document, isMap, parseAllDocuments, type YAMLMap } from 'yaml'
 import { ImageRef, Service } from '../../core/boxes/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
 import { composeFindings } from './compose-findings.ts'
+import { type DatabaseVolume, databaseVolumeOf } from './database-volume.ts'
+import { recordOf } from './record-of.ts'
 
 /** What a compose file says about a box, anchors and merges resolved. */
 export type ComposeFacts = Readonly<{
@@ -11,6 +13,8 @@ export type ComposeFacts = Readonly<{
   otherServices: readonly string[]
   /** Real name of each volume by its key in the file. */
   volumes: Readonly<Record<string, string>>
+  /** The volume that PostgreSQL keeps its data in, among those that it mounts. */
+  database: DatabaseVolume | undefined
   /** What an operator must confirm before the agent touches this stack. */
   findings: readonly string[]
 }>
@@ -44,6 +48,7 @@ export function readCompose(text: string, projectName: string): ComposeFacts {
     services: Object.fromEntries(known.map((name) => [name, serviceFacts(name, recordOf(services[name]), volumes)])),
     otherServices: names.filter((name) => !Service.safeParse(name).success),
     volumes,
+    database: databaseVolumeOf(recordOf(services.postgres), volumes),
     findings: composeFindings(whole),
   }
 }
@@ -55,9 +60,6 @@ function plain(document: Document): Record<string, unknown> {
     throw composeInvalid(`cannot be resolved: ${(error as Error).message}`, error)
   }
 }
-
-export const recordOf = (value: unknown): Record<string, unknown> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 
 const volumeName = (projectName: string, key: string, value: unknown) => {
   const { name } = recordOf(value)

@@ -1,4 +1,5 @@
-import { isLiteralImage, mountSources, recordOf } from './compose-file.ts'
+import { isLiteralImage, mountSources } from './compose-file.ts'
+import { recordOf } from './record-of.ts'
 
 /** Findings about a whole file, each one sentence for an operator. The order is that of the file. */
 export const composeFindings = (whole: Record<string, unknown>): string[] => findings(whole, imageFindings)

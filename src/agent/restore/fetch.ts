@@ -55,11 +55,12 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
 }
 
 function databaseVolume({ box }: RestoreRun, compose: ComposeFacts): Before['database'] {
-  const [volume] = compose.services.postgres?.volumes ?? []
-  const key = Object.entries(compose.volumes).find(([, name]) => name === volume)?.[0]
-  if (volume === undefined || key === undefined)
-    throw problem('COMPOSE_INVALID', `${box.project.composeFile} gives PostgreSQL no named volume, so nothing can be restored beside it`)
-  return { key, volume }
+  if (!compose.database)
+    throw problem(
+      'COMPOSE_INVALID',
+      `${box.project.composeFile} gives PostgreSQL no named volume for its data, so nothing can be restored beside it`,
+    )
+  return compose.database
 }
 
 /** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */

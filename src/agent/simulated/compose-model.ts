@@ -11,15 +11,20 @@ export type ServiceModel = Readonly<{ service: Service; image: string; volumes: 
 /** The project's compose file as it stands on disk. Throws COMPOSE_INVALID. */
 export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
   const text = await resolved(project, await readText(project))
-  const { services } = readCompose(text, project.name)
+  const { services, database } = readCompose(text, project.name)
   const whole = parse(text, { merge: true }) as { services: Record<string, unknown> }
   // As with compose, the hash covers the service's own settings and not the real names of its volumes.
   return Object.entries(services).map(([service, facts]) => ({
     service: service as Service,
-    ...facts,
+    image: facts.image,
+    volumes: service === 'postgres' ? dataFirst(facts.volumes, database?.volume) : facts.volumes,
     configHash: sha256Hex(canonicalJson(whole.services[service])),
   }))
 }
+
+/** The simulated server keeps its data in the first. */
+const dataFirst = (volumes: readonly string[], data: string | undefined): readonly string[] =>
+  data === undefined ? volumes : [data, ...volumes.filter((volume) => volume !== data)]
 
 /** Variables of the project's own env file; nothing else is known, as with the real engine. */
 async function resolved({ envFile }: Project, text: string): Promise<string> {

@@ -53,9 +53,10 @@ function changedServices(targets: UpdateTargets, former: Before['containers']): 
 }
 
 function databaseVolume(box: LocalBox, compose: ComposeFacts): Before['database'] {
-  const [volume] = compose.services.postgres?.volumes ?? []
-  const key = Object.entries(compose.volumes).find(([, name]) => name === volume)?.[0]
-  if (volume === undefined || key === undefined)
-    throw problem('COMPOSE_INVALID', `${box.project.composeFile} gives PostgreSQL no named volume, so there is no way back from an update`)
-  return { key, volume }
+  if (!compose.database)
+    throw problem(
+      'COMPOSE_INVALID',
+      `${box.project.composeFile} gives PostgreSQL no named volume for its data, so there is no way back from an update`,
+    )
+  return compose.database
 }

@@ -72,6 +72,24 @@ describe('reading', () => {
     expect(refusal(() => readCompose(text, 'oak'))).toMatch(reason)
   })
 
+  test.each([
+    ['a volume for backups that is written first', 'volumes: [ "backups:/backups", "db:/var/lib/postgresql/data" ]', 'box-oak-db'],
+    ['the folder above', 'volumes: [ "backups:/backups", "db:/var/lib/postgresql" ]', 'box-oak-db'],
+    ['another folder', 'environment: { PGDATA: /pg/15 }, volumes: [ "backups:/var/lib/postgresql/data", "db:/pg" ]', 'box-oak-db'],
+    [
+      'another folder in a list',
+      'environment: [ PGDATA=/pg ], volumes: [ "backups:/b", { type: volume, source: db, target: /pg } ]',
+      'box-oak-db',
+    ],
+    ['an image with a folder of its own', 'volumes: [ "./x:/x", "db:/bitnami/postgresql" ]', 'box-oak-db'],
+    ['two volumes, neither where it should be', 'volumes: [ "backups:/backups", "db:/db" ]', undefined],
+    ['data in a folder of the host', 'volumes: [ "./db:/var/lib/postgresql/data", "backups:/backups" ]', undefined],
+    ['no volume at all', 'restart: always', undefined],
+  ])('the volume of the database is the one that its data lie in: %s', (_, postgres, volume) => {
+    const text = `services:\n  postgres: { image: "a:1", ${postgres} }\nvolumes:\n  backups:\n  db: { name: box-oak-db }\n`
+    expect(readCompose(text, 'oak').database).toEqual(volume && { key: 'db', volume })
+  })
+
   test('what an operator must confirm is found', () => {
     const text = `include: [ other.yaml ]
 services:
