@@ -48,6 +48,12 @@ export async function newestPresent(db: DbOrTx, tenantId: string, which: 'any' |
   return query.orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
 }
 
+/** The newest of a tenant that may be damaged; one that failed a drill itself comes last, after those that a check took with it. */
+export async function newestDamaged(db: DbOrTx, tenantId: string): Promise<SnapshotRow | undefined> {
+  const damaged = db.selectFrom('snapshots').selectAll().where('tenant_id', '=', tenantId).where('status', '=', 'damaged')
+  return damaged.orderBy('damaged_by').orderBy('taken_at', 'desc').orderBy('snapshot_id', 'desc').executeTakeFirst()
+}
+
 /** When the newest present snapshot of each tenant was taken. */
 export async function newestPerTenant(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
   const rows = await db

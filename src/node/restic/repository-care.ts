@@ -1,8 +1,8 @@
 import { type AgentError, SnapshotTaken } from '../../core/boxes/index.ts'
-import { isProblem, plural, problem } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import { addRecoverySlot } from './recovery-slot.ts'
 import type { Repository, StoredSnapshot } from './repository.ts'
-import { readBrokenPacks, readFreedBytes, readSnapshots } from './restic-output.ts'
+import { namesDamage, readBrokenPacks, readFreedBytes, readSnapshots } from './restic-output.ts'
 import { resticProblem } from './restic-problem.ts'
 import { type Ended, type ResticOptions, runRestic, runWaiting, storeTimeoutOf } from './run-restic.ts'
 
@@ -65,11 +65,11 @@ function needFullIds(ids: readonly string[]): void {
 /** Throws where the check itself could not be made. */
 function damage(ended: Ended, repository: Repository): AgentError {
   const failure = resticProblem({ ...ended, timedOut: false, missing: false }, repository)
-  if (!isProblem(failure, 'SNAPSHOT_FAILED')) throw failure
+  if (!namesDamage(ended)) throw failure
   const packs = readBrokenPacks(ended)
   const which = packs.length > 0 ? `${plural(packs.length, 'pack')}: ${packs.slice(0, 3).join(', ')}` : failure.message
   return {
-    code: failure.code,
+    code: 'SNAPSHOT_FAILED',
     message: `the repository ${repository.repository} is damaged (${which}); take a snapshot now, and see which older ones restic can still read`,
   }
 }

@@ -65,6 +65,14 @@ function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'comma
   }
 }
 
+// A store that refuses or breaks off fails a check as well, and restic then calls the repository damaged all the same: only what it says of
+// packs, trees, blobs, snapshots and the index themselves tells the two apart.
+const damage =
+  /\bpack [0-9a-f]{64}: does not exist|unexpected (?:file size|pack id)|ciphertext verification failed|invalid data returned|not found in (?:repository|index)|not contained in index|ID does not match|decompression failed|invalid header length/i
+
+/** True when `check` found something in the repository that is gone or cannot be what it was. */
+export const namesDamage = ({ stdout, stderr }: Ended): boolean => damage.test(stderr) || damage.test(stdout)
+
 /** What `check` found, by the pack files that are damaged; empty when its words name none. */
 export function readBrokenPacks({ stdout, stderr }: Ended): string[] {
   const said = `${stdout}\n${stderr}`

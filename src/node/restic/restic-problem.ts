@@ -4,8 +4,10 @@ import type { Repository } from './repository.ts'
 type Failure = Readonly<{ exitCode: number; stderr: string; timedOut: boolean; missing: boolean }>
 
 const fullDisk = /no space left on device|disk quota exceeded|ENOSPC/i
-const unreachable =
-  /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|TLS handshake|dial tcp|AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|50[0-9] (?:Service|Internal|Bad)/i
+const cutOff =
+  /connection refused|connection reset|no such host|i\/o timeout|network is unreachable|no route to host|context deadline exceeded|Client\.Timeout|TLS handshake|dial tcp|x509:|certificate/i
+const refused =
+  /AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|403 Forbidden|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 
 const noBucket = /specified bucket does not exist|NoSuchBucket/i
 
@@ -26,7 +28,7 @@ export function resticProblem(failure: Failure, { repository }: Repository): Pro
     return problem('SNAPSHOT_STORE_UNAVAILABLE', `the bucket of ${repository} does not exist: make it, or correct TENANTRY_SNAPSHOT_STORE`)
   if (fullDisk.test(failure.stderr))
     return make('DISK_FULL', `no space left for the snapshot in ${repository}, free some there and try again`)
-  if (failure.timedOut || unreachable.test(failure.stderr))
+  if (failure.timedOut || cutOff.test(failure.stderr) || refused.test(failure.stderr))
     return make('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
   if (failure.exitCode === 3) return make('SNAPSHOT_FAILED', 'restic could not read everything, so the snapshot is not complete')
   return make('SNAPSHOT_FAILED', `restic ended with exit code ${failure.exitCode}`)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
+import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
 import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
 import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -105,6 +106,23 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect((await tend(aTended(['a', 'b']), 'prune')).payload).toMatchObject({ forget: [], prune: false })
     await tend(aTended(['a', 'b'], { check: { ok: true, error: null } }))
     expect(await statuses()).toEqual({ a: 'present', b: 'present' })
+  })
+
+  test('a box whose host is gone comes back from a damaged snapshot where no other is left, and from one that failed a drill last of all', async () => {
+    const { tend, db, box } = await setUp()
+    const forMove = () => db.transaction().execute((tx) => snapshotForMove(tx, box.tenantId))
+    const change = (word: string, to: object) => db.updateTable('snapshots').set(to).where('snapshot_id', '=', idOf(word)).execute()
+    await tend(aTended(['a', 'b'], { check: { ok: false, error: { code: 'SNAPSHOT_FAILED', message: 'one pack is damaged' } } }))
+    expect(await forMove()).toMatchObject({ snapshotId: idOf('b') })
+    await change('b', { damaged_by: 'drill' })
+    expect(await forMove()).toMatchObject({ snapshotId: idOf('a') })
+    await change('a', { status: 'missing', damaged_by: null })
+    expect(await forMove()).toMatchObject({ snapshotId: idOf('b') })
+    await change('a', { status: 'present' })
+    expect(await forMove()).toMatchObject({ snapshotId: idOf('a') })
+    await change('a', { status: 'forgotten' })
+    await change('b', { status: 'missing' })
+    expect(await forMove()).toBeUndefined()
   })
 
   test('what a drill found is not taken back by a good check', async () => {

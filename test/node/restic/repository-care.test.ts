@@ -65,6 +65,23 @@ describe.skipIf(!program)('a repository that is looked after with a real restic'
     expect({ ok, error }).toMatchObject({ ok: false, error: { message: expect.stringContaining(pack.slice(-64)) } })
   })
 
+  test.each(['index', 'snapshots'])('a file of the %s that cannot be read back is damage', async (kind) => {
+    await aRepository()
+    const [name = ''] = await readdir(join(folder, 'repository', kind))
+    const path = join(folder, 'repository', kind, name)
+    await chmod(path, 0o600)
+    await writeFile(path, Buffer.alloc(300, 7))
+    await rm(join(folder, 'cache'), { recursive: true })
+    expect(await careWith().check(repository, 'structure')).toMatchObject({ ok: false, error: { code: 'SNAPSHOT_FAILED' } })
+  })
+
+  test('an index that is gone is damage: nothing is found without it', async () => {
+    await aRepository()
+    await rm(join(folder, 'repository', 'index'), { recursive: true })
+    await mkdir(join(folder, 'repository', 'index'))
+    expect(await careWith().check(repository, 'structure')).toMatchObject({ ok: false })
+  })
+
   test('what is forgotten and pruned is freed, and the rest can still be read', async () => {
     const first = await aRepository()
     await writeFile(join(folder, 'data', 'b.bin'), execFileSync('head', ['-c', '400000', '/dev/urandom']))
@@ -126,6 +143,42 @@ describe('what restic is told', () => {
     expect(lines.filter((line) => line.includes('kept in a safe'))).toEqual(['key: kept in a safe'])
     expect(lines.find((line) => line.includes('/dev/shm/'))).toContain('(deleted)')
   })
+
+  const pack = 'a'.repeat(64)
+
+  // restic closes each of these with the same words: that the repository is damaged and contains errors.
+  test.each([
+    ['x509: certificate has expired or is not yet valid', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['Stat: 403 Forbidden', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['ExpiredToken', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['SlowDown: Please reduce your request rate.', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['context deadline exceeded (Client.Timeout exceeded while awaiting headers)', 'SNAPSHOT_STORE_UNAVAILABLE'],
+    ['no space left on device', 'DISK_FULL'],
+    ['something that nobody has seen yet', 'SNAPSHOT_FAILED'],
+  ])('a check that %s broke off is %s, and says nothing against the snapshots', async (trouble, code) => {
+    const said = [
+      `pack ${pack} contains 1 errors: [download error: ${trouble}]`,
+      '\nThe repository is damaged and must be repaired.\n',
+      'Fatal: repository contains errors',
+    ]
+    await expect(checkThatSays(said)).rejects.toMatchObject({ code })
+  })
+
+  test('damage that was found stays damage when the store breaks off as well', async () => {
+    const said = [`pack ${pack}: does not exist`, 'download error: dial tcp 10.0.0.1:443: i/o timeout', 'Fatal: repository contains errors']
+    expect(await checkThatSays(said)).toMatchObject({
+      ok: false,
+      error: { code: 'SNAPSHOT_FAILED', message: expect.stringContaining(pack) },
+    })
+  })
+
+  async function checkThatSays(said: readonly string[]) {
+    const fake = join(folder, 'fake-restic')
+    const lines = said.map((message) => JSON.stringify({ message_type: 'error', message }))
+    await writeFile(join(folder, 'said'), `${lines.join('\n')}\n`)
+    await writeFile(fake, `#!/bin/sh\ncat ${join(folder, 'said')} >&2; exit 1\n`, { mode: 0o755 })
+    return careWith({ program: fake }).check(repository, 'data')
+  }
 
   test.each([
     ['s3:http://127.0.0.1:9000/snapshots/north', 's3:http://127.0.0.1:9000/snapshots/north'],
