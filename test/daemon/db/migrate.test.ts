@@ -1,14 +1,25 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { migrate } from '../../../src/daemon/db/index.ts'
 import { migrations } from '../../../src/daemon/db/migrations/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
-onBothDialects('migrations', (fresh) => {
+onBothDialects('migrations', (fresh, dialect) => {
   test('applying them again changes nothing', async () => {
     const db = await fresh()
     await migrate(db)
     expect(await db.selectFrom('leases').selectAll().execute()).toEqual([])
+  })
+
+  test('what is asked for often is found by an index', async () => {
+    const db = await fresh()
+    const { rows } = await (dialect === 'sqlite'
+      ? sql<{ name: string }>`select name from sqlite_master where type = 'index'`
+      : sql<{ name: string }>`select indexname as name from pg_indexes`
+    ).execute(db)
+    const names = rows.map(({ name }) => name)
+    for (const name of ['snapshots_by_slug', 'snapshot_drills_by_snapshot', 'rollout_actions_by_box']) expect(names).toContain(name)
   })
 
   test('a database written by a newer program is refused by name', async () => {

@@ -25,6 +25,7 @@ export const snapshots: Migration = {
       .addPrimaryKeyConstraint('snapshots_id', ['tenant_id', 'snapshot_id'])
       .execute()
     await db.schema.createIndex('snapshots_newest').on('snapshots').columns(['taken_at', 'snapshot_id']).execute()
+    await db.schema.createIndex('snapshots_by_slug').on('snapshots').columns(['slug', 'taken_at', 'snapshot_id']).execute()
     await db.schema.createIndex('snapshots_of_tenant').on('snapshots').columns(['tenant_id', 'status', 'taken_at']).execute()
     await db.schema
       .createTable('snapshot_drills')
@@ -38,6 +39,9 @@ export const snapshots: Migration = {
       .addColumn('error', 'text')
       .execute()
     await db.schema.createIndex('snapshot_drills_of').on('snapshot_drills').columns(['tenant_id', 'snapshot_id', 'at']).execute()
+    await db.schema.createIndex('snapshot_drills_by_snapshot').on('snapshot_drills').column('snapshot_id').execute()
+    // What rollouts still refer to is asked by box.
+    await db.schema.createIndex('rollout_actions_by_box').on('rollout_actions').column('box_id').execute()
     await db.schema
       .createTable('box_restores')
       .addColumn('command_id', 'text', (c) => c.primaryKey())
