@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/index.ts'
 import { releaseHold } from '../boxes/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
-import { boxOf, takenFacts } from './finish-snapshots.ts'
+import { boxOf, takenBy, takenFacts } from './finish-snapshots.ts'
 import { restoreHolder } from './restore-box.ts'
 import { recordSnapshot } from './snapshots.repo.ts'
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
@@ -36,7 +36,7 @@ export const restoreFailures = (needs: Needs): FailureHandlers => ({
 async function keepFormer({ clock }: Needs, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!preRestore || !box) return
-  await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', command_id: command.id })
+  await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
 }
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }

@@ -29,6 +29,9 @@ const tierAsked = ({ payload }: Command) => (payload as BoxCommandPayload<'tenan
 
 export const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
 
+/** No command takes a snapshot before it was asked for. */
+export const takenBy = ({ id, createdAt }: Command) => ({ command_id: id, notBefore: createdAt })
+
 export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
   snapshotId: taken.snapshotId,
   tier: taken.tier,
@@ -54,7 +57,7 @@ function updateFacts({ clock }: Needs, command: Command, result: UpdateResult): 
 
 async function take({ clock }: Needs, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
   const box = await boxOf(tx, command)
-  if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, command_id: command.id }))) return
+  if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, ...takenBy(command) }))) return
   const payload = { boxId: box.id, slug: box.slug, snapshotId: facts.snapshotId, tier: facts.tier, commandId: command.id }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.taken', payload })
 }

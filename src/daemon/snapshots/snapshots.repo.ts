@@ -11,30 +11,43 @@ export type SnapshotRow = Selectable<SnapshotTable>
 export type SnapshotOwner = Readonly<{ id: string; slug: string; tenantId: string }>
 
 /** What is known of a snapshot when the registry learns of it; the rest is null. */
-export type NewSnapshot = Readonly<{ snapshotId: string; tier: SnapshotTier; takenAt: string }> &
+export type NewSnapshot = Readonly<{ snapshotId: string; tier: SnapshotTier; takenAt: string; notBefore?: string | undefined }> &
   Partial<Pick<SnapshotRow, 'command_id' | 'sha256' | 'added_bytes' | 'files' | 'duration_ms' | 'installed'>>
 
 const unknown = { command_id: null, sha256: null, added_bytes: null, files: null, duration_ms: null, installed: null } as const
 
-/** Writes a snapshot into the registry; one that a listing brought in before gets what is known of it now. False for what is no id of a snapshot. */
+/**
+ * Writes a snapshot into the registry; one that a listing brought in before gets what is known of it now. False for what is no id of a snapshot,
+ * and for one that another command took: no agent can make the good ones older or other ones than they are by naming them again.
+ */
 export async function recordSnapshot(tx: Tx, clock: Clock, owner: SnapshotOwner, snapshot: NewSnapshot): Promise<boolean> {
-  const { snapshotId, tier, takenAt, ...known } = snapshot
+  const { snapshotId, tier, takenAt, notBefore, ...known } = snapshot
   if (!SnapshotTaken.shape.snapshotId.safeParse(snapshotId).success) return false
-  const facts = { ...unknown, ...known, tier, taken_at: noLaterThanNow(clock, takenAt) }
+  const facts = { ...unknown, ...known, tier, taken_at: believable(clock, takenAt, notBefore) }
   const place = { tenant_id: owner.tenantId, snapshot_id: snapshotId }
-  await tx
+  const written = await tx
     .insertInto('snapshots')
     .values({ ...place, ...facts, box_id: owner.id, slug: owner.slug, status: 'present', damaged_by: null, recorded_at: isoNow(clock) })
-    .onConflict((c) => c.columns(['tenant_id', 'snapshot_id']).doUpdateSet(facts))
-    .execute()
-  return true
+    .onConflict((c) =>
+      c
+        .columns(['tenant_id', 'snapshot_id'])
+        .doUpdateSet(facts)
+        .where((where) =>
+          where.or([where('snapshots.command_id', 'is', null), where('snapshots.command_id', '=', facts.command_id ?? '')]),
+        ),
+    )
+    .returning('snapshot_id')
+    .executeTakeFirst()
+  return written !== undefined
 }
 
-// The agent's clock may be ahead; a time to come would be the newest for ever.
-function noLaterThanNow(clock: Clock, said: string): string {
+// The agent's clock may be ahead, and a time to come would be the newest for ever; one that it cannot have been taken at would use up a place
+// among the old ones.
+function believable(clock: Clock, said: string, notBefore = ''): string {
   const at = new Date(said)
   const now = isoNow(clock)
-  return Number.isNaN(at.getTime()) || at.toISOString() > now ? now : at.toISOString()
+  if (Number.isNaN(at.getTime()) || at.toISOString() > now) return now
+  return at.toISOString() < notBefore ? notBefore : at.toISOString()
 }
 
 export async function snapshotById(db: DbOrTx, tenantId: string, snapshotId: string): Promise<SnapshotRow | undefined> {

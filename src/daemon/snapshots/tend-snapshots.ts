@@ -68,15 +68,16 @@ export async function takeTended({ clock }: { clock: Clock }, tx: Tx, { owner, t
   if (check && !check.ok) await tell('snapshot.check_failed', { error: check.error })
 }
 
-/** Listed, but unknown or thought to be gone. A warm copy is nobody's snapshot; it is only remembered to be given up. */
+/** Listed, but unknown or thought to be gone. What the last listing did not show was not taken before it. A warm copy is nobody's snapshot; it is only remembered to be given up. */
 async function bringIn({ clock }: { clock: Clock }, tx: Tx, owner: SnapshotOwner, { present, forgotten }: TendedSnapshots): Promise<void> {
   const { tenantId } = owner
   const known = new Map((await snapshotsOf(tx, [tenantId])).map((row) => [row.snapshot_id, row]))
+  const notBefore = await lastTended(tx, tenantId)
   await tx.deleteFrom('snapshot_warm_copies').where('tenant_id', '=', tenantId).execute()
   for (const { snapshotId, tier, commandId, takenAt, addedBytes } of present) {
     if (known.has(snapshotId)) continue
     const facts = { command_id: commandId, added_bytes: Math.round(addedBytes) }
-    if (tier !== null) await recordSnapshot(tx, clock, owner, { snapshotId, tier, takenAt, ...facts })
+    if (tier !== null) await recordSnapshot(tx, clock, owner, { snapshotId, tier, takenAt, notBefore, ...facts })
     else if (commandId !== null)
       await tx.insertInto('snapshot_warm_copies').values({ tenant_id: tenantId, snapshot_id: snapshotId, taken_at: takenAt }).execute()
   }
@@ -84,6 +85,11 @@ async function bringIn({ clock }: { clock: Clock }, tx: Tx, owner: SnapshotOwner
   const back = present.filter(({ snapshotId }) => !gone.has(snapshotId)).map(({ snapshotId }) => snapshotId)
   const returned = back.filter((id) => ['forgotten', 'missing'].includes(known.get(id)?.status ?? ''))
   await moveSnapshots(tx, tenantId, returned, ['forgotten', 'missing'], { status: 'present', damaged_by: null })
+}
+
+async function lastTended(tx: Tx, tenantId: string): Promise<string | undefined> {
+  const query = tx.selectFrom('snapshot_repositories').select('tended_at').where('tenant_id', '=', tenantId)
+  return (await query.executeTakeFirst())?.tended_at ?? undefined
 }
 
 /** What the registry has, nobody gave up, and the listing does not show though it began later than the registry learned of it. */

@@ -137,6 +137,26 @@ onBothDialects('snapshots', (fresh) => {
     expect((await api.listSnapshots()).snapshots[0]?.takenAt).toBe('2026-01-05T02:00:01.000Z')
   })
 
+  test('no later answer of an agent makes a snapshot older, or another one, by naming it again', async () => {
+    const { api, aBox, aSnapshot, answer, taken, clock, heard } = await snapshotsWorld(await fresh())
+    await aBox('north')
+    await aSnapshot('north', 'a', 'final')
+    const before = (await api.listSnapshots()).snapshots
+    await clock.advance(dayMs)
+    await heard()
+    await api.takeSnapshot(north)
+    await answer('tenant-box.snapshot', taken('a', { takenAt: '2020-01-01T00:00:00.000Z', snapshotSha256: idOf('forged') }))
+    expect((await api.listSnapshots()).snapshots).toEqual(before)
+  })
+
+  test('a snapshot was not taken before it was asked for, whatever the agent says', async () => {
+    const { api, aBox, answer, taken, command } = await snapshotsWorld(await fresh())
+    await aBox('north')
+    const { commandId } = await api.takeSnapshot(north)
+    await answer('tenant-box.snapshot', taken('a', { takenAt: '2020-01-01T00:00:00.000Z' }))
+    expect((await api.listSnapshots()).snapshots[0]?.takenAt).toBe((await command(commandId))?.createdAt)
+  })
+
   test('an agent’s answer counts for the box that the command was for', async () => {
     const { api, aBox, answer, taken } = await snapshotsWorld(await fresh())
     await aBox('north')

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
 import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
+import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aListed, aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -78,6 +79,34 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect((await api.listSnapshots({ query: { tier: 'pre-update' } })).snapshots).toMatchObject([
       { snapshotId: idOf('c'), slug: 'north', boxId: box.id, takenAt: '2026-01-04T02:00:00.000Z', snapshotSha256: null, installed: null },
     ])
+  })
+
+  test('a snapshot that only a later listing shows was not taken before the one that did not show it', async () => {
+    const { tend, api, db } = await setUp()
+    const listed = aListed('c', { tier: 'daily', takenAt: '2020-01-04T02:00:00.000Z' })
+    await tend(aTended(['a', 'b']))
+    const { tended_at } = await db.selectFrom('snapshot_repositories').select('tended_at').executeTakeFirstOrThrow()
+    await tend({ ...aTended(['a', 'b']), present: [aListed('a'), aListed('b'), listed] })
+    expect((await api.listSnapshots({ query: { tier: 'daily' } })).snapshots).toMatchObject([{ snapshotId: idOf('c'), takenAt: tended_at }])
+  })
+
+  test('one that a listing brought in gets what the result of its own command tells, and of no other', async () => {
+    const { api, answer, taken, db, clock, box } = await setUp()
+    const listedBy = (word: string, command_id: string) => {
+      const listed = { snapshotId: idOf(word), tier: 'manual' as const, takenAt: isoIn(clock, 0), command_id }
+      return db.transaction().execute((tx) => recordSnapshot(tx, clock, box, listed))
+    }
+    const sums = async () => (await api.listSnapshots()).snapshots.slice(0, 1).map(({ snapshotSha256 }) => snapshotSha256)
+    const takeAndAnswer = async (word: string, commandOf: (asked: string) => string) => {
+      const { commandId } = await api.takeSnapshot({ params: { slug: 'north' } })
+      await clock.advance(1000)
+      await listedBy(word, commandOf(commandId))
+      await answer('tenant-box.snapshot', taken(word))
+    }
+    await takeAndAnswer('c', (asked) => asked)
+    expect(await sums()).toEqual([idOf('manifest of c')])
+    await takeAndAnswer('d', () => 'cmd_of_another')
+    expect(await sums()).toEqual([null])
   })
 
   test('a warm copy is nobody’s snapshot, and given up after two days', async () => {
