@@ -49,8 +49,8 @@ async function rewritePublicUrl(folder: string, publicUrl: string): Promise<void
   if (former === publicUrl || former === '') return
   document.set('public_baseurl', `${publicUrl}/`)
   // In place: the file belongs to the chat server's user.
-  await writeFile(config, document.toString())
+  await writeFile(config, document.toString(), { flush: true })
   const edge = join(folder, 'edge', 'conf.d', 'box.conf')
   const said = await readIfThere(edge)
-  if (said !== undefined) await writeFile(edge, said.replaceAll(`"base_url":"${former}"`, `"base_url":"${publicUrl}"`))
+  if (said !== undefined) await writeFile(edge, said.replaceAll(`"base_url":"${former}"`, `"base_url":"${publicUrl}"`), { flush: true })
 }

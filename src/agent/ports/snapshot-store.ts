@@ -30,6 +30,6 @@ export type SnapshotStore = RepositoryCare &
     ofCommand(repository: Repository, commandId: string): Promise<SnapshotFacts | undefined>
     /** The snapshot with this id, if the repository has it. */
     find(repository: Repository, id: string): Promise<StoredSnapshot | undefined>
-    /** Writes the snapshot's files of a path into an empty folder, with the path's own structure below it. */
+    /** Writes the snapshot's files of a path into an empty folder, with the path's own structure below it; on disk when it resolves. */
     restore(repository: Repository, id: string, path: string, into: string, signal?: AbortSignal): Promise<void>
   }>

@@ -1,8 +1,9 @@
 import { chmod, chown, stat } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { syncFolder } from '../../node/index.ts'
 import { fetchData, fetchSnapshot, type TellingManifest } from '../backup/index.ts'
-import { type ComposeFacts, needSafeFolder, readCompose, reportVersions } from '../boxes/index.ts'
+import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
 import { keepImage, readComposeText } from '../guarded/index.ts'
 import { bringImages } from '../revive/index.ts'
 import { restingUnder } from './observe.ts'
@@ -22,6 +23,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
   const before = await lookBefore(run, text, compose)
+  // A box whose database is down must still be restorable.
+  await refuseOtherDatabases(needs, box, 'pass')
   const repository = await run.repository()
   await needs.snapshots.prepare(repository)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
@@ -119,4 +122,5 @@ async function likeFormer({ needs }: RestoreRun, former: string, folder: string)
   const { uid, gid, mode } = await stat(path)
   if (process.getuid?.() === 0) await chown(folder, uid, gid)
   await chmod(folder, mode & 0o7777)
+  await syncFolder(folder)
 }

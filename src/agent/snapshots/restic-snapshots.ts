@@ -18,15 +18,16 @@ import {
 } from '../../node/restic/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
+import { type SyncDisk, syncDisk } from './sync-disk.ts'
 
 /** Every snapshot is of one made-up host, so that it is found and continued from whichever machine the box lives on. */
 const hostName = 'tenantry'
 
 /** `owner`: whose children they are, so that the next agent can end what a killed one left: the agent's data folder. */
-type Options = Omit<ResticOptions, 'childEnvironment'> & Readonly<{ owner: string }>
+type Options = Omit<ResticOptions, 'childEnvironment'> & Readonly<{ owner: string; sync?: SyncDisk }>
 
 /** The real snapshot store. Its programs are checked at each `prepare`, never at start: an agent without restic still reports and probes. */
-export function resticSnapshots({ owner, ...given }: Options): SnapshotStore {
+export function resticSnapshots({ owner, sync = syncDisk, ...given }: Options): SnapshotStore {
   const options: ResticOptions = { ...given, childEnvironment: (commandId) => ownedEnvironment(owner, commandId) }
   const { program = 'restic', cacheFolder } = options
   const timeoutMs = storeTimeoutOf(options)
@@ -61,6 +62,8 @@ export function resticSnapshots({ owner, ...given }: Options): SnapshotStore {
           ? problem('RESTORE_FAILED', `the snapshot ${id} was not written back: ${error.message}`)
           : error
       })
+      // restic leaves it to the kernel. A step that says it is here must not outlive it in a power cut.
+      await sync(into, ownedEnvironment(owner, ''), signal)
     },
   }
 }

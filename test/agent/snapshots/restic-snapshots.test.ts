@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Repository, SnapshotRequest } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
+import { type SyncDisk, syncDisk } from '../../../src/agent/snapshots/sync-disk.ts'
 import { resticProgram } from './restic-program.ts'
 
 let folder: string
@@ -40,6 +41,27 @@ async function fakeRestic(script: string): Promise<string> {
   await chmod(path, 0o755)
   return path
 }
+
+describe('what is written back', () => {
+  const back = () => join(folder, 'back')
+  const restoring = (program: string, sync: SyncDisk) =>
+    resticSnapshots({ program, owner: folder, cacheFolder: join(folder, 'cache'), sync }).restore(aRepository(), 'ab', data, back())
+
+  test('is on disk before anybody hears that it is here: a power cut takes nothing of it', async () => {
+    const synced: string[] = []
+    await restoring(await fakeRestic(`echo picture > ${back()}/a.png`), async (path) => {
+      synced.push(path, await readFile(join(path, 'a.png'), 'utf8'))
+    })
+    expect(synced).toEqual([back(), 'picture\n'])
+  })
+
+  test('is not here when the disk does not take it', async () => {
+    const program = await fakeRestic('exit 0')
+    const gone: SyncDisk = (path, ...rest) => syncDisk(join(path, 'gone'), ...rest)
+    await expect(restoring(program, syncDisk)).resolves.toBeUndefined()
+    await expect(restoring(program, gone)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('the disk') })
+  })
+})
 
 const program = resticProgram()
 describe.skipIf(!program)('snapshots with a real restic', () => {
