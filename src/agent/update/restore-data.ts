@@ -26,10 +26,17 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   await switchToRestored(run, volume)
   await needs.engine.up(box.project, ['postgres'], signal)
   await needMounted(run, volume)
+  await dropEarlierTries(run, volume)
   await waitForDatabase(run)
   if (folder === undefined) await needs.inside.settleDatabase(box, snapshot.counts, signal)
   else await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
   return { volume, from: copied ? 'cold-copy' : 'dump', tookMs: needs.clock.monotonicMs() - begun }
+}
+
+/** A disk that a half-filled try has filled would fail every later one too. What does not go now goes at the end. */
+async function dropEarlierTries(run: UpdateRun, present: string): Promise<void> {
+  for (const earlier of restoredVolumes(run).filter((volume) => volume !== present))
+    await run.needs.engine.removeVolume(earlier).catch(() => undefined)
 }
 
 // Loading into the former volume would destroy the only copy of what the update did.

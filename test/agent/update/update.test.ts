@@ -142,6 +142,21 @@ describe('an update that does not prove healthy', () => {
     expect(world.host.volumeNames()).toHaveLength(3)
   })
 
+  test('a try of a restore begins without what earlier ones left: a disk that they filled is free again', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    world.inject({ kind: 'disk-full', at: 'load', times: 2 })
+    const seen: string[][] = []
+    const needs = await world.agent((ports) =>
+      wrapped(withoutColdCopy(ports), async (name, act) => {
+        if (name === 'loadDatabase') seen.push(world.host.volumeNames().filter((volume) => volume.includes('postgres-r')))
+        return act()
+      }),
+    )
+    expect((await world.run(aPayload(), { needs })).outcome).toBe('rolled_back')
+    expect(seen).toEqual([1, 2, 3].map((number) => [expect.stringMatching(new RegExp(`-${number}$`))]))
+  })
+
   test('a restore that fails for good rests fenced and stopped, with both volumes and the dump', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', image: newSynapse })
