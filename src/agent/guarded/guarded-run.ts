@@ -87,13 +87,21 @@ export function startGuardedRun<Step extends string, Payload extends GuardedRun[
 const writeAgainMs = 5_000
 
 // A box that is fenced must not be left because its journal cannot be written: the agent waits for room, and says so.
-async function patientWrite({ clock }: GuardedNeeds, { signal, progress }: CommandContext, append: () => Promise<CommandRecord>) {
+const patientWrite = (needs: GuardedNeeds, context: CommandContext, append: () => Promise<CommandRecord>): Promise<CommandRecord> =>
+  patiently({ needs, context }, 'the journal cannot be written', append)
+
+/** Writes until it holds; only a drain ends it, and the command goes on at the next start. */
+export async function patiently<Result>(
+  { needs: { clock }, context: { signal, progress } }: Readonly<{ needs: Pick<GuardedNeeds, 'clock'>; context: CommandContext }>,
+  what: string,
+  write: () => Promise<Result>,
+): Promise<Result> {
   for (;;) {
     try {
-      return await append()
+      return await write()
     } catch (error) {
       signal.throwIfAborted()
-      progress({ step: 'waiting', detail: `the journal cannot be written: ${(error as Error).message}`.slice(0, 300) })
+      progress({ step: 'waiting', detail: `${what}: ${(error as Error).message}`.slice(0, 300) })
       await clock.sleep(writeAgainMs, signal)
       signal.throwIfAborted()
     }

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type AgentError, type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { readCompose, reportVersions } from '../boxes/index.ts'
-import { fencedMs, probesOf, readComposeText } from '../guarded/index.ts'
+import { fencedMs, patiently, probesOf, readComposeText } from '../guarded/index.ts'
 import { dropLoadingFile } from './load.ts'
 import { fetchFolder, type RestoreRun } from './restore-run.ts'
 import { databaseVolumes, dataVolumes } from './restored-volumes.ts'
@@ -38,18 +38,23 @@ function errorOf(facts: RestoreFacts, outcome: RestoreOutcome): AgentError | nul
 export async function clearUp(run: RestoreRun, outcome: RestoreOutcome): Promise<void> {
   if (outcome === 'restore_failed') return
   const { needs, box } = run
-  if (outcome === 'restored') await takeOverHead(run)
   await quietly(dropLoadingFile(box))
   for (const volume of await uselessVolumes(run, outcome).catch(() => [])) await quietly(needs.engine.removeVolume(volume))
   await quietly(needs.engine.unpin(box.slug))
   await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(fetchFolder(run), { recursive: true, force: true }))
+  if (outcome === 'restored') await takeOverHead(run)
 }
 
-/** The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host. */
-async function takeOverHead({ needs, box, evidence }: RestoreRun): Promise<void> {
+/**
+ * The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host. What is committed is never
+ * told as failed because a record waits for room.
+ */
+async function takeOverHead(run: RestoreRun): Promise<void> {
+  const { needs, box, evidence } = run
   const migrationsHead = evidence().fetch?.snapshot.migrationsHead ?? box.migrationsHead
-  if (migrationsHead !== box.migrationsHead) await needs.boxes.put({ ...box, migrationsHead })
+  if (migrationsHead === box.migrationsHead) return
+  await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
 }
 
 async function uselessVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<string[]> {

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type AgentError, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
-import { fencedMs, probesOf } from '../guarded/index.ts'
+import { fencedMs, patiently, probesOf } from '../guarded/index.ts'
 import { dropColdCopy } from './cold-copy.ts'
 import { restoredVolumes } from './restored-volumes.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
@@ -54,12 +54,19 @@ export async function clearUp(run: UpdateRun, outcome: UpdateOutcome): Promise<v
   if (outcome !== 'rolled_back' && run.evidence().prefetch) await quietly(dropColdCopy(run))
   await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))
-  if (outcome === 'committed' && run.payload.targets.migrationsHead !== box.migrationsHead)
-    await needs.boxes.put({ ...box, migrationsHead: run.payload.targets.migrationsHead })
+  if (outcome === 'committed') await takeOverHead(run)
   if (outcome !== 'rolled_back') return
   const tries = restoredVolumes(run)
   const kept = run.evidence()['restore-data']?.volume ?? tries.at(-1)
   for (const volume of [beforeOf(run).database.volume, ...tries]) if (volume !== kept) await quietly(needs.engine.removeVolume(volume))
+}
+
+/** What is committed is never told as failed because a record waits for room. */
+async function takeOverHead(run: UpdateRun): Promise<void> {
+  const { needs, box, payload } = run
+  const { migrationsHead } = payload.targets
+  if (migrationsHead === box.migrationsHead) return
+  await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
 }
 
 const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

@@ -150,6 +150,20 @@ test('a database whose streams nobody can read is restored in the same way', asy
   expect(world.host.volumeNames()).toHaveLength(6)
 })
 
+test('a record of a box that cannot be written waits for room: what is restored is told as restored', async () => {
+  const world = await aLivedOnBox()
+  await world.boxes.put({ ...world.box, migrationsHead: '0007' })
+  const needs = await world.agent()
+  let refusals = 0
+  const put: typeof needs.boxes.put = async (box) => {
+    if (refusals++ < 3) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+    return needs.boxes.put(box)
+  }
+  expect(await world.run({}, { needs: { ...needs, boxes: { ...needs.boxes, put } } })).toMatchObject({ outcome: 'restored', error: null })
+  expect(refusals).toBe(4)
+  expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0000')
+})
+
 describe('a snapshot that does not fit is refused before anything is stopped', () => {
   const refused = async (world: LivedOn, change: Parameters<LivedOn['run']>[0], message: RegExp) => {
     const fences: (string | undefined)[] = []

@@ -33,6 +33,20 @@ describe('an update to another head', () => {
     expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0003')
   })
 
+  test('is told as committed, although the record of the box has to wait for room', async () => {
+    const world = await aWorld()
+    const needs = await world.agent()
+    let refusals = 0
+    const put: typeof needs.boxes.put = async (box) => {
+      if (refusals++ < 3) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
+      return needs.boxes.put(box)
+    }
+    const given = { needs: { ...needs, boxes: { ...needs.boxes, put } }, context: aContext(withMigrations) }
+    expect(await world.run(to('0003'), given)).toMatchObject({ outcome: 'committed', error: null })
+    expect(refusals).toBe(4)
+    expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0003')
+  })
+
   test('may change nothing else', async () => {
     const world = await aWorld()
     const payload = aPayload({ targets: { services: {}, migrationsHead: '0001' } })
