@@ -102,6 +102,11 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
     expect((await byNetwork('synapse')).stdout.trim()).toBe('1')
     expect((await byNetwork('postgres')).stderr).toMatch(/password authentication failed/)
     expect(await inside.databaseBytes(box)).toBeGreaterThan(1_000_000)
+    const asSuperuser = (sql: string) => psql('-U', 'postgres', '-d', 'postgres', '-h', '127.0.0.1', '-c', sql)
+    await asSuperuser('create database bridge')
+    expect((await inside.databaseFacts(box))?.otherDatabases).toEqual(['bridge'])
+    await asSuperuser('drop database bridge')
+    expect((await inside.databaseFacts(box))?.otherDatabases).toEqual([])
   })
 
   test('each part that is away fails its own component', async () => {

@@ -9,6 +9,7 @@ import {
   type LocalBoxes,
   needAllowedImage,
   needSafeFolder,
+  otherDatabasesFinding,
   plainUrl,
   readFence,
   recordOf,
@@ -62,7 +63,12 @@ export async function planCompletion(needs: PlanNeeds, box: LocalBox, payload: C
   await refusePorts(needs, survey, payload)
   const { images, findings } = await literalImages(needs, survey)
   const secrets = await secretsOf(survey, await pendingSecrets(needs, box))
-  const found = [...findingsOf(survey, payload.chatDomain), ...findings, ...(await standingSwitch(box))]
+  const found = [
+    ...findingsOf(survey, payload.chatDomain),
+    ...findings,
+    ...(await otherDatabases(needs, survey)),
+    ...(await standingSwitch(box)),
+  ]
   const planned = await changesOf(needs, survey, payload, { images, secrets })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
   const diff = redact(
@@ -81,6 +87,16 @@ const sumOf = (changes: readonly FileChange[]): string =>
   )
 
 export const sumOrNull = (text: string | null): string | null => (text === null ? null : sha256Hex(text))
+
+/** The agent asks in the database that it finds now, which may become another one by the completion. */
+async function otherDatabases({ inside }: PlanNeeds, survey: Survey): Promise<string[]> {
+  const facts = await inside.databaseFacts(survey.box)
+  const { said, found } = databaseNames(survey)
+  const others = [...(facts?.otherDatabases ?? []), ...(facts ? [found.database] : [])].filter(
+    (name) => name !== said.database && name !== 'postgres',
+  )
+  return others.length === 0 || said.database === '' ? [] : [otherDatabasesFinding(others)]
+}
 
 const standingSwitch = async ({ project }: LocalBox): Promise<string[]> =>
   (await readFence(project)) ? ['the switch edge/fence/on is there already, so the box would be closed: remove it'] : []

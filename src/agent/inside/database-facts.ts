@@ -10,6 +10,7 @@ const ifThere = (table: string, query: string, path: string) =>
 
 const factsSql = `select json_build_object(
   'bytes', pg_database_size(current_database()),
+  'others', (select coalesce(json_agg(datname order by datname), '[]') from pg_database where datname not in ('postgres', 'template0', 'template1', current_database())),
   'collation', (select datcollate from pg_database where datname = current_database()),
   'superuser', (select rolsuper from pg_roles where rolname = current_user),
   'schema', ${ifThere('public.schema_version', 'select version as v from public.schema_version', 'v')},
@@ -22,6 +23,7 @@ const factsSql = `select json_build_object(
 const Texts = z.array(z.string()).nullable()
 const Answer = z.object({
   bytes: z.number(),
+  others: z.array(z.string()),
   collation: z.string(),
   superuser: z.boolean(),
   schema: Texts,
@@ -41,11 +43,12 @@ export async function databaseFacts(engine: ContainerEngine, box: LocalBox): Pro
 export function readFacts(printed: string): DatabaseFacts | undefined {
   const result = Answer.safeParse(asJson(printed))
   if (!result.success) return undefined
-  const { bytes, collation, superuser, schema, compat, background, migrations } = result.data
+  const { bytes, others, collation, superuser, schema, compat, background, migrations } = result.data
   const applied = z.array(AppliedMigration).safeParse((migrations ?? []).map(readApplied))
   if (!applied.success) return undefined
   return {
     bytes,
+    otherDatabases: others,
     collation,
     schemaVersion: numberIn(schema),
     compatVersion: numberIn(compat),

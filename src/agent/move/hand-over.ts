@@ -12,7 +12,16 @@ import {
 } from '../../core/boxes/index.ts'
 import { isoNow, problem } from '../../core/kit/index.ts'
 import { clearDump, fetchRepository, takeBoxSnapshot } from '../backup/index.ts'
-import { boxOfCommand, needSafeFolder, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import {
+  boxOfCommand,
+  needSafeFolder,
+  readFence,
+  refuseOtherDatabases,
+  reportVersions,
+  takeSwitchAway,
+  waitForService,
+  waitUntilStable,
+} from '../boxes/index.ts'
 import { type Followed, followCourse, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
 import { isAlive } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
@@ -114,6 +123,7 @@ async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   const containers = await needs.engine.containers(box.project)
   const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
+  await refuseOtherDatabases(needs, box)
   await needs.snapshots.prepare(await repository())
   await needRoom(needs, box, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
   const { installed } = await reportVersions(needs, box)

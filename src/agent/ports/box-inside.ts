@@ -15,6 +15,8 @@ export type StreamPositions = Readonly<{
 export type DatabaseFacts = Pick<BoxFacts, 'schemaVersion' | 'compatVersion' | 'backgroundUpdates' | 'collation'> &
   Readonly<{
     bytes: number
+    /** Beside the chat server's own and those that every PostgreSQL has: no dump holds them. */
+    otherDatabases: readonly string[]
     /** Box migrations that it says were applied, in order. */
     migrations: readonly AppliedMigration[]
     /** The role that box migrations would run as may do anything: then they must not. */

@@ -32,7 +32,7 @@ export function simulatedInside(world: World): BoxInside {
       if (faults.strike('disk-full', { box: box.slug }, ({ at }) => at === 'dump'))
         throw problem('DISK_FULL', `no space left for the dump of ${box.slug}`)
       if (faults.strike('dump-fails', { box: box.slug })) throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} ended with exit code 1`)
-      writeContent(folder, content, dumpFile)
+      writeContent(folder, { ...content, otherDatabases: [] }, dumpFile)
       return countsOf(content)
     },
     loadDatabase: async (box, folder, expected, signal) => {
@@ -91,6 +91,7 @@ const bytesOf = ({ messages, media }: VolumeContent): number => emptyDatabaseByt
 
 const factsOf = (content: VolumeContent): DatabaseFacts => ({
   bytes: bytesOf(content),
+  otherDatabases: [...content.otherDatabases],
   schemaVersion: content.schema,
   compatVersion: content.compat,
   backgroundUpdates: [...content.backgroundUpdates],

@@ -18,6 +18,8 @@ export type VolumeContent = Readonly<{
   migrations: readonly AppliedMigration[]
   /** Background updates that have not ended. */
   backgroundUpdates: readonly string[]
+  /** Databases of the same server that are none of the chat server's; no dump has them. */
+  otherDatabases: readonly string[]
   /** Null until a Synapse made its tables. */
   schema: number | null
   compat: number | null
@@ -31,6 +33,7 @@ const emptyContent: VolumeContent = {
   probes: 0,
   migrations: [],
   backgroundUpdates: [],
+  otherDatabases: [],
   schema: null,
   compat: null,
 }

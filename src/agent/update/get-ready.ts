@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { migrationsFor, needAllowedImage, needSafeFolder } from '../boxes/index.ts'
+import { migrationsFor, needAllowedImage, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
 import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
 import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
@@ -22,6 +22,7 @@ export async function getReady(run: UpdateRun): Promise<Before> {
   const { box, needs, payload, context } = run
   await needSafeFolder(box.project)
   const before = await observeBefore(run)
+  await refuseOtherDatabases(needs, box)
   const migrations = await migrationsFor(needs, context, box, payload.targets.migrationsHead)
   await needs.snapshots.prepare(await run.repository())
   await bringImages(run, before)

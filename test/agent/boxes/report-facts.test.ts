@@ -144,12 +144,13 @@ describe('the size of a folder', () => {
 
 describe('what a database printed', () => {
   const answer = {
-    ...{ bytes: 5, collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
+    ...{ bytes: 5, others: ['bridge'], collation: 'C', superuser: false, schema: ['94'], compat: ['84'], background: [] },
     migrations: [`0001 ${'a'.repeat(64)}`],
   }
   test('is read', () => {
     expect(readFacts(JSON.stringify(answer))).toEqual({
       ...{ bytes: 5, collation: 'C', ownerIsSuperuser: false, schemaVersion: 94, compatVersion: 84, backgroundUpdates: [] },
+      otherDatabases: ['bridge'],
       migrations: [{ head: '0001', sha256: 'a'.repeat(64) }],
     })
     const young = { ...answer, schema: null, compat: null, background: null, migrations: null }
