@@ -34,16 +34,21 @@ async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: Ver
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   return saveReport(tx, box, reportedAt, {
-    ...installedColumns(report.installed),
+    ...(report.handedOver ? {} : runningColumns(clock, current, box, report)),
     managed: report.managed ? 1 : 0,
     fenced: report.fenced ? 1 : 0,
     ...fenceColumns(box, report, reportedAt),
-    ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
     last_report: JSON.stringify(report),
     ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
-    ...driftColumns(clock, current, box, report),
   })
 }
+
+/** Of a box that was handed over nothing runs, and what it said last stays: it says what will run again. */
+const runningColumns = (clock: Clock, current: Beside['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({
+  ...installedColumns(report.installed),
+  ...(report.databaseBytes === undefined ? {} : { database_bytes: Math.round(report.databaseBytes) }),
+  ...driftColumns(clock, current, box, report),
+})
 
 /** A fence that another holds, or that was put up anew, is another fence: its time begins again. */
 function fenceColumns({ fence: known }: BoxRecord, { fenced, fence }: VersionsReport, reportedAt: string): Partial<BoxTable> {

@@ -155,6 +155,18 @@ export async function changeBox(tx: Tx, box: Pick<BoxRecord, 'id' | 'slug' | 'ow
   if (numUpdatedRows === 0n) throw problem('CONFLICT', `the box ${box.slug} was moved meanwhile: look at it again`)
 }
 
+/** The box is there from now on; false when it was removed or moved meanwhile. */
+export async function makeLive(tx: Tx, box: Pick<BoxRecord, 'id' | 'ownershipEpoch'>, findings: readonly string[]): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('boxes')
+    .set({ live: 1, findings: JSON.stringify(findings) })
+    .where('id', '=', box.id)
+    .where('ownership_epoch', '=', box.ownershipEpoch)
+    .where('removal', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
 /** Stores what a report says, unless a newer one came in or the box was moved meanwhile; false then. */
 export async function saveReport(
   tx: Tx,

@@ -4,7 +4,7 @@ import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, ResultHandlers } from '../hosts/index.ts'
 import { applyReport } from './apply-report.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxById, changeBox } from './boxes.repo.ts'
+import { boxById, makeLive } from './boxes.repo.ts'
 
 type Needs = Readonly<{ clock: Clock }>
 
@@ -31,12 +31,12 @@ async function takeReport(needs: Needs, tx: Tx, command: Command, report: Versio
 
 type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
 
-/** A box is live from its first good set-up on. What an attempt says that a later one replaced decides nothing. */
+/** A box is live from its first good set-up on. What an attempt says that a later one replaced, or of a box that was removed, decides nothing. */
 async function finishSetUp({ clock }: Needs, tx: Tx, command: Command, { report, probe, findings }: SetUpResult): Promise<void> {
   const box = await boxOf(tx, command)
-  if (!box || box.live || box.setUp.commandId !== command.id) return
+  if (!box || box.live || box.removal || box.setUp.commandId !== command.id) return
+  if (!(await makeLive(tx, box, findings))) return
   await applyReport({ clock }, tx, box, report, probe)
-  await changeBox(tx, box, { live: 1, findings: JSON.stringify(findings) })
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
 }

@@ -43,6 +43,23 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(driftReport?.components.find((item) => item.component === 'synapse')?.explanation).toBe('a minor version behind the manifest')
   })
 
+  test('of a box that was handed over what ran in it last stays known', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const { hostId, id } = await aLiveBox(room, 'north')
+    const columns = ['installed_synapse', 'installed_postgres', 'database_bytes', 'drift_severity', 'drift_report'] as const
+    const known = () => room.db.selectFrom('boxes').select(columns).executeTakeFirstOrThrow()
+    await say(room, hostId, aReport('north', { at: isoNow(room.clock), databaseBytes: 5e9 }))
+    const before = await known()
+    const nothing = { migrationsHead: '', postgres: '', synapse: '', minio: '' }
+    await say(
+      room,
+      hostId,
+      aReport('north', { at: isoNow(room.clock), installed: nothing, databaseBytes: 0, fenced: true, handedOver: true }),
+    )
+    expect(await known()).toEqual(before)
+    expect((await boxById(room.db, id))?.fenced).toBe(true)
+  })
+
   test('a box whose report is too old, or whose host is silent, is unknown, in lists and to the job', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'north')
