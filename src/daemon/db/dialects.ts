@@ -90,6 +90,9 @@ export const dialectOf = (db: DbOrTx): DialectName => (db.getExecutor().adapter 
 /** Locks the row it reads until the transaction ends. SQLite has one writer anyway and no such clause. */
 export const forUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update` : sql``)
 
+/** The same for a row that others only point at meanwhile: adding what refers to it does not wait. */
+export const forNoKeyUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for no key update` : sql``)
+
 /** Skips rows that others have locked, for work queues. */
 export const skipLocked = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update skip locked` : sql``)
 

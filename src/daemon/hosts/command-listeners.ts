@@ -32,6 +32,6 @@ function inTurn(tables: readonly (object | undefined)[]): AnyHandlers {
 }
 
 /** Tells the rooms of commands that were given up, as they stand now. */
-export async function tellFailures(tx: Tx, { failureHandlers }: BoxSide, ids: readonly string[]): Promise<void> {
+export async function tellFailures(tx: Tx, { failureHandlers }: CommandListener, ids: readonly string[]): Promise<void> {
   for (const command of await commandsByIds(tx, ids)) await failureHandlers?.[command.kind]?.(tx, command, { told: false })
 }

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { HostId } from '../../core/boxes/index.ts'
 import type { AgentPublicKey, EngineInfo, HostResources, Instances } from '../../core/hosts/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { HostTable } from './hosts.tables.ts'
 
 /** A machine with an enrolled agent. */
@@ -87,9 +87,12 @@ export async function allHosts(db: DbOrTx): Promise<Host[]> {
   return (await db.selectFrom('hosts').selectAll().orderBy('name').execute()).map(hostOf)
 }
 
-/** First statement of a transaction that hands out or takes back commands of the host: two of them never run at once. */
+/**
+ * First statement of a transaction that hands out or takes back commands of the host: two of them never run at once. Queuing one does not wait: its
+ * transaction may hold what this one asks for later.
+ */
 export async function lockHost(tx: Tx, id: string): Promise<Host> {
-  const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirstOrThrow()
+  const row = await tx.selectFrom('hosts').selectAll().where('id', '=', id).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirstOrThrow()
   return hostOf(row)
 }
 

@@ -1,3 +1,5 @@
+import type { BoxCommandKind } from '../../core/boxes/index.ts'
+import { roleAtLeast } from '../../core/contract/index.ts'
 import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, isSkewed } from '../../core/hosts/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { awaitChange } from './await-command.ts'
@@ -24,9 +26,10 @@ export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
       await removeRegistry(needs, actor, body)
       return undefined
     }),
-    serve(hostsContract.showCommand, async ({ params, query, signal }) => {
+    serve(hostsContract.showCommand, async ({ actor, params, query, signal }) => {
       const command = await awaitChange(needs, { ...params, ...query }, signal)
-      return commandView(command, await hostById(db, command.hostId))
+      const view = commandView(command, await hostById(db, command.hostId))
+      return forOperators.includes(command.kind) && !roleAtLeast(actor.role, 'operator') ? { ...view, result: null } : view
     }),
   ]
 }
@@ -42,6 +45,9 @@ function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
     diskLow: resources !== null && isDiskLow(resources),
   }
 }
+
+/** What people write may stand in what these bring: whoever may not ask for it may not read it either. */
+const forOperators: readonly BoxCommandKind[] = ['tenant-box.logs']
 
 const commandView = ({ payload: _payload, leaseToken: _leaseToken, progress, ...command }: Command, host: Host): CommandView => ({
   ...command,

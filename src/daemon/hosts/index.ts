@@ -15,7 +15,7 @@ export {
   type NewCommand,
 } from './command.repo.ts'
 export { type CommandBus, makeCommandBus, runBusPoll } from './command-bus.ts'
-export { type CommandListener, listenedTo } from './command-listeners.ts'
+export { type CommandListener, listenedTo, tellFailures } from './command-listeners.ts'
 export { registrySecrets, secretsByKind } from './command-secrets.ts'
 export { giveUpCommand } from './give-up-command.ts'
 export { allHosts, type Host, hostById, hostByName, lockHost } from './host.repo.ts'

@@ -1,9 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { sql } from 'kysely'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AgentIdentity, connect } from '../../../src/agent/channel/index.ts'
 import { isQuestion } from '../../../src/core/boxes/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import type { Tx } from '../../../src/daemon/db/index.ts'
 import {
   awaitCommand,
   commandById,
@@ -11,10 +13,11 @@ import {
   commandsByIds,
   enqueueCommand,
   enqueueCommands,
+  lockHost,
   requireWindows,
 } from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
-import { onBothDialects } from '../../support/databases.ts'
+import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { aReport, hostWorld, shortTimes } from '../../support/host-world.ts'
 
 const refused = (code: ProblemCode) => expect.toSatisfy((error: unknown) => isProblem(error, code), code)
@@ -32,6 +35,7 @@ onBothDialects('commands of agents', (fresh) => {
     const hostId = identity.hostId
     const next = async (holding: { id: string; leaseToken: number }[] = []) => (await agent.nextCommand({ body: { holding } })).command
     const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
+    const viewer = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer vera' }) })
     const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
     /** Time passes as it does for a daemon that sweeps all along. */
     const pass = async (seconds: number) => {
@@ -42,7 +46,7 @@ onBothDialects('commands of agents', (fresh) => {
       }
     }
     const stored = (which = id) => commandById(world.needs.db, which)
-    return { ...world, speak, identity, agent, hostId, next, admin, sweep, pass, stored }
+    return { ...world, speak, identity, agent, hostId, next, admin, viewer, sweep, pass, stored }
   }
 
   test('a command queued twice is one command, and its id belongs to it for ever', async () => {
@@ -51,6 +55,22 @@ onBothDialects('commands of agents', (fresh) => {
     await enqueue({ id, hostId })
     expect(await stored()).toMatchObject({ status: 'queued', leaseToken: 0, deadlineAt: '2026-01-05T03:00:01.000Z' })
     await expect(enqueue({ id, hostId, boxId: 'box_2' })).rejects.toEqual(refused('CONFLICT'))
+  })
+
+  test('what a box printed is shown to operators only', async () => {
+    const { enqueue, hostId, needs, admin, viewer } = await setUp()
+    const boxId = 'box_1'
+    const payload = { slug: 'elm-school', boxId, ownershipEpoch: 1, services: ['synapse'], lines: 10 }
+    await enqueue({ id: 'cmd_logs', hostId, boxId, kind: 'tenant-box.logs', payload } as never)
+    await enqueue({ id, hostId })
+    const result = { lines: [{ service: 'synapse', line: 'what people write' }] }
+    await needs.db
+      .updateTable('commands')
+      .set({ status: 'succeeded', result: JSON.stringify(result) })
+      .execute()
+    const shown = async (client: typeof admin, which: string) => (await client.showCommand({ params: { id: which } })).result
+    expect([await shown(admin, 'cmd_logs'), await shown(viewer, 'cmd_logs')]).toEqual([result, null])
+    expect(await shown(viewer, id)).toEqual(result)
   })
 
   test('many are queued as one is: what stands already stands, and an id that is another’s takes none of them', async () => {
@@ -412,4 +432,24 @@ test('windows that would give a command up when it is offered again are refused 
   expect(() => requireWindows(shortTimes)).not.toThrow()
   expect(() => requireWindows({ ...shortTimes, reapAfterMs: 120_000 })).toThrow(/requeueAfterMs/)
   expect(() => requireWindows({ ...shortTimes, longPollMs: 60_000 })).toThrow(/longPollMs/)
+})
+
+test('a command is queued for a host whose row is locked, and nobody else locks it meanwhile (postgres)', async () => {
+  const { db } = await emptyDatabase('postgres')
+  onTestFinished(() => db.destroy())
+  const world = await hostWorld(db)
+  const { hostId } = await world.enrol('host-1')
+  const impatient = (work: (tx: Tx) => Promise<unknown>) =>
+    db.transaction().execute(async (tx) => {
+      await sql`set local lock_timeout = '500ms'`.execute(tx)
+      await work(tx)
+    })
+  const boxId = 'box_1'
+  const payload = { slug: 'elm-school', boxId, ownershipEpoch: 1 }
+  const command = { id, hostId, boxId, kind: 'tenant-box.report_versions', payload, deadlineMs: 60_000 } as const
+  await db.transaction().execute(async (tx) => {
+    await lockHost(tx, hostId)
+    await impatient((other) => enqueueCommand(other, world.clock, command))
+    await expect(impatient((other) => lockHost(other, hostId))).rejects.toThrow(/lock timeout/)
+  })
 })
