@@ -1,9 +1,5 @@
-import { ActionStatus, isInFlight, isOver, RolloutStatus } from '../../core/rollouts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-
-const openRollouts = RolloutStatus.options.filter((status) => !isOver(status))
-/** Also of a rollout that is over: the box is on its way back, or rests fenced until a person decides. */
-const openActions = ActionStatus.options.filter((status) => isInFlight(status) || status === 'rolling_back' || status === 'rollback_failed')
+import { openActions, openRollouts } from './still-open.ts'
 
 /** Snapshots that a way back may still need (SAFETY, Snapshots): those of rollouts that are not over, and of actions that are not. */
 export async function snapshotsOfRollouts(db: DbOrTx, boxIds: readonly string[]): Promise<{ snapshotId: string; neededBy: string }[]> {
