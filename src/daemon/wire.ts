@@ -8,13 +8,24 @@ import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
-import { boxesJobs, boxesRoutes, boxSide, commandsOfLife, commandsOfSetUp, lifeJobs, snapshotsOfLife, watchFences } from './boxes/index.ts'
+import {
+  boxesJobs,
+  boxesRoutes,
+  boxSide,
+  commandsOfLife,
+  commandsOfSetUp,
+  forgetLogs,
+  lifeJobs,
+  snapshotsOfLife,
+  watchFences,
+} from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
-import { type Db, type DbOrTx, drainOutbox } from './db/index.ts'
+import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
 import {
   agentRoutes,
   authenticateAgent,
+  type Command,
   deleteEndedInvites,
   hostsJobs,
   hostsRoutes,
@@ -24,6 +35,7 @@ import {
   runBusPoll,
   runCommandSweep,
   secretsByKind,
+  tellFailures,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
 import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
@@ -70,6 +82,7 @@ export type Wired = Readonly<{
 
 const outboxEveryMs = 1000
 const fencesEveryMs = 30_000
+const logsEveryMs = 30_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -79,9 +92,11 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const bus = makeCommandBus()
   const admin = await adminNeeds(needs)
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config) }
+  const snapshotsListen = snapshotListener(needs)
+  const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotListener(needs))
+  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotsListen)
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -136,6 +151,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     runStoreUpkeep(snapshots, draining),
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
+    repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]

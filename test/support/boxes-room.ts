@@ -6,10 +6,10 @@ import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../sr
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { applyManifest, type BoxesNeeds, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { commandById, makeCommandBus } from '../../src/daemon/hosts/index.ts'
+import { commandById, makeCommandBus, tellFailures } from '../../src/daemon/hosts/index.ts'
 import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
-import { snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
+import { snapshotListener, snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aManifest, aProbe, aReport } from './boxes.ts'
@@ -20,9 +20,10 @@ export type BoxesRoom = BoxesNeeds & Readonly<{ clock: ManualClock; keyring: Ret
 
 /** The needs of the room over an empty database, with a manifest and one host, `host-1`, whose agent was heard just now. */
 export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
+  const clock = manualClock()
   const room: BoxesRoom = {
     db,
-    clock: manualClock(),
+    clock,
     random: systemRandom,
     bus: makeCommandBus(),
     keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
@@ -36,6 +37,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     fenceMaxMs: 15 * 60_000,
     requireSnapshots: () => undefined,
     newestSnapshot: async () => undefined,
+    givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock }), [id]),
     snapshotsOfBox,
   }
   await applyManifest(room, anOperator, aManifest())

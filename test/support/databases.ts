@@ -22,6 +22,25 @@ export async function createPostgresDatabase(): Promise<string> {
   return inject('postgresUrl').replace(/\/postgres$/, `/${name}`)
 }
 
+/** The database as one meets it to whom something happens right before the first transaction. */
+export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
+  let happened: Promise<unknown> | undefined
+  const transaction = () => ({
+    execute: async (work: Parameters<ReturnType<Db['transaction']>['execute']>[0]) => {
+      happened ??= happens()
+      await happened
+      return db.transaction().execute(work)
+    },
+  })
+  return new Proxy(db, {
+    get: (of, key) => {
+      if (key === 'transaction') return transaction
+      const value = Reflect.get(of, key)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
+  })
+}
+
 /** Runs a contract suite once on SQLite and once on PostgreSQL; `fresh()` gives each test an empty, migrated database. */
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {

@@ -4,19 +4,19 @@ import { problem } from '../kit/index.ts'
 import type { BoxCommandKind } from './commands.ts'
 
 // How a box ends, decided. Invariants: nothing is erased before a last snapshot was taken and the box stopped, unless it never ran;
-// until it is erased it can be given back.
+// until it is erased it can be given back. Of a host that is gone for good nothing can be had: a box there is given up in any state.
 
 /** `kept` = stopped and fenced on its host, with all its data; `failed` = it runs as before. */
 export const RemovalState = z.enum(['handing_over', 'kept', 'taking_back', 'erasing', 'erased', 'undone', 'failed'])
 export type RemovalState = z.infer<typeof RemovalState>
 
-export type RemovalEvent = 'handed_over' | 'taken_back' | 'erased' | 'refused' | 'undo_asked' | 'erase_asked'
+export type RemovalEvent = 'handed_over' | 'taken_back' | 'erased' | 'refused' | 'undo_asked' | 'erase_asked' | 'host_gone'
 
 export const removalTable = {
-  handing_over: { handed_over: 'kept', refused: 'failed' },
-  kept: { undo_asked: 'taking_back', erase_asked: 'erasing' },
-  taking_back: { taken_back: 'undone', refused: 'kept' },
-  erasing: { erased: 'erased', refused: 'kept' },
+  handing_over: { handed_over: 'kept', refused: 'failed', host_gone: 'erased' },
+  kept: { undo_asked: 'taking_back', erase_asked: 'erasing', host_gone: 'erased' },
+  taking_back: { taken_back: 'undone', refused: 'kept', host_gone: 'erased' },
+  erasing: { erased: 'erased', refused: 'kept', host_gone: 'erased' },
   erased: {},
   undone: {},
   failed: {},

@@ -6,12 +6,16 @@ import { removalTable } from '../../../src/core/boxes/removal.ts'
 const rows: [RemovalState, RemovalEvent, RemovalState][] = [
   ['handing_over', 'handed_over', 'kept'],
   ['handing_over', 'refused', 'failed'],
+  ['handing_over', 'host_gone', 'erased'],
   ['kept', 'undo_asked', 'taking_back'],
   ['kept', 'erase_asked', 'erasing'],
+  ['kept', 'host_gone', 'erased'],
   ['taking_back', 'taken_back', 'undone'],
   ['taking_back', 'refused', 'kept'],
+  ['taking_back', 'host_gone', 'erased'],
   ['erasing', 'erased', 'erased'],
   ['erasing', 'refused', 'kept'],
+  ['erasing', 'host_gone', 'erased'],
 ]
 const events: RemovalEvent[] = ['handed_over', 'taken_back', 'erased', 'refused', 'undo_asked', 'erase_asked']
 

@@ -1,13 +1,13 @@
 import type { BoxMove, HostId, MoveEvent } from '../../../core/boxes/index.ts'
-import { type Actor, isoNow, isProblem, plural, problem } from '../../../core/kit/index.ts'
+import { type Actor, problem } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { boxById, existingBox } from '../boxes.repo.ts'
+import { existingBox } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
 import { callOff } from './call-off.ts'
-import { type Move, movesToConfirm, moveView, openMove } from './moves.repo.ts'
+import { type Move, moveView, openMove } from './moves.repo.ts'
 import type { LifeNeeds } from './needs.ts'
-import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
+import { hostOfOrder, stepMove } from './step-move.ts'
 
 type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
 
@@ -15,24 +15,8 @@ type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: 
 export const confirmMove = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxMove> =>
   act(needs, slug, async (tx, looked) => stepMove(needs, tx, looked.box, looked.move, { event: endingOf(looked), actor }))
 
-/** Nobody confirmed in time, and nobody objected. A host that is away is asked another day. */
-export async function confirmOldMoves(needs: LifeNeeds): Promise<string> {
-  const due = await movesToConfirm(needs.db, isoNow(needs.clock))
-  let confirmed = 0
-  for (const { boxId } of due) {
-    const box = await boxById(needs.db, boxId)
-    if (box && (await confirmMove(needs, lifeActor, box.slug).then(() => true, unlessAway))) confirmed += 1
-  }
-  return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
-}
-
-const unlessAway = (error: unknown): false => {
-  if (isProblem(error)) return false
-  throw error
-}
-
-/** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. */
-function endingOf({ move, fleet, nameOf }: Looked): MoveEvent {
+/** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. Throws HOST_OFFLINE. */
+export function endingOf({ move, fleet, nameOf }: Omit<Looked, 'box'>): MoveEvent {
   const status = fleet.host(move.fromHostId)?.status
   if (status === 'online') return 'confirmed'
   if (move.oldHostIsDead || status === undefined || status === 'revoked') return 'let_go'
@@ -85,7 +69,10 @@ async function endTakeOver(
       details: [{ path: 'newHostIsDead', reason: `must be ${name}` }],
     })
   if (fleet.host(move.toHostId)?.status === 'online')
-    throw problem('CONFLICT', `the host ${name} is online and says how the take-over ends: wait for it`)
+    throw problem(
+      'CONFLICT',
+      `the host ${name} is online and says how the take-over ends: wait for it; if its disk is gone, stop its agent, then repeat`,
+    )
   await callOff(needs, tx, move, 'any')
 }
 

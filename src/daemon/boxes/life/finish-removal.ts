@@ -7,7 +7,7 @@ import { boxById, changeBox } from '../boxes.repo.ts'
 import type { StepNeeds } from './needs.ts'
 import type { Removal } from './removals.repo.ts'
 import { keptUntil } from './step-move.ts'
-import { noteRemovalTrouble, stepRemoval } from './step-removal.ts'
+import { noteRemovalTrouble, passRemoval, stepRemoval } from './step-removal.ts'
 
 /** It stands still, and its last snapshot is taken: from now on it is removed. */
 export async function stoppedForGood(
@@ -17,10 +17,11 @@ export async function stoppedForGood(
   removal: Removal,
   { snapshot: { snapshotId } }: BoxCommandResult<'tenant-box.hand_over'>,
 ) {
-  const kept = await stepRemoval(needs, tx, box, removal, { event: 'handed_over', change: { snapshotId, keepUntil: keptUntil(needs) } })
-  if (!removal.eraseNow) return
-  const { keepUntil } = kept
-  await stepRemoval(needs, tx, await again(tx, box), kept, { event: 'erase_asked', change: { keepUntil } })
+  const keepUntil = keptUntil(needs)
+  const stopped = { event: 'handed_over', change: { snapshotId, keepUntil } } as const
+  if (!removal.eraseNow) return stepRemoval(needs, tx, box, removal, stopped)
+  const kept = await passRemoval(needs, tx, box, removal, stopped)
+  return stepRemoval(needs, tx, await again(tx, box), kept, { event: 'erase_asked', change: { keepUntil } })
 }
 
 const again = async (tx: Tx, box: BoxRecord): Promise<BoxRecord> => (await boxById(tx, box.id)) ?? box

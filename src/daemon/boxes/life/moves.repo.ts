@@ -118,16 +118,11 @@ export async function moveAwaiting(tx: Tx, commandId: string): Promise<Move | un
   return row && toMove(row)
 }
 
-/** Moves whose old copy is kept until then, or shorter. */
-export async function movesToConfirm(db: DbOrTx, until: string): Promise<Move[]> {
-  const rows = await db
-    .selectFrom('box_moves')
-    .selectAll()
-    .where('state', '=', 'confirming')
-    .where('keep_until', '<=', until)
-    .orderBy('id')
-    .execute()
-  return rows.map(toMove)
+/** Moves whose old copy is kept until then, or shorter; all, or the one if it is among them. */
+export async function movesToConfirm(db: DbOrTx, until: string, id?: string): Promise<Move[]> {
+  let due = db.selectFrom('box_moves').selectAll().where('state', '=', 'confirming').where('keep_until', '<=', until).orderBy('id')
+  if (id !== undefined) due = due.where('id', '=', id)
+  return (await due.execute()).map(toMove)
 }
 
 /** The latest move of each box, also when it is over. */

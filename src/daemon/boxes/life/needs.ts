@@ -1,6 +1,7 @@
 import type { ProbeRule, TenantId } from '../../../core/boxes/index.ts'
 import type { Clock } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
+import type { Command } from '../../hosts/index.ts'
 import type { SetUpNeeds } from '../set-up-box.ts'
 import type { MoveSnapshot } from './moves.repo.ts'
 
@@ -24,6 +25,8 @@ export type LifeNeeds = SetUpNeeds &
     firstPort: number
     /** Throws CONFIG. */
     requireSnapshots(): unknown
+    /** What other rooms have to do when a command that nobody took is given up. */
+    givenUp(tx: Tx, command: Command): Promise<void>
     /** Of the box's tenant; it is not given up before the commit. */
     newestSnapshot(tx: Tx, tenantId: TenantId): Promise<MoveSnapshot | undefined>
   }>

@@ -62,7 +62,10 @@ function refuseLiving(fleet: Fleet, { slug, hostId }: BoxRecord, name: string, t
       details: [{ path: 'oldHostIsDead', reason: `must be ${name}` }],
     })
   if (fleet.host(hostId)?.status === 'online')
-    throw problem('CONFLICT', `the host ${name} is online, so nothing has to be lost: move ${slug} without --old-host-is-dead`)
+    throw problem(
+      'CONFLICT',
+      `the host ${name} is online, so nothing has to be lost: move ${slug} without --old-host-is-dead; if its disk is gone, stop its agent, then repeat`,
+    )
 }
 
 function requireOnline(fleet: Fleet, id: HostId, which: string, next: string): void {
@@ -88,5 +91,5 @@ const nextOf = ({ state }: Move, slug: string): string =>
 async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, { slug, tenantId }: BoxRecord): Promise<MoveSnapshot> {
   const snapshot = await newestSnapshot(tx, tenantId)
   if (snapshot) return snapshot
-  throw problem('CONFLICT', `there is no snapshot of ${slug} to bring it back from: \`tenantry snapshots list --box ${slug}\` shows all`)
+  throw problem('CONFLICT', `there is no snapshot of ${slug} to bring it back from: \`tenantry snapshots list --slug ${slug}\` shows all`)
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { type boxesContract, Service } from '../../../core/boxes/index.ts'
-import { type Actor, isoIn, newId } from '../../../core/kit/index.ts'
+import { type Actor, actorLabel, isoIn, newId, type Random, sha256Hex } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import { commandsByIds, enqueueCommand } from '../../hosts/index.ts'
@@ -15,13 +15,13 @@ const deadlineMs = 60_000
 const keptMs = 10 * 60_000
 
 /**
- * Asks for what the services of a box print. One who goes on reading names the command before, and only the first is written into the audit
- * log. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
+ * Asks for what the services of a box print. One who goes on reading names the own command before, and only the first is written into the
+ * audit log. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
  */
 export async function readLogs(needs: AskNeeds, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
   const { db, clock, random, bus } = needs
   const { slug, services = Service.options, lines, since, continues } = wanted
-  const commandId = newId(random, 'cmd')
+  const commandId = newLogsId(random, actor)
   const box = await existingBox(db, slug)
   requireLive(box)
   await requireOnline(needs, db, box)
@@ -36,14 +36,19 @@ export async function readLogs(needs: AskNeeds, actor: Actor, wanted: Wanted): P
       ...(since === undefined ? {} : { since }),
     }
     await enqueueCommand(tx, clock, { id: commandId, hostId: box.hostId, boxId: box.id, kind: 'tenant-box.logs', payload, deadlineMs })
-    if (continues === undefined || !(await isLogsOf(tx, continues, box.id)))
+    if (continues === undefined || !(await isLogsOf(tx, continues, box.id, actor)))
       await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
   })
   bus.queued(box.hostId)
   return { commandId }
 }
 
-const isLogsOf = async (tx: Tx, commandId: string, boxId: string): Promise<boolean> =>
+/** Its end says who asked. */
+const newLogsId = (random: Random, actor: Actor): string => `${newId(random, 'cmd')}${endFor(actor)}`
+const endFor = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
+
+const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor): Promise<boolean> =>
+  commandId.endsWith(endFor(actor)) &&
   (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
 
 /** Logs that were fetched, or that nobody fetched in time; of one box, or of all. */

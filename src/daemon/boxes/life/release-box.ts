@@ -2,12 +2,13 @@ import { maintenanceHolder } from '../../../core/boxes/index.ts'
 import { type Actor, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import type { AskNeeds } from '../ask-boxes.ts'
+import { type Command, commandsByIds, giveUpCommand } from '../../hosts/index.ts'
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
 import { lookAtFleet } from '../fleet.ts'
 import { endMaintenance } from './maintain-box.ts'
+import type { LifeNeeds } from './needs.ts'
 import { openCommands } from './open-commands.ts'
 
 type Wanted = Readonly<{ slug: string; confirm: string; reason: string }>
@@ -17,7 +18,7 @@ type Released = Readonly<{ released: string; fenced: boolean; next: string[] }>
  * Takes the hold of a box from somebody who is gone for good. The box itself is not touched: if it rests fenced it still does. Throws
  * NOT_FOUND, VALIDATION, CONFLICT while somebody may still come back for it.
  */
-export const releaseBox = (needs: AskNeeds, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
+export const releaseBox = (needs: LifeNeeds, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
   needs.db.transaction().execute(async (tx) => {
     if (confirm !== slug)
       throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
@@ -29,6 +30,8 @@ export const releaseBox = (needs: AskNeeds, actor: Actor, { slug, confirm, reaso
     await refuseLiving(needs, tx, box, hold)
     if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
+    await giveUpRestore(needs, tx, hold)
+    const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }
     await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
     await recordAudit(tx, needs.clock, {
@@ -37,10 +40,10 @@ export const releaseBox = (needs: AskNeeds, actor: Actor, { slug, confirm, reaso
       subject: slug,
       data: { holder: hold.holder, until: hold.until, reason },
     })
-    return { released: hold.holder, fenced: box.fenced, next: nextSteps(box) }
+    return { released: hold.holder, fenced: box.fenced, next: [...open.map(mayStillRun), ...nextSteps(box)] }
   })
 
-async function refuseLiving(needs: AskNeeds, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+async function refuseLiving(needs: LifeNeeds, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
   if (/^(move|removal):/.test(holder))
     throw problem(
       'CONFLICT',
@@ -56,6 +59,19 @@ async function refuseLiving(needs: AskNeeds, tx: Tx, { slug, hostId, id }: BoxRe
       `${open.kind} (${open.id}) of ${slug} is under way on an agent that is online: it says how it ends, wait for it`,
     )
 }
+
+/** A restore that waits for the host to come back must not then begin in a box that others have meanwhile. */
+async function giveUpRestore({ clock, givenUp }: LifeNeeds, tx: Tx, { holder }: BoxHold): Promise<void> {
+  const id = holder.startsWith(restoring) ? holder.slice(restoring.length) : undefined
+  if (id === undefined) return
+  const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent took it' }
+  if (!(await giveUpCommand(tx, clock, { id, leaseToken: 0, error }))) return
+  for (const command of await commandsByIds(tx, [id])) await givenUp(tx, command)
+}
+
+const restoring = 'restore:'
+
+const mayStillRun = ({ kind, id }: Command): string => `${kind} (${id}) may still run: its agent had it, or fetches it when it comes back`
 
 const nextSteps = ({ slug, fenced }: BoxRecord): string[] =>
   fenced

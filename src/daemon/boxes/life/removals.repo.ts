@@ -101,16 +101,11 @@ export async function removalAwaiting(tx: Tx, commandId: string): Promise<Remova
   return row && toRemoval(row)
 }
 
-/** Removals whose data are kept until then, or shorter. */
-export async function removalsToErase(db: DbOrTx, until: string): Promise<Removal[]> {
-  const rows = await db
-    .selectFrom('box_removals')
-    .selectAll()
-    .where('state', '=', 'kept')
-    .where('keep_until', '<=', until)
-    .orderBy('id')
-    .execute()
-  return rows.map(toRemoval)
+/** Removals whose data are kept until then, or shorter; all, or the one if it is among them. */
+export async function removalsToErase(db: DbOrTx, until: string, id?: string): Promise<Removal[]> {
+  let due = db.selectFrom('box_removals').selectAll().where('state', '=', 'kept').where('keep_until', '<=', until).orderBy('id')
+  if (id !== undefined) due = due.where('id', '=', id)
+  return (await due.execute()).map(toRemoval)
 }
 
 /** The latest removal of a box, also when it is over. */

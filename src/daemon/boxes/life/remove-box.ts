@@ -1,23 +1,23 @@
 import type { BoxRemoval } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
-import { type Actor, actorLabel, isoNow, isProblem, newId, plural, problem } from '../../../core/kit/index.ts'
+import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { commandsByIds } from '../../hosts/index.ts'
 import { requireOnline } from '../ask-boxes.ts'
 import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { boxById, existingBox } from '../boxes.repo.ts'
+import { existingBox } from '../boxes.repo.ts'
+import { gone, refuseUnlessNow } from './gone-host.ts'
 import { highestEpoch, openMove } from './moves.repo.ts'
 import { forever, type LifeNeeds } from './needs.ts'
-import { insertRemoval, openRemoval, type Removal, removalsToErase, removalView } from './removals.repo.ts'
-import { lifeActor } from './step-move.ts'
+import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
 import { forgetBox, giveRemovalOrder, removalHolder, stepRemoval, tellRemoval } from './step-removal.ts'
 
 type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boolean }>
 
 /**
  * Ends a box. A managed one is stopped after a last snapshot and keeps its data for a time; one that never came to be, or was only observed,
- * has nothing to keep. On a removed box `now` erases what is kept. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
+ * has nothing to keep. On a removed box `now` erases what is kept; of a host that was revoked, it gives up what may lie there. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
  */
 export async function removeBox(needs: LifeNeeds, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
   const { slug, confirm, now } = wanted
@@ -27,7 +27,10 @@ export async function removeBox(needs: LifeNeeds, actor: Actor, wanted: Wanted):
     })
   return act(needs, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
-    if (!open) return begin(needs, tx, actor, box, wanted)
+    const error = await gone(needs, tx, box)
+    if (error) refuseUnlessNow(box, error, now)
+    if (!open) return begin(needs, tx, actor, box, { ...wanted, error })
+    if (error) return stepRemoval(needs, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
     if (!now || open.state !== 'kept') throw problem('CONFLICT', underWay(box, open))
     await requireOnline(needs, tx, box)
     return stepRemoval(needs, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
@@ -48,27 +51,9 @@ export const undoRemoval = (needs: LifeNeeds, actor: Actor, slug: string): Promi
     return stepRemoval(needs, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })
 
-/** Data that were kept long enough. A host that is away is asked another day. */
-export async function eraseOldRemovals(needs: LifeNeeds): Promise<string> {
-  const due = await removalsToErase(needs.db, isoNow(needs.clock))
-  let begun = 0
-  for (const { boxId } of due) {
-    const box = await boxById(needs.db, boxId)
-    if (
-      box &&
-      (await removeBox(needs, lifeActor, { slug: box.slug, confirm: box.slug, reason: '', now: true }).then(() => true, unlessAway))
-    )
-      begun += 1
-  }
-  return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
-}
+type Begun = Wanted & Readonly<{ error: Removal['error'] }>
 
-const unlessAway = (error: unknown): false => {
-  if (isProblem(error)) return false
-  throw error
-}
-
-async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { reason, now }: Wanted): Promise<Removal> {
+async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = needs
   await refuseBusy(tx, box)
   const at = isoNow(clock)
@@ -76,7 +61,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
     id: newId(needs.random, 'rmv'),
     boxId: box.id,
     hostId: box.hostId,
-    state: await firstState(needs, tx, box),
+    state: error ? 'erased' : await firstState(needs, tx, box),
     epoch: Math.max(box.ownershipEpoch, await highestEpoch(tx, box.id)),
     snapshotId: null,
     eraseNow: now,
@@ -84,12 +69,12 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
     by: actorLabel(actor),
     orders: 0,
     commandId: null,
-    error: null,
+    error,
     startedAt: at,
     changedAt: at,
     keepUntil: null,
   }
-  if (asked.state === 'handing_over') await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
+  if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
   const removal = await giveRemovalOrder(needs, tx, box, asked)
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await forgetBox(tx, box)

@@ -20,13 +20,19 @@ type Step = Readonly<{
 
 /** One transition with all that belongs to it. Throws INVALID_TRANSITION, CONFLICT. */
 export async function stepRemoval(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
-  const { event, actor = lifeActor, change = {} } = step
+  const next = await passRemoval(needs, tx, box, removal, step)
+  await tellRemoval(tx, needs.clock, box, next, step.actor ?? lifeActor)
+  return next
+}
+
+/** The same without a word of it, for a state that is left at once: the next step tells. */
+export async function passRemoval(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
+  const { event, change = {} } = step
   const state = removalOn(removal.state, event)
   const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(needs.clock) }
   const next = await giveRemovalOrder(needs, tx, box, entered)
   await saveRemoval(tx, removal, next)
   await enter(tx, box, next)
-  await tellRemoval(tx, needs.clock, box, next, actor)
   return next
 }
 
@@ -73,7 +79,7 @@ function payloadOf(
 
 export async function tellRemoval(tx: Tx, clock: Clock, box: BoxRecord, removal: Removal, actor: Actor): Promise<void> {
   const { id: removalId, state, keepUntil, snapshotId, reason, error } = removal
-  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, removalId, state }
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, removalId, state, ...(error ? { error } : {}) }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.removal', payload })
   const data = { removalId, hostId: box.hostId, snapshotId, keepUntil, reason, ...(error ? { error } : {}) }
   await recordAudit(tx, clock, { actor, action: `box.removal.${state}`, subject: box.slug, data })

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
-import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
-import { watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
+import { forgetLogs, watchFences } from '../../../../src/daemon/boxes/index.ts'
+import { readLogs } from '../../../../src/daemon/boxes/life/read-logs.ts'
+import { enqueueCommand } from '../../../../src/daemon/hosts/index.ts'
 import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'
 import { silentLogger } from '../../../../src/node/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
+import { anOperator } from '../../../support/boxes-room.ts'
 import { onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
@@ -85,6 +88,19 @@ onBothDialects('logs', (fresh) => {
     expect((await world.audit()).filter((action) => action === 'box.logs')).toHaveLength(2)
   })
 
+  test('that another asked for are written down when one goes on reading them', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const read = (name: string, continues?: string) =>
+      readLogs(world.room, { ...anOperator, name }, { slug: 'north', lines: 10, continues })
+    const { commandId } = await read('anna')
+    const on = await read('anna', commandId)
+    await read('bert', on.commandId)
+    await read('anna', on.commandId)
+    const written = await world.db.selectFrom('audit').select('actor').where('action', '=', 'box.logs').orderBy('seq').execute()
+    expect(written.map(({ actor }) => actor)).toEqual(['admin:anna', 'admin:bert'])
+  })
+
   test('do not hide what is under way, however often they are asked for', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
@@ -100,10 +116,13 @@ onBothDialects('logs', (fresh) => {
     const api = await world.api()
     const { commandId } = await api.readLogs({ ...north, body: {} })
     await world.answer('host-1', 'tenant-box.logs')
-    await world.clock.advance(11 * minute)
-    await world.silence()
-    await api.readLogs({ ...north, body: {} })
-    expect(await world.db.selectFrom('commands').select('id').where('id', '=', commandId).execute()).toEqual([])
+    const kept = async () => (await world.db.selectFrom('commands').select('id').where('id', '=', commandId).execute()).length
+    await world.clock.advance(9 * minute)
+    await forgetLogs(world, world.db)
+    expect(await kept()).toBe(1)
+    await world.clock.advance(minute)
+    await forgetLogs(world, world.db)
+    expect(await kept()).toBe(0)
   })
 })
 
@@ -193,6 +212,56 @@ onBothDialects('a stale hold', (fresh) => {
     await world.silence()
     await api.moveBox({ ...north, body: { to: 'host-2', reason: 'host-1 is full' } })
     expect(await code(release(world))).toBe('CONFLICT')
+  })
+})
+
+onBothDialects('releasing a box that a restore holds', (fresh) => {
+  const restoring = async () => {
+    const world = await lifeWorld(await fresh())
+    const { id: boxId, tenantId } = await world.aBox('north')
+    const id = 'cmd_restore'
+    const asked = { command_id: id, tenant_id: tenantId, box_id: boxId, slug: 'north', snapshot_id: sha256Hex('s'), reason: 'lost a room' }
+    const payload = {
+      ...{ slug: 'north', boxId, ownershipEpoch: 1, snapshotId: sha256Hex('s'), snapshotSha256: null },
+      ...{ probe: world.room.probe, deadlineMs: minute },
+    }
+    await world.db.transaction().execute(async (tx) => {
+      await enqueueCommand(tx, world.clock, {
+        id,
+        hostId: 'hst_host-1',
+        boxId,
+        kind: 'tenant-box.restore',
+        payload,
+        deadlineMs: 60 * minute,
+      })
+      await tx
+        .insertInto('box_restores')
+        .values({ ...asked, status: 'open', asked_at: isoNow(world.clock), ended_at: null, duration_ms: null })
+        .execute()
+      await tx
+        .insertInto('box_holds')
+        .values({ box_id: boxId, holder: `restore:${id}`, until: '2030-01-01T00:00:00.000Z' })
+        .execute()
+    })
+    const release = async () => (await world.api()).releaseBox({ ...north, body: { confirm: 'north', reason: 'its host burned' } })
+    const restore = () => world.db.selectFrom('box_restores').select('status').executeTakeFirstOrThrow()
+    return { world, release, restore }
+  }
+
+  test('gives the restore up that nobody took', async () => {
+    const { world, release, restore } = await restoring()
+    await world.silence('host-1')
+    expect((await release()).next.join()).not.toContain('may still run')
+    expect([await restore(), await world.holds(), await world.offered('host-1')]).toEqual([{ status: 'failed' }, [], null])
+    expect(await world.audit()).toEqual(expect.arrayContaining(['box.restore_failed', 'box.released']))
+  })
+
+  test('says that the one that its agent took may still run', async () => {
+    const { world, release, restore } = await restoring()
+    await world.take('host-1')
+    await world.silence('host-1')
+    expect((await release()).next[0]).toContain('tenant-box.restore (cmd_restore) may still run')
+    expect(await restore()).toEqual({ status: 'open' })
   })
 })
 

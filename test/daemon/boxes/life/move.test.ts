@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
 import { lifeJobs, snapshotsOfLife } from '../../../../src/daemon/boxes/index.ts'
 import { aReport } from '../../../support/boxes.ts'
-import { onBothDialects } from '../../../support/databases.ts'
+import { inBetween, onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
 const code = (call: Promise<unknown>) =>
@@ -198,6 +198,41 @@ onBothDialects('a move', (fresh) => {
     expect(await (await world.api()).giveBackBox({ ...north, body: {} })).toMatchObject({ state: 'taking_back', epoch: 4 })
     await world.answer('host-1', 'tenant-box.take_back')
     expect([(await stateOf(world))?.state, await world.holds()]).toEqual(['given_back', []])
+  })
+
+  test('a later move is not confirmed for the one that was due', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.answer('host-2', 'tenant-box.take_over')
+    await world.clock.advance(30 * 86_400_000)
+    await world.silence()
+    const api = await world.api()
+    const movedOn = async () => {
+      await api.confirmMove(north)
+      await world.answer('host-1', 'tenant-box.remove')
+      await api.moveBox({ ...north, body: { to: 'host-3', reason: 'host-2 is full' } })
+      await world.answer('host-2', 'tenant-box.hand_over')
+      await world.answer('host-3', 'tenant-box.take_over')
+    }
+    const [job] = lifeJobs({ ...world.room, db: inBetween(world.db, movedOn) })
+    expect(await job?.run({ signal: new AbortController().signal })).toContain('0 of 1 old copy let go')
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming', to: 'host-3' })
+  })
+
+  test('a host that came back empty is not called dead while its agent runs, and the refusal says what to do', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const api = await world.api()
+    const dead = { ...north, body: { ...toHost2.body, oldHostIsDead: 'host-1' } }
+    await expect(api.moveBox(dead)).rejects.toThrow(/if its disk is gone, stop its agent, then repeat/)
+    await world.silence('host-1')
+    await expect(api.moveBox(dead)).rejects.toThrow('`tenantry snapshots list --slug north`')
+    await world.silence()
+    await api.moveBox(toHost2)
+    await world.answer('host-1', 'tenant-box.hand_over')
+    await world.take('host-2')
+    const back = api.giveBackBox({ ...north, body: { newHostIsDead: 'host-2' } })
+    await expect(back).rejects.toThrow(/if its disk is gone, stop its agent, then repeat/)
   })
 
   test('the old copy goes by itself when it was kept long enough, and only when its host is there', async () => {

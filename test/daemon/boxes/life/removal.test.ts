@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
 import { lifeJobs } from '../../../../src/daemon/boxes/index.ts'
-import { onBothDialects } from '../../../support/databases.ts'
+import { aProbe, aReport } from '../../../support/boxes.ts'
+import { answerCommand, failCommand } from '../../../support/boxes-room.ts'
+import { inBetween, onBothDialects } from '../../../support/databases.ts'
 import { type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
 const code = (call: Promise<unknown>) =>
@@ -19,6 +21,13 @@ async function removed(world: LifeWorld) {
   await remove(world)
   await world.answer('host-1', 'tenant-box.hand_over')
   return box
+}
+
+const revoke = ({ db }: LifeWorld) => db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-1').execute()
+const runJob = (world: LifeWorld, db = world.db) => lifeJobs({ ...world.room, db })[0]?.run({ signal: new AbortController().signal })
+const later = async (world: LifeWorld) => {
+  await world.clock.advance(30 * 86_400_000)
+  await world.silence()
 }
 
 onBothDialects('a removal', (fresh) => {
@@ -92,6 +101,8 @@ onBothDialects('a removal', (fresh) => {
     await world.answer('host-1', 'tenant-box.hand_over')
     await world.answer('host-1', 'tenant-box.remove')
     expect((await world.box(id)).removal).toBe('erased')
+    const written = (await world.audit()).filter((action) => action.startsWith('box.removal.'))
+    expect(written).toEqual(['box.removal.handing_over', 'box.removal.erasing', 'box.removal.erased'])
     const other = await world.aBox('south')
     const api = await world.api()
     const south = { params: { slug: 'south' } }
@@ -131,6 +142,69 @@ onBothDialects('a removal', (fresh) => {
     await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north', first_port: null }).execute()
     expect(await remove(world)).toMatchObject({ state: 'erased' })
     expect([(await world.box(id)).removal, await world.offered('host-1')]).toEqual(['erased', null])
+  })
+
+  test('that is undone while the job looks is not begun anew', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await removed(world)
+    await later(world)
+    const undone = async () => {
+      await (await world.api()).undoRemoval(north)
+      await world.answer('host-1', 'tenant-box.take_back')
+    }
+    expect(await runJob(world, inBetween(world.db, undone))).toContain('0 of 1 removed box being erased')
+    expect(await world.box(id)).toMatchObject({ live: true, removal: null })
+    expect(await world.db.selectFrom('box_removals').select('state').execute()).toEqual([{ state: 'undone' }])
+  })
+
+  test('of a box on a host that is gone for good gives it up, and says what may be left', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await revoke(world)
+    const before = await world.db.selectFrom('commands').select('id').execute()
+    expect(await code(remove(world))).toBe('HOST_REVOKED')
+    expect((await world.box(id)).live).toBe(true)
+    const left = { code: 'HOST_REVOKED', message: expect.stringContaining('may still lie on it') }
+    expect(await remove(world, { now: true })).toMatchObject({ state: 'erased', error: left })
+    expect(await world.box(id)).toMatchObject({ live: false, removal: 'erased', ports: null })
+    expect([await world.holds(), await world.db.selectFrom('commands').select('id').execute()]).toEqual([[], before])
+    expect((await world.events()).at(-1)).toMatchObject({ eventType: 'box.removal', state: 'erased', error: left })
+    const entry = await world.db.selectFrom('audit').select('data').where('action', '=', 'box.removal.erased').executeTakeFirstOrThrow()
+    expect(JSON.parse(entry.data)).toMatchObject({ error: left })
+  })
+
+  test.each(['handing over', 'kept'] as const)('that was %s when its host went for good can be ended', async (how) => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await world.aBox('north')
+    await remove(world)
+    if (how === 'kept') await world.answer('host-1', 'tenant-box.hand_over')
+    else await world.take('host-1')
+    await revoke(world)
+    expect(await remove(world, { now: true })).toMatchObject({ state: 'erased' })
+    expect([(await world.box(id)).removal, await world.holds()]).toEqual(['erased', []])
+  })
+
+  test('whose data were kept long enough ends by itself when its host is gone for good', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await removed(world)
+    await later(world)
+    await revoke(world)
+    expect(await runJob(world)).toContain('1 of 1 removed box being erased')
+    expect((await world.box(id)).removal).toBe('erased')
+  })
+
+  test('is not taken back by a set-up that tells late that it went well', async () => {
+    const world = await lifeWorld(await fresh())
+    const api = await world.api()
+    const { box, commandId } = await api.provisionBox({ body: again })
+    await failCommand(world.room, commandId, 'expired')
+    await remove(world)
+    const late = () => answerCommand(world.room, commandId, { report: aReport('north'), probe: aProbe() })
+    await late()
+    expect(await world.box(box.boxId)).toMatchObject({ live: false, removal: 'removed' })
+    await world.answer('host-1', 'tenant-box.remove')
+    await late()
+    expect(await world.box(box.boxId)).toMatchObject({ live: false, removal: 'erased' })
   })
 
   test('of a box that never came to be clears away what is left of it', async () => {

@@ -1,0 +1,72 @@
+import type { HostId } from '../../../core/boxes/index.ts'
+import { isoNow, isProblem, plural } from '../../../core/kit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { requireOnline } from '../ask-boxes.ts'
+import { boxById } from '../boxes.repo.ts'
+import { lookAtFleet } from '../fleet.ts'
+import { endingOf } from './end-move.ts'
+import { gone } from './gone-host.ts'
+import { movesToConfirm } from './moves.repo.ts'
+import type { LifeNeeds } from './needs.ts'
+import { removalsToErase } from './removals.repo.ts'
+import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
+import { stepRemoval } from './step-removal.ts'
+
+// What was kept long enough goes. Between the look and the step a person may have decided otherwise: each step is for that very removal or
+// move, and only while it is still due.
+
+/** Data of removed boxes. A host that is away is asked another day. */
+export async function eraseOldRemovals(needs: LifeNeeds): Promise<string> {
+  const due = await removalsToErase(needs.db, isoNow(needs.clock))
+  const begun = await countDone(needs, due, eraseIfDue)
+  return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
+}
+
+async function eraseIfDue(needs: LifeNeeds, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [removal] = await removalsToErase(tx, isoNow(needs.clock), id)
+  const box = removal && (await boxById(tx, removal.boxId))
+  if (!box) return undefined
+  const error = await gone(needs, tx, box)
+  if (!error) await requireOnline(needs, tx, box)
+  const { keepUntil } = removal
+  if (error) await stepRemoval(needs, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
+  else await stepRemoval(needs, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
+  return removal.hostId
+}
+
+/** Copies that moves left: nobody confirmed in time, and nobody objected. */
+export async function confirmOldMoves(needs: LifeNeeds): Promise<string> {
+  const due = await movesToConfirm(needs.db, isoNow(needs.clock))
+  const confirmed = await countDone(needs, due, confirmIfDue)
+  return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
+}
+
+async function confirmIfDue(needs: LifeNeeds, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [move] = await movesToConfirm(tx, isoNow(needs.clock), id)
+  const box = move && (await boxById(tx, move.boxId))
+  if (!box) return undefined
+  const fleet = await lookAtFleet(needs, tx)
+  const event = endingOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
+  return hostOfOrder(await stepMove(needs, tx, box, move, { event, actor: lifeActor }))
+}
+
+type IfDue = (needs: LifeNeeds, tx: Tx, id: string) => Promise<HostId | undefined>
+
+async function countDone(needs: LifeNeeds, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
+  let done = 0
+  for (const { id } of due) {
+    const hostId = await needs.db
+      .transaction()
+      .execute((tx) => ifDue(needs, tx, id))
+      .catch(unlessAway)
+    if (hostId === undefined) continue
+    needs.bus.queued(hostId)
+    done += 1
+  }
+  return done
+}
+
+const unlessAway = (error: unknown): undefined => {
+  if (isProblem(error)) return undefined
+  throw error
+}

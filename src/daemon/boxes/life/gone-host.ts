@@ -1,0 +1,22 @@
+import { problem } from '../../../core/kit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { lookAtFleet } from '../fleet.ts'
+import type { LifeNeeds } from './needs.ts'
+import type { Removal } from './removals.repo.ts'
+
+type Error = NonNullable<Removal['error']>
+
+/** What is to be said of a box whose host was revoked: nobody can stop or erase it any more. Null as long as its host may be asked. */
+export async function gone(needs: LifeNeeds, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
+  const host = (await lookAtFleet(needs, tx)).host(hostId)
+  if (host?.status !== 'revoked' || (!managed && folder !== null)) return null
+  return { code: 'HOST_REVOKED', message: `the host ${host.name} was revoked: data of ${slug} may still lie on it` }
+}
+
+/** Nothing can be kept there for a time, so a person has to say that it is given up. Throws HOST_REVOKED. */
+export function refuseUnlessNow({ slug, live }: BoxRecord, { message }: Error, now: boolean): void {
+  if (now) return
+  const back = live ? `; \`tenantry boxes move ${slug} --to <host> --old-host-is-dead\` brings the box back from a snapshot instead` : ''
+  throw problem('HOST_REVOKED', `${message}, and nothing can be kept there: --now gives them up${back}`)
+}
