@@ -1,6 +1,7 @@
 import pRetry from 'p-retry'
 import { type Clock, isProblem, problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, PullProgress } from '../ports/index.ts'
+import { readFence } from '../boxes/index.ts'
+import type { ContainerEngine, LocalBox, PullProgress } from '../ports/index.ts'
 
 type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
 type Wanted = Readonly<{
@@ -40,4 +41,9 @@ export async function keepImage(needs: Needs, { image, digest, signal }: Wanted,
   const here = await needs.engine.localDigest(image)
   if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(needs, { image, digest, signal })
   await needs.engine.pin(image, label)
+}
+
+/** Once a change has ended. A box that is fenced still rests for somebody to decide, and may need the images of whoever left it there. */
+export async function letImagesGo({ needs, box }: Readonly<{ needs: Pick<Needs, 'engine'>; box: LocalBox }>): Promise<void> {
+  if ((await readFence(box.project)) === undefined) await needs.engine.unpin(box.slug)
 }

@@ -1,7 +1,7 @@
 // What every guarded change of a box is made of: a run whose memory is the journal, the loop that observes, plans and does one step at a
 // time, the fence, stopping and starting in the right order, the compose file's exchange, images, and the proof of health.
 // Core plans, the rooms of the changes (update, restore) say what their steps do. Nothing in here decides what is next or what is kept.
-export { bringImage, keepImage } from './bring-image.ts'
+export { bringImage, keepImage, letImagesGo } from './bring-image.ts'
 export { composeBackup, findComposeBackup, readComposeText, replaceCompose } from './compose-exchange.ts'
 export { type DriveRules, drive } from './drive.ts'
 export { fenceOf, liftFence, raiseFence, takeOverFence } from './fence.ts'

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type AgentError, type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { readCompose, reportVersions } from '../boxes/index.ts'
-import { fencedMs, patiently, probesOf, readComposeText } from '../guarded/index.ts'
+import { fencedMs, letImagesGo, patiently, probesOf, readComposeText } from '../guarded/index.ts'
 import { dropLoadingFile } from './load.ts'
 import { fetchFolder, type RestoreRun } from './restore-run.ts'
 import { databaseVolumes, dataVolumes } from './restored-volumes.ts'
@@ -40,7 +40,7 @@ export async function clearUp(run: RestoreRun, outcome: RestoreOutcome): Promise
   const { needs, box } = run
   await quietly(dropLoadingFile(box))
   for (const volume of await uselessVolumes(run, outcome).catch(() => [])) await quietly(needs.engine.removeVolume(volume))
-  await quietly(needs.engine.unpin(box.slug))
+  await quietly(letImagesGo(run))
   await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(fetchFolder(run), { recursive: true, force: true }))
   if (outcome === 'restored') await takeOverHead(run)

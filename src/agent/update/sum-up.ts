@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises'
 import { type AgentError, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
-import { fencedMs, patiently, probesOf } from '../guarded/index.ts'
+import { fencedMs, letImagesGo, patiently, probesOf } from '../guarded/index.ts'
 import { dropColdCopy } from './cold-copy.ts'
 import { restoredVolumes } from './restored-volumes.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
@@ -49,8 +49,8 @@ function errorOf(facts: UpdateFacts, outcome: UpdateOutcome): AgentError | null 
  */
 export async function clearUp(run: UpdateRun, outcome: UpdateOutcome): Promise<void> {
   if (outcome === 'rollback_failed') return
-  const { needs, box } = run
-  await quietly(needs.engine.unpin(box.slug))
+  const { needs } = run
+  await quietly(letImagesGo(run))
   if (outcome !== 'rolled_back' && run.evidence().prefetch) await quietly(dropColdCopy(run))
   await quietly(clearDump(needs, run.context.commandId))
   await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))

@@ -316,8 +316,11 @@ describe('a box that rests after a failed way back', () => {
 
   test('is left as it was when the snapshot does not fit', async () => {
     const world = await atRest()
+    const pinned = world.host.pinnedImages()
     expect(await world.run({ snapshotSha256: 'a'.repeat(64) })).toMatchObject({ outcome: 'failed' })
     expect(await world.fence()).toContain('ro_1.box_oak.1.update')
+    expect(world.host.pinnedImages()).toEqual(pinned)
+    expect(pinned).not.toEqual([])
   })
 })
 

@@ -170,6 +170,17 @@ describe('an update that does not prove healthy', () => {
     expect(world.host.pinnedImages()).toContain(images.synapse)
   })
 
+  test('the images that such a box may need outlive another try of an update', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse })
+    world.inject({ kind: 'load-fails' })
+    await world.run()
+    const pinned = world.host.pinnedImages()
+    const again = await world.run(aPayload(), { context: aContext({ commandId: 'ro_1.box_oak.2.update' }) })
+    expect(again).toMatchObject({ outcome: 'failed' })
+    expect(world.host.pinnedImages()).toEqual(pinned)
+  })
+
   test('a restored box that does not prove healthy is not opened', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails' })
