@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { duration } from '../../core/kit/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { stopServices } from '../guarded/index.ts'
+import { isAlive, stopServices } from '../guarded/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { reserveBytes } from './get-ready.ts'
 import { coldVolume } from './restored-volumes.ts'
@@ -41,6 +41,7 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   const { needs, box, signal } = run
   const { database } = beforeOf(run)
   const volume = coldVolume(run)
+  const lastRun = await lastRunOf(run)
   await dropColdCopy(run)
   const from = await needs.engine.volumePath(database.volume)
   if (from === undefined) return `the folder of ${database.volume} cannot be reached`
@@ -51,8 +52,17 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   const into = await needs.engine.volumePath(volume)
   if (into === undefined) return `the folder of ${volume} cannot be reached`
   await copyFolder(from, into, signal)
+  // Counts do not see a torn page.
+  if (lastRun === undefined || (await lastRunOf(run)) !== lastRun)
+    throw problem('CONFLICT', `somebody started the database of ${box.slug} while it was copied`)
   await writeFileAtomic(markOf(run), `${JSON.stringify({ volume })}\n`)
   return undefined
+}
+
+/** Undefined while the database runs; another answer than before says that it has run in between. */
+async function lastRunOf({ needs, box }: UpdateRun): Promise<string | undefined> {
+  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
+  return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }
 
 /** True until a restore took it: a copy that a server has run on is not the database as it was. */

@@ -41,6 +41,31 @@ test('a copy that cannot be made is told and fails no update', async () => {
   expect(told).toEqual([expect.stringMatching(/no cold copy after .*the engine makes no volume/)])
 })
 
+test.each([
+  ['and runs on', false],
+  ['and is stopped again', true],
+])('a database that somebody starts during the copy %s makes a torn one: none is kept, and the dump is loaded', async (_, stopsAgain) => {
+  const world = await failing()
+  const { engine } = world.host
+  const needs = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      volumePath: async (name) => {
+        const path = await ports.engine.volumePath(name)
+        if (!name.endsWith('-1') || path === undefined) return path
+        await engine.start(world.box.project, ['postgres'])
+        if (stopsAgain) await engine.stop(world.box.project, ['postgres'])
+        return path
+      },
+    },
+  }))
+  expect((await world.run(aPayload(), { needs })).outcome).toBe('rolled_back')
+  expect(world.counts.settleDatabase).toBeUndefined()
+  expect(world.counts.loadDatabase).toBe(1)
+  await expectAsBefore(world)
+})
+
 test('without a copy the way back loads the dump', async () => {
   const world = await failing()
   expect((await world.run(aPayload(), { needs: await world.agent(withoutColdCopy) })).outcome).toBe('rolled_back')
