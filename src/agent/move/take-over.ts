@@ -96,14 +96,15 @@ async function sumUp({ needs, payload, box }: TakeOverRun, { facts, entries, ela
   const clean = endedCleanly(takeOverCourse, facts)
   const kept = taken ? await needs.boxes.find(payload.slug) : undefined
   return {
-    outcome: taken ? (clean ? 'restored' : 'restore_failed') : clean ? 'failed' : 'restore_failed',
+    // Once it is this host's it never says otherwise: its old host would take it back, and two would serve one box.
+    outcome: taken ? 'restored' : clean ? 'failed' : 'restore_failed',
     snapshotId: payload.snapshotId,
     durationMs: elapsedMs(),
     probes: entries.flatMap(({ step, mark, data }) =>
       step === 'probe' && mark === 'note' ? [(data as { probe: ProbeResult }).probe] : [],
     ),
     report: kept ? await reportVersions(needs, kept).catch(() => null) : null,
-    error: clean ? facts.failure : remains(box, facts.failure, facts.endError),
+    error: clean || facts.done.has('open') ? facts.failure : remains(box, facts.failure, facts.endError),
   }
 }
 

@@ -1,6 +1,6 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { reportVersions } from '../../../src/agent/boxes/index.ts'
+import { fenceSwitch, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { deadShelf, mortal } from '../update/mortal.ts'
@@ -168,6 +168,35 @@ test.each([
   expect(result).toMatchObject({ outcome: 'failed', report: null, error: { code: expect.any(String) } })
   await nothingLeft(two.next)
   expect((await back(two)).probe.verdict).toBe('ok')
+})
+
+test('a take-over that cannot be tidied up is one all the same: nobody may take the box back', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const unpinless = around(async (name, act) => {
+    if (name === 'unpin') throw new Error('docker hangs')
+    return act()
+  })
+  const needs = await two.next.agent(unpinless)
+  const result = await moving(two.clock, () => takeOver(needs)(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
+  expect(result).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
+})
+
+test('a take-over that is proven but not opened belongs to its new host, and says that it rests fenced', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const { next } = two
+  const needs = await next.agent()
+  const put: typeof needs.boxes.put = async (box) => {
+    await needs.boxes.put(box)
+    // A folder where the switch was cannot be read as one.
+    await rm(fenceSwitch(box.project), { force: true })
+    await mkdir(fenceSwitch(box.project))
+  }
+  const boxes = { ...needs.boxes, put }
+  const result = await moving(two.clock, () => takeOver({ ...needs, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
+  expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced/) } })
+  expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
 })
 
 test('a snapshot that is another, or damaged, is refused', async () => {
