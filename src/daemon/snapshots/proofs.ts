@@ -7,15 +7,11 @@ type Drill = Selectable<SnapshotDrillTable>
 /** A snapshot that came back, in a drill or for good, and how long it took. */
 export type Proof = Readonly<{ tenantId: string; snapshotId: string; at: string; durationMs: number | null }>
 
-/** All proofs of these tenants' snapshots, newest first; of all tenants without a list. */
-export async function proofsOf(db: DbOrTx, tenantIds?: readonly string[]): Promise<Proof[]> {
-  const among = tenantIds && (tenantIds.length > 0 ? tenantIds : [''])
-  let drills = db.selectFrom('snapshot_drills').selectAll().where('ok', '=', 1)
-  let restores = db.selectFrom('box_restores').selectAll().where('status', '=', 'restored')
-  if (among) {
-    drills = drills.where('tenant_id', 'in', among)
-    restores = restores.where('tenant_id', 'in', among)
-  }
+/** All proofs of these tenants' snapshots, newest first. */
+export async function proofsOf(db: DbOrTx, tenantIds: readonly string[]): Promise<Proof[]> {
+  const among = tenantIds.length > 0 ? tenantIds : ['']
+  const drills = db.selectFrom('snapshot_drills').selectAll().where('ok', '=', 1).where('tenant_id', 'in', among)
+  const restores = db.selectFrom('box_restores').selectAll().where('status', '=', 'restored').where('tenant_id', 'in', among)
   const proofs = [
     ...(await drills.execute()).map((row) => ({ ...row, at: row.at, took: row.restore_ms ?? row.duration_ms })),
     ...(await restores.execute()).map((row) => ({ ...row, at: row.ended_at ?? row.asked_at, took: row.duration_ms })),
@@ -26,6 +22,25 @@ export async function proofsOf(db: DbOrTx, tenantIds?: readonly string[]): Promi
     durationMs: took === null ? null : Number(took),
   }))
   return proofs.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+}
+
+/** When each tenant's data last came back. */
+export async function lastProofs(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
+  const drills = await db
+    .selectFrom('snapshot_drills')
+    .select(({ fn }) => ['tenant_id', fn.max('at').as('at')])
+    .where('ok', '=', 1)
+    .groupBy('tenant_id')
+    .execute()
+  const restores = await db
+    .selectFrom('box_restores')
+    .select(({ fn }) => ['tenant_id', fn.max(fn.coalesce('ended_at', 'asked_at')).as('at')])
+    .where('status', '=', 'restored')
+    .groupBy('tenant_id')
+    .execute()
+  const last = new Map(drills.map(({ tenant_id, at }) => [tenant_id, at]))
+  for (const { tenant_id, at } of restores) if (at > (last.get(tenant_id) ?? '')) last.set(tenant_id, at)
+  return last
 }
 
 /** The last drill of each of these snapshots, whatever it found. */

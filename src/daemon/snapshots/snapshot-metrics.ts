@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
-import { proofsOf } from './proofs.ts'
+import { lastProofs } from './proofs.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
 
 type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry }>
@@ -16,24 +16,35 @@ export function snapshotMetrics({ db, clock, registry }: Needs): void {
     name: string,
     help: string,
     value: (ages: readonly number[]) => number,
-    which: (db: Db) => Promise<ReadonlyMap<string, string>>,
+    which: () => Promise<ReadonlyMap<string, string>>,
   ) =>
     new Gauge({
       name,
       help,
       registers: [registry],
       async collect() {
-        this.set(value(await agesMs({ db, clock }, await which(db))))
+        this.set(value(await agesMs({ db, clock }, await which())))
       },
     })
   const oldest = (ages: readonly number[]) => Math.max(0, ...ages) / 1000
   const laterThan = (ms: number) => (ages: readonly number[]) => ages.filter((age) => age > ms).length
-  const lastProofs = async () => new Map((await proofsOf(db)).reverse().map(({ tenantId, at }) => [tenantId, at]))
+  const [newest, proven] = [shared(() => newestPerTenant(db)), shared(() => lastProofs(db))]
 
-  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot, of the managed box where it is oldest', oldest, newestPerTenant)
-  gauge('tenantry_proven_restore_age_seconds', 'Time since data last came back, of the managed box where it is longest', oldest, lastProofs)
-  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot of the last 26 h', laterThan(snapshotLateMs), newestPerTenant)
-  gauge('tenantry_boxes_proof_late', 'Managed boxes whose data did not come back in 35 days', laterThan(proofLateMs), lastProofs)
+  gauge('tenantry_snapshot_age_seconds', 'Age of the newest snapshot, of the managed box where it is oldest', oldest, newest)
+  gauge('tenantry_proven_restore_age_seconds', 'Time since data last came back, of the managed box where it is longest', oldest, proven)
+  gauge('tenantry_boxes_snapshot_late', 'Managed boxes without a snapshot of the last 26 h', laterThan(snapshotLateMs), newest)
+  gauge('tenantry_boxes_proof_late', 'Managed boxes whose data did not come back in 35 days', laterThan(proofLateMs), proven)
+}
+
+/** One answer for all that ask while it is looked up: the gauges of a scrape. */
+function shared<Answer>(look: () => Promise<Answer>): () => Promise<Answer> {
+  let looking: Promise<Answer> | undefined
+  return () => {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
 }
 
 /** Of each managed live box; one without any counts from its beginning. */

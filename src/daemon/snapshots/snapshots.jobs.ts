@@ -3,7 +3,7 @@ import { drillTurns } from '../../core/snapshots/index.ts'
 import { boxesInScope } from '../boxes/index.ts'
 import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
-import { lastTried, proofsOf } from './proofs.ts'
+import { lastProofs, lastTried } from './proofs.ts'
 import { requireSnapshots } from './snapshot-store.ts'
 import { askForTurns } from './snapshot-turns.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
@@ -73,7 +73,7 @@ async function drill(needs: SnapshotsNeeds): Promise<string> {
   const newest = await newestPerTenant(needs.db)
   const boxes = (await managedBoxes(needs)).filter(({ tenantId }) => newest.has(tenantId))
   const tried = await lastTried(needs.db)
-  const proven = new Map((await proofsOf(needs.db)).reverse().map(({ tenantId, at }) => [tenantId, at]))
+  const proven = await lastProofs(needs.db)
   const candidates = boxes.map(({ tenantId }) => ({
     boxId: tenantId,
     lastProvenAt: proven.get(tenantId) ?? null,

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { snapshotMetrics } from '../../../src/daemon/snapshots/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aDrill, dayMs, hourMs, snapshotsWorld } from '../../support/snapshots-world.ts'
+import { aDrill, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 
 onBothDialects('metrics of snapshots', (fresh) => {
   test('tell of the box that could lose most, and of the one whose data was not seen to come back for longest', async () => {
@@ -30,5 +30,35 @@ onBothDialects('metrics of snapshots', (fresh) => {
     expect(await values()).toMatchObject({ tenantry_boxes_snapshot_late: '2', tenantry_boxes_proof_late: '2' })
     await db.updateTable('boxes').set({ managed: 0 }).execute()
     expect(await values()).toMatchObject({ tenantry_boxes_snapshot_late: '0', tenantry_proven_restore_age_seconds: '0' })
+  })
+
+  test('ask for proofs and for snapshots once per scrape, and for one row of each tenant', async () => {
+    const { aBox, clock, db } = await snapshotsWorld(await fresh())
+    const box = await aBox('north')
+    const drills = ['1', '2', '3'].map((command_id) => ({
+      command_id,
+      at: `2026-01-0${command_id}T00:00:00.000Z`,
+      ok: command_id === '3' ? 0 : 1,
+    }))
+    const rest = { tenant_id: box.tenantId, snapshot_id: idOf('a'), duration_ms: null, restore_ms: null, error: null }
+    await db
+      .insertInto('snapshot_drills')
+      .values(drills.map((drill) => ({ ...drill, ...rest })))
+      .execute()
+    const asked: number[] = []
+    const watching = db.withPlugin({
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
+        if (result.rows.some((row) => 'tenant_id' in row && 'at' in row)) asked.push(result.rows.length)
+        return result
+      },
+    })
+    const registry = new Registry()
+    snapshotMetrics({ db: watching, clock, registry })
+    for (const scrapes of [1, 2]) {
+      const age = clock.now().getTime() - Date.parse('2026-01-02T00:00:00.000Z')
+      expect(await registry.metrics()).toContain(`tenantry_proven_restore_age_seconds ${age / 1000}\n`)
+      expect(asked).toEqual(Array(scrapes).fill(1))
+    }
   })
 })
