@@ -1,6 +1,6 @@
-import { isQuestion, type TenantId } from '../../core/boxes/index.ts'
-import { type BoxRecord, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type BoxId, isQuestion, type TenantId } from '../../core/boxes/index.ts'
+import { type BoxRecord, boxById, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 
 type Needs = Pick<SnapshotsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
@@ -29,10 +29,16 @@ export async function surveyBoxes(needs: Needs, db: DbOrTx): Promise<Surveyed> {
   }
 }
 
-/** One box, looked at anew in the transaction that begins something on it. */
-export async function isFreeNow({ clock }: Pick<Needs, 'clock'>, tx: Tx, { id }: BoxRecord): Promise<boolean> {
-  if ((await holdsOf(tx, clock, [id])).has(id)) return false
-  return (await openCommands(tx).where('box_id', '=', id).execute()).every(({ kind }) => isQuestion(kind))
+/** The live box of one tenant, without a look at all the others. */
+export async function liveBoxOf(db: DbOrTx, tenantId: string): Promise<BoxRecord | undefined> {
+  const row = await db.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).where('live', '=', 1).executeTakeFirst()
+  return row && boxById(db, row.id as BoxId)
+}
+
+/** The same for one box, also in the transaction that begins something on it. */
+export async function isFreeNow({ clock }: Pick<Needs, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
+  if ((await holdsOf(db, clock, [id])).has(id)) return false
+  return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isQuestion(kind))
 }
 
 const heavy: readonly string[] = ['tenant-box.snapshot', 'tenant-box.drill', 'tenant-box.tend_snapshots']

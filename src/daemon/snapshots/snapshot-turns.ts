@@ -36,6 +36,12 @@ export async function waitingFor({ db, clock }: Pick<SnapshotsNeeds, 'db' | 'clo
   return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
 }
 
+/** True until somebody takes it; one that was asked for anew since is another turn. */
+export async function isWaiting(tx: Tx, { tenant_id, task, asked_at }: Turn): Promise<boolean> {
+  const query = tx.selectFrom('snapshot_turns').select('task').where('tenant_id', '=', tenant_id).where('task', '=', task)
+  return (await query.where('asked_at', '=', asked_at).executeTakeFirst()) !== undefined
+}
+
 /** Takes a turn off the list, in the transaction that acts upon it; false when it is gone. */
 export async function takeTurn(db: Db | Tx, { tenant_id, task }: Turn): Promise<boolean> {
   const taken = await db.deleteFrom('snapshot_turns').where('tenant_id', '=', tenant_id).where('task', '=', task).executeTakeFirst()

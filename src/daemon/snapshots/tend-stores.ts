@@ -2,10 +2,10 @@ import type { TenantId } from '../../core/boxes/index.ts'
 import { isoNow, isProblem } from '../../core/kit/index.ts'
 import type { SnapshotTask } from '../../core/snapshots/index.ts'
 import { acquireLease, appendEvent, holdLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
-import { surveyBoxes } from './free-boxes.ts'
+import { isFreeNow, liveBoxOf } from './free-boxes.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import { reachesStore, upkeepRepository } from './snapshot-store.ts'
-import { type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
+import { isWaiting, type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
 import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
 import { decideTending, type TendTask, takeTended } from './tend-snapshots.ts'
 
@@ -45,9 +45,8 @@ const inOrder = (a: Turn, b: Turn) => tasks.indexOf(a.task) - tasks.indexOf(b.ta
 
 /** Somebody holds the tenant's box, or a command waits for it or runs on it. A repository without a box is wanted by nobody. */
 async function isWanted(needs: SnapshotsNeeds, tenantId: string): Promise<boolean> {
-  const { boxOf, isFree } = await surveyBoxes(needs, needs.db)
-  const box = boxOf(tenantId)
-  return box !== undefined && !isFree(box)
+  const box = await liveBoxOf(needs.db, tenantId)
+  return box !== undefined && !(await isFreeNow(needs, needs.db, box))
 }
 
 async function tendStore(needs: SnapshotsNeeds, lease: Lease, turn: Turn, signal: AbortSignal): Promise<void> {
@@ -59,8 +58,10 @@ async function tendStore(needs: SnapshotsNeeds, lease: Lease, turn: Turn, signal
   const begunAt = isoNow(clock)
   const tending = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    return decideTending(needs, tx, owner, task)
+    // Another replica may have taken it between our look and our lease: to read all data twice helps nobody.
+    return (await isWaiting(tx, turn)) ? decideTending(needs, tx, owner, task) : undefined
   })
+  if (!tending) return
   const watch = giveWay(needs, lease, signal)
   try {
     const tended = await needs.tend(upkeepRepository(settings, tenantId as TenantId), tending, watch.signal)
@@ -98,7 +99,7 @@ function giveWay(needs: SnapshotsNeeds, lease: Lease, draining: AbortSignal) {
 
 /** The tenant's box, or who it was: a bucket keeps what a removed box left. */
 async function ownerOf(needs: SnapshotsNeeds, tenantId: string): Promise<SnapshotOwner | undefined> {
-  const box = (await surveyBoxes(needs, needs.db)).boxOf(tenantId)
+  const box = await liveBoxOf(needs.db, tenantId)
   if (box) return box
   const last = await needs.db
     .selectFrom('snapshots')

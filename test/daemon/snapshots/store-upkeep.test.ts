@@ -75,6 +75,23 @@ onBothDialects('repositories in a bucket', (fresh) => {
     expect([calls, await waiting()]).toEqual([[], ['prune']])
   })
 
+  test('that another replica looked after since the turns were read are not looked after twice', async () => {
+    let meanwhile: (() => Promise<void>) | undefined
+    const { calls, ask, round, needs, waiting, aBox, aSnapshot } = await setUp(async () => {
+      const other = meanwhile
+      meanwhile = undefined
+      await other?.()
+      return aTended(['a', 'b'])
+    })
+    const south = await aBox('south')
+    await aSnapshot('south', 'b')
+    await ask('check')
+    await askForTurns(needs, 'check', [south.tenantId])
+    meanwhile = () => round() // the other one passes over what is being looked after, and takes what is left
+    await tendStores({ ...needs, holder: 'replica-2' }, going)
+    expect([calls.length, await waiting()]).toEqual([2, []])
+  })
+
   test('wait while somebody holds the box or a command waits for it', async () => {
     const { calls, ask, round, api, answer, taken, hold } = await setUp()
     await ask()
