@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
+import type { Db, Tx } from '../../../src/daemon/db/index.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
 import { aHost } from '../../support/boxes-room.ts'
@@ -96,6 +97,22 @@ onBothDialects('what jobs ask for', (fresh) => {
     await turn()
     expect(await kinds()).toEqual([])
   })
+
+  test.each([{ host_id: 'hst_host-2' }, { ownership_epoch: 2 }, { live: 0 }])(
+    'a box that became %j since it was looked at keeps its turn',
+    async (change) => {
+      const { room, needs, run, turn, kinds, aBox, db } = await setUp()
+      await aHost(room, 'host-2')
+      const box = await aBox('north')
+      await run('snapshot-daily')
+      const changing = beforeTransactions(db, () => db.updateTable('boxes').set(change).where('id', '=', box.id).execute())
+      await takeTurns({ ...needs, db: changing })
+      expect(await kinds()).toEqual([])
+      expect(await db.selectFrom('snapshot_turns').select('task').execute()).toEqual([{ task: 'daily' }])
+      await turn()
+      expect(await kinds()).toEqual('live' in change ? [] : ['snapshot'])
+    },
+  )
 
   test('only one replica begins turns', async () => {
     const { needs, run, kinds, aBox, turn } = await setUp()
@@ -206,3 +223,14 @@ onBothDialects('what jobs ask for', (fresh) => {
     expect(await db.selectFrom('snapshots').select('snapshot_id').execute()).toEqual([{ snapshot_id: idOf('kept') }])
   })
 })
+
+/** What happens after all that is read outside of transactions, and before the first of these. */
+const beforeTransactions = (db: Db, happen: () => Promise<unknown>): Db =>
+  new Proxy(db, {
+    get: (target, name) => {
+      if (name === 'transaction')
+        return () => ({ execute: (work: (tx: Tx) => Promise<unknown>) => happen().then(() => target.transaction().execute(work)) })
+      const value = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
