@@ -37,6 +37,23 @@ export async function putFiles(project: Project, from: string): Promise<void> {
   for (const path of await filesBelow(from)) if (isOwn(project, path)) await putFile(from, project.folder, path)
 }
 
+type Removing = Readonly<{ listed: string; unless: string; below?: string }>
+
+/**
+ * Removes of a box what is in one folder of such files and not in another, below a path if one is given. Nothing where the other is not
+ * there at all: then nobody knows what belongs to the box. Folders stay, they are containers' mounts.
+ */
+export async function removeFiles(project: Project, { listed, unless, below = '' }: Removing): Promise<void> {
+  if (!(await stat(join(unless, below)).catch(() => undefined))) return
+  const staying = new Set(await filesBelow(join(unless, below)))
+  for (const name of await filesBelow(join(listed, below))) {
+    const path = join(below, name)
+    if (staying.has(name) || !isOwn(project, path)) continue
+    await rm(join(project.folder, path), { force: true })
+    await syncFolder(dirname(join(project.folder, path)))
+  }
+}
+
 async function putFile(from: string, into: string, path: string): Promise<void> {
   await likeFolders(from, into, dirname(path))
   const { mode, uid, gid } = await stat(join(from, path))

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
 import { composeBackup, findComposeBackup, replaceCompose } from '../guarded/index.ts'
-import { keepFiles, putFiles, sameFiles } from './box-files.ts'
+import { keepFiles, putFiles, removeFiles, sameFiles } from './box-files.ts'
 import { keptFiles, leftBy, type RestoreRun, snapshotFiles } from './restore-run.ts'
 
 // The switch: the snapshot's files come into place while nothing runs, then one rename of the compose file, which alone says whose volumes
@@ -24,18 +24,23 @@ export async function restoredText(run: RestoreRun): Promise<string> {
   return withRestored(run, await readFile(backup, 'utf8'), leftBy(run, 'load').volume)
 }
 
+const rules = 'edge/conf.d'
+
 export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean; secrets: boolean }> {
   const { project } = run.box
   await composeBackup(run, leftBy(run, 'fetch').composeSha256)
   await keepFiles(project, keptFiles(run))
   const changed = async (path: string) => !(await sameFiles(join(keptFiles(run), path), join(snapshotFiles(run), path)))
   await putFiles(project, snapshotFiles(run))
+  // The edge reads whatever lies there: a rule that the snapshot does not know could be a way past its fence.
+  await removeFiles(project, { listed: project.folder, unless: snapshotFiles(run), below: rules })
   await replaceCompose(run, await restoredText(run))
-  return { edge: await changed('edge/conf.d'), secrets: await changed('secrets/box.json') }
+  return { edge: await changed(rules), secrets: await changed('secrets/box.json') }
 }
 
-/** Puts everything back, byte for byte. Nothing to do where nothing was exchanged. */
+/** Puts everything back, byte for byte, and takes away what only the snapshot had. Nothing to do where nothing was exchanged. */
 export async function switchBack(run: RestoreRun): Promise<void> {
+  await removeFiles(run.box.project, { listed: snapshotFiles(run), unless: keptFiles(run) })
   await putFiles(run.box.project, keptFiles(run))
   const backup = await findComposeBackup(run, leftBy(run, 'fetch').composeSha256)
   if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))

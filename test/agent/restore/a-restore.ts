@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clearDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
 import type { Shelf } from '../../../src/agent/journal/index.ts'
@@ -16,8 +16,8 @@ const installed = { migrationsHead: '0000', postgres: '15.14', synapse: '1.157.1
 const restoreId = 're_1.box_oak.1.restore'
 
 /**
- * A box with three messages and a picture in a snapshot, which lived on: two more messages and one more picture, other config, another
- * release of the chat server in its file if wanted. And an agent that can be started again and again.
+ * A box with three messages and a picture in a snapshot, which lived on: two more messages and one more picture, other config, another rule
+ * of the edge, another release of the chat server in its file if wanted. And an agent that can be started again and again.
  */
 export async function aLivedOnBox(options: Options = {}) {
   const world = await aWorld(options)
@@ -25,6 +25,9 @@ export async function aLivedOnBox(options: Options = {}) {
   const config = join(box.project.folder, 'synapse', 'homeserver.yaml')
   await mkdir(join(box.project.folder, 'synapse'))
   await writeFile(config, 'as in the snapshot\n')
+  const rules = join(box.project.folder, 'edge', 'conf.d')
+  await mkdir(rules)
+  for (const name of ['box.conf', 'in-the-snapshot.conf']) await writeFile(join(rules, name), 'server {}\n')
   const containers = await host.engine.containers(box.project)
   const running = Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }]))
   const needs = { ...host, workFolder: join(host.folder, 'work') }
@@ -39,6 +42,7 @@ export async function aLivedOnBox(options: Options = {}) {
   })
   await clearDump(needs, 'sn_1.box_oak.snapshot')
   await writeFile(config, 'as it was changed later\n')
+  await rename(join(rules, 'in-the-snapshot.conf'), join(rules, 'later.conf'))
   for (let message = 0; message < 2; message++) host.traffic.sendMessage(box)
   host.traffic.uploadMedia(box)
 
@@ -58,7 +62,7 @@ export async function aLivedOnBox(options: Options = {}) {
     const given = { ...aContext({ commandId: restoreId }), ...context }
     return moving(host.clock, () => restore(agentNeeds, steps)(given, payloadOf(change)), 5_000)
   }
-  return { ...world, agent, run, taken, payloadOf, homeserver: () => readFile(config, 'utf8') }
+  return { ...world, agent, run, taken, payloadOf, homeserver: () => readFile(config, 'utf8'), rules: () => readdir(rules) }
 }
 
 type Run = { needs?: RestoreNeeds; steps?: RestoreSteps; context?: Partial<CommandContext> }

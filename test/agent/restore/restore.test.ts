@@ -14,6 +14,7 @@ const withoutNewNames = (text: string) => text.replaceAll(/-r[0-9a-f]{8}-[0-9]+/
 async function expectRestored(world: LivedOn) {
   expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
   expect(await world.homeserver()).toBe('as in the snapshot\n')
+  expect((await world.rules()).sort()).toEqual(['box.conf', 'in-the-snapshot.conf'])
   expect(await world.fence()).toBeUndefined()
   expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
   expect(world.host.volumeNames()).toHaveLength(3)
@@ -24,6 +25,7 @@ async function expectRestored(world: LivedOn) {
 async function expectAsBefore(world: LivedOn) {
   expect(world.host.traffic.content(world.box)).toMatchObject(asItLivedOn)
   expect(await world.homeserver()).toBe('as it was changed later\n')
+  expect((await world.rules()).sort()).toEqual(['box.conf', 'later.conf'])
   expect(await world.compose()).toBe(composeText('oak'))
   expect(await world.fence()).toBeUndefined()
   expect(world.host.running('box-oak')).toEqual(['edge', 'synapse', 'postgres', 'minio'])
@@ -218,6 +220,16 @@ describe('a restore that cannot be kept', () => {
     const result = await world.run()
     expect(result).toMatchObject({ outcome: 'failed', error: { code, message: expect.stringContaining('as it was before') } })
     expect(result.probes.filter(({ verdict }) => verdict === 'ok').length).toBeGreaterThanOrEqual(3)
+    await expectAsBefore(world)
+  })
+
+  test('a restore that was switched already leaves no file of the snapshot behind', async () => {
+    const world = await aLivedOnBox()
+    const start: typeof restoreStepsOfBox.start = async () => {
+      expect((await world.rules()).sort()).toEqual(['box.conf', 'in-the-snapshot.conf'])
+      throw problem('UPDATE_FAILED', 'it does not start')
+    }
+    expect(await world.run({}, { steps: { ...restoreStepsOfBox, start } })).toMatchObject({ outcome: 'failed' })
     await expectAsBefore(world)
   })
 
