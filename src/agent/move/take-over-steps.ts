@@ -69,9 +69,9 @@ async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
   const { needs, payload, folder } = run
   const [box, fetched, repository] = await Promise.all([boxOf(run), fetchedBefore(folder), run.repository()])
   await fillProject(needs, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
-  // A former host that was not fenced from before its snapshot has handed out positions beyond it: nobody knows how far it came.
-  if (fetched.manifest.tier !== 'final')
-    await needs.inside.raiseStreams(box, farBeyond(await needs.inside.streamPositions(box, signal)), signal)
+  // A host that served after the snapshot has handed out positions beyond it, and even one of tier `final` may be of an earlier move:
+  // nobody knows how far it came, and a stream that begins far beyond harms no client.
+  await needs.inside.raiseStreams(box, farBeyond(await needs.inside.streamPositions(box, signal)), signal)
 }
 
 /** More than any box writes between two snapshots. */

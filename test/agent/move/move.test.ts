@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { fenceSwitch, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
@@ -228,9 +228,9 @@ test('a take-over is refused where the place is taken', async () => {
   expect(two.next.host.volumeNames()).toEqual(['next-oak-postgres'])
 })
 
-test('from a snapshot of a box that was open after it, streams begin far beyond what clients know', async () => {
+test.each(['daily', 'final'] as const)('streams begin far beyond what clients know, also from a %s snapshot', async (tier) => {
   const two = await twoHosts()
-  const snapshot = await snapshotOfBox(two.old, two.box, 'daily')
+  const snapshot = await snapshotOfBox(two.old, two.box, tier)
   const raised: unknown[] = []
   const needs = await two.next.agent()
   const inside = { ...needs.inside, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
@@ -246,6 +246,33 @@ test('a box that serves is not removed; one that is not here is no failure', asy
   expect(await removed(two, two.next)).toEqual({ removed: [] })
   await two.old.boxes.put({ ...two.box, ownershipEpoch: 5 })
   await expect(removed(two, two.old, 4, 'older')).rejects.toMatchObject({ code: 'LEASE_LOST' })
+})
+
+const withBridge = async ({ old, box }: Two) => {
+  const { composeFile } = box.project
+  const text = await readFile(composeFile, 'utf8')
+  const bridge = '\nservices:\n  bridge: { image: "a:1", volumes: [ "bridge:/data" ] }\n'
+  const volume = '\nvolumes:\n  bridge: { name: old-oak-bridge }\n'
+  await writeFile(composeFile, text.replace('\nservices:\n', bridge).replace('\nvolumes:\n', volume))
+  await old.host.engine.createVolume(box.project, 'bridge', 'old-oak-bridge')
+}
+
+test('a box with a service that no box has is not handed over, because no snapshot holds what is in it', async () => {
+  const two = await twoHosts()
+  await withBridge(two)
+  await expect(given(two)).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringMatching(/1 service .*\(bridge\)/) })
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
+})
+
+test('of a box whose project has other services only what is its own is removed, and what stays is told', async () => {
+  const two = await twoHosts()
+  await given(two)
+  await withBridge(two)
+  const { removed: told } = await removed(two, two.old)
+  expect(told).toEqual(expect.arrayContaining(['volume old-oak-postgres', 'left: volume old-oak-bridge', 'record oak']))
+  expect(told).toContainEqual(expect.stringMatching(/^left: folder .*boxes\/oak/))
+  expect(two.old.host.volumeNames()).toEqual(['old-oak-bridge'])
+  expect(await two.old.boxes.list()).toEqual([])
 })
 
 test('a disowned box is fenced, stopped and marked, never removed', async () => {
