@@ -10,11 +10,12 @@ import {
   Service,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
-import { isoNow, problem } from '../../core/kit/index.ts'
+import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import { clearDump, fetchRepository, takeBoxSnapshot } from '../backup/index.ts'
 import {
   boxOfCommand,
   needSafeFolder,
+  readCompose,
   readFence,
   refuseOtherDatabases,
   reportVersions,
@@ -23,7 +24,7 @@ import {
   waitUntilStable,
 } from '../boxes/index.ts'
 import { type Followed, followCourse, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
-import { isAlive } from '../guarded/index.ts'
+import { isAlive, readComposeText } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import type { MoveNeeds } from './needs.ts'
 import { bringToRest, closeBox } from './rest.ts'
@@ -120,6 +121,7 @@ const stepsOf = (run: Run): Steps<HandOverStep> => {
 
 async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   await needSafeFolder(box.project)
+  await refuseOtherServices(box)
   const containers = await needs.engine.containers(box.project)
   const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
@@ -128,6 +130,16 @@ async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   await needRoom(needs, box, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
   const { installed } = await reportVersions(needs, box)
   return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
+}
+
+/** A snapshot holds nothing of theirs, and the next host would not start them. */
+async function refuseOtherServices(box: LocalBox): Promise<void> {
+  const { otherServices } = readCompose(await readComposeText(box), box.project.name)
+  if (otherServices.length === 0) return
+  throw problem(
+    'PREFLIGHT_REFUSED',
+    `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that no box has (${otherServices.slice(0, 20).join(', ')}), which no snapshot holds: move them to a project of their own first`,
+  )
 }
 
 async function needRoom({ engine, disk, workFolder }: MoveNeeds, { slug }: LocalBox, volumes: readonly string[]): Promise<void> {
@@ -146,8 +158,11 @@ async function snapshot({ needs, context, box, repository }: Run, { signal, left
   return (await takeBoxSnapshot(needs, request)).taken
 }
 
-async function serveAgain({ needs, box }: Run, signal: AbortSignal): Promise<void> {
-  const { engine, inside } = needs
+async function serveAgain({ needs, context, box }: Run, signal: AbortSignal): Promise<void> {
+  const { engine, inside, boxes } = needs
+  // Killed after `keep` had written it, before that was known to be done: what serves again is this host's.
+  const { handedOver, ...owned } = box
+  if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
   await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
   await engine.start(box.project, ['minio'])

@@ -2,6 +2,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { fenceSwitch, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
+import type { LocalBox } from '../../../src/agent/ports/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { deadShelf, mortal } from '../update/mortal.ts'
 import {
@@ -136,6 +138,27 @@ test.each(['snapshot-fails', 'dump-fails', 'store-down'] as const)(
     expect(await readdir(`${two.old.folder}/state/work`).catch(() => [])).toEqual([])
   },
 )
+
+test('a hand-over that was killed after its record was written, and then fails, leads back to a box that takes commands', async () => {
+  const two = await twoHosts()
+  const dead = new AbortController()
+  const putting = async (put: (box: LocalBox) => Promise<void>, signal?: AbortSignal) => {
+    const needs = await two.old.agent()
+    const boxes = { ...needs.boxes, put: (box: LocalBox) => (box.handedOver ? put(box) : needs.boxes.put(box)) }
+    const context = aContext('hand-over', signal ? { signal } : {})
+    return moving(two.clock, () => handOver({ ...needs, boxes })(context, handOverPayload()), 5_000)
+  }
+  const killed = putting(async (box) => {
+    await two.old.boxes.put(box)
+    dead.abort(new Error('killed'))
+    throw dead.signal.reason
+  }, dead.signal)
+  await expect(killed).rejects.toThrow('killed')
+  const late = putting(() => Promise.reject(problem('COMMAND_EXPIRED', 'the deadline passed')))
+  await expect(late).rejects.toMatchObject({ code: 'COMMAND_EXPIRED', message: expect.stringMatching(/serves as before/) })
+  expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
+  expect((await given(two, {}, 'again')).snapshot.tier).toBe('final')
+})
 
 test('a hand-over whose box does not come back rests fenced and says so', async () => {
   const two = await twoHosts()
