@@ -21,6 +21,8 @@ export type RetainedSnapshot = Readonly<{
   status: SnapshotStatus
   /** When a drill or a restore last proved it; null when none did. */
   provenAt: string | null
+  /** Its command told of it; otherwise only a listing did. */
+  reported: boolean
 }>
 
 /** Which snapshots go, and why each other one stays. What is not present is in neither. */
@@ -37,7 +39,8 @@ type Input = Readonly<{
 
 /**
  * The snapshots of ONE box judged (SAFETY, Snapshots). What is referred to, the newest one, the last proven one and damaged ones always stay;
- * the clock has no say in that. Judging what is left again forgets nothing more.
+ * the clock has no say in that. What no command told of, though it did of earlier ones, may be in parts: it takes no other's place and goes after
+ * a week. Judging what is left again forgets nothing more.
  */
 export function judgeRetention({ snapshots, rule, now, inUse }: Input): RetentionVerdict {
   const present = snapshots.filter(({ status }) => status === 'present').sort(newestFirst)
@@ -50,15 +53,29 @@ export function judgeRetention({ snapshots, rule, now, inUse }: Input): Retentio
     if (user !== undefined && isThere(snapshot)) keep(snapshot, `needed by ${user}`)
     if (snapshot.status === 'damaged') keep(snapshot, 'damaged: a person decides')
   }
+  const unclaimed = unclaimedAmong(snapshots)
+  const claimed = present.filter((snapshot) => !unclaimed(snapshot))
   keep(present[0], 'the newest of the box')
+  keep(claimed[0], 'the newest that is known to be whole')
   keep([...present].sort(lastProvenFirst).find(isProven), 'the last proven one')
   keep(
-    present.find(({ tier }) => tier === 'pre-update'),
+    claimed.find(({ tier }) => tier === 'pre-update'),
     'the newest before an update',
   )
-  for (const [snapshot, why] of thinned(present, rule)) keep(snapshot, why)
-  for (const snapshot of present) keep(snapshot, young(snapshot, rule, now))
+  for (const [snapshot, why] of thinned(claimed, rule)) keep(snapshot, why)
+  for (const snapshot of claimed) keep(snapshot, young(snapshot, rule, now))
+  for (const snapshot of present) keep(snapshot, unclaimed(snapshot) ? recent(snapshot, now) : undefined)
   return { forget: present.flatMap(({ snapshotId }) => (kept.has(snapshotId) ? [] : [snapshotId])), kept }
+}
+
+/**
+ * Left by a command that was killed, where nobody may delete it. A registry that was lost learns of all by listings: before the first one that a
+ * command told of, nothing is known to be left over. What was proven is whole.
+ */
+function unclaimedAmong(snapshots: readonly RetainedSnapshot[]): (snapshot: RetainedSnapshot) => boolean {
+  const told = snapshots.filter(({ reported }) => reported).map(({ takenAt }) => takenAt)
+  const first = told.reduce<string | undefined>((least, at) => (least === undefined || at < least ? at : least), undefined)
+  return ({ reported, provenAt, takenAt }) => !reported && provenAt === null && first !== undefined && first < takenAt
 }
 
 const isThere = ({ status }: RetainedSnapshot) => status === 'present' || status === 'damaged'
@@ -80,6 +97,11 @@ const daysOf = (tier: SnapshotTier, rule: RetentionRule): number | undefined =>
   })[tier]
 
 const dayMs = 24 * 60 * 60_000
+
+const unclaimedDays = 7
+
+const recent = ({ takenAt }: RetainedSnapshot, now: string): string | undefined =>
+  elapsedMs(takenAt, now) < unclaimedDays * dayMs ? `no command told of it, kept for ${unclaimedDays} days` : undefined
 
 function young(snapshot: RetainedSnapshot, rule: RetentionRule, now: string): string | undefined {
   const days = daysOf(snapshot.tier, rule)

@@ -20,12 +20,13 @@ export async function judgeSnapshots(
   return new Map(
     tenantIds.map((tenantId) => {
       const own = rows.filter((row) => row.tenant_id === tenantId)
-      const snapshots = own.map(({ snapshot_id: snapshotId, tier, taken_at: takenAt, status }) => ({
+      const snapshots = own.map(({ snapshot_id: snapshotId, tier, taken_at: takenAt, status, ...row }) => ({
         snapshotId,
         tier,
         takenAt,
         status,
         provenAt: proven.get(`${tenantId}/${snapshotId}`) ?? null,
+        reported: row.sha256 !== null,
       }))
       return [tenantId, judgeRetention({ snapshots, rule: needs.rule, now: isoNow(needs.clock), inUse })]
     }),

@@ -13,6 +13,7 @@ const aSnapshot = (snapshotId: string, days: number, change: Partial<RetainedSna
   takenAt: ago(days),
   status: 'present',
   provenAt: null,
+  reported: true,
   ...change,
 })
 /** One that takes the place of the newest, so that the rule itself is seen. */
@@ -55,6 +56,39 @@ describe('by tier', () => {
   })
 })
 
+describe('what no command told of', () => {
+  const left = (snapshotId: string, days: number, change: Partial<RetainedSnapshot> = {}) =>
+    aSnapshot(snapshotId, days, { tier: 'final', reported: false, ...change })
+  const earlier = aSnapshot('earlier', 20, { tier: 'final' })
+
+  test.each([
+    [6.9, [], 'no command told of it, kept for 7 days'],
+    [7.1, ['it'], undefined],
+  ])('goes after a week, whatever its tier: %f days', (days, forget, why) => {
+    const judged = judge([fresh, earlier, left('it', days)])
+    expect([judged.forget, judged.kept.get('it')]).toEqual([forget, why])
+  })
+
+  test('stays while somebody refers to it, and when it was proven', () => {
+    expect(judge([fresh, earlier, left('it', 10)], { it: 'rollout ro_1' }).forget).toEqual([])
+    expect(judge([fresh, earlier, left('it', 10, { provenAt: ago(9) })]).forget).toEqual([])
+  })
+
+  test('takes no place of one that is whole', () => {
+    const whole = [aSnapshot('daily', 1.05), aSnapshot('update', 40, { tier: 'pre-update' })]
+    const parts = [left('a', 1.01, { tier: 'daily' }), left('b', 12, { tier: 'pre-update' }), left('newest', 0)]
+    const { forget, kept } = judge([earlier, ...whole, ...parts])
+    expect(forget).toEqual(['b'])
+    expect([kept.get('newest'), kept.get('daily')]).toEqual(['the newest of the box', 'the newest that is known to be whole'])
+  })
+
+  test('a registry that was lost learns of all by listings: nothing of that is left over', () => {
+    const listed = [left('a', 30), left('b', 20, { tier: 'manual' })]
+    expect(judge(listed).forget).toEqual([])
+    expect(judge([fresh, ...listed]).forget).toEqual([])
+  })
+})
+
 describe('never given up', () => {
   const old = (snapshotId: string, change: Partial<RetainedSnapshot> = {}) => aSnapshot(snapshotId, 1000, { tier: 'manual', ...change })
 
@@ -93,6 +127,7 @@ const someSnapshots = fc.uniqueArray(
     takenAt: aTime,
     status: fc.constantFrom(...SnapshotStatus.options),
     provenAt: fc.option(aTime),
+    reported: fc.boolean(),
   }),
   { selector: ({ snapshotId }) => snapshotId, maxLength: 60 },
 )
@@ -123,6 +158,20 @@ describe('whatever the clock, the rule and the set', () => {
         expect(last('takenAt', left)).toBe(last('takenAt', present))
         expect(last('provenAt', left)).toBe(last('provenAt', present))
         expect(present.length > 0 && left.length === 0).toBe(false)
+      }),
+    )
+  })
+
+  test('what no command told of makes none go that a command told of', () => {
+    fc.assert(
+      fc.property(everything, (input) => {
+        const told = input.snapshots.filter(({ reported }) => reported)
+        const first = told.map(({ takenAt }) => takenAt).sort()[0] ?? ''
+        const late = input.snapshots.filter(({ reported, provenAt, takenAt }) => !reported && provenAt === null && takenAt > first)
+        fc.pre(told.length > 0)
+        const without = judgeRetention({ ...input, snapshots: input.snapshots.filter((one) => !late.includes(one)) })
+        const alone = new Set(without.forget)
+        for (const id of judgeRetention(input).forget) expect(alone.has(id) || late.some(({ snapshotId }) => snapshotId === id)).toBe(true)
       }),
     )
   })

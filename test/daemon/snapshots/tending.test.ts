@@ -109,6 +109,23 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     expect(await sums()).toEqual([null])
   })
 
+  test('what a command that was killed left in parts is given up after a week, and nothing that a command told of', async () => {
+    const { tend, aSnapshot, clock, heard } = await setUp()
+    const left = aListed('c', { tier: 'final', takenAt: isoIn(clock, 0) })
+    const listing = (...more: string[]) => ({
+      ...aTended([]),
+      present: [aListed('a'), aListed('b'), left, ...more.map((word) => aListed(word))],
+    })
+    await tend(listing())
+    await clock.advance(6 * dayMs)
+    await heard()
+    await aSnapshot('north', 'd')
+    expect((await tend(listing('d'), 'prune')).payload).toMatchObject({ forget: [] })
+    await clock.advance(dayMs)
+    await heard()
+    expect((await tend(listing('d'), 'prune')).payload).toMatchObject({ forget: [idOf('c')] })
+  })
+
   test('a warm copy is nobody’s snapshot, and given up after two days', async () => {
     const { tend, statuses, clock, heard } = await setUp()
     const warm = aListed('w', { tier: null, commandId: 'ro_1.north.1.prefetch', takenAt: '2026-01-05T02:00:00.000Z' })
