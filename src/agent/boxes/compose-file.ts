@@ -13,6 +13,8 @@ export type ComposeFacts = Readonly<{
   otherServices: readonly string[]
   /** Real name of each volume by its key in the file. */
   volumes: Readonly<Record<string, string>>
+  /** Keys of the volumes that the box's own services mount, and nobody else. */
+  ownVolumes: readonly string[]
   /** The volume that PostgreSQL keeps its data in, among those that it mounts. */
   database: DatabaseVolume | undefined
   /** What an operator must confirm before the agent touches this stack. */
@@ -48,6 +50,7 @@ export function readCompose(text: string, projectName: string): ComposeFacts {
     services: Object.fromEntries(known.map((name) => [name, serviceFacts(name, recordOf(services[name]), volumes)])),
     otherServices: names.filter((name) => !Service.safeParse(name).success),
     volumes,
+    ownVolumes: ownVolumes(services, volumes),
     database: databaseVolumeOf(recordOf(services.postgres), volumes),
     findings: composeFindings(whole),
   }
@@ -69,6 +72,15 @@ const volumeName = (projectName: string, key: string, value: unknown) => {
 function serviceFacts(name: Service, service: Record<string, unknown>, volumes: Record<string, string>) {
   if (typeof service.image !== 'string') throw composeInvalid(`gives the service ${name} no image`)
   return { image: service.image, volumes: mountSources(service.volumes).flatMap((source) => volumes[source] ?? []) }
+}
+
+function ownVolumes(services: Record<string, unknown>, volumes: Record<string, string>): string[] {
+  const mountedBy = (ofBox: boolean) =>
+    Object.entries(services)
+      .filter(([name]) => Service.safeParse(name).success === ofBox)
+      .flatMap(([, service]) => mountSources(recordOf(service).volumes))
+  const [own, others] = [mountedBy(true), mountedBy(false)]
+  return Object.keys(volumes).filter((key) => own.includes(key) && !others.includes(key))
 }
 
 /** Left sides of `a:b` mounts and `source:` of long ones. */

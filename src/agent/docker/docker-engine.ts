@@ -38,7 +38,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     start: (project, services) => eachContainer(changes, project, services, (container) => container.start()),
     discard: (project, services) => eachContainer(changes, project, services, (container) => container.remove({ force: true })),
     down: (project, options) => down(settings, project, options?.volumes ?? false),
-    removeProject: (name) => removeProject(changes, name),
+    removeProject: (name, onlyVolumes) => removeProject(changes, name, onlyVolumes),
     projects: (prefix) => projects(questions, prefix),
     exec: (id, argv, options) => execIn(connections, id, argv, options),
     logs: (id, lines, options) => logs(questions, id, lines, options),

@@ -1,10 +1,18 @@
+import { Service } from '../../core/boxes/index.ts'
 import type { Docker } from './connect.ts'
 import { engineProblem } from './engine-problem.ts'
 import { ignoring } from './up.ts'
 
 const label = 'com.docker.compose.project'
 
-type Labelled = Readonly<{ name: string; project: string; remove(): Promise<unknown> }>
+type Labelled = Readonly<{
+  name: string
+  project: string
+  /** The service of a container, the key of a volume. */
+  of?: string | undefined
+  mounts?: readonly string[]
+  remove(): Promise<unknown>
+}>
 type Found = Readonly<Record<'container' | 'network' | 'volume', readonly Labelled[]>>
 
 /** All containers, networks and volumes that compose's label gives to a project. */
@@ -16,9 +24,11 @@ async function labelled(docker: Docker, filter: string): Promise<Found> {
     docker.listVolumes({ filters }),
   ])
   return {
-    container: containers.map(({ Id, Names, Labels }) => ({
+    container: containers.map(({ Id, Names, Labels, Mounts }) => ({
       name: Names[0]?.replace(/^\//, '') ?? Id.slice(0, 12),
       project: Labels[label] ?? '',
+      of: Labels['com.docker.compose.service'],
+      mounts: Mounts.flatMap(({ Name }) => Name ?? []),
       remove: () => docker.getContainer(Id).remove({ force: true, v: true }),
     })),
     network: networks.map(({ Id, Name, Labels }) => ({
@@ -29,18 +39,36 @@ async function labelled(docker: Docker, filter: string): Promise<Found> {
     volume: (volumes.Volumes ?? []).map(({ Name, Labels }) => ({
       name: Name,
       project: Labels?.[label] ?? '',
+      of: Labels?.['com.docker.compose.volume'],
       remove: () => docker.getVolume(Name).remove(),
     })),
   }
 }
 
+/** What is of others than the services of a box, and what such containers need. */
+function ofOthers({ container }: Found, volumes: readonly string[]): (kind: keyof Found, one: Labelled) => boolean {
+  const others = container.filter(({ of }) => !Service.safeParse(of).success)
+  const mounted = others.flatMap(({ mounts = [] }) => mounts)
+  return (kind, one) =>
+    kind === 'container'
+      ? others.includes(one)
+      : kind === 'network'
+        ? others.length > 0
+        : mounted.includes(one.name) || one.of === undefined || !volumes.includes(one.of)
+}
+
 /** In the order in which one lets go of the other. */
-export async function removeProject(docker: Docker, name: string): Promise<string[]> {
+export async function removeProject(docker: Docker, name: string, onlyVolumes?: readonly string[]): Promise<string[]> {
   const removed: string[] = []
   try {
     const found = await labelled(docker, `${label}=${name}`)
+    const stays = onlyVolumes ? ofOthers(found, onlyVolumes) : () => false
     for (const kind of ['container', 'network', 'volume'] as const)
       for (const one of found[kind]) {
+        if (stays(kind, one)) {
+          removed.push(`left: ${kind} ${one.name}`)
+          continue
+        }
         // 409: the engine removes it already.
         await one.remove().catch(ignoring(404, ...(kind === 'container' ? [409] : [])))
         removed.push(`${kind} ${one.name}`)

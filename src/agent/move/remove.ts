@@ -2,7 +2,8 @@ import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { BoxCommandPayload, BoxCommandResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { projectOf, readBoxSecrets, readFence, refuseOlderOwner } from '../boxes/index.ts'
+import { readIfThere } from '../../node/index.ts'
+import { projectOf, readBoxSecrets, readCompose, readFence, refuseOlderOwner } from '../boxes/index.ts'
 import { isAlive } from '../guarded/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import type { MoveNeeds } from './needs.ts'
@@ -11,7 +12,8 @@ const kind = 'tenant-box.remove'
 type Payload = BoxCommandPayload<typeof kind>
 
 /**
- * The end of a box on this host: containers, networks, volumes, folder, pins, dumps, and last the record, by which all else is found. What is
+ * The end of a box on this host: containers, networks, volumes, folder, pins, dumps, and last the record, by which all else is found. Other
+ * services of its project and their volumes stay, and are told as `left: `. What is
  * not here is no failure. Throws CONFLICT while the box serves people, LEASE_LOST for an owner before the present one. Snapshots stay.
  */
 export const remove =
@@ -29,7 +31,7 @@ export const remove =
             // What a resumed removal can no longer see is still told.
             await needs.journal.append(context.commandId, { elapsedMs: 0, step: 'remove', mark: 'note', data: { removed: part } })
           }
-          return { removed }
+          return { removed: [...new Set(removed)] }
         },
       },
     )
@@ -50,10 +52,12 @@ async function* parts(needs: MoveNeeds, payload: Payload): AsyncGenerator<readon
   const box = await needs.boxes.find(slug)
   const project = box?.boxId === boxId ? box.project : await unrecorded(needs, payload)
   if (!project) return
-  yield needs.engine.removeProject(project.name)
+  const told = await needs.engine.removeProject(project.name, await volumesOf(needs, slug, project))
+  yield told
   await needs.engine.unpin(slug)
   yield removeWork(needs, payload)
-  yield removeFolder(needs, slug, project)
+  if (told.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, for what else is in the project`]
+  else yield removeFolder(needs, slug, project)
   if (box?.boxId === boxId) yield forget(needs, box)
 }
 
@@ -62,6 +66,17 @@ async function unrecorded({ settings, boxes }: MoveNeeds, { slug, boxId }: Paylo
   if (await boxes.find(slug)) return undefined
   const project = projectOf(settings, slug)
   return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined
+}
+
+/** Nothing beyond the four services is in any snapshot, so it stays. Only a folder of ours without a file says that there is nothing else. */
+async function volumesOf({ settings }: MoveNeeds, slug: string, project: Project): Promise<readonly string[] | undefined> {
+  const text = await readIfThere(project.composeFile)
+  if (text === undefined) return project.folder === projectOf(settings, slug).folder ? undefined : []
+  try {
+    return readCompose(text, project.name).ownVolumes
+  } catch {
+    return []
+  }
 }
 
 /** Dumps of its commands that are over; a drill that runs clears its own away. */

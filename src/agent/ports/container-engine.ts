@@ -87,9 +87,10 @@ export type ContainerEngine = Readonly<{
   down(project: Project, options?: { volumes?: boolean }): Promise<void>
   /**
    * Removes all that bears the project's name: containers by force, networks, volumes that were made for it. It needs no compose file.
-   * Answers what was removed, as a person reads it; nothing there is no failure.
+   * Answers what was removed, as a person reads it; nothing there is no failure. With `onlyVolumes`, keys in the compose file, what is of
+   * others than the four services stays: their containers, the volumes that those mount, volumes of other keys. It is answered as `left: `.
    */
-  removeProject(name: string): Promise<readonly string[]>
+  removeProject(name: string, onlyVolumes?: readonly string[]): Promise<readonly string[]>
   /** Names of projects that begin so and of which anything is left: a container, a network or a volume. */
   projects(prefix: string): Promise<readonly string[]>
   exec(containerId: string, argv: readonly string[], options?: ExecOptions): Promise<ExecResult>

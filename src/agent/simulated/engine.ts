@@ -81,7 +81,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
         if (options?.volumes) for (const volume of container.volumes) volumes.remove(volume)
       }
     },
-    removeProject: async (name) => removeProject(world, name),
+    removeProject: async (name, onlyVolumes) => removeProject(world, name, onlyVolumes),
     projects: async (prefix) => {
       needEngine(world)
       const names = [...world.containers.values()].map(({ project }) => project.name)
@@ -101,7 +101,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       return container ? printedLog(logOf(world, container), lines, options) : ''
     },
     volumePath: async (name) => volumes.path(name),
-    createVolume: async (project, _key, name) => createVolume(world, project.name, name),
+    createVolume: async (project, key, name) => createVolume(world, project.name, name, key),
     removeVolume: async (name) => {
       const user = [...world.containers.values()].find((container) => container.volumes.includes(name))
       if (user) throw problem('CONFLICT', `the volume ${name} is in use by ${user.project.name}/${user.service}`)
@@ -111,7 +111,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
   }
 }
 
-function removeProject(world: World, name: string): string[] {
+function removeProject(world: World, name: string, onlyVolumes?: readonly string[]): string[] {
   needEngine(world)
   const containers = containersOf(world, name)
   for (const container of containers) {
@@ -119,8 +119,15 @@ function removeProject(world: World, name: string): string[] {
     world.containers.delete(`${name}/${container.service}`)
   }
   const volumes = world.volumes.names().filter((volume) => world.volumeProjects.get(volume) === name)
-  for (const volume of volumes) world.volumes.remove(volume)
-  return [...containers.map(({ service }) => `container ${name}-${service}-1`), ...volumes.map((volume) => `volume ${volume}`)]
+  const stays = (volume: string) => {
+    const key = world.volumeKeys.get(volume)
+    return onlyVolumes !== undefined && key !== undefined && !onlyVolumes.includes(key)
+  }
+  for (const volume of volumes) if (!stays(volume)) world.volumes.remove(volume)
+  return [
+    ...containers.map(({ service }) => `container ${name}-${service}-1`),
+    ...volumes.map((volume) => `${stays(volume) ? 'left: ' : ''}volume ${volume}`),
+  ]
 }
 
 const eachOf = (world: World, project: Project, service: SimulatedContainer['service'], act: typeof startContainer) => {

@@ -37,6 +37,8 @@ export type World = Readonly<{
   pins: Map<string, Set<string>>
   /** The project of each volume that was made for one. */
   volumeProjects: Map<string, string>
+  /** Its name in the compose file; the volumes that containers of a box came with have none here. */
+  volumeKeys: Map<string, string>
   listeners: Set<(event: EngineEvent) => void>
   image(ref: string): SimulatedImage
 }>
@@ -52,6 +54,7 @@ export const makeWorld = ({ clock, random, faults, volumes, images }: Needs): Wo
   local: new Map(),
   pins: new Map(),
   volumeProjects: new Map(),
+  volumeKeys: new Map(),
   listeners: new Set(),
   image: (ref) => simulatedImage(ref, images),
 })
@@ -65,8 +68,12 @@ export const containersOf = (world: World, project: string): SimulatedContainer[
   (['edge', 'synapse', 'postgres', 'minio'] as const).flatMap((service) => containerOf(world, project, service) ?? [])
 
 /** As the engine labels it: one that exists keeps the project that it was made for. */
-export function createVolume({ volumes, volumeProjects }: World, project: string, name: string): void {
-  if (volumes.path(name) === undefined) volumeProjects.set(name, project)
+export function createVolume({ volumes, volumeProjects, volumeKeys }: World, project: string, name: string, key?: string): void {
+  if (volumes.path(name) === undefined) {
+    volumeProjects.set(name, project)
+    if (key === undefined) volumeKeys.delete(name)
+    else volumeKeys.set(name, key)
+  }
   volumes.create(name)
 }
 

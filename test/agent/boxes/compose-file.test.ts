@@ -90,6 +90,12 @@ describe('reading', () => {
     expect(readCompose(text, 'oak').database).toEqual(volume && { key: 'db', volume })
   })
 
+  test('volumes of its own are those that no other service mounts', () => {
+    const services = 'synapse: { image: "a:1", volumes: [ "m:/m", "both:/s" ] }\n  bridge: { image: "a:1", volumes: [ "b:/b", "both:/s" ] }'
+    const text = `services:\n  ${services}\nvolumes: { m: , both: , b: , former: }\n`
+    expect(readCompose(text, 'oak').ownVolumes).toEqual(['m'])
+  })
+
   test('what an operator must confirm is found', () => {
     const text = `include: [ other.yaml ]
 services:

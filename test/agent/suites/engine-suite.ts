@@ -280,6 +280,25 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await the(other.project, 'edge')).toMatchObject({ state: 'running' })
       })
 
+      test('of it what is no volume of a box stays, and is told, when only those shall go', async () => {
+        const { project } = await aProject()
+        await engine.up(project, ['postgres', 'edge'])
+        await engine.createVolume(project, 'postgres', `${project.name}-postgres-2`)
+        await engine.createVolume(project, 'bridge', `${project.name}-bridge`)
+        const told = await engine.removeProject(project.name, ['postgres', 'media', 'objects'])
+        expect(told).toEqual(
+          expect.arrayContaining([
+            `container ${project.name}-edge-1`,
+            `volume ${project.name}-postgres`,
+            `volume ${project.name}-postgres-2`,
+            `left: volume ${project.name}-bridge`,
+          ]),
+        )
+        expect(await engine.volumePath(`${project.name}-bridge`)).toMatch(/^\//)
+        expect(await engine.volumePath(`${project.name}-postgres-2`)).toBeUndefined()
+        expect(await engine.removeProject(project.name)).toEqual([`volume ${project.name}-bridge`])
+      })
+
       test('is still found when only a volume is left of it', async () => {
         const { project } = await aProject()
         await engine.createVolume(project, 'media', `${project.name}-media`)
