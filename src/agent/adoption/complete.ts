@@ -68,7 +68,12 @@ async function perform(needs: CompletionNeeds, context: CommandContext, payload:
   const why = facts.failure ?? { code: 'INTERNAL', message: 'the completion failed' }
   if (!facts.begun.has('apply')) return { failure: { ...why, message: `${why.message}; nothing was changed` } }
   if (endedCleanly(completionCourse, facts))
-    return { failure: { ...why, message: `${why.message}; the former files are back and the box runs as it did` } }
+    return {
+      failure: {
+        ...why,
+        message: `${why.message}; the former files are back and the box runs as it did; a file that somebody changed meanwhile is as they left it`,
+      },
+    }
   const back = facts.endError?.message ?? 'no reason given'
   return {
     failure: {

@@ -30,10 +30,11 @@ export async function applyFiles(changes: readonly FileChange[]): Promise<void> 
   }
 }
 
-/** The former files again, each from its own backup. */
+/** The former files again, each from its own backup. What somebody changed or made meanwhile is neither ours to undo nor anywhere else: it stays. */
 export async function putBack(kept: readonly KeptFile[]): Promise<void> {
   for (const file of kept) {
     const now = (await readHostFile(file.path))?.text ?? null
+    if (![file.before, file.after].includes(sumOrNull(now))) continue
     await put(file, now, file.backup === null ? null : await former(file, file.backup))
   }
 }

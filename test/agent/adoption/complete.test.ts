@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { readBoxSecrets, readProbeAccount } from '../../../src/agent/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { images } from '../simulated/boxes.ts'
-import { aCompletion, aContext, aStack, handMade } from './a-stack.ts'
+import { aCompletion, aContext, aStack, handMade, homeserver } from './a-stack.ts'
 
 const edgeFiles = ['answers.inc', 'box.conf', 'cors.inc', 'to-synapse.inc'].map((name) => `edge/conf.d/${name}`)
 
@@ -259,6 +259,26 @@ test.each([
   await expect(stack.run(payload)).rejects.toMatchObject({ code })
   const { context } = aContext({ commandId: 'adopt.box_elm.2.complete' })
   expect(await stack.run(payload, undefined, context)).toMatchObject({ applied: true })
+})
+
+test('what somebody changed or made while the box was completed is still there when the former files are back', async () => {
+  const stack = await aStack()
+  const payload = await stack.seen()
+  const changed = { 'docker-compose.yml': `${handMade}# by Ben, just now\n`, 'synapse/tenantry-appservice.yaml': 'of another\n' }
+  const agent = await stack.agent((needs) => ({
+    ...needs,
+    inside: {
+      ...needs.inside,
+      createProbeAccount: async () => {
+        for (const [path, text] of Object.entries(changed)) await writeFile(join(stack.folder, path), text)
+        throw problem('PROBE_FAILED', 'as it is wanted')
+      },
+    },
+  }))
+  await expect(stack.run(payload, agent)).rejects.toMatchObject({ code: 'PROBE_FAILED' })
+  const after = await stack.all()
+  expect(after).toMatchObject(changed)
+  expect(after['synapse/homeserver.yaml']).toBe(homeserver)
 })
 
 test('a platform that does not take the secrets leaves the box as it was', async () => {
