@@ -24,6 +24,7 @@ export async function disownBox(needs: DisownNeeds, disowned: Disowned): Promise
   try {
     const stopped = await stopBox(needs, disowned)
     await endCommands(needs, disowned)
+    await clearRemains(needs, disowned)
     return stopped
   } finally {
     await lock.release()
@@ -57,4 +58,16 @@ async function endCommands(needs: DisownNeeds, { slug, boxId, ownershipEpoch }: 
 async function clearHalfMade(needs: DisownNeeds, commandId: string, given: unknown): Promise<void> {
   const payload = boxCommands['tenant-box.take_over'].payload.parse(given)
   await clearAway({ needs, payload, box: boxToBe(needs, payload), folder: dumpFolderOf(needs.workFolder, commandId) })
+}
+
+/** A take-over that could not clear away after itself may have left a server running; without a record nobody else would ever stop it. */
+async function clearRemains(needs: DisownNeeds, { slug, boxId, ownershipEpoch }: Disowned): Promise<void> {
+  const records = (await needs.journal.all()).filter((record) => record.slug === slug)
+  if ((await needs.boxes.find(slug)) || records.some(({ closed }) => !closed)) return
+  const left = records.findLast(({ kind, payload, closed }) => {
+    const { boxId: of, ownershipEpoch: under } = payload as { boxId?: unknown; ownershipEpoch?: number }
+    const older = of === boxId && under !== undefined && under < ownershipEpoch
+    return older && kind === 'tenant-box.take_over' && (closed?.result as { outcome?: unknown } | null)?.outcome === 'restore_failed'
+  })
+  if (left) await clearHalfMade(needs, left.commandId, left.payload)
 }

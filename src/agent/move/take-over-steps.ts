@@ -7,7 +7,7 @@ import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StreamPositions } from '../ports/index.ts'
 import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
-import { closeBox } from './rest.ts'
+import { bringToRest, closeBox } from './rest.ts'
 import type { TakeOverRun } from './take-over.ts'
 
 export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
@@ -103,6 +103,8 @@ type ClearedAway = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ 
 
 /** Whatever step failed: no container, volume, file, pin or record of it stays on this host. */
 export async function clearAway({ needs, payload, box, folder }: ClearedAway): Promise<void> {
+  // First of all: if no more than this succeeds, nothing of it runs beside the box that its old host takes back.
+  await bringToRest(needs, box, ['synapse', 'minio', 'postgres', 'edge'])
   await needs.engine.removeProject(box.project.name)
   await needs.engine.unpin(payload.slug)
   if ((await needs.boxes.find(payload.slug))?.boxId === payload.boxId) await needs.boxes.remove(payload.slug)

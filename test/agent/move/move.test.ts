@@ -347,3 +347,25 @@ test('what was begun for a box that is another host’s by now is over: a half-m
   expect(await again.journal.open()).toEqual([])
   await nothingLeft(next)
 })
+
+test('a take-over that could not be cleared away runs nothing, and the next hello clears what is left of it', async () => {
+  const two = await twoHosts()
+  const { snapshot } = await given(two)
+  const { next, clock } = two
+  next.host.inject({ kind: 'probe-fails' })
+  let probed = false
+  const stuck = around(async (name, act) => {
+    probed ||= name === 'probe'
+    if (name === 'removeProject' && probed) throw new Error('docker hangs')
+    return act()
+  })
+  const dying = await next.agent(stuck)
+  const result = await moving(clock, () => takeOver(dying)(aContext('take-over'), takeOverPayload(snapshot, { probe })), 5_000)
+  expect(result).toMatchObject({ outcome: 'restore_failed' })
+  expect(next.host.running('next-oak')).toEqual([])
+  expect(await next.host.engine.projects('next-')).toEqual(['next-oak'])
+  expect(await disownBox(await next.agent(), { ...address, ownershipEpoch: 2 })).toBe(false)
+  expect(await next.host.engine.projects('next-')).toEqual(['next-oak'])
+  expect(await disownBox(await next.agent(), { ...address, ownershipEpoch: 3 })).toBe(false)
+  await nothingLeft(next)
+})
