@@ -22,8 +22,9 @@ const holder = 'disowned'
 export async function disownBox(needs: DisownNeeds, disowned: Disowned): Promise<boolean> {
   const lock = await needs.locks.acquire(disowned.slug)
   try {
-    const stopped = await stopBox(needs, disowned)
+    // First: an agent killed in between would go on with them, and open the box that it had just stopped.
     await endCommands(needs, disowned)
+    const stopped = await stopBox(needs, disowned)
     await clearRemains(needs, disowned)
     return stopped
   } finally {

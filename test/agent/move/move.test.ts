@@ -369,3 +369,16 @@ test('a take-over that could not be cleared away runs nothing, and the next hell
   expect(await disownBox(await next.agent(), { ...address, ownershipEpoch: 3 })).toBe(false)
   await nothingLeft(next)
 })
+
+test('what was begun on a disowned box is over before the box is stopped: an agent killed in between does not go on with it', async () => {
+  const two = await twoHosts()
+  const needs = await two.old.agent(
+    around(async (name, act) => {
+      if (name === 'stop') throw new Error('killed')
+      return act()
+    }),
+  )
+  await needs.journal.begin({ commandId: 'update', kind: 'tenant-box.update', slug: 'oak', payload: { ...address, ownershipEpoch: 1 } })
+  await expect(disownBox(needs, { ...address, ownershipEpoch: 2 })).rejects.toThrow('killed')
+  expect(await (await two.old.agent()).journal.open()).toEqual([])
+})
