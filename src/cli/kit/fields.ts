@@ -1,5 +1,5 @@
 import { printable } from '../../core/kit/index.ts'
-import { displayWidth, type Look, padEnd } from './look.ts'
+import { bare, displayWidth, type Look, padEnd } from './look.ts'
 
 /** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
 export function fields(
@@ -30,9 +30,6 @@ function wrap(text: string, width: number): string[] {
   }
   return [...lines, line]
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no columns
-const bare = (text: string) => text.replace(/\u001b\[[0-9;]*m/g, '')
 
 /** Parts of a view with an empty line between them; empty parts leave none. */
 export const sections = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part).join('\n\n')

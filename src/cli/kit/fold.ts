@@ -1,7 +1,4 @@
-import { displayWidth } from './look.ts'
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours take no columns
-const bare = (text: string) => text.replace(/\u001b\[[0-9;]*m/g, '')
+import { bare, displayWidth } from './look.ts'
 
 /** A command to copy, between backticks or to the end of its line, is one word; so is whatever holds no space. */
 const words = /`[^`]*`[^\s]*|\btenantry(?:d|-agent)? .*$|\S+/g

@@ -37,3 +37,7 @@ export function shorten(text: string, width: number): string {
 
 export const padEnd = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)))
 export const padStart = (text: string, width: number): string => ' '.repeat(Math.max(0, width - displayWidth(text))) + text
+
+/** Text without its colours, which take no columns. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+export const bare = (text: string): string => text.replace(/\u001b\[[0-9;]*m/g, '')
