@@ -106,7 +106,7 @@ export const boxCommands = {
       ...AddressedBox,
       targets: UpdateTargets,
       probe: ProbeRule,
-      fence: z.object({ mode: z.enum(['until-stable']) }),
+      fence: z.object({ mode: z.enum(['until-stable', 'until-first-ok', 'none']) }),
       deadlineMs,
     }),
     result: UpdateResult,

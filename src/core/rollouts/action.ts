@@ -26,6 +26,22 @@ export type ActionStatus = z.infer<typeof ActionStatus>
 export const ActionError = z.object({ code: z.string(), message: z.string() })
 export type ActionError = z.infer<typeof ActionError>
 
+/** How boxes that are updated already are brought back; `none` leaves them as they are. */
+export const UndoMode = z.enum(['images', 'snapshot'])
+export type UndoMode = z.infer<typeof UndoMode>
+
+/**
+ * The way back of an updated box after its rollout was rolled back. While it is `pending` the action is still `succeeded`; then it is
+ * `rolling_back` and ends `rolled_back`, or `rollback_failed` where the box came to rest. An undo that touched nothing, or after which the
+ * updated box runs as before, ends `failed` here and leaves the action `succeeded`.
+ */
+export const ActionUndo = z.object({
+  mode: UndoMode,
+  status: z.enum(['pending', 'running', 'undone', 'failed']),
+  error: ActionError.nullable(),
+})
+export type ActionUndo = z.infer<typeof ActionUndo>
+
 /** One per tenant and rollout (spec 2.10). Booleans are null until that step was reached. */
 export const RolloutAction = z.object({
   id: z.string(),
@@ -50,6 +66,8 @@ export const RolloutAction = z.object({
   progress: Progress.nullable(),
   /** True once a person left this failure out by `skipFailed`. */
   waived: z.boolean(),
+  /** Null unless the rollout was rolled back with its boxes. */
+  undo: ActionUndo.nullable(),
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
   durationMs: z.number().nullable(),
@@ -58,18 +76,28 @@ export const RolloutAction = z.object({
 })
 export type RolloutAction = z.infer<typeof RolloutAction>
 
+/** `durationMs` is null while it is the last one of an attempt that has not ended. */
+export const AttemptStep = z.object({ step: z.string(), at: Timestamp, durationMs: z.number().nullable() })
+export type AttemptStep = z.infer<typeof AttemptStep>
+
 /** The evidence of one attempt: what ran before, what runs now, what proved it. */
 export const RolloutAttempt = z.object({
   attempt: z.number().int(),
+  /** An update, or one of the two ways back. */
+  kind: z.enum(['update', 'undo-images', 'undo-snapshot']),
   status: ActionStatus,
   startedAt: Timestamp,
   finishedAt: Timestamp.nullable(),
   snapshotId: z.string().nullable(),
   snapshotSha256: z.string().nullable(),
+  /** Image per service as it ran before; what an undo by images goes back to. */
+  imagesBefore: z.record(z.string(), z.string()),
   digestsBefore: z.record(z.string(), z.string().nullable()),
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
+  /** What the agent told of, in order: when each step began, and how long until the next one, or the end. */
+  steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),
   fencedMs: z.number().nullable(),
   report: VersionsReport.nullable(),

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { Progress, Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
-import { RolloutAction, RolloutAttempt } from './action.ts'
+import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
 import { RolloutPlan } from './plan.ts'
-import { Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+import { UndoPlan } from './undo-plan.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
 const one = z.strictObject({ id: RolloutId })
@@ -72,6 +73,7 @@ export const rolloutsContract = {
       allowLongFence: AllowLongFence,
       failureThreshold: z.number().int().min(1).max(1000).default(1),
       holdAfter: Phase.optional(),
+      fenceMode: FenceMode.default('until-stable'),
       reason: Reason.optional(),
     }),
     returns: RolloutDetail,
@@ -159,12 +161,26 @@ export const rolloutsContract = {
     path: `${base}/:id/rollback`,
     auth: admin('operator'),
     params: one,
-    /** What happens to boxes that are updated already. Only `none` is possible so far: they stay as they are. */
-    body: z.strictObject({ reason: Reason, boxes: z.enum(['none', 'images', 'snapshot']).default('none') }),
+    body: z.strictObject({
+      reason: Reason,
+      /** What happens to boxes that are updated already: they stay, go back to the images they had, or to the snapshot from before. */
+      boxes: z.enum(['none', ...UndoMode.options]).default('none'),
+      /** Boxes that cannot be brought back this way stay as they are instead of keeping the call from being made. */
+      skipRefused: z.boolean().default(false),
+    }),
     returns: Rollout,
-    problems: ['INVALID_TRANSITION', 'CONFLICT'],
-    summary: 'End it as rolled back',
+    problems: ['INVALID_TRANSITION', 'CONFLICT', 'PLAN_REFUSED', 'CONFIG'],
+    summary: 'End it as rolled back, and bring its updated boxes back where that is asked for',
     spec: '3.7',
+  }),
+  planUndo: endpoint({
+    method: 'POST',
+    path: `${base}/:id/rollback/plan`,
+    auth: admin('viewer'),
+    params: one,
+    body: z.strictObject({ boxes: UndoMode }),
+    returns: UndoPlan,
+    summary: 'Show which updated boxes could be brought back, how, and what they would lose; nothing is stored',
   }),
   rolloutEvents: endpoint({
     method: 'GET',

@@ -29,6 +29,14 @@ export const FindingCode = z.enum([
   // what it takes
   'NO_SPACE',
   'LONG_FENCE',
+  'WINDOW_TOO_SHORT',
+  // what an emergency has brought further meanwhile
+  'AHEAD_OF_PLAN',
+  // the way back
+  'NO_EVIDENCE',
+  'CHANGED_SINCE',
+  'SNAPSHOT_GONE',
+  'OBJECT_STORE_STAYS',
 ])
 export type FindingCode = z.infer<typeof FindingCode>
 

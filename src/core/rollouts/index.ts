@@ -1,6 +1,14 @@
 // Rollouts as rules: states and moves, phases, plans, and what the engine should do next. All of it pure.
 // It decides who goes when and what an outcome means; it never asks a box anything and keeps no time.
-export { ActionError, ActionStatus, RolloutAction, RolloutAttempt } from './action.ts'
+export {
+  ActionError,
+  ActionStatus,
+  type ActionUndo,
+  type AttemptStep,
+  RolloutAction,
+  RolloutAttempt,
+  UndoMode,
+} from './action.ts'
 export { RolloutDetail, RolloutEvent, RolloutEventType, rolloutsContract } from './contract.ts'
 export {
   type CommandStep,
@@ -27,10 +35,13 @@ export { statusAfter } from './progress.ts'
 export {
   ActionCounts,
   type AuditLine,
+  FenceMode,
   Phase,
   Rollout,
   RolloutKind,
   RolloutStatus,
   RolloutSummary,
+  type UndoCounts,
 } from './rollout.ts'
 export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
+export { UndoneBox, UndoPlan } from './undo-plan.ts'

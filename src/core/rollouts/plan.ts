@@ -24,6 +24,8 @@ export const PlannedBox = z.object({
   /** How long its chat answers 503: as expected, and when the probes take all the time they may. */
   expectedFenceMs: z.number(),
   worstFenceMs: z.number(),
+  /** The next maintenance window of its tenant, outside which its turn does not come; null where any time is right. */
+  window: z.object({ opensAt: Timestamp, closesAt: Timestamp }).nullable().optional(),
 })
 export type PlannedBox = z.infer<typeof PlannedBox>
 

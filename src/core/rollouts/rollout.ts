@@ -36,6 +36,16 @@ export type TierTargets = z.infer<typeof TierTargets>
 /** What a tag was when the rollout first pulled it; every later box must get the same. */
 const PinnedDigests = z.record(ImageRef, Digest)
 
+const UndoCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
+export type UndoCounts = z.infer<typeof UndoCounts>
+
+/**
+ * When the chat of a box opens again during its update (SAFETY): once it proved stable, after its first good probe, or it is never closed
+ * by the fence. In the last two nothing goes back by itself once it was open.
+ */
+export const FenceMode = z.enum(['until-stable', 'until-first-ok', 'none'])
+export type FenceMode = z.infer<typeof FenceMode>
+
 /** Actions by where they stand; `running` is everything between its first command and its end. */
 export const ActionCounts = z.object({
   total: z.number(),
@@ -47,6 +57,8 @@ export const ActionCounts = z.object({
   rollbackFailed: z.number(),
   skipped: z.number(),
   cancelled: z.number(),
+  /** How far the way back of updated boxes is; null unless the rollout was rolled back with its boxes. */
+  undo: UndoCounts.nullable(),
 })
 export type ActionCounts = z.infer<typeof ActionCounts>
 
@@ -93,6 +105,7 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
+  fenceMode: FenceMode,
   auditLog: z.array(AuditLine),
 })
 export type Rollout = z.infer<typeof Rollout>

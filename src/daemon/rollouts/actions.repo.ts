@@ -1,7 +1,16 @@
 import type { Selectable } from 'kysely'
 import type { Tier, VersionedService } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { ActionCounts, ActionStatus, CommandStep, EngineAction, PastUpdate, RolloutAction } from '../../core/rollouts/index.ts'
+import type {
+  ActionCounts,
+  ActionStatus,
+  ActionUndo,
+  CommandStep,
+  EngineAction,
+  PastUpdate,
+  RolloutAction,
+  UndoCounts,
+} from '../../core/rollouts/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { RolloutActionTable } from './rollouts.tables.ts'
 
@@ -35,6 +44,7 @@ const actionOf = (row: Row): StoredAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
+  undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
   attempt: row.attempt,
   step: row.step,
   commandId: row.command_id,
@@ -67,6 +77,9 @@ const rowOf = (action: StoredAction): Row => ({
   phase: action.phase,
   status: action.status,
   waived: action.waived ? 1 : 0,
+  undo_mode: action.undo?.mode ?? null,
+  undo_status: action.undo?.status ?? null,
+  undo_error: written(action.undo?.error ?? null),
   attempt: action.attempt,
   step: action.step,
   command_id: action.commandId,
@@ -160,7 +173,7 @@ export async function engineActions(db: DbOrTx, rolloutId: string, holds: Readon
   }))
 }
 
-const countedAs: Readonly<Record<ActionStatus, keyof ActionCounts>> = {
+const countedAs = {
   pending: 'pending',
   preflight: 'running',
   pulling: 'running',
@@ -174,7 +187,7 @@ const countedAs: Readonly<Record<ActionStatus, keyof ActionCounts>> = {
   rollback_failed: 'rollbackFailed',
   skipped: 'skipped',
   cancelled: 'cancelled',
-}
+} as const satisfies Record<ActionStatus, keyof ActionCounts>
 
 const noActions: ActionCounts = {
   total: 0,
@@ -186,23 +199,30 @@ const noActions: ActionCounts = {
   rollbackFailed: 0,
   skipped: 0,
   cancelled: 0,
+  undo: null,
 }
+const noUndo: UndoCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
 
 /** Counts per rollout; of one without actions all are 0. */
 export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): Promise<(rolloutId: string) => ActionCounts> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select((select) => ['rollout_id', 'status', select.fn.countAll<number>().as('actions')])
+    .select((select) => ['rollout_id', 'status', 'undo_status', select.fn.countAll<number>().as('actions')])
     .where('rollout_id', 'in', rolloutIds.length > 0 ? [...rolloutIds] : [''])
-    .groupBy(['rollout_id', 'status'])
+    .groupBy(['rollout_id', 'status', 'undo_status'])
     .execute()
   const counts = new Map<string, ActionCounts>()
-  for (const { rollout_id, status, actions } of rows) {
+  for (const { rollout_id, status, undo_status, actions } of rows) {
     const known = counts.get(rollout_id) ?? noActions
-    const kind = countedAs[status]
-    counts.set(rollout_id, { ...known, total: known.total + Number(actions), [kind]: known[kind] + Number(actions) })
+    const [kind, some] = [countedAs[status], Number(actions)]
+    const undo = undo_status === null ? known.undo : countUndo(known.undo ?? noUndo, undo_status, some)
+    counts.set(rollout_id, { ...known, total: known.total + some, [kind]: known[kind] + some, undo })
   }
   return (rolloutId) => counts.get(rolloutId) ?? noActions
+}
+
+const countUndo = (known: UndoCounts, status: ActionUndo['status'], some: number): UndoCounts => {
+  return { ...known, total: known.total + some, [status]: known[status] + some }
 }
 
 /** The last updates that went well anywhere, newest first: what the next ones are expected to take. */

@@ -11,15 +11,18 @@ const ms = (value: number | null) => (value === null ? null : Number(value))
 
 const attemptOf = (row: Row): RolloutAttempt => ({
   attempt: row.attempt,
+  kind: row.kind,
   status: row.status,
   startedAt: row.started_at,
   finishedAt: row.finished_at,
   snapshotId: row.snapshot_id,
   snapshotSha256: row.snapshot_sha256,
+  imagesBefore: JSON.parse(row.images_before),
   digestsBefore: JSON.parse(row.digests_before),
   digestsAfter: JSON.parse(row.digests_after),
   probes: JSON.parse(row.probes),
   composeBackup: row.compose_backup,
+  steps: JSON.parse(row.steps),
   durationMs: ms(row.duration_ms),
   fencedMs: ms(row.fenced_ms),
   report: read(row.report),
@@ -27,13 +30,15 @@ const attemptOf = (row: Row): RolloutAttempt => ({
 })
 
 /** What is known of an attempt so far; the rest of its row stays as it is. */
-export type Evidence = Partial<Omit<RolloutAttempt, 'attempt' | 'startedAt'>>
+export type Evidence = Partial<Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'>>
 
 const columnsOf = (evidence: Evidence): Partial<Row> => ({
   ...(evidence.status === undefined ? {} : { status: evidence.status }),
   ...(evidence.finishedAt === undefined ? {} : { finished_at: evidence.finishedAt }),
   ...(evidence.snapshotId === undefined ? {} : { snapshot_id: evidence.snapshotId }),
   ...(evidence.snapshotSha256 === undefined ? {} : { snapshot_sha256: evidence.snapshotSha256 }),
+  ...(evidence.imagesBefore === undefined ? {} : { images_before: JSON.stringify(evidence.imagesBefore) }),
+  ...(evidence.steps === undefined ? {} : { steps: JSON.stringify(evidence.steps) }),
   ...(evidence.digestsBefore === undefined ? {} : { digests_before: JSON.stringify(evidence.digestsBefore) }),
   ...(evidence.digestsAfter === undefined ? {} : { digests_after: JSON.stringify(evidence.digestsAfter) }),
   ...(evidence.probes === undefined ? {} : { probes: JSON.stringify(evidence.probes) }),
@@ -46,19 +51,22 @@ const columnsOf = (evidence: Evidence): Partial<Row> => ({
 
 export async function insertAttempt(
   tx: Tx,
-  { actionId, attempt, rolloutId, at }: Which & { rolloutId: string; at: string },
+  { actionId, attempt, kind = 'update', rolloutId, at }: Which & { kind?: RolloutAttempt['kind']; rolloutId: string; at: string },
 ): Promise<void> {
   await tx
     .insertInto('rollout_attempts')
     .values({
       action_id: actionId,
       attempt,
+      kind,
       rollout_id: rolloutId,
       status: 'preflight',
       started_at: at,
       finished_at: null,
       snapshot_id: null,
       snapshot_sha256: null,
+      images_before: '{}',
+      steps: '[]',
       digests_before: '{}',
       digests_after: '{}',
       probes: '[]',

@@ -1,5 +1,5 @@
 import { type Actor, actorLabel, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import type { Phase, PlannedBox, RolloutDetail } from '../../core/rollouts/index.ts'
+import type { FenceMode, Phase, PlannedBox, RolloutDetail } from '../../core/rollouts/index.ts'
 import { type Db, isUniqueViolation } from '../db/index.ts'
 import { insertActions, type StoredAction } from './actions.repo.ts'
 import type { RolloutsNeeds } from './needs.ts'
@@ -16,6 +16,7 @@ type Wanted = Readonly<{
   allowLongFence: boolean
   failureThreshold: number
   holdAfter?: Phase | undefined
+  fenceMode?: FenceMode
   reason?: string | undefined
 }>
 
@@ -79,6 +80,7 @@ async function store(
     failureThreshold: wanted.failureThreshold,
     skipRefused: wanted.skipRefused,
     holdAfter: wanted.holdAfter ?? null,
+    fenceMode: wanted.fenceMode ?? 'until-stable',
     createdAt: isoNow(clock),
     startedAt: null,
     finishedAt: null,
@@ -120,6 +122,7 @@ const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredA
   findings: box.findings,
   attempt: 0,
   waived: false,
+  undo: null,
   expectedMs: box.expectedMs,
   ...untried,
 })

@@ -1,4 +1,14 @@
-import type { ActionStatus, CommandStep, Phase, RolloutKind, RolloutStatus } from '../../core/rollouts/index.ts'
+import type {
+  ActionStatus,
+  ActionUndo,
+  CommandStep,
+  FenceMode,
+  Phase,
+  RolloutAttempt,
+  RolloutKind,
+  RolloutStatus,
+  UndoMode,
+} from '../../core/rollouts/index.ts'
 
 export type RolloutTable = {
   id: string
@@ -20,6 +30,7 @@ export type RolloutTable = {
   failure_threshold: number
   skip_refused: number
   hold_after: Phase | null
+  fence_mode: FenceMode
   plan: string
   idempotency_key: string | null
   idempotency_sum: string | null
@@ -38,6 +49,10 @@ export type RolloutActionTable = {
   phase: Phase
   status: ActionStatus
   waived: number
+  /** How far the way back is that was asked for with the whole rollout; null without one. */
+  undo_mode: UndoMode | null
+  undo_status: ActionUndo['status'] | null
+  undo_error: string | null
   attempt: number
   /** Which command is under way, and which of the three it is; null while nothing is. */
   step: CommandStep | null
@@ -66,16 +81,19 @@ export type RolloutActionTable = {
 export type RolloutAttemptTable = {
   action_id: string
   attempt: number
+  kind: RolloutAttempt['kind']
   rollout_id: string
   status: ActionStatus
   started_at: string
   finished_at: string | null
   snapshot_id: string | null
   snapshot_sha256: string | null
+  images_before: string
   digests_before: string
   digests_after: string
   probes: string
   compose_backup: string | null
+  steps: string
   duration_ms: number | null
   fenced_ms: number | null
   report: string | null

@@ -20,19 +20,20 @@ type Needs = Readonly<{ db: Db }>
 const auditLines = 1000
 
 export function summaryOf(stored: StoredRollout, counts: ActionCounts): RolloutSummary {
-  const { manifest, digests, skipRefused, ...summary } = stored
+  const { manifest, digests, skipRefused, fenceMode, ...summary } = stored
   return { ...summary, counts }
 }
 
 /** The whole record, counts and audit log with it. */
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
-  const { manifest, digests, skipRefused } = stored
+  const { manifest, digests, skipRefused, fenceMode } = stored
   return {
     ...summaryOf(stored, counts(stored.id)),
     targets: manifest.tiers,
     digests,
     skipRefused,
+    fenceMode,
     auditLog: await auditLogOf(db, stored.id),
   }
 }

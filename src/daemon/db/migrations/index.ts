@@ -8,7 +8,20 @@ import { crons } from './0007-crons.ts'
 import { snapshots } from './0008-snapshots.ts'
 import { lifeCycle } from './0009-life-cycle.ts'
 import { hostCare } from './0010-hosts.ts'
+import { rolloutsInFull } from './0011-rollouts-in-full.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
-export const migrations: readonly Migration[] = [frame, audit, admin, hosts, boxes, rollouts, crons, snapshots, lifeCycle, hostCare]
+export const migrations: readonly Migration[] = [
+  frame,
+  audit,
+  admin,
+  hosts,
+  boxes,
+  rollouts,
+  crons,
+  snapshots,
+  lifeCycle,
+  hostCare,
+  rolloutsInFull,
+]

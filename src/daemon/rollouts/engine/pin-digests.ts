@@ -27,7 +27,7 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
       })
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
     await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
-    const updating = await update(tx, owned, { ...action, progress: null }, pinned, box.ownershipEpoch)
+    const updating = await update(tx, owned, rollout, { ...action, progress: null }, pinned, box.ownershipEpoch)
     await replaceAction(tx, action, updating)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: updating })
     return updating
@@ -51,13 +51,20 @@ function wrongDigest(
   return undefined
 }
 
-function update(tx: Tx, { needs }: Owned, action: StoredAction, pinned: Readonly<Record<string, string>>, ownershipEpoch: number) {
+function update(
+  tx: Tx,
+  { needs }: Owned,
+  { fenceMode }: StoredRollout,
+  action: StoredAction,
+  pinned: Readonly<Record<string, string>>,
+  ownershipEpoch: number,
+) {
   const { tenantSlug: slug, boxId, images, to } = action
   const services = Object.fromEntries(
     Object.entries(images).map(([service, image]) => [service, { image, digest: pinned[image] as string }]),
   )
   const deadlineMs = leftMs(needs, action)
   const targets = { services, migrationsHead: to.migrationsHead }
-  const payload = { slug, boxId, ownershipEpoch, targets, probe: needs.probe, fence: { mode: 'until-stable' as const }, deadlineMs }
+  const payload = { slug, boxId, ownershipEpoch, targets, probe: needs.probe, fence: { mode: fenceMode }, deadlineMs }
   return send(tx, needs, action, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
 }

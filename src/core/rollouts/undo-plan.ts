@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { InstalledVersions, VersionedService } from '../boxes/index.ts'
+import { Timestamp } from '../contract/index.ts'
+import { UndoMode } from './action.ts'
+import { Finding } from './finding.ts'
+
+/** How one updated box would be brought back. */
+export const UndoneBox = z.object({
+  tenantSlug: z.string(),
+  boxId: z.string(),
+  hostId: z.string(),
+  hostName: z.string(),
+  does: z.enum(['undo', 'refuse']),
+  from: InstalledVersions,
+  to: InstalledVersions,
+  /** By images: what each changing service would run again. */
+  images: z.partialRecord(VersionedService, z.object({ image: z.string(), digest: z.string() })),
+  /** By snapshot: the one from before the update. */
+  snapshotId: z.string().nullable(),
+  /** By snapshot: everything that was written in the box since then is lost; null where nothing is. */
+  losesSince: Timestamp.nullable(),
+  losesMs: z.number(),
+  findings: z.array(Finding),
+})
+export type UndoneBox = z.infer<typeof UndoneBox>
+
+/** The way back of a rollout, box by box in the order in which they would go: the last that was updated first. */
+export const UndoPlan = z.object({
+  rolloutId: z.string(),
+  mode: UndoMode,
+  madeAt: Timestamp,
+  boxes: z.array(UndoneBox),
+  undoes: z.number().int(),
+  refusals: z.number().int(),
+})
+export type UndoPlan = z.infer<typeof UndoPlan>
