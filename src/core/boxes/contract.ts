@@ -1,18 +1,18 @@
 import { z } from 'zod'
-import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { BoxSnapshots } from './box-snapshots.ts'
 import { InstalledVersions, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
 import { BoxFence } from './fence-watch.ts'
 import { lifeContract } from './life-contract.ts'
-import { Manifest, TierVersions } from './manifest.ts'
+import { TierVersions } from './manifest.ts'
+import { manifestContract } from './manifest-contract.ts'
 import { BoxMove, MoveState } from './move.ts'
 import { ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
 import { BoxRemoval } from './removal.ts'
 
 const base = '/api/admin/v1/boxes'
-const manifestBase = '/api/admin/v1/manifest'
 
 const bySlug = z.object({ slug: Slug })
 
@@ -132,22 +132,10 @@ export const AdoptBody = z.strictObject({
 })
 
 const Accepted = z.object({ box: BoxDetail, commandId: z.string() })
-const ManifestBody = z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its form' }) })
-
-/** A manifest as it was applied. */
-export const ManifestRevision = z.object({
-  revision: z.number().int(),
-  manifest: Manifest,
-  appliedAt: Timestamp,
-  appliedBy: z.string(),
-})
-export type ManifestRevision = z.infer<typeof ManifestRevision>
-
-const ManifestChange = z.object({ path: z.string(), from: z.string().nullable(), to: z.string().nullable() })
-
 /** Tenant boxes, their registry and the manifest they are compared with. */
 export const boxesContract = {
   ...lifeContract,
+  ...manifestContract,
   listBoxes: endpoint({
     method: 'GET',
     path: base,
@@ -223,41 +211,5 @@ export const boxesContract = {
     body: z.strictObject({ canary: z.boolean() }),
     returns: BoxDetail,
     summary: 'Mark or unmark the box as a canary',
-  }),
-  showManifest: endpoint({
-    method: 'GET',
-    path: manifestBase,
-    auth: admin('viewer'),
-    returns: ManifestRevision,
-    problems: ['NOT_FOUND'],
-    summary: 'The canonical version manifest',
-    spec: '9',
-  }),
-  diffManifest: endpoint({
-    method: 'POST',
-    path: `${manifestBase}/diff`,
-    auth: admin('viewer'),
-    body: ManifestBody,
-    returns: z.object({ revision: z.number().int(), changes: z.array(ManifestChange) }),
-    problems: ['MANIFEST_INVALID'],
-    summary: 'What applying a manifest would change; changes nothing',
-  }),
-  applyManifest: endpoint({
-    method: 'POST',
-    path: manifestBase,
-    auth: admin('operator'),
-    body: ManifestBody,
-    returns: z.object({ revision: z.number().int(), changed: z.boolean(), changes: z.array(ManifestChange) }),
-    problems: ['MANIFEST_INVALID', 'CONFLICT'],
-    summary: 'Make a manifest the canonical one; the same content keeps its revision',
-    spec: '9',
-  }),
-  listManifestRevisions: endpoint({
-    method: 'GET',
-    path: `${manifestBase}/revisions`,
-    auth: admin('viewer'),
-    query: Paging.extend({ cursor: CounterText.optional() }),
-    returns: z.object({ revisions: z.array(ManifestRevision), nextCursor: z.string().nullable() }),
-    summary: 'All manifests that were applied, newest first',
   }),
 } as const satisfies Contract

@@ -49,7 +49,6 @@ export {
   BoxRow,
   BoxStatus,
   boxesContract,
-  ManifestRevision,
   ProvisionBody,
 } from './contract.ts'
 export {
@@ -75,6 +74,7 @@ export {
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
+export { ManifestRevision } from './manifest-contract.ts'
 export { diffManifests, type ManifestChange } from './manifest-diff.ts'
 export { BoxMove, eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from './move.ts'
 export {
