@@ -9,6 +9,7 @@ import { snapshots } from './0008-snapshots.ts'
 import { lifeCycle } from './0009-life-cycle.ts'
 import { hostCare } from './0010-hosts.ts'
 import { rolloutsInFull } from './0011-rollouts-in-full.ts'
+import { alerts } from './0012-alerts.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -24,4 +25,5 @@ export const migrations: readonly Migration[] = [
   lifeCycle,
   hostCare,
   rolloutsInFull,
+  alerts,
 ]

@@ -1,0 +1,15 @@
+// What an operator is told of when nobody looks: which kinds there are, what each says, and the line that a person types next.
+// The texts are made of facts that rooms give; it sends nothing, and no secret is ever among the facts.
+export {
+  Alert,
+  AlertChannel,
+  AlertDelivery,
+  AlertId,
+  AlertKind,
+  AlertSeverity,
+  AlertStatus,
+  DeadLetter,
+  DeliveryStatus,
+  type NewAlert,
+} from './alert.ts'
+export { alertOf } from './texts.ts'

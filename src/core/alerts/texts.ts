@@ -1,0 +1,33 @@
+import type { AlertKind, NewAlert } from './alert.ts'
+import { drillFailed, fenceStuck, hostFrozen, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
+import {
+  actionRolledBack,
+  boxReopenedUnproven,
+  deadlineOverdue,
+  emergencyCreated,
+  emergencyStarted,
+  probeFailed,
+  rollbackFailed,
+  rolloutPaused,
+  rolloutRolledBack,
+  undoFailed,
+} from './rollout-texts.ts'
+
+/** The text of every kind of alert, from the facts of the case. */
+export const alertOf = {
+  probe_failed: probeFailed,
+  action_rolled_back: actionRolledBack,
+  rollback_failed: rollbackFailed,
+  deadline_overdue: deadlineOverdue,
+  undo_failed: undoFailed,
+  box_reopened_unproven: boxReopenedUnproven,
+  rollout_paused: rolloutPaused,
+  rollout_rolled_back: rolloutRolledBack,
+  emergency_created: emergencyCreated,
+  emergency_started: emergencyStarted,
+  fence_stuck: fenceStuck,
+  host_frozen: hostFrozen,
+  snapshot_overdue: snapshotOverdue,
+  snapshot_damaged: snapshotDamaged,
+  drill_failed: drillFailed,
+} as const satisfies Record<AlertKind, (facts: never) => NewAlert>

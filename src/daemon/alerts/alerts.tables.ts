@@ -1,0 +1,48 @@
+import type { Generated } from 'kysely'
+import type { AlertChannel, AlertKind, AlertSeverity, AlertStatus, DeliveryStatus } from '../../core/alerts/index.ts'
+
+export type AlertTable = {
+  id: Generated<number>
+  kind: AlertKind
+  key: string
+  /** The key while a further occurrence is counted instead of raised; null after that. Unique. */
+  open_key: string | null
+  subject: string
+  severity: AlertSeverity
+  status: AlertStatus
+  title: string
+  body: string
+  command: string
+  standing: 0 | 1
+  count: number
+  first_at: string
+  last_at: string
+  /** When its messages were last made, and how often; null before the first time. */
+  told_at: string | null
+  told: number
+  acknowledged_at: string | null
+  acknowledged_by: string | null
+  closed_at: string | null
+  closed_because: string | null
+}
+
+export type AlertDeliveryTable = {
+  /** Also the id of the webhook's message. */
+  id: string
+  alert_id: number
+  channel: AlertChannel
+  /** Where to: an address. For the webhook its origin. */
+  target: string
+  status: DeliveryStatus
+  attempts: number
+  last_error: string | null
+  created_at: string
+  sent_at: string | null
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    alerts: AlertTable
+    alert_deliveries: AlertDeliveryTable
+  }
+}

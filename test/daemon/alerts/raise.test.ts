@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const stuck = alertOf.fence_stuck({ slug: 'north', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
+const paused = alertOf.rollout_paused({ rolloutId: 'ro_1', reason: 'canary stopped. Next: look' })
+
+onBothDialects('raising alerts', (fresh) => {
+  const clock = manualClock()
+  const raise = (db: Db, alert: NewAlert) => db.transaction().execute((tx) => raiseAlert(tx, clock, alert))
+  const rows = (db: Db) => db.selectFrom('alerts').select(['id', 'subject', 'status', 'count', 'title', 'last_at']).orderBy('id').execute()
+
+  test('the same key is counted while its alert is open, with its newest text, and another key is another alert', async () => {
+    const db = await fresh()
+    const first = await raise(db, stuck)
+    await clock.advance(1000)
+    expect(await raise(db, { ...stuck, title: 'still' })).toBe(first)
+    await raise(db, paused)
+    expect(await rows(db)).toMatchObject([
+      { subject: 'north', status: 'open', count: 2, title: 'still', last_at: clock.now().toISOString() },
+      { subject: 'ro_1', status: 'open', count: 1 },
+    ])
+  })
+
+  test('twenty at once are one alert that counts twenty', async () => {
+    const db = await fresh()
+    await Promise.all(Array.from({ length: 20 }, () => raise(db, stuck)))
+    expect(await rows(db)).toMatchObject([{ count: 20 }])
+  })
+
+  test('one that is over makes room for a new one', async () => {
+    const db = await fresh()
+    await raise(db, stuck)
+    const over = { subject: 'north', kinds: ['fence_stuck' as const], because: 'the fence was lifted' }
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, over))
+    await raise(db, stuck)
+    expect(await rows(db)).toMatchObject([
+      { status: 'closed', count: 1 },
+      { status: 'open', count: 1 },
+    ])
+  })
+
+  test('closing leaves alerts of other kinds and subjects open', async () => {
+    const db = await fresh()
+    await raise(db, stuck)
+    await raise(db, paused)
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', kinds: ['drill_failed'], because: 'no' }))
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'ro_2', because: 'no' }))
+    expect((await rows(db)).map(({ status }) => status)).toEqual(['open', 'open'])
+  })
+
+  test('what is rolled back leaves no alert, no event and no message', async () => {
+    const db = await fresh()
+    const failed = db.transaction().execute(async (tx) => {
+      await raiseAlert(tx, clock, stuck)
+      throw new Error('the act failed')
+    })
+    await expect(failed).rejects.toThrow('the act failed')
+    expect(await rows(db)).toEqual([])
+    expect(await eventsAfter(db, { stream: 'admin', after: 0 })).toEqual([])
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+})
