@@ -58,9 +58,11 @@ const inFlight = new Set<ActionStatus>(['preflight', 'pulling', 'snapshotting', 
 export const isInFlight = (status: ActionStatus): boolean => inFlight.has(status)
 export const inFlightStatuses: readonly ActionStatus[] = [...inFlight]
 
+export const failedStatuses: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
+
 /** Ended without its target, and by nothing but an operator's word to be passed over. */
 export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'waived'>): boolean =>
-  !waived && (status === 'failed' || status === 'rolled_back' || status === 'rollback_failed')
+  !waived && failedStatuses.includes(status)
 
 /** All that can be done now; after it the engine looks again. Empty when there is nothing to do but wait. */
 export function decide(

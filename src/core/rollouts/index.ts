@@ -16,16 +16,28 @@ export {
   type EngineAction,
   type EngineCommand,
   type EngineRollout,
+  failedStatuses,
   inFlightStatuses,
   isFailure,
   isInFlight,
   type Step,
 } from './decide.ts'
+export {
+  cveIdIn,
+  EmergencyTargets,
+  type EmergencyOrder,
+  emergencyManifest,
+  leastReason,
+  newEmergencyId,
+  readEmergencyOrder,
+  type UncheckedOrder,
+} from './emergency.ts'
+export { emergencyContract } from './emergency-contract.ts'
 export { type Examination, examineBox } from './examine-box.ts'
 export { FindingCode } from './finding.ts'
 export { judgeUpdate } from './judge-update.ts'
 export type { KnownBox } from './known-box.ts'
-export { makespanMs, type Parallelism } from './makespan.ts'
+export { makespanMs, nextTurns, type Parallelism } from './makespan.ts'
 export { explainHold, explainOverdue } from './pause-reason.ts'
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, RolloutPlan } from './plan.ts'

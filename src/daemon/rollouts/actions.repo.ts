@@ -6,7 +6,6 @@ import type {
   ActionStatus,
   ActionUndo,
   CommandStep,
-  EngineAction,
   PastUpdate,
   RolloutAction,
   UndoCounts,
@@ -27,7 +26,6 @@ export type StoredAction = Readonly<
 >
 
 type Row = Selectable<RolloutActionTable>
-type Hold = NonNullable<EngineAction['held']>
 
 const flag = (value: number | null): boolean | null => (value === null ? null : value === 1)
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0)
@@ -145,32 +143,6 @@ export async function replaceAction(tx: Tx, before: StoredAction, after: StoredA
     .where('attempt', '=', before.attempt)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw problem('CONFLICT', `the action of ${before.tenantSlug} changed meanwhile: look at it again`)
-}
-
-/** Only what `decide` looks at: read every few seconds, for thousands of boxes. */
-export async function engineActions(db: DbOrTx, rolloutId: string, holds: ReadonlyMap<string, Hold>): Promise<EngineAction[]> {
-  const rows = await db
-    .selectFrom('rollout_actions as action')
-    .leftJoin('hosts', 'hosts.id', 'action.host_id')
-    .select(['hosts.name as host_name', 'slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
-    .select(['progress', 'expected_ms', 'overdue_at', 'error'])
-    .where('rollout_id', '=', rolloutId)
-    .execute()
-  return rows.map((row) => ({
-    slug: row.slug,
-    hostId: row.host_id,
-    hostName: row.host_name ?? row.host_id,
-    held: holds.get(row.slug) ?? null,
-    phase: row.phase,
-    status: row.status,
-    waived: row.waived === 1,
-    step: row.step,
-    commandId: row.command_id,
-    progress: read(row.progress),
-    expectedMs: Number(row.expected_ms),
-    overdue: row.overdue_at !== null,
-    error: read(row.error),
-  }))
 }
 
 const countedAs = {

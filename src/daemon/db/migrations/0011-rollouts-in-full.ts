@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 /** Ways back of whole rollouts, what steps took, when the chat opens again during an update, and when a tenant may be disturbed. */
@@ -23,5 +24,17 @@ export const rolloutsInFull: Migration = {
       .addColumn('steps', 'text', (c) => c.notNull().defaultTo('[]'))
       .execute()
     for (const column of ['time_zone', 'maintenance_window']) await db.schema.alterTable('tenants').addColumn(column, 'text').execute()
+    // A rollout of thousands of boxes looks for those in flight and those whose turn is next, several times per box.
+    await db.schema
+      .createIndex('rollout_actions_in_turn')
+      .on('rollout_actions')
+      .columns(['rollout_id', 'status', 'phase', 'expected_ms desc', 'slug'])
+      .execute()
+    await db.schema
+      .createIndex('rollout_actions_told')
+      .on('rollout_actions')
+      .columns(['rollout_id', 'status', 'phase'])
+      .where(sql.ref('progress'), 'is not', null)
+      .execute()
   },
 }

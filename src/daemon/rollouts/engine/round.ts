@@ -1,10 +1,10 @@
 import { isProblem } from '../../../core/kit/index.ts'
-import { decide, type EngineCommand, isInFlight, type Step } from '../../../core/rollouts/index.ts'
+import { decide, type EngineCommand, isInFlight, phaseOf, type Step } from '../../../core/rollouts/index.ts'
 import { type BoxHold, holdsBySlug } from '../../boxes/index.ts'
 import { type Command, commandsByIds } from '../../hosts/index.ts'
-import { engineActions } from '../actions.repo.ts'
 import { rolloutById } from '../rollouts.repo.ts'
 import { streamOf } from '../tell.ts'
+import { actionsInSight } from './actions-in-sight.repo.ts'
 import { beginAction } from './begin-action.ts'
 import { advancePhase, pausePhase } from './drive-phase.ts'
 import { examineAction } from './examine-action.ts'
@@ -20,7 +20,8 @@ export type Round = Readonly<{ done: number; waitingFor: readonly Command[] }>
 export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
   const { db, settings } = owned.needs
   const rollout = await rolloutById(db, owned.rolloutId) // before its actions: one that is resumed here has them reset
-  const actions = await engineActions(db, owned.rolloutId, await holdsOfOthers(owned))
+  const holds = await holdsOfOthers(owned)
+  const actions = await actionsInSight(db, { rolloutId: rollout.id, phase: phaseOf(rollout), holds, limits: settings })
   const ids = actions.flatMap(({ status, commandId }) => (isInFlight(status) && commandId !== null ? [commandId] : []))
   const waitingFor = await commandsByIds(db, ids)
   const steps = decide(rollout, actions, new Map(waitingFor.map((command) => [command.id, seen(command)])), settings)

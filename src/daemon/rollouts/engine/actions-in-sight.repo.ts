@@ -1,0 +1,98 @@
+import {
+  type EngineAction,
+  failedStatuses,
+  inFlightStatuses,
+  nextTurns,
+  type Parallelism,
+  type Phase,
+} from '../../../core/rollouts/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
+
+// A round is taken several times per box, so it must not read all boxes. `decide` answers the same for what is read here as for all actions
+// of the rollout (a test holds it to that): what never begins next, and what has ended well, changes none of its steps.
+
+type Hold = NonNullable<EngineAction['held']>
+
+type Wanted = Readonly<{
+  rolloutId: string
+  /** Undefined while the rollout is in none: then only what is in flight counts. */
+  phase: Phase | undefined
+  /** By slug. */
+  holds: ReadonlyMap<string, Hold>
+  limits: Parallelism
+}>
+
+/** All that `decide` needs to see: what is in flight, what failed, who waits for a hold or was told so, and who may be next. */
+export async function actionsInSight(db: DbOrTx, wanted: Wanted): Promise<EngineAction[]> {
+  const { rolloutId, phase, holds, limits } = wanted
+  const look = lookInto(db, rolloutId, holds)
+  const known = await look((query) => query.where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]))
+  if (!phase) return known
+  const flying = known.filter(({ status }) => flies.has(status))
+  const pending = (more: Narrowing) => look((query) => more(query.where('action.status', '=', 'pending').where('phase', '=', phase)))
+  const told = await pending((query) => query.where('progress', 'is not', null))
+  const held = await heldAmong(pending, [...holds.keys()])
+  const next = await nextInTurn(pending, flying, limits)
+  const seen = new Map([...known, ...told, ...held, ...next].map((action) => [action.slug, action]))
+  return [...seen.values()]
+}
+
+const flies: ReadonlySet<string> = new Set(inFlightStatuses)
+
+const columns = (db: DbOrTx, rolloutId: string) =>
+  db
+    .selectFrom('rollout_actions as action')
+    .leftJoin('hosts', 'hosts.id', 'action.host_id')
+    .select(['hosts.name as host_name', 'slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
+    .select(['progress', 'expected_ms', 'overdue_at', 'error'])
+    .where('rollout_id', '=', rolloutId)
+
+type Query = ReturnType<typeof columns>
+type Narrowing = (query: Query) => Query
+type Look = (narrow: Narrowing) => Promise<EngineAction[]>
+
+const read = (text: string | null) => (text === null ? null : JSON.parse(text))
+
+const lookInto =
+  (db: DbOrTx, rolloutId: string, holds: Wanted['holds']): Look =>
+  async (narrow) =>
+    (await narrow(columns(db, rolloutId)).execute()).map((row) => ({
+      slug: row.slug,
+      hostId: row.host_id,
+      hostName: row.host_name ?? row.host_id,
+      held: holds.get(row.slug) ?? null,
+      phase: row.phase,
+      status: row.status,
+      waived: row.waived === 1,
+      step: row.step,
+      commandId: row.command_id,
+      progress: read(row.progress),
+      expectedMs: Number(row.expected_ms),
+      overdue: row.overdue_at !== null,
+      error: read(row.error),
+    }))
+
+const slugsPerQuery = 100
+
+async function heldAmong(pending: Look, slugs: readonly string[]): Promise<EngineAction[]> {
+  const found: EngineAction[] = []
+  for (let from = 0; from < slugs.length; from += slugsPerQuery)
+    found.push(...(await pending((query) => query.where('slug', 'in', slugs.slice(from, from + slugsPerQuery)))))
+  return found
+}
+
+const firstLook = 16
+
+/** Those whose turn is next, looked for until every free place has one or nobody is left: hosts may be busy, boxes held. */
+async function nextInTurn(pending: Look, flying: readonly EngineAction[], limits: Parallelism): Promise<EngineAction[]> {
+  const places = limits.parallel - flying.length
+  if (places <= 0) return []
+  const seen: EngineAction[] = []
+  for (let size = firstLook; ; size *= 4) {
+    const [from, many] = [seen.length, size]
+    const page = await pending((query) => query.orderBy('expected_ms', 'desc').orderBy('slug').limit(many).offset(from))
+    seen.push(...page)
+    const free = seen.filter(({ held }) => held === null)
+    if (page.length < size || nextTurns(free, flying, limits).length >= places) return seen
+  }
+}
