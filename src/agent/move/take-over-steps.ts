@@ -35,13 +35,19 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
     },
     fill: ({ signal }) => fill(run, signal),
     start: async ({ signal }) => {
+      await run.confirm('once', signal)
       const box = await boxOf(run)
       await startProject(needs, box, Service.options, signal)
       await waitForService(needs, { signal }, box, 'synapse', async () => (await needs.inside.serverVersions(box)).synapse !== undefined)
     },
     probe: (at) => prove(run, at),
-    keep: async () => needs.boxes.put(await boxOf(run)),
-    open: async () => {
+    keep: async ({ signal }) => {
+      // An agent that was away for a while may be the last to hear that the box was given back: its old host serves it then.
+      await run.confirm('anew', signal)
+      await needs.boxes.put(await boxOf(run))
+    },
+    open: async ({ signal }) => {
+      await run.confirm('once', signal)
       const { project } = await boxOf(run)
       if ((await readFence(project))?.holder === context.commandId) await takeSwitchAway(project)
     },

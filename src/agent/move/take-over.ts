@@ -16,6 +16,7 @@ import { type Followed, followCourse } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import type { MoveNeeds } from './needs.ts'
 import { takeOverSteps } from './take-over-steps.ts'
+import { untilAnswered } from './until-answered.ts'
 
 const kind = 'tenant-box.take_over'
 type Payload = BoxCommandPayload<typeof kind>
@@ -30,6 +31,8 @@ export type TakeOverRun = Readonly<{
   box: LocalBox
   folder: string
   repository(): Promise<Repository>
+  /** Returns once the daemon has said, in this life of the agent, that the box is still to come here. Throws LEASE_LOST when it is not. */
+  confirm(when: 'once' | 'anew', signal: AbortSignal): Promise<void>
 }>
 
 /**
@@ -78,15 +81,19 @@ export function boxToBe({ settings }: Pick<MoveNeeds, 'settings'>, payload: Payl
 
 function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload): TakeOverRun {
   let repository: Repository | undefined
+  const ask = async () => {
+    repository = await fetchRepository(context)
+    return repository
+  }
   return {
     needs,
     context,
     payload,
     box: boxToBe(needs, payload),
     folder: dumpFolderOf(needs.workFolder, context.commandId),
-    repository: async () => {
-      repository ??= await fetchRepository(context)
-      return repository
+    repository: async () => repository ?? ask(),
+    confirm: async (when, signal) => {
+      if (when === 'anew' || !repository) await untilAnswered({ needs, context }, ask, signal)
     },
   }
 }

@@ -1,0 +1,29 @@
+import { isProblem } from '../../core/kit/index.ts'
+import type { CommandContext } from '../ports/index.ts'
+import type { MoveNeeds } from './needs.ts'
+
+type Asking = Readonly<{ needs: Pick<MoveNeeds, 'clock'>; context: Pick<CommandContext, 'progress'> }>
+
+const askAgainMs = 5_000
+
+/**
+ * Asks the daemon until it answers or the signal aborts: while it is away nobody knows whose a box is. The one that waits for the answer is
+ * fenced, and its old host rests as well, so waiting harms less than guessing. Throws what is an answer, LEASE_LOST above all.
+ */
+export async function untilAnswered({ needs, context }: Asking, ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      await ask()
+      return
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!mayPass(error)) throw error
+      context.progress({ step: 'waiting', detail: `whether the box is still to come here: ${(error as Error).message}`.slice(0, 300) })
+      await needs.clock.sleep(askAgainMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** An agent that has just started is told CONFLICT until its hello was heard. */
+const mayPass = (error: unknown): boolean => isProblem(error) && (error.retryable || error.code === 'CONFLICT')

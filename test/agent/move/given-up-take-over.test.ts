@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import { handOver, takeOver } from '../../../src/agent/move/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { moving } from '../simulated/boxes.ts'
+import { deadShelf } from '../update/mortal.ts'
+import { aContext, around, handOverPayload, type MovingHost, mortalAtChange, takeOverPayload, twoHosts } from './a-move.ts'
+
+// The new host was away, the daemon gave the take-over up and the box back to its old host; then the new host's agent starts again.
+
+const given = async () => {
+  const two = await twoHosts()
+  const handing = async () => handOver(await two.old.agent())(aContext('hand-over'), handOverPayload())
+  return { ...two, order: takeOverPayload((await moving(two.clock, handing, 5_000)).snapshot) }
+}
+type Given = Awaited<ReturnType<typeof given>>
+
+const secretsOf = aContext('take-over').secrets
+const givenUp = async (): Promise<never> => {
+  throw problem('LEASE_LOST', 'this agent has no command take-over in hand')
+}
+
+const live = async ({ next, clock, order }: Given, change: Parameters<typeof aContext>[1], needs = next.agent()) =>
+  moving(clock, async () => takeOver(await needs)(aContext('take-over', change), order), 5_000)
+
+/** Kills the agent at its `place`-th change of the new host; false when there was no such place. */
+async function killedAt(world: Given, place: number, when: 'before' | 'after'): Promise<boolean> {
+  const { next } = world
+  const life = mortalAtChange(place, when)
+  await live(world, { signal: life.signal }, next.agent(around(life.touch), deadShelf(next.shelf, life))).catch(() => undefined)
+  return life.died()
+}
+
+const nothingLeft = async ({ host, boxes }: MovingHost) => {
+  expect(await host.engine.projects('')).toEqual([])
+  expect(host.volumeNames()).toEqual([])
+  expect(await boxes.list()).toEqual([])
+}
+
+test.each(['before', 'after'] as const)(
+  'killed %s any change of the host: an agent that starts after the box was given back opens no second copy, and clears its own away',
+  async (when) => {
+    for (let place = 1; ; place++) {
+      const world = await given()
+      if (!(await killedAt(world, place, when))) {
+        expect(place).toBeGreaterThan(7)
+        return
+      }
+      const { next } = world
+      // It was its own, and open, before anybody gave it up: that is told to the daemon, and the next hello stops it.
+      const opened = (await next.boxes.find('oak')) !== undefined && (await next.fence()) === undefined
+      if (opened) continue
+      expect(await live(world, { secrets: givenUp })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+      await nothingLeft(next)
+    }
+  },
+  120_000,
+)
+
+/** One life that ends where the journal is to hear of a step. */
+async function killedWhenWriting(world: Given, line: RegExp): Promise<void> {
+  const { next } = world
+  const dying = new AbortController()
+  const write: typeof next.shelf.write = async (name, text) => {
+    if (line.test(text)) dying.abort(new Error('killed'))
+    dying.signal.throwIfAborted()
+    await next.shelf.write(name, text)
+  }
+  await live(world, { signal: dying.signal }, next.agent(undefined, { ...next.shelf, write })).catch(() => undefined)
+  expect(dying.signal.aborted).toBe(true)
+}
+
+test('killed between its record and the line of the journal that says so, it is cleared away with its record', async () => {
+  const world = await given()
+  await killedWhenWriting(world, /"step":"keep","mark":"done"/)
+  expect(await world.next.boxes.find('oak')).toBeDefined()
+  expect(await live(world, { secrets: givenUp })).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  await nothingLeft(world.next)
+})
+
+test('killed after it became its own and before it was opened, it stays closed until the daemon says whose it is', async () => {
+  const world = await given()
+  const { next } = world
+  await killedWhenWriting(world, /"step":"open","mark":"intent"/)
+  const result = await live(world, { secrets: givenUp })
+  expect(result).toMatchObject({ outcome: 'restored', error: { code: 'LEASE_LOST', message: expect.stringMatching(/rests fenced/) } })
+  expect(await next.fence()).toContain('take-over')
+})
+
+test('a take-over that is given up while it runs is not kept', async () => {
+  const world = await given()
+  const secrets = async () => ((await world.next.fence()) === undefined && !probed ? secretsOf() : givenUp())
+  let probed = false
+  const needs = world.next.agent(
+    around(async (name, act) => {
+      probed ||= name === 'probe'
+      return act()
+    }),
+  )
+  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  await nothingLeft(world.next)
+})
+
+test('while the daemon is away a box that is proven waits, fenced, and is opened when it says so', async () => {
+  const world = await given()
+  const { next } = world
+  let [probed, asked] = [false, 0]
+  const secrets = async () => {
+    if (!probed) return secretsOf()
+    expect(await next.boxes.find('oak')).toBeUndefined()
+    if (++asked < 50) throw problem('UNREACHABLE', 'the daemon does not answer')
+    return secretsOf()
+  }
+  const needs = next.agent(
+    around(async (name, act) => {
+      probed ||= name === 'probe'
+      return act()
+    }),
+  )
+  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
+  expect(asked).toBe(50)
+})
+
+test('a daemon that stays away until the deadline leaves the box where it was', async () => {
+  const world = await given()
+  let probed = false
+  const away = async (): Promise<never> => {
+    throw problem('UNREACHABLE', 'the daemon does not answer')
+  }
+  const needs = world.next.agent(
+    around(async (name, act) => {
+      probed ||= name === 'probe'
+      return act()
+    }),
+  )
+  const result = await live(
+    { ...world, order: { ...world.order, deadlineMs: 2 * 86_400_000 } },
+    { secrets: async () => (probed ? away() : secretsOf()) },
+    needs,
+  )
+  expect(result).toMatchObject({ outcome: 'failed', error: { code: 'COMMAND_EXPIRED' } })
+  await nothingLeft(world.next)
+})
