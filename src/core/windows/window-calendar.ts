@@ -1,0 +1,56 @@
+import type { BoxWindow, WindowInForce } from './in-force.ts'
+import { joined, type Opening, openings } from './openings.ts'
+
+/** The openings of one window from a moment on, worked out as far as somebody asks. */
+export type WindowCalendar = Readonly<{
+  /** The opening at that moment, else the next one. */
+  at(ms: number): Opening
+  /** The first opening at or after that moment of which so much is left, else undefined: it is never long enough. */
+  fitting(ms: number, neededMs: number): Opening | undefined
+}>
+
+const dayMs = 24 * 60 * 60_000
+/** An opening that began before the first moment is told from its beginning; none is looked back for any longer. */
+const backMs = 8 * dayMs
+const chunkMs = 16 * dayMs
+/** Windows come again every week, and one that the clocks skip the week after. */
+const horizonMs = 35 * dayMs
+
+/** Nothing that is asked may lie before `fromMs`. */
+export function windowCalendar({ window, timeZone }: Pick<WindowInForce, 'window' | 'timeZone'>, fromMs: number): WindowCalendar {
+  let known: Opening[] = []
+  let knownToMs = fromMs - backMs
+  const extend = () => {
+    known = joined([...known, ...openings(window, timeZone, knownToMs, knownToMs + chunkMs)])
+    knownToMs += chunkMs
+  }
+  const fitting = (ms: number, neededMs: number): Opening | undefined => {
+    for (; ; extend()) {
+      const found = known.slice(firstEndingAfter(known, ms)).find((one) => Math.max(ms, one.fromMs) + neededMs <= one.toMs)
+      // One that ends where knowledge ends may go on.
+      if ((found && found.toMs < knownToMs) || knownToMs >= ms + horizonMs) return found
+    }
+  }
+  return { at: (ms) => fitting(ms, 1) ?? { fromMs: ms + horizonMs, toMs: ms + horizonMs }, fitting }
+}
+
+function firstEndingAfter(known: readonly Opening[], ms: number): number {
+  let [low, high] = [0, known.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((known[middle] as Opening).toMs > ms) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** A window as answers show it at that moment. */
+export function windowAt(inForce: WindowInForce, nowIso: string): BoxWindow {
+  const nowMs = Date.parse(nowIso)
+  return { ...inForce, ...asTimes(windowCalendar(inForce, nowMs).at(nowMs)) }
+}
+
+export const asTimes = ({ fromMs, toMs }: Opening): { opensAt: string; closesAt: string } => ({
+  opensAt: new Date(fromMs).toISOString(),
+  closesAt: new Date(toMs).toISOString(),
+})
