@@ -22,33 +22,53 @@ export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void>
   const now = needs.clock.monotonicMs
   const begun = now()
   const watch = watchContainers(run, proof)
+  const keep = (probe: ProbeResult) => run.note(proof.step, { probe })
   let counts = begun
+  let everGood = false
   let last: ProbeResult | undefined
-  for (let good = 0, bad = 0; ; ) {
+  for (let good = 0, bad = 0, news = 0; ; ) {
     await watch.look()
     const probe = await probeOnce(run)
-    if (probe.verdict === 'ok' || probe.verdict !== last?.verdict) await run.note(proof.step, { probe })
+    const isKept = probe.verdict === 'ok' || (isOther(probe, last) && news++ < mostNews)
+    if (isKept) await keep(probe)
     last = probe
     good = probe.verdict === 'ok' ? good + 1 : 0
     bad = probe.verdict === 'ok' ? 0 : bad + 1
-    run.context.progress({ step: proof.step, detail: says(probe, good, consecutive), percent: (100 * good) / consecutive })
+    everGood ||= good > 0
+    run.context.progress({
+      step: proof.step,
+      detail: says(probe, everGood, `${good} of ${consecutive} good`),
+      percent: (100 * good) / consecutive,
+    })
     if (probe.verdict === 'ok') await watch.settle()
     if (good >= consecutive) return watch.look()
     if (isOnItsWay(probe)) counts = now()
     const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)
     const tooLong = now() + waitMs - counts > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, proof.patienceMs)
-    if (tooLong) throw notProven(run, probe)
+    if (tooLong) {
+      if (!isKept) await keep(probe) // what decided is evidence, whatever else is
+      throw notProven(run, probe)
+    }
     await needs.clock.sleep(waitMs, signal)
   }
 }
+
+/** How many probes that are not good and tell something new are kept as evidence. */
+const mostNews = 30
+
+const isOther = (probe: ProbeResult, before: ProbeResult | undefined): boolean =>
+  probe.verdict !== before?.verdict || probe.reason !== before.reason
 
 // A server that starts is good within seconds: asked soon at first, then less and less often.
 const firstWaits = (spacingMs: number, bad: number): number => Math.min(spacingMs, (spacingMs / 60) * 2 ** Math.min(bad - 1, 10))
 
 const isOnItsWay = ({ verdict }: ProbeResult): boolean => verdict === 'recovering' || verdict === 'upgrading'
 
-const says = ({ verdict, reason }: ProbeResult, good: number, consecutive: number): string =>
-  verdict === 'ok' ? `${good} of ${consecutive} good` : `${verdict}: ${reason ?? 'no reason given'}`.slice(0, 300)
+// Before it was good for the first time, a server that does not answer is one that starts, as far as anybody knows.
+const says = ({ verdict, reason }: ProbeResult, everGood: boolean, good: string): string => {
+  const what = verdict === 'failed' && !everGood ? 'not good yet' : verdict
+  return verdict === 'ok' ? good : `${what}: ${reason ?? 'no reason given'}`.slice(0, 300)
+}
 
 const notProven = ({ payload }: GuardedRun, { reason }: ProbeResult) =>
   problem(

@@ -102,6 +102,18 @@ describe('an update that does not prove healthy', () => {
     expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
   })
 
+  test('keeps the probes that decided: what each new reason was, and the last before it gave up', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', image: newSynapse, components: ['chatSync'], times: 2 })
+    world.inject({ kind: 'probe-fails', image: newSynapse, components: ['database'] })
+    const { probes, error } = await world.run()
+    const bad = probes.filter(({ verdict }) => verdict === 'failed').map(({ reason }) => reason)
+    expect(new Set(bad).size).toBeGreaterThan(1)
+    expect(error?.message).toContain(`the last: ${bad.at(-1)}`)
+    const gaveUp = probes.findIndex(({ verdict }, at) => verdict === 'ok' && at > 0)
+    expect(probes.slice(0, gaveUp).at(-1)?.reason).toBe(bad.at(-1))
+  })
+
   test('goes back although the daemon is away', async () => {
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', image: newSynapse })
