@@ -89,7 +89,11 @@ export type RequestOf<E extends EndpointShape> = Readonly<{
 /** What a client gives; parts that the endpoint does not declare are left out. */
 export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? { params: Given<E['params']> } : { params?: undefined }) &
   (E['query'] extends z.ZodType ? { query?: Given<E['query']> } : { query?: undefined }) &
-  (E['body'] extends z.ZodType ? { body: Given<E['body']> } : { body?: undefined })
+  (E['body'] extends z.ZodType
+    ? undefined extends Given<E['body']>
+      ? { body?: Given<E['body']> }
+      : { body: Given<E['body']> }
+    : { body?: undefined })
 
 /** What success carries, as the wire has it. */
 export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType

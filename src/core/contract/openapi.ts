@@ -44,7 +44,12 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
     parameters: [...parameters('path', shape.params), ...parameters('query', shape.query)],
     ...(shape.body
-      ? { requestBody: { required: true, content: { 'application/json': { schema: jsonSchema(shape.body, 'input') } } } }
+      ? {
+          requestBody: {
+            required: !shape.body.safeParse(undefined).success,
+            content: { 'application/json': { schema: jsonSchema(shape.body, 'input') } },
+          },
+        }
       : {}),
     responses: { ...success(shape), ...failures(shape) },
   }

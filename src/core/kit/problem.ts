@@ -66,6 +66,7 @@ export const catalogue = {
   // rollouts
   PLAN_REFUSED: entry(409, 5, 'The plan has refusals'),
   PLAN_STALE: entry(409, 5, 'The plan is too old'),
+  AUTH: entry(401, 4, 'The approval token is wrong'),
   // local programs
   CONFIG_INVALID: entry(500, 2, 'The settings are not valid'),
   DATABASE_NEWER: entry(500, 5, 'The database was written by a newer program'),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Progress, Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
 import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
+import { EmergencyTargets, namesNoTarget, targetNames } from './emergency.ts'
 import { RolloutPlan } from './plan.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { UndoPlan } from './undo-plan.ts'
@@ -16,6 +17,25 @@ const Reason = z.string().trim().min(3).max(500)
 const AllowLongFence = z.boolean().default(false)
 
 const TargetSlugs = z.array(Slug).min(1).max(10_000)
+
+/** With the versions of an emergency it shows whom that would reach, which is the whole fleet. */
+const PlanBody = EmergencyTargets.extend({
+  kind: RolloutKind.default('staged'),
+  targetSlugs: TargetSlugs.optional(),
+  allowLongFence: AllowLongFence,
+})
+  .refine(({ kind, ...body }) => kind === 'emergency_cve' || namesNoTarget(body), {
+    path: ['kind'],
+    message: 'must be emergency_cve for other versions than those of the manifest',
+  })
+  .refine(({ kind, targetSlugs }) => kind === 'staged' || targetSlugs === undefined, {
+    path: ['targetSlugs'],
+    message: 'must be left out: an emergency is for the whole fleet',
+  })
+  .refine(({ kind, ...body }) => kind === 'staged' || !namesNoTarget(body), {
+    path: ['toChatServer'],
+    message: `name at least one target: ${targetNames.join(', ')}`,
+  })
 
 export const RolloutDetail = Rollout.extend({
   plan: RolloutPlan,
@@ -57,7 +77,7 @@ export const rolloutsContract = {
     method: 'POST',
     path: `${base}/plan`,
     auth: admin('viewer'),
-    body: z.strictObject({ targetSlugs: TargetSlugs.optional(), allowLongFence: AllowLongFence }),
+    body: PlanBody,
     returns: RolloutPlan,
     problems: ['NOT_FOUND'],
     summary: 'Show who would go when, from what to what; nothing is stored',
@@ -113,9 +133,11 @@ export const rolloutsContract = {
     path: `${base}/:id/start`,
     auth: admin('operator'),
     params: one,
+    /** Nothing need be sent. `skipRefused` leaves out boxes that the plan refuses, also where creating it could not say so. */
+    body: z.strictObject({ skipRefused: z.boolean().default(false) }).prefault({}),
     returns: Rollout,
     problems: ['INVALID_TRANSITION', 'PLAN_STALE', 'PLAN_REFUSED', 'CONFIG', 'CONFLICT'],
-    summary: 'Start execution in the background',
+    summary: 'Start execution in the background; an emergency is started by admins only and pauses staged rollouts that run',
     spec: '4.6',
   }),
   pauseRollout: endpoint({

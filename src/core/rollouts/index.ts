@@ -24,8 +24,8 @@ export {
 } from './decide.ts'
 export {
   cveIdIn,
-  EmergencyTargets,
   type EmergencyOrder,
+  EmergencyTargets,
   emergencyManifest,
   leastReason,
   newEmergencyId,

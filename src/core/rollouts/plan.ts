@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Component, Digest, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
-import { Phase, RolloutKind, TierTargets } from './rollout.ts'
+import { Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
 
 /** What would happen to one box. `skip` = it runs its target already. */
 export const PlannedBox = z.object({
@@ -47,5 +47,7 @@ export const RolloutPlan = z.object({
   warnings: z.number().int(),
   /** From start to end if nothing fails. */
   expectedMs: z.number(),
+  /** Only of an emergency: the staged rollouts under way, which its start pauses. */
+  pauses: z.array(RolloutId).optional(),
 })
 export type RolloutPlan = z.infer<typeof RolloutPlan>
