@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Manifest, TierVersions } from '../boxes/index.ts'
 import { fieldReasons } from '../contract/index.ts'
-import { type Clock, problem, type Random, randomText, type Secret } from '../kit/index.ts'
+import { type Clock, printable, problem, type Random, randomText, type Secret } from '../kit/index.ts'
 
 /** Versions as each component's makers write them; a private build may follow after a dash. */
 const numbered = (such: string) =>
@@ -42,12 +42,11 @@ const cve = /\bCVE-[0-9]{4}-[0-9]{4,19}\b/i
 export const cveIdIn = (text: string): string | undefined => cve.exec(text)?.[0].toUpperCase()
 
 /** PostgreSQL keeps no NUL; the other control characters would move the cursor of whoever reads it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const Words = z
   .string()
   .trim()
   .max(500)
-  .regex(/^[^\u0000-\u0008\u000b-\u001f\u007f]*$/, 'must not hold control characters')
+  .refine((text) => printable(text) === text, 'must not hold control characters')
 
 export const leastReason = 20
 
