@@ -3,8 +3,8 @@ import { isFailure, phaseOf, type Rollout, transition } from '../../core/rollout
 import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeRollout } from './change-rollout.ts'
-import { untried } from './create-rollout.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
+import { untried } from './queue-rollout.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 import { tell, writeDown } from './tell.ts'
 

@@ -100,8 +100,12 @@ export type RolloutAttemptTable = {
   error: string | null
 }
 
+/** Wrong approval tokens of an account, and until when it has to wait. */
+type ApprovalFailureTable = { account_id: string; failures: number; forget_at: string; locked_until: string | null }
+
 declare module '../db/database.ts' {
   interface Tables {
+    approval_failures: ApprovalFailureTable
     rollouts: RolloutTable
     rollout_actions: RolloutActionTable
     rollout_attempts: RolloutAttemptTable

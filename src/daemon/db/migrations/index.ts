@@ -10,6 +10,8 @@ import { lifeCycle } from './0009-life-cycle.ts'
 import { hostCare } from './0010-hosts.ts'
 import { rolloutsInFull } from './0011-rollouts-in-full.ts'
 import { alerts } from './0012-alerts.ts'
+import { proof } from './0013-proof.ts'
+import { approvalFailures } from './0014-approval-failures.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -26,4 +28,6 @@ export const migrations: readonly Migration[] = [
   hostCare,
   rolloutsInFull,
   alerts,
+  proof,
+  approvalFailures,
 ]

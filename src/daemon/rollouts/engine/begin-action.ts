@@ -5,16 +5,16 @@ import { holdBox } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { insertAttempt } from '../attempts.repo.ts'
-import { untried } from '../create-rollout.ts'
 import { knownBox } from '../known-boxes.ts'
 import type { RolloutsNeeds } from '../needs.ts'
+import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
 import { asOwner, leftMs, type Owned, send } from './owned.ts'
 import { settle } from './settle.ts'
 
 /** A host that is asked what runs on it and says nothing for this long is not worth a place in the queue. */
-const observeMs = 10 * 60_000
+export const observeMs = 10 * 60_000
 
 /** The hold outlives the deadline: an update may be under way until its agent says otherwise. */
 export const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadlineMs + 24 * 60 * 60_000
@@ -57,7 +57,7 @@ async function openAttempt(
   return begun
 }
 
-async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: KnownBox): Promise<boolean> {
+export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: KnownBox): Promise<boolean> {
   try {
     const until = isoIn(needs.clock, holdForMs(needs))
     await holdBox(tx, needs.clock, { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until })

@@ -1,0 +1,89 @@
+import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
+import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import type { Tx } from '../db/index.ts'
+import { insertActions, type StoredAction } from './actions.repo.ts'
+import type { Planned } from './plan-rollout.ts'
+import type { Repeat } from './repeated-call.ts'
+import { insertRollout, type StoredRollout } from './rollouts.repo.ts'
+import { tell, writeDown } from './tell.ts'
+
+/** What whoever makes a rollout decides about it. */
+type Decided = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'>
+
+/** As it is before anything was done. */
+export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, decided: Decided): StoredRollout => ({
+  id,
+  kind: plan.kind,
+  status: 'queued',
+  previousStatus: null,
+  pauseReason: null,
+  error: null,
+  createdBy: actorLabel(actor),
+  manifestRevision: plan.manifestRevision,
+  manifest,
+  digests: {},
+  targetSlugs: plan.targetSlugs,
+  createdAt: isoNow(clock),
+  startedAt: null,
+  finishedAt: null,
+  ...decided,
+})
+
+type Queued = Readonly<{ plan: RolloutPlan; repeat: Repeat | null; actor: Actor; data?: Readonly<Record<string, unknown>> }>
+
+/** Stores it with one action per tenant, and tells of it. Last in its transaction. */
+export async function queueRollout(
+  tx: Tx,
+  clock: Clock,
+  rollout: StoredRollout,
+  { plan, repeat, actor, data: more = {} }: Queued,
+): Promise<void> {
+  await insertRollout(tx, rollout, plan, repeat)
+  await insertActions(
+    tx,
+    plan.boxes.map((box) => actionFor(rollout, box)),
+  )
+  await tell(tx, clock, rollout, { type: 'rollout.created', reason: rollout.reason })
+  const { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter } = rollout
+  const data = { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, updates: plan.updates, ...more }
+  await writeDown(tx, clock, rollout, { actor, action: 'rollout.created', data })
+}
+
+/** A refused box stays pending unless it was waived: it keeps the rollout from starting. */
+const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
+  id: `${id}.${box.tenantSlug}`,
+  rolloutId: id,
+  tenantSlug: box.tenantSlug,
+  boxId: box.boxId,
+  hostId: box.hostId,
+  tier: box.tier,
+  phase: box.phase,
+  status: box.does === 'skip' || (box.does === 'refuse' && skipRefused) ? 'skipped' : 'pending',
+  from: box.from,
+  to: box.to,
+  findings: box.findings,
+  attempt: 0,
+  waived: false,
+  undo: null,
+  expectedMs: box.expectedMs,
+  ...untried,
+})
+
+/** What an action knows before its next attempt. */
+export const untried = {
+  step: null,
+  commandId: null,
+  images: {},
+  snapshotOk: null,
+  updateOk: null,
+  healthOk: null,
+  rolledBack: false,
+  snapshotId: null,
+  progress: null,
+  startedAt: null,
+  overdueAt: null,
+  finishedAt: null,
+  durationMs: null,
+  fencedMs: null,
+  error: null,
+} as const satisfies Partial<StoredAction>
