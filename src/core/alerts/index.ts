@@ -4,7 +4,6 @@ export {
   Alert,
   AlertChannel,
   AlertDelivery,
-  AlertId,
   AlertKind,
   AlertSeverity,
   AlertStatus,
@@ -12,4 +11,6 @@ export {
   DeliveryStatus,
   type NewAlert,
 } from './alert.ts'
+export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
+export { type AlertMessage, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
 export { alertOf } from './texts.ts'

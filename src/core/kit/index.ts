@@ -18,3 +18,4 @@ export {
 } from './problem.ts'
 export { Secret, secret } from './secret.ts'
 export { duration, plural, printable } from './text.ts'
+export { withoutSecrets } from './without-secrets.ts'

@@ -1,5 +1,8 @@
 import { z } from 'zod'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
+import { TimeZone } from '../../core/windows/index.ts'
+import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
+import { TierWindow } from './tier-window.ts'
 
 const List = z.union([
   z.array(z.string()),
@@ -84,6 +87,25 @@ export const Settings = z.strictObject({
       actionDeadlineMs: Ms.default(2 * 60 * 60_000),
     })
     .prefault({}),
+  /** Mail to people. Without `smtp` it is written into a folder. */
+  mail: z
+    .strictObject({
+      /** `smtp://` (encrypted by STARTTLS) or `smtps://user:password@host:port`. */
+      smtp: MailServer.optional(),
+      from: MailSender.default('Tenantry <tenantry@localhost>'),
+      /** The default is `mail` in `dataDir`. */
+      folder: z.string().min(1).optional(),
+    })
+    .prefault({}),
+  /** Whom the daemon tells when something needs a person. */
+  alerts: z
+    .strictObject({
+      mailTo: List.pipe(z.array(z.email('must be a mail address'))).default([]),
+      webhook: z.strictObject({ url: WebhookUrl, secret: WebhookSecret }).optional(),
+      /** While an alert is open and happens again, it is told again after this. */
+      repeatAfterMs: Ms.default(60 * 60_000),
+    })
+    .prefault({}),
   fence: z
     .strictObject({
       /** A plan refuses boxes whose chat would be away for longer than this, unless it is told to allow it. */
@@ -94,6 +116,10 @@ export const Settings = z.strictObject({
         .default(15),
     })
     .prefault({}),
+  /** The clock that windows go by; a tenant may have its own. */
+  timeZone: TimeZone.default('UTC'),
+  /** When rollouts may disturb boxes of each tier whose tenants say nothing themselves; null: at any time. */
+  windows: z.strictObject({ free: TierWindow, pro: TierWindow, enterprise: TierWindow }).prefault({}),
   agents: z
     .strictObject({
       longPollMs: Ms.max(60_000).default(25_000),

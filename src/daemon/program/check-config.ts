@@ -14,8 +14,11 @@ const hidden = '[secret]'
 
 function redacted(config: Config): Record<string, unknown> {
   const { secretKey, backupKey, recoveryKey, snapshotStoreCredentials: credentials, snapshotUpkeep: upkeep, ...rest } = config
+  const { mail, alerts } = config
   return {
     ...rest,
+    ...(mail.smtp === undefined ? {} : { mail: { ...mail, smtp: withoutPassword(mail.smtp) } }),
+    ...(alerts.webhook ? { alerts: { ...alerts, webhook: { url: `${new URL(alerts.webhook.url).origin}/…`, secret: hidden } } } : {}),
     ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
     databaseUrl: withoutPassword(config.databaseUrl),
     ...(secretKey ? { secretKey: secretKey.map(() => hidden) } : {}),

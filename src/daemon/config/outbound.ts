@@ -1,0 +1,31 @@
+import { z } from 'zod'
+
+// Settings of what the daemon itself writes to: other people's servers.
+
+const onLoopback = ({ hostname }: URL) => /^(127(\.\d{1,3}){3}|localhost|\[::1\])$/.test(hostname)
+
+function wrongWebhook(text: string): string | undefined {
+  if (!URL.canParse(text)) return 'must be an https: address'
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && onLoopback(url))) return 'must begin with https:, unless it is on loopback'
+  return url.username + url.password === '' ? undefined : 'must not hold a user name: what opens it belongs into its path'
+}
+
+/** Encrypted unless it is this machine. */
+export const WebhookUrl = z.string().superRefine((text, { addIssue }) => {
+  const message = wrongWebhook(text)
+  if (message) addIssue({ code: 'custom', message })
+})
+
+/** As Standard Webhooks has them. */
+export const WebhookSecret = z.string().refine((text) => {
+  const [, key] = /^whsec_([A-Za-z0-9+/]+=*)$/.exec(text) ?? []
+  const bytes = key === undefined ? 0 : Buffer.from(key, 'base64').length
+  return bytes >= 24 && bytes <= 64
+}, 'must be whsec_ and 24 to 64 bytes in base64: `echo whsec_$(openssl rand -base64 32)` makes one')
+
+export const MailServer = z.url({ protocol: /^smtps?$/, error: 'must be smtps://user:password@host:port' })
+
+export const MailSender = z
+  .string()
+  .regex(/^[^\r\n]*[^\s@<>]+@[^\s@<>]+>?$/, 'must be an address such as Tenantry <tenantry@school.example>')

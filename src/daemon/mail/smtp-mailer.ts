@@ -1,0 +1,63 @@
+import { createTransport } from 'nodemailer'
+import { type Problem, printable, problem, withoutSecrets } from '../../core/kit/index.ts'
+import { compose, type From } from './compose.ts'
+import type { Mailer } from './mailer.ts'
+
+const stepMs = 10_000
+const wholeMs = 45_000
+
+/** One connection per mail, with limits on each step. A password only travels encrypted, unless the server is this machine. */
+export function smtpMailer(from: From, address: string): Mailer {
+  const server = readAddress(address)
+  const transport = createTransport({
+    host: server.host,
+    port: server.port,
+    secure: server.secure,
+    requireTLS: !server.secure && server.user !== '' && !server.local,
+    ...(server.user === '' ? {} : { auth: { user: server.user, pass: server.password } }),
+    connectionTimeout: stepMs,
+    greetingTimeout: stepMs,
+    socketTimeout: stepMs,
+    logger: false,
+  })
+  return {
+    send: async (mail, signal) => {
+      const limit = signal ? AbortSignal.any([signal, AbortSignal.timeout(wholeMs)]) : AbortSignal.timeout(wholeMs)
+      await Promise.race([transport.sendMail(compose(from, mail)), brokenOff(limit)]).catch((error: SmtpError) => {
+        throw spoken(error, server)
+      })
+      return `taken by ${server.host}`
+    },
+  }
+}
+
+type Server = Readonly<{ host: string; port: number; secure: boolean; local: boolean; user: string; password: string }>
+
+function readAddress(address: string): Server {
+  const { protocol, hostname, port, username, password } = new URL(address)
+  const secure = protocol === 'smtps:'
+  const host = hostname.replace(/^\[|\]$/g, '')
+  const local = /^(127(\.\d{1,3}){3}|localhost|::1)$/.test(host)
+  const [user, pass] = [decodeURIComponent(username), decodeURIComponent(password)]
+  return { host, port: port === '' ? (secure ? 465 : 587) : Number(port), secure, local, user, password: pass }
+}
+
+type SmtpError = Error & Readonly<{ code?: string; response?: string }>
+
+/** What the server said is foreign, and may repeat what it was told. */
+function spoken({ code, response, message }: SmtpError, { host, port, user, password }: Server): Problem {
+  const said = withoutSecrets(printable((response ?? message).replace(/\s+/g, ' ')), [password, base64(password), user, base64(user)])
+  return problem(
+    'UNAVAILABLE',
+    `the mail server ${host}:${port} did not take the mail (${code ?? 'failed'}: ${said.slice(0, 200)}): does it run, and is mail.smtp right?`,
+  )
+}
+
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+const brokenOff = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, failed) => {
+    const tell = () => failed(Object.assign(new Error('broken off'), { code: 'ETIMEDOUT' }))
+    if (signal.aborted) tell()
+    signal.addEventListener('abort', tell, { once: true })
+  })
