@@ -159,10 +159,10 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...serviceRoutes({ db, clock, registry: metrics.registry, version, draining, openApi: () => document }),
     ...authRoutes(needs),
     ...adminRoutes(admin),
-    ...auditRoutes(needs),
+    ...auditRoutes(checkpoints),
     ...hostsRoutes(hosts),
     ...agentRoutes(hosts),
-    ...tenantsRoutes(needs),
+    ...tenantsRoutes(boxes),
     ...boxesRoutes(boxes),
     ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
@@ -184,6 +184,7 @@ const lifeNeeds = (config: Config) => ({
   requireSnapshots: () => requireSnapshots(config),
   newestSnapshot: snapshotForMove,
   snapshotsOfBox,
+  windows: { timeZone: config.timeZone, windows: config.windows },
 })
 
 /** What rooms still read of old commands. */

@@ -39,6 +39,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     newestSnapshot: async () => undefined,
     givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock }), [id]),
     snapshotsOfBox,
+    windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }
   await applyManifest(room, anOperator, aManifest())
   await aHost(room, 'host-1')

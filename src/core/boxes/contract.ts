@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { BoxWindow } from '../windows/index.ts'
 import { BoxSnapshots } from './box-snapshots.ts'
 import { InstalledVersions, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
@@ -68,6 +69,8 @@ export const BoxDetail = BoxRow.extend({
   tenantId: z.string(),
   hostStatus: z.enum(['online', 'offline', 'frozen', 'revoked']),
   chatDomain: z.string(),
+  /** When rollouts may disturb it, with the opening now or next; null: at any time. */
+  window: BoxWindow.nullable(),
   publicUrl: z.string(),
   internalUrl: z.string().nullable(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }).nullable(),

@@ -14,6 +14,8 @@ import {
   tierOf,
   type VersionsReport,
 } from '../../core/boxes/index.ts'
+import type { OwnWindow } from '../../core/windows/index.ts'
+import { ownWindowOf } from '../tenants/index.ts'
 import type { BoxTable } from './boxes.tables.ts'
 
 /** A box with what its tenant says about it. */
@@ -25,6 +27,8 @@ export type BoxRecord = Readonly<{
   chatDomain: string
   plan: Plan
   tier: Tier
+  /** What its tenant says itself about when it may be disturbed. */
+  ownWindow: OwnWindow
   hostId: HostId
   live: boolean
   managed: boolean
@@ -56,7 +60,13 @@ export type BoxRecord = Readonly<{
 }>
 
 /** A row of `boxes` joined with its tenant. */
-export type BoxRow = BoxTable & { tenant_name: string; chat_domain: string; plan: Plan }
+export type BoxRow = BoxTable & {
+  tenant_name: string
+  chat_domain: string
+  plan: Plan
+  time_zone: string | null
+  maintenance_window: string | null
+}
 
 const parsed = <Value>(text: string | null): Value | null => (text === null ? null : (JSON.parse(text) as Value))
 
@@ -84,6 +94,7 @@ export const toBox = (row: BoxRow): BoxRecord => ({
   chatDomain: row.chat_domain,
   plan: row.plan,
   tier: tierOf(row.plan),
+  ownWindow: ownWindowOf(row),
   hostId: row.host_id as HostId,
   live: row.live === 1,
   managed: row.managed === 1,

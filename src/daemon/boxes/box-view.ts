@@ -7,6 +7,7 @@ import {
   type HostId,
   moveIsOver,
 } from '../../core/boxes/index.ts'
+import type { BoxWindow } from '../../core/windows/index.ts'
 import type { Command } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import type { Surroundings } from './fleet.ts'
@@ -53,14 +54,20 @@ const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, Com
 const nameOf = ({ fleet }: Surroundings, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
 
 /** What only one box at a time is looked at for. */
-export type Closer = Readonly<{ removal: Removal | undefined; open: readonly Command[]; snapshots: BoxSnapshots }>
+export type Closer = Readonly<{
+  removal: Removal | undefined
+  open: readonly Command[]
+  snapshots: BoxSnapshots
+  window: BoxWindow | null
+}>
 
 /** All that is known about it. */
-export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots }: Closer): BoxDetail => ({
+export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots, window }: Closer): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
   chatDomain: box.chatDomain,
+  window,
   publicUrl: box.publicUrl,
   internalUrl: box.internalUrl,
   ports: box.ports,

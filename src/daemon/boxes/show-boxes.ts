@@ -1,4 +1,6 @@
 import type { BoxDetail, BoxRow, BoxSnapshots, Severity, Tier } from '../../core/boxes/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
@@ -9,7 +11,12 @@ import { openCommands } from './life/open-commands.ts'
 import { latestRemoval } from './life/removals.repo.ts'
 
 /** What one box is described with; its snapshots are another room's. */
-export type DescribeNeeds = FleetNeeds & Readonly<{ snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots> }>
+export type DescribeNeeds = FleetNeeds &
+  Readonly<{
+    snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots>
+    /** When boxes may be disturbed whose tenants do not say it. */
+    windows: WindowRules
+  }>
 
 type Needs = DescribeNeeds & Readonly<{ db: Db }>
 type Wanted = Readonly<{
@@ -42,9 +49,11 @@ export const showBox = async (needs: Needs, slug: string): Promise<BoxDetail> =>
 /** The wire's form of one box. */
 export async function describeBox(needs: DescribeNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
   const around = await surroundingsOf(needs, db, [box], await lookAtFleet(needs, db))
+  const inForce = windowInForce(needs.windows, box.tier, box.ownWindow)
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),
     open: await openCommands(db, box.id),
     snapshots: await needs.snapshotsOfBox(db, box),
+    window: inForce && windowAt(inForce, isoNow(needs.clock)),
   })
 }

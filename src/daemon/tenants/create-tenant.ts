@@ -20,6 +20,8 @@ export async function createTenant({ clock, random }: Needs, tx: Tx, { slug, nam
     plan,
     tier: tierOf(plan),
     status: 'active',
+    timeZone: null,
+    maintenanceWindow: null,
     createdAt: isoNow(clock),
   }
   await insertTenant(tx, tenant)

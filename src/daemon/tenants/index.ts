@@ -1,7 +1,8 @@
-// The registry of tenants: who they are, their plan and domain. A tenant comes into being with its box.
+// The registry of tenants: who they are, their plan, their domain, when they may be disturbed. A tenant comes into being with its box.
 // It never touches a box, and it knows no user of a tenant.
 import './tenants.tables.ts'
 
 export { createTenant } from './create-tenant.ts'
+export { ownWindowOf } from './own-window.ts'
 export { deleteTenant, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'

@@ -1,10 +1,12 @@
 import { type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
+import type { OwnWindow } from '../../core/windows/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import { ownWindowOf } from './own-window.ts'
 import type { TenantTable } from './tenants.tables.ts'
 
 /** A tenant as the daemon's rooms know it. */
-export type TenantRecord = Tenant & Readonly<{ id: TenantId }>
+export type TenantRecord = Omit<Tenant, 'window'> & Readonly<{ id: TenantId }>
 
 const toTenant = (row: TenantTable): TenantRecord => ({
   id: row.id as TenantId,
@@ -14,6 +16,7 @@ const toTenant = (row: TenantTable): TenantRecord => ({
   plan: row.plan,
   tier: tierOf(row.plan),
   status: row.status,
+  ...ownWindowOf(row),
   createdAt: row.created_at,
 })
 
@@ -38,12 +41,22 @@ export async function tenantsAfter(db: DbOrTx, { plan, after, limit }: Page): Pr
 }
 
 export async function insertTenant(tx: Tx, tenant: TenantRecord): Promise<void> {
-  const { chatDomain, createdAt, tier: _, ...same } = tenant
+  const { chatDomain, createdAt, tier: _, timeZone, maintenanceWindow, ...same } = tenant
   await tx
     .insertInto('tenants')
-    .values({ ...same, chat_domain: chatDomain, created_at: createdAt })
+    .values({ ...same, ...windowColumns({ timeZone, maintenanceWindow }), chat_domain: chatDomain, created_at: createdAt })
     .execute()
 }
+
+/** When it may be disturbed. */
+export async function setWindow(tx: Tx, id: TenantId, own: OwnWindow): Promise<void> {
+  await tx.updateTable('tenants').set(windowColumns(own)).where('id', '=', id).execute()
+}
+
+const windowColumns = ({ timeZone, maintenanceWindow }: OwnWindow) => ({
+  time_zone: timeZone,
+  maintenance_window: maintenanceWindow && JSON.stringify(maintenanceWindow),
+})
 
 /** For a tenant whose box never came to be. */
 export async function deleteTenant(tx: Tx, id: TenantId): Promise<void> {

@@ -1,20 +1,17 @@
-import { problem } from '../../core/kit/index.ts'
 import { tenantsContract } from '../../core/tenants/index.ts'
-import type { Db } from '../db/index.ts'
 import { type Served, serve } from '../http/index.ts'
-import { tenantBySlug, tenantsAfter } from './tenants.repo.ts'
+import { changeTenant, existingTenant, type TenantsNeeds, tenantView } from './change-tenant.ts'
+import { tenantsAfter } from './tenants.repo.ts'
 
-export type TenantsNeeds = Readonly<{ db: Db }>
-
-export const tenantsRoutes = ({ db }: TenantsNeeds): Served[] => [
+export const tenantsRoutes = (needs: TenantsNeeds): Served[] => [
   serve(tenantsContract.listTenants, async ({ query: { plan, cursor, limit } }) => {
-    const tenants = await tenantsAfter(db, { plan, after: cursor, limit: limit + 1 })
+    const tenants = await tenantsAfter(needs.db, { plan, after: cursor, limit: limit + 1 })
     const page = tenants.slice(0, limit)
-    return { tenants: page, nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null }
+    return {
+      tenants: page.map((tenant) => tenantView(needs, tenant)),
+      nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null,
+    }
   }),
-  serve(tenantsContract.showTenant, async ({ params: { slug } }) => {
-    const tenant = await tenantBySlug(db, slug)
-    if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
-    return tenant
-  }),
+  serve(tenantsContract.showTenant, async ({ params: { slug } }) => tenantView(needs, await existingTenant(needs.db, slug))),
+  serve(tenantsContract.changeTenant, ({ actor, params, body }) => changeTenant(needs, actor, { ...params, ...body })),
 ]

@@ -8,6 +8,9 @@ export type TenantTable = {
   name: string
   plan: Plan
   status: TenantStatus
+  time_zone: string | null
+  /** JSON: its parts, or "any"; null leaves it to the tier. */
+  maintenance_window: string | null
   created_at: string
 }
 
