@@ -2,6 +2,7 @@ import {
   type AgentError,
   type BoxCommandPayload,
   type BoxCommandResult,
+  endedCleanly,
   isCommitted,
   type ProbeResult,
   type TakeBackStep,
@@ -10,6 +11,7 @@ import {
 import { problem } from '../../core/kit/index.ts'
 import { boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import { type Followed, followCourse, refuseOrAnswer, type Steps } from '../course/index.ts'
+import { patiently } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { watchfulInside } from '../revive/index.ts'
 import type { MoveNeeds } from './needs.ts'
@@ -35,7 +37,8 @@ export const takeBack =
           const box = await needs.boxes.find(payload.slug)
           if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
           const steps = stepsOf({ needs, context, payload, box })
-          return sumUp(needs, payload, await followCourse(needs, { context, record, course: takeBackCourse, steps, deadlineMs: null }))
+          const followed = await followCourse(needs, { context, record, course: takeBackCourse, steps, deadlineMs: null })
+          return sumUp({ needs, context }, payload, followed)
         },
       },
     )
@@ -77,10 +80,20 @@ const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => 
   rest: () => bringToRest(needs, box, ['synapse', 'minio', 'postgres']),
 })
 
-async function sumUp(needs: MoveNeeds, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
+async function sumUp(run: Pick<Run, 'needs' | 'context'>, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
+  const { needs } = run
   const box = await needs.boxes.find(slug)
-  if (isCommitted(takeBackCourse, facts) && box)
-    return { result: { report: await reportVersions(needs, box), probe: left('probe') as ProbeResult } }
+  if (isCommitted(takeBackCourse, facts) && box) {
+    const error = endedCleanly(takeBackCourse, facts) ? null : stillClosed(slug, facts.endError)
+    // It is this host's by now: an engine that does not answer must not make a failure of it, for which another would be given the box.
+    const report = await patiently(run, `${slug} cannot be looked at`, () => reportVersions(needs, box))
+    return { result: { report, probe: left('probe') as ProbeResult, error } }
+  }
   const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
   return { failure: { code, message: `${message}; ${slug} rests fenced and stopped as before` } }
 }
+
+const stillClosed = (slug: string, why: AgentError | null): AgentError => ({
+  code: why?.code ?? 'INTERNAL',
+  message: `${slug} runs here again and is proven, but could not be opened and rests fenced: ${why?.message ?? 'no reason was given'}; \`tenantry-agent box unfence ${slug}\` on its host opens it`,
+})

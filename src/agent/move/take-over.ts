@@ -117,6 +117,10 @@ async function sumUp({ needs, payload, box }: TakeOverRun, { facts, entries, ela
 
 function remains({ slug, project }: LocalBox, failure: AgentError | null, why: AgentError | null): AgentError {
   const reason = why?.message ?? 'no reason was given'
-  if (!failure) return { code: why?.code ?? 'INTERNAL', message: `${slug} was taken over and proven, but rests fenced: ${reason}` }
+  if (!failure)
+    return {
+      code: why?.code ?? 'INTERNAL',
+      message: `${slug} was taken over and proven, but rests fenced: ${reason}; \`tenantry-agent box unfence ${slug}\` on its host opens it`,
+    }
   return { code: failure.code, message: `${failure.message}; not all of ${project.name} could be cleared away: ${reason}` }
 }

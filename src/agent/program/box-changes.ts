@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { whyAtRest } from '../../core/boxes/index.ts'
 import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
 import { beginMaintenance, endMaintenance, readFence, type StandingFence, takeSwitchAway } from '../boxes/index.ts'
 import { type CommandRecord, fileLocks, folderShelf, readRecords } from '../journal/index.ts'
@@ -54,34 +55,40 @@ async function tellFence(machine: Machine, options: Globals, { project }: LocalB
 
 type Confirmed = Globals & Readonly<{ confirm?: string }>
 
-/** Ways back that failed: the box rests closed until a person decides. */
-const resting: readonly unknown[] = ['rollback_failed', 'restore_failed']
-
 export function boxUnfence(machine: Machine, slug: string, options: Confirmed): Promise<ExitCode> {
   return withBox(machine, slug, options, async ({ host, box, records }) => {
     const fence = await readFence(box.project)
     if (!fence) return tellFence(machine, options, box, `${slug} is open already`)
-    needResting(slug, fence, records)
+    const why = needResting(box, fence, records)
     const down = (await host.engine.containers(box.project)).filter(({ state }) => state !== 'running').map(({ service }) => service)
     await typed(machine, slug, options, [
-      `${slug} rests closed since ${fence.since ?? 'an unknown time'}, because the way back of ${fence.holder} failed.`,
+      `${slug} rests closed since ${fence.since ?? 'an unknown time'}, because the ${why} ${why === 'opening' ? 'after' : 'of'} ${fence.holder} failed.`,
       `Opening it lets people in as it stands: ${down.length > 0 ? `${down.join(', ')} ${down.length > 1 ? 'are' : 'is'} down, start what is needed first` : 'all its services run'}.`,
       'What they write from now on is lost if you restore the snapshot of that command later. Nothing else is changed: data, volumes and dump stay.',
     ])
+    await ownAgain(host, box)
     await takeSwitchAway(box.project)
     return tellFence(machine, options, box, `${slug} is open`)
   })
 }
 
+/** A hand-over that failed may have left word that the box is another's: no command would be taken for it. */
+async function ownAgain({ boxes }: LocalHost, { handedOver, ...owned }: LocalBox): Promise<void> {
+  if (handedOver) await boxes.put(owned)
+}
+
 /** Maintenance has a way out of its own, and what the journal does not know to be over may still be needed closed. */
-function needResting(slug: string, { holder }: StandingFence, records: readonly CommandRecord[]): void {
+function needResting(box: LocalBox, { holder }: StandingFence, records: readonly CommandRecord[]): 'way back' | 'opening' {
+  const { slug } = box
   if (holder === 'maintenance')
     throw problem('BOX_HELD', `the box ${slug} is in maintenance: \`tenantry-agent box maintenance off ${slug}\` ends it`)
-  const result = records.find(({ commandId }) => commandId === holder)?.closed?.result as { outcome?: unknown } | null | undefined
-  if (resting.includes(result?.outcome)) return
-  const why = result
-    ? `${printable(holder)} did not end in a failed way back`
-    : `the journal of this host does not know ${printable(holder)}`
+  const rests = whyAtRest(holder, box, records)
+  if (rests) return rests
+  const why = box.handedOver
+    ? 'another host has it, or may have it'
+    : records.some(({ commandId }) => commandId === holder)
+      ? `${printable(holder)} did not end in a failed way back`
+      : `the journal of this host does not know ${printable(holder)}`
   throw problem('BOX_HELD', `the box ${slug} is not opened: ${why}; look at \`tenantry boxes show ${slug}\` and at its rollout first`)
 }
 

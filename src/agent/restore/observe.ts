@@ -1,4 +1,4 @@
-import type { RestoreWorld, Service } from '../../core/boxes/index.ts'
+import { type RestoreWorld, type Service, whyAtRest } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import { readFence } from '../boxes/index.ts'
 import { fenceOf, isAlive, readComposeText } from '../guarded/index.ts'
@@ -36,6 +36,6 @@ async function composeOf(run: RestoreRun, text: string): Promise<RestoreWorld['c
 export async function restingUnder({ box, context, needs }: RestoreRun): Promise<string | null> {
   const holder = (await readFence(box.project))?.holder
   if (holder === undefined || holder === context.commandId) return null
-  const result = (await needs.journal.find(holder))?.closed?.result as { outcome?: unknown } | null | undefined
-  return result?.outcome === 'rollback_failed' || result?.outcome === 'restore_failed' ? holder : null
+  const ofBox = (await needs.journal.all()).filter(({ slug }) => slug === box.slug)
+  return whyAtRest(holder, box, ofBox) ? holder : null
 }

@@ -74,7 +74,7 @@ export function lifeSections(box: BoxDetail, look: Look): string[] {
     fence ? fenceLine(fence, slug, look) : '',
     ...openCommands.map((command) => commandLine(command, look)),
     recent ? moveView(move, look, { slug }) : '',
-    removal && removal.state !== 'undone' ? removalView(removal, look, { slug }) : '',
+    removal && (removal.state !== 'undone' || removal.error) ? removalView(removal, look, { slug }) : '',
   ]
 }
 

@@ -28,7 +28,9 @@ export const move = command(
   },
   moveView,
   {
-    exit: ({ state }, { confirm, back, wait }) => (wait && !good(state, confirm, back) ? 1 : 0),
+    // On its new host with an error: it runs there, and could not be opened.
+    exit: ({ state, error }, { confirm, back, wait }) =>
+      wait && !(good(state, confirm, back) && !(state === 'confirming' && error)) ? 1 : 0,
     examples: ['move anna-schule --to host-2 --reason "host-1 is full"', 'move anna-schule --confirm'],
   },
 )

@@ -21,7 +21,7 @@ export const remove = command(
   },
   removalView,
   {
-    exit: ({ state, error }, { undo, wait }) => (wait && !(undo ? state === 'undone' : ended.includes(state) && error === null) ? 1 : 0),
+    exit: ({ state, error }, { undo, wait }) => (wait && !((undo ? state === 'undone' : ended.includes(state)) && error === null) ? 1 : 0),
     examples: ['remove anna-schule --reason "the school has left"', 'remove anna-schule --undo'],
   },
 )

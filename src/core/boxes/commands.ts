@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   AddressedBox,
+  AgentError,
   DrillResult,
   GivenSnapshot,
   LogLine,
@@ -171,7 +172,8 @@ export const boxCommands = {
   /** The end of a hand-over that nobody took: the box runs here again, under a higher epoch. */
   'tenant-box.take_back': {
     payload: z.object({ ...AddressedBox, probe: ProbeRule }),
-    result: z.object({ report: VersionsReport, probe: ProbeResult }),
+    /** `error`: it runs and is proven, but rests fenced; absent in what earlier agents say. */
+    result: z.object({ report: VersionsReport, probe: ProbeResult, error: AgentError.nullable().optional() }),
     secrets: [],
   },
   /** Containers, volumes, folder and records. Refused while the box runs unfenced. */

@@ -103,6 +103,7 @@ export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
 export { type PullSource, pullSources } from './pull-sources.ts'
 export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
+export { whyAtRest } from './resting.ts'
 export {
   foldRestore,
   planRestore,

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { fenceSwitch, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
+import { whyAtRest } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { deadShelf, mortal } from '../update/mortal.ts'
@@ -126,6 +127,56 @@ test('a box that is taken back and does not prove healthy rests as before', asyn
   expect((await back(two, 3, 'once more')).report.ownershipEpoch).toBe(3)
 })
 
+test('a box that is taken back and proven, but not opened, says that its fence stands; a restore or a person may lift it', async () => {
+  const two = await twoHosts()
+  await given(two)
+  const { old, box } = two
+  const said = (await old.fence()) as string
+  const path = fenceSwitch(box.project)
+  const mend = async () => {
+    await rm(path, { recursive: true })
+    await writeFile(path, said)
+  }
+  const write: typeof old.shelf.write = async (name, text) => {
+    await old.shelf.write(name, text)
+    if (text.match(/"step":"open","mark":"failed"/g)?.length === 5 && !text.includes('"closed"')) await mend()
+  }
+  const needs = await old.agent(undefined, { ...old.shelf, write })
+  const put: typeof needs.boxes.put = async (kept) => {
+    await needs.boxes.put(kept)
+    if (kept.handedOver) return
+    // A folder where the switch was cannot be read as one.
+    await rm(path)
+    await mkdir(path)
+  }
+  const order = { ...address, ownershipEpoch: 2, probe: patient }
+  const boxes = { ...needs.boxes, put }
+  const result = await moving(two.clock, () => takeBack({ ...needs, boxes })(aContext('take-back'), order), 5_000)
+  expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
+  expect(result.report.fenced).toBe(true)
+  const records = await needs.journal.all()
+  expect(whyAtRest('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
+})
+
+test('a take-back that is done is told as done, however long the box cannot be looked at then', async () => {
+  const two = await twoHosts()
+  await given(two)
+  let [kept, refused] = [false, 0]
+  const needs = await two.old.agent(
+    around(async (name, act) => {
+      if (kept && name === 'containers' && ++refused <= 20) throw problem('DOCKER_UNAVAILABLE', 'the engine starts anew')
+      return act()
+    }),
+  )
+  const put: typeof needs.boxes.put = async (box) => {
+    await needs.boxes.put(box)
+    kept = !box.handedOver
+  }
+  const order = { ...address, ownershipEpoch: 2, probe: patient }
+  const taking = () => takeBack({ ...needs, boxes: { ...needs.boxes, put } })(aContext('take-back'), order)
+  expect(await moving(two.clock, taking, 5_000)).toMatchObject({ error: null, report: { fenced: false, ownershipEpoch: 2 } })
+})
+
 test.each(['snapshot-fails', 'dump-fails', 'store-down'] as const)(
   'a hand-over that meets %s leads back to a box that serves',
   async (kind) => {
@@ -166,6 +217,8 @@ test('a hand-over whose box does not come back rests fenced and says so', async 
   two.old.host.inject({ kind: 'probe-fails' })
   await expect(given(two)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message: expect.stringMatching(/rests fenced on this host/) })
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('fenced')
+  const { journal } = await two.old.agent()
+  expect(whyAtRest('hand-over', (await two.old.boxes.find('oak'))!, await journal.all())).toBe('way back')
 })
 
 test('a box in maintenance is not handed over', async () => {
@@ -218,8 +271,9 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   }
   const boxes = { ...needs.boxes, put }
   const result = await moving(two.clock, () => takeOver({ ...needs, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
-  expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced/) } })
+  expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
   expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
+  expect(whyAtRest('take-over', (await next.boxes.find('oak'))!, await needs.journal.all())).toBe('opening')
 })
 
 test('a snapshot that is another, or damaged, is refused', async () => {

@@ -59,9 +59,9 @@ const commandId = 'ro_1.box_oak.1.update'
 const fenced = (holder = commandId) =>
   writeFile(fenceSwitch(box.project), JSON.stringify({ commandId: holder, raisedAt: '2026-01-01T00:00:00.000Z' }))
 
-async function aRecord(result?: unknown) {
+async function aRecord(result?: unknown, kind = 'update') {
   const journal = await openJournal({ shelf: folderShelf(join(folder, 'state', 'journal')), clock })
-  await journal.begin({ commandId, kind: 'tenant-box.update', slug: 'oak', payload: {} })
+  await journal.begin({ commandId, kind: `tenant-box.${kind}`, slug: 'oak', payload: { ownershipEpoch: box.ownershipEpoch } })
   if (result) await journal.close(commandId, result)
 }
 
@@ -107,6 +107,29 @@ test('a box that rests closed after a failed way back is opened by its name, typ
   expect(await agent(['box', 'unfence', 'oak'], { terminal: true, input: 'oak\n' })).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
   expect(await fence()).toBeUndefined()
   expect(await agent(['box', 'unfence', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open already\n' })
+})
+
+test.each([
+  ['a hand-over that failed for good', 'hand_over', { failure: { code: 'DISK_FULL', message: 'full' } }, /because the way back of/],
+  ['a take-over that was not opened', 'take_over', { outcome: 'restored', error: { code: 'INTERNAL' } }, /because the opening after/],
+])('a box that rests closed since %s is opened by its name', async (_, kind, result, says) => {
+  await boxes().put({ ...box, ...(kind === 'hand_over' ? { handedOver: { at: '', holder: commandId } } : {}) })
+  await fenced()
+  await aRecord(result, kind)
+  expect((await agent(['box', 'unfence', 'oak'])).stderr).toMatch(says)
+  expect(await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])).toMatchObject({ exit: 0, stdout: 'oak is open\n' })
+  expect(await fence()).toBeUndefined()
+  // What is open here is ours: no command may be refused because a record says otherwise.
+  expect((await boxes().find('oak'))?.handedOver).toBeUndefined()
+})
+
+test('a box that another host has is not opened by hand', async () => {
+  await boxes().put({ ...box, ownershipEpoch: 2, handedOver: { at: '', holder: commandId } })
+  await fenced()
+  await aRecord({ failure: { code: 'DISK_FULL', message: 'full' } }, 'hand_over')
+  const refused = await agent(['box', 'unfence', 'oak', '--confirm', 'oak'])
+  expect(refused).toMatchObject({ exit: 5, stderr: expect.stringMatching(/another host has it/) })
+  expect(await fence()).toBeDefined()
 })
 
 test.each([

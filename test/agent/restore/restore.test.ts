@@ -1,6 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { fenceSwitch, rewriteImages } from '../../../src/agent/boxes/index.ts'
+import { handOver } from '../../../src/agent/move/index.ts'
 import { restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import { update } from '../../../src/agent/update/index.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
@@ -334,6 +335,21 @@ describe('a box that rests after a failed way back', () => {
     expect(world.host.pinnedImages()).toEqual(pinned)
     expect(pinned).not.toEqual([])
   })
+})
+
+test('a box whose hand-over failed, and could not be brought back, is restored under the fence that stands', async () => {
+  const world = await aLivedOnBox()
+  world.inject({ kind: 'snapshot-fails', times: 1 })
+  const heal = world.inject({ kind: 'probe-fails' })
+  const needs = await world.agent()
+  const order = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, deadlineMs: 30 * 86_400_000 }
+  const handing = () => handOver(needs as never)(aContext({ commandId: 'mv_1.hand_over.1' }), order)
+  await expect(moving(world.host.clock, handing, 5_000)).rejects.toThrow(/rests fenced on this host/)
+  expect(await world.fence()).toContain('mv_1.hand_over.1')
+  heal()
+  expect(await world.run()).toMatchObject({ outcome: 'restored', error: null })
+  expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
+  expect(await world.fence()).toBeUndefined()
 })
 
 test('the fence of an action that goes on is respected', async () => {

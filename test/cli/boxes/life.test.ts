@@ -82,6 +82,13 @@ describe('move', () => {
     expect(ran.stdout).not.toContain('\u001b[2J')
   })
 
+  test('one that runs on its new host and could not be opened there exits 1 and says what to type', async () => {
+    const error = { code: 'INTERNAL', message: `rests fenced; tenantry-agent box unfence ${slug}` }
+    const shut = aBoxDetail({ move: { ...moved, error } })
+    const ran = await tenantry([...line, '--yes'], { answers: { ...answers, [`GET ${base}`]: shut } })
+    expect([ran.exit, ran.stdout]).toEqual([1, expect.stringContaining(`tenantry-agent box unfence ${slug}`)])
+  })
+
   test('one that hangs does not wait for ever', async () => {
     const hangs = aMove({ state: 'taking_over', error: { code: 'HOST_OFFLINE', message: 'silent' } })
     const expired = aCommand({ status: 'expired', error: { code: 'HOST_OFFLINE', message: 'silent' } })

@@ -35,16 +35,21 @@ export async function takenOver(needs: StepNeeds, tx: Tx, box: BoxRecord, move: 
     ...unheard,
   })
   await believe(needs, tx, box, result.report, result.probes.at(-1))
-  return stepMove(needs, tx, box, move, { event: 'taken_over', change: { toCopy: false, keepUntil: keptUntil(needs) } })
+  // It is the new host's, whatever else is said: an error tells that it could not be opened there.
+  const { error } = result
+  return stepMove(needs, tx, box, move, { event: 'taken_over', change: { toCopy: false, error, keepUntil: keptUntil(needs) } })
 }
 
 /** Its old host runs it again, under an ownership above all that was given out for the move. */
 export async function takenBack(needs: StepNeeds, tx: Tx, box: BoxRecord, move: Move, result: BoxCommandResult<'tenant-box.take_back'>) {
   await changeBox(tx, box, { ownership_epoch: move.epoch, ...unheard })
   await believe(needs, tx, box, result.report, result.probe)
-  const { error } = move
-  await stepMove(needs, tx, box, move, { event: 'taken_back', change: { fromCopy: false, error } })
+  await stepMove(needs, tx, box, move, { event: 'taken_back', change: { fromCopy: false, error: bothErrors(move.error, result.error) } })
 }
+
+/** Why it was given back, and that it could not be opened then: the latter wants a person now. */
+const bothErrors = (before: Move['error'], now: Move['error'] | undefined): Move['error'] =>
+  before && now ? { code: now.code, message: `${now.message}; it was given back because: ${before.message}` } : (now ?? before)
 
 /** What was reported before says nothing under the new ownership. */
 const unheard = {

@@ -32,12 +32,12 @@ export async function runsAgain(
   tx: Tx,
   box: BoxRecord,
   removal: Removal,
-  { report, probe }: BoxCommandResult<'tenant-box.take_back'>,
+  { report, probe, error = null }: BoxCommandResult<'tenant-box.take_back'>,
 ) {
   await changeBox(tx, box, { live: 1, removal: null, ownership_epoch: removal.epoch, reported_at: null })
   const live = await again(tx, box)
   await applyReport(needs, tx, live, report, probe)
-  await stepRemoval(needs, tx, live, removal, { event: 'taken_back' })
+  await stepRemoval(needs, tx, live, removal, { event: 'taken_back', change: { error } })
 }
 
 export const erased = (needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal) =>

@@ -79,6 +79,25 @@ onBothDialects('a move', (fresh) => {
     expect((await world.hello('host-2')).disowned).toEqual([])
   })
 
+  test('a box that could not be opened on its new host is there all the same, and the move says that it rests fenced', async () => {
+    const world = await lifeWorld(await fresh())
+    const { id } = await onItsWay(world)
+    const error = { code: 'INTERNAL', message: 'it rests fenced' }
+    await world.answer('host-2', 'tenant-box.take_over', { error })
+    expect(await world.box(id)).toMatchObject({ hostId: 'hst_host-2' })
+    expect(await stateOf(world)).toMatchObject({ state: 'confirming', error })
+  })
+
+  test('a box that could not be opened when it was taken back says so, beside why it was', async () => {
+    const world = await lifeWorld(await fresh())
+    await onItsWay(world)
+    await world.fail('host-2')
+    await world.answer('host-1', 'tenant-box.take_back', { error: { code: 'INTERNAL', message: 'it rests fenced' } })
+    const { move } = await (await world.api()).showBox(north)
+    const message = 'it rests fenced; it was given back because: it did not work'
+    expect(move).toMatchObject({ state: 'given_back', error: { code: 'INTERNAL', message } })
+  })
+
   test('ports on the new host are nobody else’s from the beginning on', async () => {
     const world = await lifeWorld(await fresh())
     const api = await world.api()

@@ -59,6 +59,16 @@ onBothDialects('a removal', (fresh) => {
     expect(await code(api.undoRemoval(north))).toBe('INVALID_TRANSITION')
   })
 
+  test('that is undone, but whose box could not be opened, says so', async () => {
+    const world = await lifeWorld(await fresh())
+    await removed(world)
+    const api = await world.api()
+    await api.undoRemoval(north)
+    const error = { code: 'INTERNAL', message: 'it rests fenced' }
+    await world.answer('host-1', 'tenant-box.take_back', { error })
+    expect((await api.showBox(north)).removal).toMatchObject({ state: 'undone', error })
+  })
+
   test('that cannot be undone stays removed, and may be tried again', async () => {
     const world = await lifeWorld(await fresh())
     await removed(world)
