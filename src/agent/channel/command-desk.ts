@@ -64,7 +64,7 @@ export class CommandDesk {
   async resume(): Promise<void> {
     for (const command of await this.#needs.shelf.all()) {
       this.#needs.log.info({ commandId: command.id, kind: command.kind, known: command.outcome !== null }, 'going on with a command')
-      this.#begin(command)
+      this.#begin(command, 'on the shelf')
     }
   }
 
@@ -73,7 +73,12 @@ export class CommandDesk {
     const known = this.#inHand.get(id)
     // The daemon offers again what we have: only the lease is new, the work goes on.
     if (known) known.command = { ...known.command, leaseToken }
-    else this.#begin({ id, kind, boxId, payload, leaseToken, outcome: null })
+    else this.#begin({ id, kind, boxId, payload, leaseToken, outcome: null }, 'new')
+  }
+
+  /** Until no box is changed any more, or the signal aborts. */
+  async untilUnchanged(signal: AbortSignal): Promise<void> {
+    while (this.#executing((kind) => !isBeside(kind)) > 0 && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
   /** Lets commands finish for `drainMs`, breaks off the rest, and returns; what is not over stays on the shelf. */
@@ -108,23 +113,43 @@ export class CommandDesk {
     done.abort()
   }
 
-  #begin(command: ShelvedCommand): void {
+  #begin(command: ShelvedCommand, from: 'new' | 'on the shelf'): void {
     const before = isBeside(command.kind) ? [] : this.#changesOf(command.boxId)
     const hand: InHand = { command, executing: command.outcome === null, over: Promise.resolve(), abandoned: new AbortController() }
     this.#inHand.set(command.id, hand)
-    hand.over = this.#work(hand, before).catch((err) =>
-      this.#needs.log.error({ err, commandId: command.id }, 'a command is stuck until the agent starts anew'),
-    )
+    hand.over = this.#work(hand, before, from).catch((err) => {
+      this.#needs.log.error({ err, commandId: command.id }, 'a command is let go of: the daemon offers it again')
+      this.#inHand.delete(command.id)
+      this.#ended(hand)
+    })
   }
 
-  async #work(hand: InHand, before: readonly Promise<void>[]): Promise<void> {
+  async #work(hand: InHand, before: readonly Promise<void>[], from: 'new' | 'on the shelf'): Promise<void> {
     await Promise.all(before)
-    await this.#needs.shelf.put(hand.command)
-    const outcome = hand.command.outcome ?? (await this.#execute(hand))
+    const refusal = from === 'new' ? await this.#refusalToShelve(hand.command) : undefined
+    const outcome = refusal ?? hand.command.outcome ?? (await this.#execute(hand))
+    this.#ended(hand)
+    if (outcome && (await this.#deliver(hand, outcome))) await this.#forget(hand.command)
+  }
+
+  #ended(hand: InHand): void {
     hand.executing = false
     this.#tellEnd()
     this.#nextEnd = this.#newEnd()
-    if (outcome && (await this.#deliver(hand, outcome))) await this.#forget(hand.command)
+  }
+
+  /** What cannot be kept is not begun: a restarted agent would know nothing of it. The daemon hears why. */
+  async #refusalToShelve(command: ShelvedCommand): Promise<CommandOutcome | undefined> {
+    try {
+      await this.#needs.shelf.put(command)
+      return undefined
+    } catch (err) {
+      this.#needs.log.error({ err, commandId: command.id }, 'a command cannot be kept, so it is not begun')
+      const why = (err as Error).message
+      const isFull = isProblem(err, 'DISK_FULL') || (err as NodeJS.ErrnoException).code === 'ENOSPC'
+      const message = `the agent cannot write the command down, so it was not begun and nothing was touched: ${why}`.slice(0, 4000)
+      return { ok: false, error: { code: isFull ? 'DISK_FULL' : 'INTERNAL', message } }
+    }
   }
 
   async #execute(hand: InHand): Promise<CommandOutcome | undefined> {
@@ -136,7 +161,8 @@ export class CommandDesk {
     const outcome = ran ?? (hand.abandoned.signal.aborted ? ofAnother : undefined)
     if (outcome) {
       hand.command = { ...hand.command, outcome }
-      await shelf.put(hand.command) // before anything that waits for the daemon
+      // Before anything that waits for the daemon. Where it cannot be kept, an agent that dies now does it again, which answers the same.
+      await shelf.put(hand.command).catch((err) => log.warn({ err, commandId: hand.command.id }, 'an outcome cannot be kept'))
       log.info(
         { commandId: hand.command.id, kind: hand.command.kind, ok: outcome.ok, ...(outcome.ok ? {} : { code: outcome.error.code }) },
         'a command is over',
@@ -146,10 +172,11 @@ export class CommandDesk {
     return outcome
   }
 
-  async #forget({ id, boxId }: ShelvedCommand): Promise<void> {
-    await this.#needs.shelf.remove(id)
+  async #forget({ id, kind, boxId }: ShelvedCommand): Promise<void> {
+    const { client, reports, log, shelf } = this.#needs
     this.#inHand.delete(id)
-    const { client, reports, log } = this.#needs
+    await shelf.remove(id).catch((err) => log.warn({ err, commandId: id }, 'a command that is over cannot be taken off the shelf'))
+    if (isQuestion(kind)) return // it changed nothing
     const tell = async () => client.postReports({ body: { reports: [...(await reports(boxId))] } })
     await tell().catch((err) => log.debug({ err }, 'could not report after a command')) // hello reports all boxes anyway
   }
@@ -170,7 +197,8 @@ export class CommandDesk {
       log.error({ commandId: id, err: error }, 'the daemon does not take the outcome of a command')
       if (!isProblem(error, 'NOT_FOUND')) await patiently(this.#needs, send(asRefusal(error)), patience).catch(() => undefined)
     }
-    await acknowledge?.(id)
+    // Unacknowledged it is only remembered for longer.
+    await acknowledge?.(id).catch((err) => log.warn({ err, commandId: id }, 'the journal cannot note that the daemon knows the outcome'))
     return true
   }
 

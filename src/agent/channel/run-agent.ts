@@ -18,7 +18,7 @@ const shortestPollMs = 1000
 /**
  * Runs an agent until its signal: goes on with what was in hand, says hello, fetches commands, executes them, delivers outcomes.
  * Resolves when it has drained. Throws HOST_REVOKED, HOST_FROZEN, UNAUTHENTICATED or PROTOCOL_VERSION when the daemon shuts it out;
- * commands that were running then are finished first, and their outcomes stay on the shelf.
+ * changes of boxes that were running then are finished first, unless the signal comes, and their outcomes stay on the shelf.
  */
 export async function runAgent(needs: AgentNeeds): Promise<void> {
   const connection = openConnection(needs)
@@ -33,11 +33,20 @@ export async function runAgent(needs: AgentNeeds): Promise<void> {
   await desk.resume()
   try {
     await Promise.all([speak(session), tellChanges(session)])
+  } catch (error) {
+    // Shut out, it may not be let in again for days, and an update that is broken off at every start would leave its box fenced.
+    if (isEnding(error)) await finishChanges(session, needs.signal, error)
+    throw error
   } finally {
     ended.abort()
     await desk.drain()
     await settling
   }
+}
+
+async function finishChanges({ desk, log }: Session, signal: AbortSignal, error: unknown): Promise<void> {
+  log.error({ code: isProblem(error) ? error.code : undefined }, 'shut out by the daemon; what is being done to boxes is finished first')
+  await desk.untilUnchanged(signal)
 }
 
 /** Hello, then long polls; after each mishap hello again, for the daemon may be another one by now. */

@@ -366,6 +366,105 @@ test('an agent whose host is revoked ends with the reason, and finishes what it 
   expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
 })
 
+test('an agent that is shut out breaks off no change of a box, however long it takes', async () => {
+  let [finish, broken] = [() => undefined as unknown, false]
+  const texts = memoryShelf()
+  const { identity, end } = await anAgent(
+    async ({ signal }) => {
+      signal.addEventListener('abort', () => (broken = true))
+      await new Promise<void>((resolve) => (finish = () => resolve()))
+      return answer()
+    },
+    { texts },
+  )
+  await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
+  await until(async () => (await status()) === 'running')
+  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  for (let hours = 0; hours < 3; hours++) {
+    await socketsTurn()
+    await world.clock.advance(60 * 60_000)
+  }
+  expect([end(), broken]).toEqual([undefined, false])
+  finish()
+  await until(end)
+  expect(end()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
+  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: { ok: true } }])
+})
+
+test('an agent that is shut out and told to stop drains as ever', async () => {
+  const texts = memoryShelf()
+  const { identity, end, leave } = await anAgent(
+    ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    { texts, drainMs: 10_000 },
+  )
+  await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
+  await until(async () => (await status()) === 'running')
+  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await socketsTurn()
+  await world.clock.advance(60 * 60_000)
+  await socketsTurn()
+  expect(end()).toBeUndefined()
+  expect(await leave()).toSatisfy((error) => isProblem(error, 'HOST_REVOKED'))
+  expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: null }])
+})
+
+/** A shelf whose disk is full while the condition holds. */
+const fullShelf = (isFull: (text: string) => boolean): Shelf => {
+  const shelf = memoryShelf()
+  const write: Shelf['write'] = async (name, text) => {
+    if (isFull(text)) throw Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    await shelf.write(name, text)
+  }
+  return { ...shelf, write }
+}
+
+test('a command that cannot be kept is refused, and its hand is free for the next one', async () => {
+  let full = true
+  const begun: string[] = []
+  const { identity } = await anAgent(
+    async ({ commandId }) => {
+      begun.push(commandId)
+      return answer()
+    },
+    { texts: fullShelf(() => full), slots: 1 },
+  )
+  await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
+  await until(async () => (await status()) === 'failed')
+  const { error } = await commandById(world.needs.db, id)
+  expect(error).toMatchObject({ code: 'DISK_FULL', message: expect.stringMatching(/was not begun/) })
+  full = false
+  await world.enqueue({ id: 'next', hostId: identity.hostId, ...aChange() } as never)
+  await until(async () => (await status('next')) === 'succeeded')
+  expect(begun).toEqual(['next'])
+})
+
+test('an outcome that cannot be kept is told all the same', async () => {
+  const { identity } = await anAgent(answer, { texts: fullShelf((text) => text.includes('"ok":true')), slots: 1 })
+  for (const one of ['one', 'two']) {
+    await world.enqueue({ id: one, hostId: identity.hostId, ...aChange() } as never)
+    await until(async () => (await status(one)) === 'succeeded')
+  }
+})
+
+test('an outcome that the journal cannot note as told frees its hand', async () => {
+  const full = async () => {
+    throw new Error('ENOSPC: no space left on device')
+  }
+  const { identity } = await anAgent(answer, { texts: { ...memoryShelf(), remove: full }, acknowledge: full, slots: 1 })
+  for (const one of ['one', 'two']) {
+    await world.enqueue({ id: one, hostId: identity.hostId, ...aChange() } as never)
+    await until(async () => (await status(one)) === 'succeeded')
+  }
+  await until(async () => (await holding(identity.hostId)) === 0)
+})
+
+/** Commands that the daemon's open leases say a host has. */
+async function holding(hostId: string): Promise<number> {
+  const { db } = world.needs
+  const held = await db.selectFrom('commands').select('id').where('host_id', '=', hostId).where('lease_until', 'is not', null).execute()
+  return held.length
+}
+
 test('a running agent replaces a key that is old, keeps working, and does it again only when that one is old', async () => {
   const identity = await world.enrol('host-1')
   const kept: AgentIdentity[] = []
