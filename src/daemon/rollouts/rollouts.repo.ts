@@ -10,6 +10,7 @@ import {
   type RolloutStatus,
 } from '../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { insertPlan } from './plans.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
 /** A rollout as it is stored, without its plan (which is long and read alone). */
@@ -79,13 +80,6 @@ export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
   return rolloutOf(row)
 }
 
-/** Throws NOT_FOUND. */
-export async function planOf(db: DbOrTx, id: string): Promise<RolloutPlan> {
-  const row = await db.selectFrom('rollouts').select('plan').where('id', '=', id).executeTakeFirst()
-  if (!row) throw notFound(id)
-  return JSON.parse(row.plan)
-}
-
 type Repeat = Readonly<{ key: string; sum: string }>
 
 export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: RolloutPlan, repeat: Repeat | null): Promise<void> {
@@ -106,12 +100,12 @@ export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: Rollou
       skip_refused: rollout.skipRefused ? 1 : 0,
       hold_after: rollout.holdAfter,
       fence_mode: rollout.fenceMode,
-      plan: JSON.stringify(plan),
       idempotency_key: repeat?.key ?? null,
       idempotency_sum: repeat?.sum ?? null,
       created_at: rollout.createdAt,
     })
     .execute()
+  await insertPlan(tx, rollout.id, plan)
 }
 
 const stateColumns = (rollout: StoredRollout) => ({

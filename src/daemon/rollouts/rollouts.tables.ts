@@ -31,13 +31,14 @@ export type RolloutTable = {
   skip_refused: number
   hold_after: Phase | null
   fence_mode: FenceMode
-  plan: string
   idempotency_key: string | null
   idempotency_sum: string | null
   created_at: string
   started_at: string | null
   finished_at: string | null
 }
+
+export type RolloutPlanTable = { rollout_id: string; plan: string }
 
 export type RolloutActionTable = {
   id: string
@@ -107,6 +108,7 @@ declare module '../db/database.ts' {
   interface Tables {
     approval_failures: ApprovalFailureTable
     rollouts: RolloutTable
+    rollout_plans: RolloutPlanTable
     rollout_actions: RolloutActionTable
     rollout_attempts: RolloutAttemptTable
   }

@@ -11,7 +11,8 @@ import { entriesAfter, headOf } from '../audit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
-import { planOf, rolloutById, type StoredRollout } from './rollouts.repo.ts'
+import { planOf } from './plans.repo.ts'
+import { rolloutById, type StoredRollout } from './rollouts.repo.ts'
 import { streamOf } from './tell.ts'
 
 type Needs = Readonly<{ db: Db }>

@@ -26,7 +26,7 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
         error: { code: 'NOT_FOUND', message: `${slug} has no live box any more` },
       })
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
-    await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
+    if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
     const updating = await update(tx, owned, rollout, { ...action, progress: null }, pinned, box.ownershipEpoch)
     await replaceAction(tx, action, updating)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: updating })
