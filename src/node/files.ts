@@ -1,21 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 type WriteOptions = Readonly<{ mode?: number }>
 
 /**
  * Replaces a file whole or not at all: written beside it, fsynced, renamed, folder fsynced.
- * After a crash at any point the path holds the old content or the new, never a part.
+ * After a crash at any point the path holds the old content or the new, never a part. Content that comes in parts is never whole in memory.
  */
-export async function writeFileAtomic(path: string, content: string | Uint8Array, { mode = 0o600 }: WriteOptions = {}): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  content: string | Uint8Array | AsyncIterable<string>,
+  { mode = 0o600 }: WriteOptions = {},
+): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const temporary = join(dirname(path), `.${process.pid}.${randomUUID()}.tmp`)
   try {
     const file = await open(temporary, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, mode)
     try {
-      await file.writeFile(content)
+      await writeFile(file, content)
       await file.chmod(mode)
       await file.sync()
     } finally {

@@ -17,6 +17,8 @@ const afterFailureMs = 5000
  */
 export function progressStream(clock: Clock, send: (progress: Progress[]) => Promise<unknown>): ProgressStream {
   let pending: Progress[] = []
+  /** The step under way, and when it was first told: what one step says later must not move its beginning. */
+  let current: Readonly<{ step: string; since: string }> | undefined
   let pump: Promise<void> | undefined
   const ended = new AbortController()
 
@@ -38,7 +40,10 @@ export function progressStream(clock: Clock, send: (progress: Progress[]) => Pro
   }
   return {
     tell: (progress) => {
-      const said = { ...progress, ...(progress.detail ? { detail: progress.detail.slice(0, 500) } : {}), at: isoNow(clock) }
+      const at = isoNow(clock)
+      if (current?.step !== progress.step) current = { step: progress.step, since: at }
+      const since = current.since === at ? {} : { since: current.since }
+      const said = { ...progress, ...(progress.detail ? { detail: progress.detail.slice(0, 500) } : {}), at, ...since }
       const kept = pending.at(-1)?.step === said.step ? pending.slice(0, -1) : pending
       pending = [...kept, said].slice(-channelLimits.progressPerCall)
       pump ??= run()

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, CounterText, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { Checkpoint } from './checkpoint.ts'
 
 const ChainName = z.string().regex(/^[a-z0-9][a-z0-9:_.-]{0,80}$/, 'must be the name of a chain, such as admin')
 
@@ -24,6 +25,11 @@ export const ChainReport = z.object({
   head: z.object({ seq: z.int(), hash: z.string() }),
 })
 export type ChainReport = z.output<typeof ChainReport>
+
+const PublicKey = z.object({
+  keyId: z.string(),
+  publicKey: z.string().meta({ description: 'Ed25519, SPKI in PEM. Keep it where neither the database nor the key file is' }),
+})
 
 const Filter = z.string().min(1).max(200).optional()
 
@@ -50,5 +56,46 @@ export const auditContract = {
     query: z.strictObject({ chain: ChainName.optional() }),
     returns: z.object({ chains: z.array(ChainReport) }),
     summary: 'Whether every chain of the log still holds together',
+  }),
+  exportAudit: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/audit/export',
+    auth: admin('viewer'),
+    query: z.strictObject({
+      chain: ChainName.default('admin'),
+      after: z.coerce.number().int().min(0).default(0).meta({ description: 'Number of the last entry of the page before' }),
+      limit: z.coerce.number().int().min(1).max(1000).default(1000),
+    }),
+    returns: z.object({
+      chain: z.string(),
+      head: z.object({ seq: z.int(), hash: z.string() }),
+      entries: z.array(AuditEntryAnswer),
+    }),
+    problems: ['NOT_FOUND'],
+    summary: 'A page of a chain from its first entry on, as it is hashed, for proof outside the daemon',
+  }),
+  listCheckpoints: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/audit/checkpoints',
+    auth: admin('viewer'),
+    query: z.strictObject({ chain: ChainName.default('admin') }),
+    returns: PublicKey.extend({ checkpoints: z.array(Checkpoint) }),
+    summary: 'The newest signed heads of a chain, oldest first, and the key that signs',
+  }),
+  signCheckpoint: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/audit/checkpoints',
+    auth: admin('operator'),
+    body: z.strictObject({ chain: ChainName.optional() }),
+    returns: PublicKey.extend({ checkpoints: z.array(Checkpoint) }),
+    problems: ['NOT_FOUND'],
+    summary: 'Sign the heads of all chains, or of one, as they are now, and answer the newest checkpoint of each',
+  }),
+  auditPublicKey: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/audit/public-key',
+    auth: admin('viewer'),
+    returns: PublicKey,
+    summary: 'The key that checkpoints are signed with',
   }),
 } as const satisfies Contract

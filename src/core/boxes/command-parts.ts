@@ -67,6 +67,8 @@ export const Progress = z.object({
   detail: z.string().max(500).optional(),
   percent: z.number().min(0).max(100).optional(),
   at: z.string(),
+  /** When the step began, where something of it was told or left untold before. */
+  since: z.string().max(40).optional(),
 })
 export type Progress = z.infer<typeof Progress>
 

@@ -24,3 +24,4 @@ export {
   supportedProtocols,
 } from './protocol.ts'
 export type { RegistryEntry, RegistrySetting } from './registry.ts'
+export { addSteps, type FirstTold } from './told-steps.ts'

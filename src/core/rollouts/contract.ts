@@ -4,6 +4,7 @@ import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contr
 import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
 import { EmergencyTargets, namesNoTarget, targetNames } from './emergency.ts'
 import { RolloutPlan } from './plan.ts'
+import { proofContract } from './proof-contract.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { UndoPlan } from './undo-plan.ts'
 
@@ -16,6 +17,9 @@ const Reason = z.string().trim().min(3).max(500)
 /** Boxes whose chat would be away for longer than `fence.maxMinutes` are warned of and not refused. */
 const AllowLongFence = z.boolean().default(false)
 
+/** Boxes are updated outside their maintenance windows too. */
+const IgnoreWindows = z.boolean().default(false)
+
 const TargetSlugs = z.array(Slug).min(1).max(10_000)
 
 /** With the versions of an emergency it shows whom that would reach, which is the whole fleet. */
@@ -23,6 +27,7 @@ const PlanBody = EmergencyTargets.extend({
   kind: RolloutKind.default('staged'),
   targetSlugs: TargetSlugs.optional(),
   allowLongFence: AllowLongFence,
+  ignoreWindows: IgnoreWindows,
 })
   .refine(({ kind, ...body }) => kind === 'emergency_cve' || namesNoTarget(body), {
     path: ['kind'],
@@ -73,6 +78,7 @@ export const RolloutEvent = z.object({
 export type RolloutEvent = z.infer<typeof RolloutEvent>
 
 export const rolloutsContract = {
+  ...proofContract,
   planRollout: endpoint({
     method: 'POST',
     path: `${base}/plan`,
@@ -91,6 +97,7 @@ export const rolloutsContract = {
       /** Boxes that the plan refuses become `skipped` instead of keeping the rollout from starting. */
       skipRefused: z.boolean().default(false),
       allowLongFence: AllowLongFence,
+      ignoreWindows: IgnoreWindows,
       failureThreshold: z.number().int().min(1).max(1000).default(1),
       holdAfter: Phase.optional(),
       fenceMode: FenceMode.default('until-stable'),
@@ -106,7 +113,11 @@ export const rolloutsContract = {
     method: 'GET',
     path: base,
     auth: admin('viewer'),
-    query: Paging.extend({ status: RolloutStatus.optional(), kind: RolloutKind.optional() }),
+    query: Paging.extend({
+      status: RolloutStatus.optional(),
+      kind: RolloutKind.optional(),
+      since: Timestamp.optional().meta({ description: 'Made then or later' }),
+    }),
     returns: z.object({ rollouts: z.array(RolloutSummary), nextCursor: z.string().nullable() }),
     summary: 'List rollouts with action counts, newest first',
     spec: '4.6',
@@ -203,6 +214,26 @@ export const rolloutsContract = {
     body: z.strictObject({ boxes: UndoMode }),
     returns: UndoPlan,
     summary: 'Show which updated boxes could be brought back, how, and what they would lose; nothing is stored',
+  }),
+  resumeUndo: endpoint({
+    method: 'POST',
+    path: `${base}/:id/undo/resume`,
+    auth: admin('operator'),
+    params: one,
+    returns: Rollout,
+    problems: ['CONFLICT', 'CONFIG'],
+    summary:
+      'Go on bringing boxes back after one came to rest: it is passed over, and those that could not be brought back are tried again',
+  }),
+  stopUndo: endpoint({
+    method: 'POST',
+    path: `${base}/:id/undo/stop`,
+    auth: admin('operator'),
+    params: one,
+    body: z.strictObject({ reason: Reason }),
+    returns: Rollout,
+    problems: ['CONFLICT'],
+    summary: 'Bring no further box back; those on their way finish',
   }),
   rolloutEvents: endpoint({
     method: 'GET',

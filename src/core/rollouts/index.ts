@@ -9,6 +9,8 @@ export {
   RolloutAttempt,
   UndoMode,
 } from './action.ts'
+export { aheadOfPlan } from './ahead-of-plan.ts'
+export { attemptSteps, endOfCommand } from './attempt-steps.ts'
 export { RolloutDetail, RolloutEvent, RolloutEventType, rolloutsContract } from './contract.ts'
 export {
   type CommandStep,
@@ -22,6 +24,7 @@ export {
   isInFlight,
   type Step,
 } from './decide.ts'
+export { awaitsUndo, decideUndo, isUndoAtRest } from './decide-undo.ts'
 export {
   cveIdIn,
   type EmergencyOrder,
@@ -33,17 +36,22 @@ export {
   type UncheckedOrder,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
+export { AttemptEvidence, evidenceOf } from './evidence.ts'
 export { type Examination, examineBox } from './examine-box.ts'
 export { FindingCode } from './finding.ts'
+export { judgeImagesBack, judgeSnapshotBack, type UndoVerdict, undoFailed } from './judge-undo.ts'
 export { judgeUpdate } from './judge-update.ts'
 export type { KnownBox } from './known-box.ts'
+export { type PhaseBoxes, spreadOf, stepSpreads, tellStory } from './make-report.ts'
 export { makespanMs, nextTurns, type Parallelism } from './makespan.ts'
-export { explainHold, explainOverdue } from './pause-reason.ts'
+export { type ClosedWindow, explainEmergencyPause, explainHold, explainOverdue } from './pause-reason.ts'
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, RolloutPlan } from './plan.ts'
 export type { PastUpdate } from './plan-expectations.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
+export { type DoneUpdate, type KeptSnapshot, lastFirst, planUndo, planUndoOf } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'
+export { type Pause, type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
 export {
   ActionCounts,
   type AuditLine,
@@ -56,4 +64,5 @@ export {
   type UndoCounts,
 } from './rollout.ts'
 export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
+export { calendarsFrom, fenceNeedsMs, type TurnWindow, turnNeedsMs } from './turn-windows.ts'
 export { UndoneBox, UndoPlan } from './undo-plan.ts'

@@ -1,14 +1,14 @@
 import { sign } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Checkpoint, checkpointText } from '../../core/audit/index.ts'
+import { type ChainHead, type Checkpoint, checkpointText, readCheckpoints } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Logger, readIfThere } from '../../node/index.ts'
 import { type Db, enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
-import { chainNames, headOf } from './audit.repo.ts'
+import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
 
-type CheckpointNeeds = Readonly<{ db: Db; clock: Clock; log: Logger; dataDir: string }>
+export type CheckpointNeeds = Readonly<{ db: Db; clock: Clock; log: Logger; dataDir: string }>
 
 /** The outbox topic of `requestCheckpoint`. */
 export const checkpointTopic = 'audit.checkpoint'
@@ -23,19 +23,25 @@ export const checkpointHandler =
     await checkpointAudit(needs, payload as { chain?: string })
   }
 
+const fileIn = (dataDir: string): string => join(dataDir, 'audit-checkpoints.jsonl')
+
+/** All that this daemon signed, oldest first. A line that a crash cut short counts for nothing. */
+export const checkpointsOf = async ({ dataDir }: Pick<CheckpointNeeds, 'dataDir'>): Promise<Checkpoint[]> =>
+  readCheckpoints((await readIfThere(fileIn(dataDir))) ?? '').checkpoints
+
 /**
  * Signs the heads of all chains (or one) that moved since their last checkpoint, and appends them to `audit-checkpoints.jsonl` and the log.
- * Doing it twice adds nothing.
+ * Doing it twice adds nothing. A chain that no longer holds what was signed of it before is not signed again: that would bury the proof.
  */
 export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain?: string | undefined } = {}): Promise<Checkpoint[]> {
   const { db, log, dataDir } = needs
-  const file = join(dataDir, 'audit-checkpoints.jsonl')
+  const file = fileIn(dataDir)
   const before = (await readIfThere(file)) ?? ''
-  const written = lastHashes(before)
+  const last = new Map(readCheckpoints(before).checkpoints.map((one) => [one.chain, one]))
   const made: Checkpoint[] = []
   for (const name of chain === undefined ? await chainNames(db) : [chain]) {
     const head = await headOf(db, name)
-    if (head.seq > 0 && written.get(name) !== head.hash) made.push(await signed(needs, { chain: name, count: head.seq, hash: head.hash }))
+    if (await isToSign(needs, name, head, last.get(name))) made.push(await signed(needs, { chain: name, count: head.seq, hash: head.hash }))
   }
   if (made.length === 0) return made
   const cutShort = before !== '' && !before.endsWith('\n') // a crash in the middle of a line: ours begins on the next
@@ -45,21 +51,21 @@ export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain
   return made
 }
 
+async function isToSign({ db, log }: CheckpointNeeds, chain: string, head: ChainHead, last: Checkpoint | undefined): Promise<boolean> {
+  if (!last) return head.seq > 0
+  if (last.hash === head.hash) return false
+  const [then] = await entriesAfter(db, chain, last.count - 1, 1)
+  if (then?.hash === last.hash && head.seq > last.count) return true
+  log.error(
+    { chain, count: last.count, signedAt: last.at },
+    'the audit log no longer holds what was signed of it: it was cut or written anew; keep the database and compare it with a backup',
+  )
+  return false
+}
+
 async function signed({ clock, dataDir }: CheckpointNeeds, head: { chain: string; count: number; hash: string }): Promise<Checkpoint> {
   const key = await loadCheckpointKey(dataDir)
   const content = { ...head, at: isoNow(clock) }
   const signature = sign(null, Buffer.from(checkpointText(content)), key.privateKey).toString('base64url')
   return { ...content, keyId: key.id, signature }
-}
-
-/** The hash of each chain's last checkpoint. A line that a crash cut short counts for nothing. */
-const lastHashes = (text: string): ReadonlyMap<string, string> =>
-  new Map(text.split('\n').flatMap((line) => parsed(line).map(({ chain, hash }) => [chain, hash] as const)))
-
-function parsed(line: string): Checkpoint[] {
-  try {
-    return [JSON.parse(line) as Checkpoint]
-  } catch {
-    return []
-  }
 }

@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { problem, sha256Hex } from '../../core/kit/index.ts'
+import { checkpointKeyId } from '../../core/audit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 
 export type CheckpointKey = Readonly<{ id: string; privateKey: KeyObject; publicKey: KeyObject }>
@@ -24,5 +25,11 @@ async function makeKey(file: string): Promise<CheckpointKey> {
 
 function asKey(privateKey: KeyObject): CheckpointKey {
   const publicKey = createPublicKey(privateKey)
-  return { id: sha256Hex(publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16), privateKey, publicKey }
+  return { id: checkpointKeyId(publicKey.export({ type: 'spki', format: 'der' })), privateKey, publicKey }
 }
+
+/** What whoever checks needs, in PEM. */
+export const publicHalf = ({ id, publicKey }: CheckpointKey) => ({
+  keyId: id,
+  publicKey: String(publicKey.export({ type: 'spki', format: 'pem' })),
+})

@@ -1,22 +1,24 @@
 import { sql } from 'kysely'
 import { type BoxCommandKind, boxCommands, type CommandOutputs, type CommandSecrets, type Progress } from '../../core/boxes/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
-import { type CommandOutcome, type CommandStatus, channelLimits, type HeldCommand, isFinal } from '../../core/hosts/index.ts'
+import { addSteps, type CommandOutcome, type CommandStatus, channelLimits, type HeldCommand, isFinal } from '../../core/hosts/index.ts'
 import { type AgentActor, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, commandById } from './command.repo.ts'
 import { heldCommand, lockHeldCommand, renew } from './held-commands.ts'
 import type { HostsNeeds } from './needs.ts'
+import { stepsOfCommands } from './told-steps.repo.ts'
 
-/** Stores the steps told, newest kept, and renews the lease. Progress of a finished command is passed over: it only came late. */
+/** Stores the steps told, newest kept and the first of each, and renews the lease. Progress of a finished command is passed over: it only came late. */
 export async function takeProgress(needs: HostsNeeds, agent: AgentActor, held: HeldCommand, progress: readonly Progress[]): Promise<void> {
   await needs.db.transaction().execute(async (tx) => {
     const command = await lockHeldCommand(tx, needs, agent, held)
     if (!(await renew(tx, needs, held))) return
+    const [known] = await stepsOfCommands(tx, [held.id])
     const kept = [...command.progress, ...progress].slice(-channelLimits.progressPerCommand)
     await tx
       .updateTable('commands')
-      .set({ progress: JSON.stringify(kept), revision: sql`revision + 1` })
+      .set({ progress: JSON.stringify(kept), steps: JSON.stringify(addSteps(known?.steps ?? [], progress)), revision: sql`revision + 1` })
       .where('id', '=', held.id)
       .execute()
   })

@@ -60,14 +60,15 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
 
 /**
  * Queues a command in the transaction of the change that wants it. Idempotent by id: the first one stands. Throws CONFLICT when the id
- * belongs to a command for another box, host or kind. After the commit call `bus.queued(hostId)`, or the agent learns of it up to a second later.
+ * belongs to a command for another box, host or kind. After the commit call `bus.queued(hostId)`, or the agent learns of it up to a second later;
+ * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
   const [stored] = await enqueueCommands(tx, clock, [command])
   return stored as Command
 }
 
-/** Rows per statement: 17 values each, far below what either dialect takes. */
+/** Rows per statement: 18 values each, far below what either dialect takes. */
 const rowsPerInsert = 500
 
 /** The same for many at once, answered in no order. What a scan of ten thousand boxes asks fits into a second. */
@@ -111,6 +112,7 @@ const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: N
   heard_at: null,
   revision: 1,
   progress: '[]',
+  steps: '[]',
   result: null,
   error: null,
   created_at: isoNow(clock),

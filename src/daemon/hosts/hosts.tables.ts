@@ -61,6 +61,8 @@ export type CommandTable = {
   heard_at: string | null
   revision: number
   progress: string
+  /** The first time of each step, as JSON; `progress` keeps the newest only. */
+  steps: string
   result: string | null
   error: string | null
   created_at: string

@@ -21,6 +21,7 @@ export type StoredAction = Readonly<
     commandId: string | null
     images: Partial<Record<VersionedService, string>>
     expectedMs: number
+    expectedFenceMs: number
     overdueAt: string | null
   }
 >
@@ -32,7 +33,7 @@ const bit = (value: boolean | null): number | null => (value === null ? null : v
 const read = (text: string | null) => (text === null ? null : JSON.parse(text))
 const written = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-const actionOf = (row: Row): StoredAction => ({
+export const actionOf = (row: Row): StoredAction => ({
   id: row.id,
   rolloutId: row.rollout_id,
   tenantSlug: row.slug,
@@ -57,6 +58,8 @@ const actionOf = (row: Row): StoredAction => ({
   findings: JSON.parse(row.findings),
   progress: read(row.progress),
   expectedMs: Number(row.expected_ms),
+  expectedFenceMs: Number(row.expected_fence_ms),
+  waitsUntil: row.waits_until,
   startedAt: row.started_at,
   overdueAt: row.overdue_at,
   finishedAt: row.finished_at,
@@ -92,6 +95,8 @@ const rowOf = (action: StoredAction): Row => ({
   findings: JSON.stringify(action.findings),
   progress: written(action.progress),
   expected_ms: Math.round(action.expectedMs),
+  expected_fence_ms: Math.round(action.expectedFenceMs),
+  waits_until: action.waitsUntil,
   started_at: action.startedAt,
   overdue_at: action.overdueAt,
   finished_at: action.finishedAt,
@@ -101,7 +106,16 @@ const rowOf = (action: StoredAction): Row => ({
 })
 
 /** The record that the wire shows. */
-export function publicAction({ tier, step, commandId, images, expectedMs, overdueAt, ...shown }: StoredAction): RolloutAction {
+export function publicAction({
+  tier,
+  step,
+  commandId,
+  images,
+  expectedMs,
+  expectedFenceMs,
+  overdueAt,
+  ...shown
+}: StoredAction): RolloutAction {
   return shown
 }
 
@@ -220,7 +234,7 @@ export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]
 export async function cancelPending(tx: Tx, rolloutId: string): Promise<number> {
   const { numUpdatedRows } = await tx
     .updateTable('rollout_actions')
-    .set({ status: 'cancelled' })
+    .set({ status: 'cancelled', waits_until: null })
     .where('rollout_id', '=', rolloutId)
     .where('status', '=', 'pending')
     .executeTakeFirst()

@@ -9,7 +9,7 @@ type Which = Readonly<{ actionId: string; attempt: number }>
 const read = (text: string | null) => (text === null ? null : JSON.parse(text))
 const ms = (value: number | null) => (value === null ? null : Number(value))
 
-const attemptOf = (row: Row): RolloutAttempt => ({
+export const attemptOf = (row: Row): RolloutAttempt => ({
   attempt: row.attempt,
   kind: row.kind,
   status: row.status,
@@ -86,6 +86,12 @@ export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidenc
     .where('action_id', '=', actionId)
     .where('attempt', '=', attempt)
     .execute()
+}
+
+/** One that exists. */
+export async function attemptOfAction(db: DbOrTx, { actionId, attempt }: Which): Promise<RolloutAttempt> {
+  const query = db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', actionId).where('attempt', '=', attempt)
+  return attemptOf(await query.executeTakeFirstOrThrow())
 }
 
 /** All attempts of an action, first to last. */

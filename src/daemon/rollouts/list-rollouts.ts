@@ -4,24 +4,33 @@ import type { Db } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
 import { rolloutsPage } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
+import { waitingUntil } from './waiting-until.repo.ts'
 
-type Query = Readonly<{ limit: number; cursor?: string | undefined; status?: RolloutStatus | undefined; kind?: RolloutKind | undefined }>
+type Query = Readonly<{
+  limit: number
+  cursor?: string | undefined
+  status?: RolloutStatus | undefined
+  kind?: RolloutKind | undefined
+  /** Only those made then or later. */
+  since?: string | undefined
+}>
 
 /** A page of rollouts with action counts, newest first. */
 export async function listRollouts(
   { db }: Readonly<{ db: Db }>,
-  { limit, cursor, status, kind }: Query,
+  { limit, cursor, since, ...wanted }: Query,
 ): Promise<{ rollouts: RolloutSummary[]; nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(cursor)
-  const found = await rolloutsPage(db, { limit: limit + 1, after, status, kind })
+  const found = await rolloutsPage(db, { ...wanted, limit: limit + 1, after, since: since && new Date(since).toISOString() })
   const page = found.slice(0, limit)
   const counts = await countActions(
     db,
     page.map(({ id }) => id),
   )
+  const waits = await waitingUntil(db, page, counts)
   const last = page.at(-1)
   return {
-    rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id))),
+    rollouts: page.map((rollout) => summaryOf(rollout, counts(rollout.id), waits(rollout.id))),
     nextCursor: found.length > limit && last ? `${last.createdAt}_${last.id}` : null,
   }
 }

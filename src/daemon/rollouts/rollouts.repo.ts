@@ -3,18 +3,19 @@ import type { Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import {
   inFlightStatuses,
+  isOver,
   phaseOrder,
   type Rollout,
   type RolloutKind,
   type RolloutPlan,
-  type RolloutStatus,
+  RolloutStatus,
 } from '../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import { insertPlan } from './plans.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
 /** A rollout as it is stored, without its plan (which is long and read alone). */
-export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'auditLog' | 'targets'> & { manifest: Manifest }>
+export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets'> & { manifest: Manifest }>
 
 const columns = [
   'id',
@@ -35,6 +36,7 @@ const columns = [
   'skip_refused',
   'hold_after',
   'fence_mode',
+  'ignore_windows',
   'created_at',
   'started_at',
   'finished_at',
@@ -59,6 +61,7 @@ const rolloutOf = (row: Pick<Selectable<RolloutTable>, (typeof columns)[number]>
   skipRefused: row.skip_refused === 1,
   holdAfter: row.hold_after,
   fenceMode: row.fence_mode,
+  ignoreWindows: row.ignore_windows === 1,
   createdAt: row.created_at,
   startedAt: row.started_at,
   finishedAt: row.finished_at,
@@ -97,9 +100,9 @@ export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: Rollou
       manifest: JSON.stringify(rollout.manifest),
       target_slugs: rollout.targetSlugs && JSON.stringify(rollout.targetSlugs),
       failure_threshold: rollout.failureThreshold,
-      skip_refused: rollout.skipRefused ? 1 : 0,
       hold_after: rollout.holdAfter,
       fence_mode: rollout.fenceMode,
+      ignore_windows: rollout.ignoreWindows ? 1 : 0,
       idempotency_key: repeat?.key ?? null,
       idempotency_sum: repeat?.sum ?? null,
       created_at: rollout.createdAt,
@@ -114,6 +117,7 @@ const stateColumns = (rollout: StoredRollout) => ({
   pause_reason: rollout.pauseReason,
   error: rollout.error,
   digests: JSON.stringify(rollout.digests),
+  skip_refused: rollout.skipRefused ? 1 : 0,
   started_at: rollout.startedAt,
   finished_at: rollout.finishedAt,
 })
@@ -140,13 +144,15 @@ type Page = Readonly<{
   after?: Readonly<{ createdAt: string; id: string }> | undefined
   status?: RolloutStatus | undefined
   kind?: RolloutKind | undefined
+  since?: string | undefined
 }>
 
 /** A page of rollouts, newest first. */
-export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind }: Page): Promise<StoredRollout[]> {
+export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, since }: Page): Promise<StoredRollout[]> {
   let query = db.selectFrom('rollouts').select(columns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
   if (status) query = query.where('status', '=', status)
   if (kind) query = query.where('kind', '=', kind)
+  if (since) query = query.where('created_at', '>=', since)
   if (after)
     query = query.where((where) =>
       where.or([
@@ -157,14 +163,48 @@ export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind }: P
   return (await query.execute()).map(rolloutOf)
 }
 
+const overStatuses = RolloutStatus.options.filter(isOver)
+
+/** Staged rollouts that are in a phase now. */
+export async function stagedUnderWay(db: DbOrTx): Promise<string[]> {
+  const rows = await db
+    .selectFrom('rollouts')
+    .select('id')
+    .where('kind', '=', 'staged')
+    .where('status', 'in', phaseOrder.staged)
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * A rollout with all that are not over, each of them locked until the commit: what is begun must know what else runs. One statement locks
+ * them in the order of their ids, so that two such transactions never wait for each other in a circle. Throws NOT_FOUND.
+ */
+export async function lockOpenRollouts(tx: Tx, id: string): Promise<{ rollout: StoredRollout; others: StoredRollout[] }> {
+  const rows = await tx
+    .selectFrom('rollouts')
+    .select(columns)
+    .where((where) => where.or([where('id', '=', id), where('status', 'not in', overStatuses)]))
+    .orderBy('id')
+    .modifyEnd(forUpdate(tx))
+    .execute()
+  const all = rows.map(rolloutOf)
+  const rollout = all.find((one) => one.id === id)
+  if (!rollout) throw notFound(id)
+  return { rollout, others: all.filter((one) => one !== rollout) }
+}
+
 const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
 
-/** Rollouts that want an engine: those in a phase, and those with an action still in flight, whatever became of them. */
+/** Rollouts that want an engine: those in a phase, and those with an action in flight or a box to be brought back, whatever became of them. */
 export async function rolloutsToDrive(db: DbOrTx): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from rollouts where status in (${sql.join(runningStatuses)})
     union
     select rollout_id as id from rollout_actions where status in (${sql.join([...inFlightStatuses])})
+    union
+    select rollout_id as id from rollout_actions where undo_status = 'pending'
     order by id`.execute(db)
   return rows.map(({ id }) => id)
 }

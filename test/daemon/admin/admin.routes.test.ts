@@ -24,7 +24,7 @@ const clientOf = (who: string) => makeClient(contract, { baseUrl, headers: () =>
 beforeAll(async () => {
   const { db } = await emptyDatabase('sqlite')
   room = await anAdminRoom(db)
-  const app = buildApp([...adminRoutes(room), ...auditRoutes(room), ...authRoutes(room)], {
+  const app = buildApp([...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir: '/nonexistent' }), ...authRoutes(room)], {
     ...room,
     authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
     log: silentLogger(),

@@ -12,6 +12,9 @@ import { rolloutsInFull } from './0011-rollouts-in-full.ts'
 import { alerts } from './0012-alerts.ts'
 import { proof } from './0013-proof.ts'
 import { approvalFailures } from './0014-approval-failures.ts'
+import { windows } from './0015-windows.ts'
+import { undo } from './0016-undo.ts'
+import { commandsOfHosts } from './0017-commands.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -30,4 +33,7 @@ export const migrations: readonly Migration[] = [
   alerts,
   proof,
   approvalFailures,
+  windows,
+  undo,
+  commandsOfHosts,
 ]

@@ -1,9 +1,10 @@
 import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { changedImages, type Examination, examineBox } from '../../../core/rollouts/index.ts'
+import { aheadOfPlan, changedImages, type Examination, examineBox } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { keepEvidence } from '../attempts.repo.ts'
+import { emergencySince } from '../emergency/emergency-since.ts'
 import { knownBox } from '../known-boxes.ts'
 import { tell } from '../tell.ts'
 import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
@@ -37,15 +38,23 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     }
     const { staleAfterMs, schemas, daemonVersion } = needs
     const found = examineBox(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })
-    const before = { ...action, from: report.installed, findings: found.findings }
-    const ending = endingOf(found)
+    const ahead = aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId))
+    const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
+    const ending = ahead ? passedOver : endingOf(found)
     if (ending)
       return settle(tx, needs, rollout, action, {
         ...ending,
         shows: { from: before.from, findings: before.findings },
         evidence: { report },
       })
-    await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, { digestsBefore: digestsOf(report) })
+    await keepEvidence(
+      tx,
+      { actionId: action.id, attempt: action.attempt },
+      {
+        imagesBefore: imagesOf(report),
+        digestsBefore: digestsOf(report),
+      },
+    )
     const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
     const pulling = await prefetch(tx, owned, { ...before, status: 'pulling', images }, box.ownershipEpoch)
     await replaceAction(tx, action, pulling)
@@ -53,12 +62,17 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     return pulling
   })
 
+const passedOver: Ending = { status: 'skipped', error: null }
+
 function endingOf({ does, findings }: Examination): Ending | undefined {
   if (does === 'update') return undefined
-  if (does === 'skip') return { status: 'skipped', error: null }
+  if (does === 'skip') return passedOver
   const refusals = findings.filter(({ severity }) => severity === 'refuse')
   return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: refusals.map(({ message }) => message).join('; ') } }
 }
+
+const imagesOf = ({ services }: Observed['report']): Record<string, string> =>
+  Object.fromEntries(Object.entries(services).flatMap(([service, running]) => (running ? [[service, running.image]] : [])))
 
 const digestsOf = ({ services }: Observed['report']): Record<string, string | null> =>
   Object.fromEntries(Object.entries(services).map(([service, running]) => [service, running?.digest ?? null]))

@@ -33,6 +33,10 @@ export async function awaiting(tx: Tx, rolloutId: string, slug: string, commandI
 export const leftMs = ({ clock, settings }: RolloutsNeeds, { startedAt }: StoredAction): number =>
   Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : elapsedMs(startedAt, isoNow(clock))))
 
+/** Told by its parts: queuing a step of an attempt twice queues it once. */
+export const commandIdOf = ({ rolloutId, tenantSlug, attempt }: StoredAction, step: CommandStep): string =>
+  `${rolloutId}.${tenantSlug}.${attempt}.${step}`
+
 type Order<Kind extends BoxCommandKind> = Readonly<{ step: CommandStep; kind: Kind; payload: BoxCommandPayload<Kind>; deadlineMs: number }>
 
 /** Queues the next command of an attempt, in the transaction that notes that it is under way: neither exists without the other. */
@@ -42,7 +46,7 @@ export async function send<Kind extends BoxCommandKind>(
   action: StoredAction,
   { step, kind, payload, deadlineMs }: Order<Kind>,
 ): Promise<StoredAction> {
-  const id = `${action.rolloutId}.${action.tenantSlug}.${action.attempt}.${step}`
+  const id = commandIdOf(action, step)
   await enqueueCommand(tx, clock, { id, hostId: action.hostId, boxId: action.boxId, kind, payload, deadlineMs })
   return { ...action, step, commandId: id }
 }

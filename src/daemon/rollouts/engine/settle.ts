@@ -4,10 +4,11 @@ import type { ActionError, ActionStatus } from '../../../core/rollouts/index.ts'
 import { releaseHold } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { type Evidence, keepEvidence } from '../attempts.repo.ts'
+import type { Evidence } from '../attempts.repo.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { closeAttempt } from './close-attempt.ts'
 
 /** How an attempt ended. `shows` goes into the action, `evidence` into the attempt. */
 export type Ending = Readonly<{ status: ActionStatus; error: ActionError | null; shows?: Partial<StoredAction>; evidence?: Evidence }>
@@ -22,15 +23,18 @@ export async function settle(
 ): Promise<undefined> {
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
-  const settled: StoredAction = { ...action, ...shows, status, error, step: null, overdueAt: null, finishedAt: at, durationMs }
+  // Its rollout may have been rolled back with its boxes meanwhile: what was not updated is not brought back.
+  const undo = status === 'succeeded' ? action.undo : null
+  const settled: StoredAction = { ...action, ...shows, status, undo, error, step: null, overdueAt: null, finishedAt: at, durationMs }
   await replaceAction(tx, action, settled)
-  await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, { durationMs, ...evidence, status, error, finishedAt: at })
+  const known = { durationMs, ...evidence, status, error, finishedAt: at }
+  const sum = await closeAttempt(tx, action, known, evidence.durationMs ?? null)
   await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
   const { tenantSlug: slug, attempt, snapshotId } = settled
   await writeDown(tx, clock, rollout, {
     actor: engineActor,
     action: `rollout.action.${status}`,
-    data: { slug, attempt, snapshotId, error },
+    data: { slug, attempt, snapshotId, error, evidence: sum },
   })
 }

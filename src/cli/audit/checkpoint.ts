@@ -1,0 +1,42 @@
+import type { Checkpoint } from '../../core/audit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
+import { type Column, command, sections, table, text } from '../kit/index.ts'
+import { chainOf } from './export-lines.ts'
+
+const columns: readonly Column<Checkpoint>[] = [
+  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, least: 10 },
+  { title: 'ENTRIES', value: ({ count }) => count, priority: 1, align: 'right' },
+  { title: 'SIGNED AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
+  { title: 'KEY', value: ({ keyId }) => keyId, priority: 2 },
+  { title: 'HEAD', value: ({ hash }) => hash.slice(0, 16), priority: 4 },
+]
+
+export const checkpoint = command(
+  'checkpoint',
+  'Sign the heads of the log as they are now; keep the file where neither database nor daemon is',
+  {
+    chain: text('--chain <name>', 'only this chain: admin, or the id of a rollout'),
+    out: text('--out <file>', 'add the checkpoints to this file'),
+  },
+  async ({ api }, { chain, out }) => {
+    const signed = await api.audit.signCheckpoint({ body: chain === undefined ? {} : { chain: chainOf(chain) } })
+    if (out !== undefined) await addTo(out, signed.checkpoints)
+    return signed
+  },
+  ({ checkpoints, keyId }, look, { out }) =>
+    sections(
+      checkpoints.length > 0 ? table(look, columns, checkpoints) : '',
+      out === undefined
+        ? `Signed by the key ${keyId}. Keep them elsewhere: tenantry audit checkpoint --out <file>`
+        : `${plural(checkpoints.length, 'checkpoint')} added to ${out}. Move it to another machine; it proves the log up to these entries.`,
+    ),
+  { examples: ['checkpoint --out checkpoints.jsonl', 'checkpoint --chain ro_8x2m4k7p9q3r5t6v1w0y --out rollout.jsonl'] },
+)
+
+async function addTo(out: string, checkpoints: readonly Checkpoint[]): Promise<void> {
+  const { appendFile } = await import('node:fs/promises')
+  const lines = checkpoints.map((one) => `${JSON.stringify(one)}\n`).join('')
+  await appendFile(out, lines, { mode: 0o600, flush: true }).catch(({ code }: NodeJS.ErrnoException) => {
+    throw problem('USAGE', `${out} cannot be written (${code}): give a path in a folder of yours`)
+  })
+}

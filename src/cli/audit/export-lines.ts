@@ -1,0 +1,71 @@
+import { sumInEntry, writeExportLine } from '../../core/audit/index.ts'
+import { isoNow } from '../../core/kit/index.ts'
+import type { Context } from '../kit/index.ts'
+
+type Needs = Pick<Context, 'api' | 'clock' | 'signal'>
+
+/** What of a chain has been read so far. */
+export type Read = Readonly<{ entries: number; of: number; checkpoints: number; evidence: number }>
+type Wanted = Readonly<{ chain: string; evidence: boolean; told?: (read: Read) => void }>
+
+/** `ro_…` and `cve-…` mean the chain of that rollout; every other name is that of a chain. */
+export const chainOf = (name: string): string => (/^(ro_|cve-)/.test(name) ? `rollout:${name}` : name)
+
+/**
+ * A chain as the lines of an export, up to the head that it has now, a page in memory at a time. A page that is missing ends it early, which
+ * the proof then finds: nothing is judged here.
+ */
+export async function* exportLines(needs: Needs, { chain, evidence, told }: Wanted): AsyncGenerator<string> {
+  const { api, clock, signal } = needs
+  let page = await api.audit.exportAudit({ query: { chain } }, { signal })
+  const of = page.head.seq
+  const { publicKey, checkpoints } = await api.audit.listCheckpoints({ query: { chain } }, { signal })
+  const mine = checkpoints.filter(({ count }) => count <= of) // one that was signed since the first page belongs to the next export
+  let read: Read = { entries: 0, of, checkpoints: mine.length, evidence: 0 }
+  const named = new Set<string>()
+  const rollout = evidence ? rolloutOf(chain) : undefined
+  yield writeExportLine({
+    kind: 'export',
+    version: 1,
+    chain,
+    exportedAt: isoNow(clock),
+    entries: of,
+    publicKey,
+    evidence: rollout !== undefined,
+  })
+  yield mine.map((checkpoint) => writeExportLine({ kind: 'checkpoint', ...checkpoint })).join('')
+  while (read.entries < of) {
+    const entries = page.entries.filter(({ seq }) => seq <= of)
+    const last = entries.at(-1)
+    if (!last || last.seq <= read.entries) break
+    for (const { data } of entries) if (sumInEntry(data)) named.add(nameOf(data as Named))
+    yield entries.map((entry) => writeExportLine({ kind: 'entry', ...entry })).join('')
+    read = { ...read, entries: last.seq }
+    told?.(read)
+    if (last.seq < of) page = await api.audit.exportAudit({ query: { chain, after: last.seq } }, { signal })
+  }
+  for await (const page of rollout === undefined ? [] : evidenceOf(needs, rollout)) {
+    const some = page.filter(({ tenantSlug, attempt }) => named.has(nameOf({ slug: tenantSlug, attempt })))
+    yield some.map((one) => writeExportLine({ kind: 'evidence', evidence: one })).join('')
+    read = { ...read, evidence: read.evidence + some.length }
+    told?.(read)
+  }
+}
+
+/** Which attempt an entry or a piece of evidence is of: an attempt that ended after the head was read belongs to the next export. */
+type Named = Readonly<{ slug: string; attempt: number }>
+const nameOf = ({ slug, attempt }: Named): string => `${slug} ${attempt}`
+
+type Evidence = Readonly<{ tenantSlug: string; attempt: number }>
+
+const rolloutOf = (chain: string): string | undefined => /^rollout:(.+)$/.exec(chain)?.[1]
+
+async function* evidenceOf({ api, signal }: Needs, id: string): AsyncGenerator<Evidence[]> {
+  let cursor: string | null | undefined
+  while (cursor !== null) {
+    const query = { limit: 100, ...(cursor === undefined ? {} : { cursor }) }
+    const page: { evidence: Evidence[]; nextCursor: string | null } = await api.rollouts.listEvidence({ params: { id }, query }, { signal })
+    yield page.evidence
+    cursor = page.nextCursor
+  }
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { Timestamp } from '../contract/index.ts'
+import { RolloutAction } from './action.ts'
+import { Phase, RolloutSummary } from './rollout.ts'
+
+/** One thing that somebody or the engine did, from the rollout's audit chain. */
+const TimelineEntry = z.object({
+  at: Timestamp,
+  actor: z.string(),
+  /** `rollout.created`, `rollout.started`, `rollout.phase`, `rollout.paused`, … */
+  action: z.string(),
+  /** The phase that it led to, or in which it happened. */
+  phase: Phase.nullable(),
+  reason: z.string().nullable(),
+})
+export type TimelineEntry = z.infer<typeof TimelineEntry>
+
+const PhaseSpan = z.object({
+  phase: Phase,
+  startedAt: Timestamp,
+  endedAt: Timestamp.nullable(),
+  /** Until now while it runs; pauses are in it. */
+  durationMs: z.number(),
+  pausedMs: z.number(),
+  boxes: z.number().int(),
+  succeeded: z.number().int(),
+  failed: z.number().int(),
+})
+export type PhaseSpan = z.infer<typeof PhaseSpan>
+
+const Pause = z.object({
+  at: Timestamp,
+  /** Who or what paused it, and who let it go on, or ended it. */
+  by: z.string(),
+  reason: z.string(),
+  phase: Phase.nullable(),
+  until: Timestamp.nullable(),
+  endedBy: z.string().nullable(),
+  durationMs: z.number(),
+})
+export type Pause = z.infer<typeof Pause>
+
+/** Of several boxes: the middle and the worst, and which one that was. */
+const Spread = z.object({ boxes: z.number().int(), medianMs: z.number(), worstMs: z.number(), worstSlug: z.string() })
+export type Spread = z.infer<typeof Spread>
+
+const StepSpread = Spread.extend({ step: z.string() })
+export type StepSpread = z.infer<typeof StepSpread>
+
+/** What became of a rollout: its story, what it cost the tenants, and where the time went. */
+export const RolloutReport = z.object({
+  rollout: RolloutSummary,
+  madeAt: Timestamp,
+  /** From its start to its end, or until now. */
+  durationMs: z.number().nullable(),
+  pausedMs: z.number(),
+  /** How long chats answered 503, all boxes together, and per box. */
+  fence: Spread.extend({ sumMs: z.number() }).nullable(),
+  timeline: z.array(TimelineEntry),
+  phases: z.array(PhaseSpan),
+  pauses: z.array(Pause),
+  /** How long each step of the agents took, in the order in which they come. */
+  steps: z.array(StepSpread),
+  /** The boxes that matter most, at most two hundred: failures first, then those under way, then what took longest. */
+  boxes: z.array(RolloutAction),
+  boxesTotal: z.number().int(),
+})
+export type RolloutReport = z.infer<typeof RolloutReport>

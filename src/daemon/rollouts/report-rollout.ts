@@ -1,0 +1,94 @@
+import { elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
+import {
+  type ActionStatus,
+  type AttemptEvidence,
+  isInFlight,
+  Phase,
+  type PhaseBoxes,
+  type RolloutReport,
+  spreadOf,
+  stepSpreads,
+  tellStory,
+} from '../../core/rollouts/index.ts'
+import { countActions, publicAction } from './actions.repo.ts'
+import type { VerbNeeds } from './needs.ts'
+import { actionsByIds, type BoxTimes, evidencePage, stepsOfUpdates, storyOf, timesOfBoxes } from './report.repo.ts'
+import { rolloutById } from './rollouts.repo.ts'
+import { summaryOf } from './show-rollout.ts'
+
+type Needs = Pick<VerbNeeds, 'db' | 'clock'>
+
+const mostBoxes = 200
+
+/** What became of a rollout, from its audit chain and what its attempts left behind. Throws NOT_FOUND. */
+export async function reportRollout({ db, clock }: Needs, { id }: { id: string }): Promise<RolloutReport> {
+  const now = isoNow(clock)
+  const stored = await rolloutById(db, id)
+  const times = await timesOfBoxes(db, id)
+  const { timeline, phases, pauses } = tellStory({ kind: stored.kind, lines: await storyOf(db, id), boxes: boxesByPhase(times), now })
+  const shown = times.toSorted(byWeight).slice(0, mostBoxes)
+  const boxes = await actionsByIds(
+    db,
+    shown.map((box) => box.id),
+  )
+  const counts = await countActions(db, [id])
+  return {
+    rollout: summaryOf(stored, counts(id)),
+    madeAt: now,
+    durationMs: stored.startedAt === null ? null : elapsedMs(stored.startedAt, stored.finishedAt ?? now),
+    pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
+    fence: fenceOf(times),
+    ...{ timeline, phases, pauses },
+    steps: await stepsOf(db, id, times),
+    boxes: boxes.map(publicAction),
+    boxesTotal: times.length,
+  }
+}
+
+const hasFailed = ({ status }: BoxTimes) => status === 'failed' || status === 'rolled_back' || status === 'rollback_failed'
+
+const weights: Partial<Record<ActionStatus, number>> = { rollback_failed: 0, rolled_back: 1, failed: 1 }
+const weightOf = ({ status }: BoxTimes) => weights[status] ?? (isInFlight(status) ? 2 : 3)
+const byWeight = (a: BoxTimes, b: BoxTimes) => weightOf(a) - weightOf(b) || (b.durationMs ?? 0) - (a.durationMs ?? 0)
+
+const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
+  Phase.options.map((phase) => {
+    const own = times.filter((box) => box.phase === phase && box.status !== 'skipped')
+    const succeeded = own.filter(({ status }) => status === 'succeeded').length
+    return { phase, boxes: own.length, succeeded, failed: own.filter(hasFailed).length }
+  })
+
+function fenceOf(times: readonly BoxTimes[]): RolloutReport['fence'] {
+  const fenced = times.flatMap(({ slug, fencedMs }) => (fencedMs === null || fencedMs === 0 ? [] : [{ slug, ms: fencedMs }]))
+  const spread = spreadOf(fenced)
+  return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
+}
+
+async function stepsOf(db: Needs['db'], id: string, times: readonly BoxTimes[]) {
+  const slugs = new Map(times.map((box) => [box.id, box.slug]))
+  const attempts = await stepsOfUpdates(db, id)
+  return stepSpreads(attempts.map(({ actionId, steps }) => ({ slug: slugs.get(actionId) ?? actionId, steps })))
+}
+
+type EvidenceQuery = Readonly<{ id: string; limit: number; cursor?: string | undefined }>
+
+/** A page of what attempts left behind. Throws NOT_FOUND, and VALIDATION for a cursor that is none. */
+export async function listEvidence(
+  { db }: Pick<Needs, 'db'>,
+  { id, limit, cursor }: EvidenceQuery,
+): Promise<{ evidence: AttemptEvidence[]; nextCursor: string | null }> {
+  await rolloutById(db, id)
+  const found = await evidencePage(db, id, { limit: limit + 1, after: cursor === undefined ? undefined : readCursor(id, cursor) })
+  const evidence = found.slice(0, limit)
+  const last = evidence.at(-1)
+  return { evidence, nextCursor: found.length > limit && last ? `${last.attempt}_${last.tenantSlug}` : null }
+}
+
+function readCursor(id: string, cursor: string): { actionId: string; attempt: number } {
+  const match = /^(\d{1,9})_(.+)$/.exec(cursor)
+  if (!match)
+    throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
+      details: [{ path: 'cursor', reason: 'is not a cursor' }],
+    })
+  return { attempt: Number(match[1]), actionId: `${id}.${match[2]}` }
+}

@@ -1,0 +1,95 @@
+import { type ActionStatus, type AttemptEvidence, evidenceOf, type Phase } from '../../core/rollouts/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { actionOf, type StoredAction } from './actions.repo.ts'
+import { attemptOf } from './attempts.repo.ts'
+import { streamOf } from './tell.ts'
+
+/** What was done to the rollout itself, without what happened box by box; oldest first. */
+export async function storyOf(db: DbOrTx, rolloutId: string) {
+  const rows = await db
+    .selectFrom('audit')
+    .select(['at', 'actor', 'action', 'data'])
+    .where('chain', '=', streamOf(rolloutId))
+    .where('action', 'not like', 'rollout.action.%')
+    .orderBy('seq')
+    .execute()
+  return rows.map(({ data, ...row }) => ({ ...row, data: readable(data) }))
+}
+
+/** Data that somebody made unreadable tells nothing; `audit verify` finds it. */
+function readable(data: string): unknown {
+  try {
+    return JSON.parse(data)
+  } catch {
+    return null
+  }
+}
+
+export type BoxTimes = Readonly<{
+  id: string
+  slug: string
+  phase: Phase
+  status: ActionStatus
+  durationMs: number | null
+  fencedMs: number | null
+}>
+
+/** Of every box only how it stands and how long it took. */
+export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
+  const rows = await db
+    .selectFrom('rollout_actions')
+    .select(['id', 'slug', 'phase', 'status', 'duration_ms', 'fenced_ms'])
+    .where('rollout_id', '=', rolloutId)
+    .orderBy('slug')
+    .execute()
+  const ms = (value: number | null) => (value === null ? null : Number(value))
+  return rows.map(({ duration_ms, fenced_ms, ...row }) => ({ ...row, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }))
+}
+
+/** The steps of each attempt at an update; ways back are another matter. */
+export async function stepsOfUpdates(db: DbOrTx, rolloutId: string) {
+  const rows = await db
+    .selectFrom('rollout_attempts')
+    .select(['action_id', 'steps'])
+    .where('rollout_id', '=', rolloutId)
+    .where('kind', '=', 'update')
+    .execute()
+  return rows.map(({ action_id, steps }) => ({
+    actionId: action_id,
+    steps: JSON.parse(steps) as { step: string; durationMs: number | null }[],
+  }))
+}
+
+export async function actionsByIds(db: DbOrTx, ids: readonly string[]): Promise<StoredAction[]> {
+  const rows = await db
+    .selectFrom('rollout_actions')
+    .selectAll()
+    .where('id', 'in', ids.length > 0 ? [...ids] : [''])
+    .execute()
+  return rows.map(actionOf).toSorted((a, b) => ids.indexOf(a.id) - ids.indexOf(b.id))
+}
+
+type Page = Readonly<{ limit: number; after?: Readonly<{ actionId: string; attempt: number }> | undefined }>
+
+/** What attempts that ended left behind, by action and attempt. */
+export async function evidencePage(db: DbOrTx, rolloutId: string, { limit, after }: Page): Promise<AttemptEvidence[]> {
+  let query = db
+    .selectFrom('rollout_attempts as attempt')
+    .innerJoin('rollout_actions as action', 'action.id', 'attempt.action_id')
+    .selectAll('attempt')
+    .select('action.slug')
+    .where('attempt.rollout_id', '=', rolloutId)
+    .where('attempt.finished_at', 'is not', null)
+    .orderBy('attempt.action_id')
+    .orderBy('attempt.attempt')
+    .limit(limit)
+  if (after)
+    query = query.where((where) =>
+      where.or([
+        where('attempt.action_id', '>', after.actionId),
+        where.and([where('attempt.action_id', '=', after.actionId), where('attempt.attempt', '>', after.attempt)]),
+      ]),
+    )
+  const rows = await query.execute()
+  return rows.map(({ slug, ...row }) => evidenceOf({ rolloutId, tenantSlug: slug }, attemptOf(row)))
+}
