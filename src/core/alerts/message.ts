@@ -14,6 +14,18 @@ const spoken = (iso: string) => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 export const subjectLine = ({ severity, title, count, closedAt }: Told): string =>
   `${closedAt === null ? marks[severity] : 'Over'}: ${title}${count > 1 ? ` (${count} times)` : ''}`
 
+const columns = 72
+
+/** Lines that every mail program shows as they are; a long word stays whole. */
+const wrapped = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => line.split(' ').reduce((whole, word) => whole + gapBefore(whole, word) + word))
+    .join('\n')
+
+const gapBefore = (whole: string, word: string): string =>
+  whole.length - (whole.lastIndexOf('\n') + 1) + 1 + word.length > columns ? '\n' : ' '
+
 /** The mail: what, which one, since when, what is safe; its last line is the one to type. `url` is that of the daemon. */
 export function messageText(alert: Told, url: string): string {
   const { id, subject, title, body, command, count, firstAt, lastAt, closedAt, closedBecause } = alert
@@ -26,8 +38,8 @@ export function messageText(alert: Told, url: string): string {
   ]
   const care = alert.kind === 'test' ? [] : [`Alert ${id}. Once somebody is on it: tenantry alerts acknowledge ${id}`]
   return [
-    `${title}.`,
-    body,
+    wrapped(`${title}.`),
+    wrapped(body),
     facts.map(([name, value]) => `${`${name}:`.padEnd(8)} ${value}`).join('\n'),
     ...care,
     `Type this next:\n\n    ${command}`,

@@ -4,5 +4,11 @@
 // It decides nothing about rollouts or boxes, and nothing that it keeps or sends holds a secret.
 import './alerts.tables.ts'
 
+export { alertMetrics } from './alert-metrics.ts'
+export { alertWork } from './alert-work.ts'
+export { alertsRoutes } from './alerts.routes.ts'
+export { channelsOf } from './channels.ts'
 export { closeAlerts } from './close-alerts.ts'
+export { forgetAlerts } from './forget-alerts.ts'
 export { raiseAlert } from './raise-alert.ts'
+export { makeSender } from './sender.ts'

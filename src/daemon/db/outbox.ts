@@ -4,8 +4,11 @@ import type { Logger } from '../../node/index.ts'
 import type { Db, Tx } from './database.ts'
 import { skipLocked } from './dialects.ts'
 
+/** Which try this is: after the last one that fails the work is given up. The signal aborts when this process is about to end. */
+export type OutboxTry = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
+
 /** Does the follow-up work of one topic. It must be idempotent: after a crash it is called again. Throwing means "later". */
-export type OutboxHandler = (payload: unknown) => Promise<void>
+export type OutboxHandler = (payload: unknown, attempt: OutboxTry) => Promise<void>
 
 type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; handlers: Readonly<Record<string, OutboxHandler>> }>
 
@@ -36,7 +39,7 @@ export async function drainOutbox(needs: Needs, signal?: AbortSignal): Promise<n
   for (let taken = 0; ; taken++) {
     const row = signal?.aborted ? undefined : await leaseNext(needs)
     if (!row) return taken
-    await deliver(needs, row)
+    await deliver(needs, row, signal)
   }
 }
 
@@ -56,14 +59,15 @@ async function leaseNext({ db, clock }: Needs): Promise<LeasedRow | undefined> {
   return rows[0]
 }
 
-async function deliver({ db, clock, log, handlers }: Needs, row: LeasedRow): Promise<void> {
+async function deliver({ db, clock, log, handlers }: Needs, row: LeasedRow, signal: AbortSignal | undefined): Promise<void> {
   const handler = handlers[row.topic]
+  const last = row.attempts >= maxAttempts
   try {
     if (!handler) throw new Error(`no handler for the topic ${row.topic}`)
-    await handler(JSON.parse(row.payload))
+    await handler(JSON.parse(row.payload), { last, signal })
     await db.deleteFrom('outbox').where('id', '=', row.id).execute()
   } catch (error) {
-    const dead = row.attempts >= maxAttempts
+    const dead = last && !signal?.aborted // a process that ends breaks work off that may be well
     log.warn(
       { outboxId: row.id, topic: row.topic, attempts: row.attempts, err: error },
       dead ? 'follow-up work given up' : 'follow-up work failed, will be tried again',

@@ -1,0 +1,31 @@
+import { Gauge, type Registry } from 'prom-client'
+import { AlertSeverity, DeliveryStatus } from '../../core/alerts/index.ts'
+import type { Db } from '../db/index.ts'
+
+type Needs = Readonly<{ db: Db; registry: Registry }>
+type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
+
+/** What waits for a person, and what could not be told to one: somebody else's alerts should look at the second. */
+export function alertMetrics({ db, registry }: Needs): void {
+  const counted = db.fn.countAll().as('count')
+  const gauge = (name: string, help: string, label: string, labels: readonly string[], count: () => Promise<Counted>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [registry],
+      async collect() {
+        const found = await count()
+        for (const one of labels) this.set({ [label]: one }, Number(found.find((row) => row.label === one)?.count ?? 0))
+      },
+    })
+
+  gauge('tenantry_alerts_open', 'Alerts that nobody has acknowledged and that are not over', 'severity', AlertSeverity.options, () =>
+    db.selectFrom('alerts').select(['severity as label', counted]).where('status', '=', 'open').groupBy('severity').execute(),
+  )
+  gauge('tenantry_alert_deliveries', 'Messages of alerts that were not sent; dead is one that was given up', 'status', unsent, () =>
+    db.selectFrom('alert_deliveries').select(['status as label', counted]).where('status', '!=', 'sent').groupBy('status').execute(),
+  )
+}
+
+const unsent = DeliveryStatus.exclude(['sent']).options

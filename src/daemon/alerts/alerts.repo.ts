@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import type { Alert, AlertDelivery, AlertKind, AlertStatus, DeadLetter } from '../../core/alerts/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import type { AlertDeliveryTable, AlertTable } from './alerts.tables.ts'
+
+export type AlertRow = Omit<AlertTable, 'id'> & { id: number }
+
+/** Throws NOT_FOUND. */
+export async function alertById(db: DbOrTx, id: number): Promise<AlertRow> {
+  const row = await db.selectFrom('alerts').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `there is no alert ${id}: \`tenantry alerts list\` shows them`)
+  return { ...row, id: Number(row.id) }
+}
+
+/** The same, kept from others until the transaction ends: an update that changes nothing locks in both dialects. */
+export async function lockAlert(tx: Tx, id: number): Promise<AlertRow> {
+  await tx.updateTable('alerts').set({ told: sql`told` }).where('id', '=', id).execute()
+  return alertById(tx, id)
+}
+
+export async function deliveryById(db: DbOrTx, id: string): Promise<AlertDeliveryTable | undefined> {
+  return db.selectFrom('alert_deliveries').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+export async function deliveriesOf(db: DbOrTx, alertId: number): Promise<AlertDelivery[]> {
+  const rows = await db
+    .selectFrom('alert_deliveries')
+    .selectAll()
+    .where('alert_id', '=', alertId)
+    .orderBy('created_at')
+    .orderBy('channel')
+    .orderBy('target')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    channel: row.channel,
+    target: row.target,
+    status: row.status,
+    attempts: row.attempts,
+    lastError: row.last_error,
+    createdAt: row.created_at,
+    sentAt: row.sent_at,
+  }))
+}
+
+type Filter = Readonly<{ status?: AlertStatus | undefined; kind?: AlertKind | undefined; subject?: string | undefined }>
+type Page = Filter & Readonly<{ limit: number; before?: Readonly<{ lastAt: string; id: number }> | undefined }>
+
+/** Those that happened last come first. */
+export async function pageOfAlerts(db: DbOrTx, { status, kind, subject, limit, before }: Page): Promise<AlertRow[]> {
+  let query = db.selectFrom('alerts').selectAll().orderBy('last_at', 'desc').orderBy('id', 'desc').limit(limit)
+  if (status) query = query.where('status', '=', status)
+  if (kind) query = query.where('kind', '=', kind)
+  if (subject) query = query.where('subject', '=', subject)
+  if (before)
+    query = query.where(({ or, and, eb }) =>
+      or([eb('last_at', '<', before.lastAt), and([eb('last_at', '=', before.lastAt), eb('id', '<', before.id)])]),
+    )
+  return (await query.execute()).map((row) => ({ ...row, id: Number(row.id) }))
+}
+
+type Counts = Alert['deliveries']
+
+export async function countDeliveries(db: DbOrTx, alertIds: readonly number[]): Promise<(alertId: number) => Counts> {
+  const rows = await db
+    .selectFrom('alert_deliveries')
+    .select(['alert_id', 'status', db.fn.countAll().as('count')])
+    .where('alert_id', 'in', alertIds.length > 0 ? alertIds : [0])
+    .groupBy(['alert_id', 'status'])
+    .execute()
+  return (alertId) => {
+    const of = (status: keyof Counts) => Number(rows.find((row) => Number(row.alert_id) === alertId && row.status === status)?.count ?? 0)
+    return { pending: of('pending'), sent: of('sent'), dead: of('dead') }
+  }
+}
+
+/** What any room asked for to be done afterwards and nobody could, newest first. */
+export async function deadLetters(db: DbOrTx, limit: number): Promise<DeadLetter[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['id', 'topic', 'attempts', 'last_error', 'created_at'])
+    .where('status', '=', 'dead')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({
+    id: Number(row.id),
+    topic: row.topic,
+    attempts: row.attempts,
+    lastError: row.last_error,
+    createdAt: row.created_at,
+  }))
+}

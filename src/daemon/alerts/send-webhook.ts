@@ -1,0 +1,43 @@
+import { Webhook } from 'standardwebhooks'
+import { type AlertMessage, webhookBody } from '../../core/alerts/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+
+const longestMs = 10_000
+
+type Needs = Readonly<{ clock: Clock; daemonUrl: string }>
+type Hook = Readonly<{ url: string; secret: string }>
+
+/**
+ * Posts it, signed as Standard Webhooks. Only 2xx counts; a redirect is not followed, because whoever answers there was not set by an operator,
+ * and the answer is not read. Throws UNAVAILABLE; neither the secret nor the path is in it.
+ */
+export async function sendWebhook(
+  { clock, daemonUrl }: Needs,
+  { url, secret }: Hook,
+  message: AlertMessage,
+  id: string,
+  signal?: AbortSignal,
+) {
+  const body = JSON.stringify(webhookBody(message, daemonUrl))
+  const at = clock.now()
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'tenantry',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret).sign(id, at, body),
+  }
+  const limit = AbortSignal.timeout(longestMs)
+  const call = { method: 'POST', headers, body, redirect: 'manual' as const, signal: signal ? AbortSignal.any([signal, limit]) : limit }
+  const { origin } = new URL(url)
+  const response = await fetch(url, call).catch((error: FetchError) => {
+    throw problem('UNAVAILABLE', `the webhook at ${origin} does not answer (${reasonOf(error)})`)
+  })
+  await response.body?.cancel()
+  if (!response.ok) throw problem('UNAVAILABLE', `the webhook at ${origin} answered ${response.status}`)
+  return `${origin} answered ${response.status}`
+}
+
+type FetchError = Error & Readonly<{ cause?: Readonly<{ code?: string }> }>
+
+const reasonOf = ({ name, cause }: FetchError): string => (name === 'TimeoutError' ? 'no answer in 10 s' : (cause?.code ?? name))

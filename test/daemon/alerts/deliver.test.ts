@@ -1,0 +1,224 @@
+import { expect, test } from 'vitest'
+import { acknowledgeAlert } from '../../../src/daemon/alerts/acknowledge-alert.ts'
+import { deliverHandler } from '../../../src/daemon/alerts/deliver-alert.ts'
+import { closeAlerts } from '../../../src/daemon/alerts/index.ts'
+import { showAlert } from '../../../src/daemon/alerts/show-alert.ts'
+import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
+import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { smtpServer } from '../../support/smtp-server.ts'
+import { proven, webhookServer } from '../../support/webhook-server.ts'
+
+const both = ['ops@school.example', 'anna@school.example']
+const everything = async (db: Db) =>
+  JSON.stringify([
+    await db.selectFrom('alerts').selectAll().execute(),
+    await db.selectFrom('alert_deliveries').selectAll().execute(),
+    await db.selectFrom('outbox').selectAll().execute(),
+    await db.selectFrom('events').selectAll().execute(),
+  ])
+
+onBothDialects('telling of alerts', (fresh) => {
+  test('two replicas that work at once send one message to each place', async () => {
+    const [db, mail, hook] = [await fresh(), await smtpServer(), await webhookServer()]
+    const { drain, raise } = await alertsWorld(db, { smtp: mail.url, mailTo: both, webhook: hook.url })
+    await raise(stuck)
+    await raise(restored(1))
+    await Promise.all([drain(), drain(), drain()])
+    expect(mail.received.map(({ to }) => to[0]).toSorted()).toEqual([...both, ...both].toSorted())
+    expect(hook.posts.map(({ headers }) => headers['webhook-id'])).toHaveLength(2)
+    expect(new Set(hook.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('what is sent is signed, says what to type, and its mail ends with it', async () => {
+    const [mail, hook] = [await smtpServer(), await webhookServer()]
+    const { drain, raise } = await alertsWorld(await fresh(), { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
+    const alertId = await raise(stuck)
+    await drain()
+    const command = 'tenantry boxes show north'
+    expect(proven(hook.posts[0] as never)).toMatchObject({
+      type: 'alert.raised',
+      data: { alertId, kind: 'fence_stuck', severity: 'critical', subject: 'north', command, daemon: 'https://tenantry.example' },
+    })
+    expect(mail.received[0]?.message).toMatch(/^Subject: CRITICAL: north is shut to its users for too long$/m)
+    expect(mail.received[0]?.message.trim().endsWith(command)).toBe(true)
+  })
+
+  test('a replica that dies after sending and before noting it sends again, under the same id', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { outbox, needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    await raise(stuck)
+    // A process that is killed notes nothing: its row stays leased.
+    const killed = deliverHandler({
+      ...needs,
+      send: async (...message) => {
+        await needs.send(...message)
+        return new Promise<never>(() => undefined)
+      },
+    })
+    void drainOutbox({ ...outbox, handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
+    await expect.poll(() => hook.posts.length).toBe(1)
+    await drain()
+    expect(hook.posts).toHaveLength(1)
+    await clock.advance(60_000)
+    await drain()
+    expect(hook.posts).toHaveLength(2)
+    expect(hook.posts[1]?.headers['webhook-id']).toBe(hook.posts[0]?.headers['webhook-id'])
+    await clock.advance(3_600_000)
+    await drain()
+    expect(hook.posts).toHaveLength(2)
+  })
+
+  test('a replica that dies between making messages and ticking that off makes them once', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { outbox, drain, raise, needs } = await alertsWorld(db, { webhook: hook.url })
+    const alertId = await raise(stuck)
+    await outbox.handlers['alerts.tell']?.({ alertId }, { last: false })
+    await Promise.all([drain(), drain()])
+    expect(hook.posts).toHaveLength(1)
+    expect((await showAlert(needs, { id: alertId })).deliveries).toHaveLength(1)
+  })
+
+  test('a webhook that answers 500 and then 204 has the message once, and the first answer is forgotten', async () => {
+    const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
+    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const id = await raise(stuck)
+    await drain()
+    expect((await showAlert(needs, { id })).deliveries).toMatchObject([
+      { status: 'pending', attempts: 1, lastError: `the webhook at ${new URL(hook.url).origin} answered 500`, sentAt: null },
+    ])
+    await clock.advance(5000)
+    await drain()
+    expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'sent', attempts: 2, lastError: null }])
+    await clock.advance(3_600_000)
+    await drain()
+    expect(hook.posts).toHaveLength(2)
+  })
+
+  test('a mail server that was down has each mail once when it is up again', async () => {
+    const [db, mail] = [await fresh(), await smtpServer()]
+    await mail.close()
+    const { clock, drain, raise } = await alertsWorld(db, { smtp: mail.url, mailTo: both })
+    await raise(stuck)
+    await drain()
+    const again = await smtpServer({ port: mail.port })
+    await clock.advance(5000)
+    await drain()
+    await clock.advance(60_000)
+    await drain()
+    expect(again.received.flatMap(({ to }) => to).toSorted()).toEqual(both.toSorted())
+  })
+
+  test('one reader who cannot be reached keeps no other from being told', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { needs, drain, raise } = await alertsWorld(db, { smtp: 'smtp://127.0.0.1:1', mailTo: ['ops@school.example'], webhook: hook.url })
+    const id = await raise(stuck)
+    await drain()
+    expect((await showAlert(needs, { id })).deliveries.map(({ channel, status }) => [channel, status])).toEqual([
+      ['mail', 'pending'],
+      ['webhook', 'sent'],
+    ])
+  })
+
+  test('after twelve tries a message is dead, with its reason, and nothing tries it further', async () => {
+    const [db, hook] = [await fresh(), await webhookServer({ status: 302, headers: { location: 'https://evil.example/' } })]
+    const { needs, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
+    const id = await raise(stuck)
+    await drainAll()
+    expect(hook.posts).toHaveLength(12)
+    const { alert, deliveries } = await showAlert(needs, { id })
+    expect(deliveries).toMatchObject([{ status: 'dead', attempts: 12, lastError: expect.stringContaining('answered 302') }])
+    expect(alert.deliveries).toEqual({ pending: 0, sent: 0, dead: 1 })
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('what breaks off because its process ends is not dead, even at its last try', async () => {
+    const [db, hook] = [await fresh(), await webhookServer({ status: 500 })]
+    const { needs, outbox, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const id = await raise(stuck)
+    await drain()
+    await db.updateTable('outbox').set({ attempts: 11 }).execute()
+    await clock.advance(5000)
+    const ending = new AbortController()
+    const handlers = { ...outbox.handlers, 'alerts.deliver': cutOff(outbox.handlers['alerts.deliver'], ending) }
+    await drainOutbox({ ...outbox, handlers }, ending.signal)
+    expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'pending' }])
+    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'pending' }])
+  })
+
+  test('what happens again within the hour is counted and not told; after it, it is told with its count', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    await raise(stuck)
+    await drain()
+    await clock.advance(1_800_000)
+    await raise(stuck)
+    await drain()
+    expect(hook.posts).toHaveLength(1)
+    await clock.advance(1_800_000)
+    await raise(stuck)
+    await drain()
+    expect(hook.posts.map((post) => (proven(post) as { data: { count: number } }).data.count)).toEqual([1, 3])
+    expect(hook.posts[0]?.headers['webhook-id']).not.toBe(hook.posts[1]?.headers['webhook-id'])
+  })
+
+  test('after it was acknowledged, an occurrence is a new alert and told; what lasts is not', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const [fence, first] = [await raise(stuck), await raise(restored(1))]
+    await drain()
+    for (const id of [fence, first]) await acknowledgeAlert(needs, anna, { id })
+    await clock.advance(7_200_000)
+    expect(await raise(stuck)).toBe(fence)
+    expect(await raise(restored(1))).not.toBe(first)
+    await drain()
+    expect(hook.posts.map((post) => (proven(post) as { data: { kind: string } }).data.kind)).toEqual([
+      'fence_stuck',
+      'action_rolled_back',
+      'action_rolled_back',
+    ])
+  })
+
+  test('one that was over before anybody was told is told all the same, and says that it is over', async () => {
+    const [db, hook, mail] = [await fresh(), await webhookServer(), await smtpServer()]
+    const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url, smtp: mail.url, mailTo: ['ops@school.example'] })
+    await raise(stuck)
+    await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', because: 'the fence was lifted' }))
+    await drain()
+    expect(proven(hook.posts[0] as never)).toMatchObject({ data: { status: 'closed' } })
+    expect(mail.received[0]?.message).toMatch(/^Subject: Over: north is shut/m)
+    expect(mail.received[0]?.message).toContain('the fence was lifted')
+  })
+
+  test('without anybody to tell, the alert stands and nothing is tried', async () => {
+    const db = await fresh()
+    const { needs, drain, raise } = await alertsWorld(db, {})
+    const id = await raise(stuck)
+    await drain()
+    expect(await showAlert(needs, { id })).toMatchObject({ alert: { status: 'open' }, deliveries: [] })
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('neither rows nor messages hold a secret', async () => {
+    const [db, mail] = [await fresh(), await smtpServer()]
+    mail.behave({ auth: '535 wrong: hunter2' })
+    const hook = await webhookServer({ status: 500, body: 'our secret is hunter2' })
+    const smtp = mail.url.replace('//', '//tenantry:hunter2@')
+    const { drain, raise } = await alertsWorld(db, { smtp, mailTo: ['ops@school.example'], webhook: hook.url })
+    await raise(stuck)
+    await drain()
+    const kept = await everything(db)
+    expect(kept).toContain('535 wrong: [secret]')
+    expect(kept).not.toMatch(/hunter2|t0psecretpath|whsec_/)
+    expect(hook.posts[0]?.text).not.toMatch(/hunter2|t0psecretpath|whsec_/)
+  })
+})
+
+/** Ends the process in the middle of the work. */
+const cutOff =
+  (handler: ((payload: unknown, attempt: { last: boolean; signal?: AbortSignal }) => Promise<void>) | undefined, ending: AbortController) =>
+  (payload: unknown, attempt: { last: boolean }) => {
+    ending.abort()
+    return handler?.(payload, { ...attempt, signal: ending.signal }) ?? Promise.resolve()
+  }

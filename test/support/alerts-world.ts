@@ -1,0 +1,40 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { alertOf, type NewAlert } from '../../src/core/alerts/index.ts'
+import { type AdminActor, manualClock } from '../../src/core/kit/index.ts'
+import { alertWork, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
+import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
+import { makeMailer } from '../../src/daemon/mail/index.ts'
+import { silentLogger } from '../../src/node/index.ts'
+import { webhookSecret } from './webhook-server.ts'
+
+// Alerts over a real database, sent by real SMTP and HTTP; time is moved by the test.
+
+export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 's_1' }
+export const stuck = alertOf.fence_stuck({ slug: 'north', holder: 'move', since: '2026-01-05T01:30:00.000Z' })
+export const restored = (attempt: number): NewAlert =>
+  alertOf.action_rolled_back({ rolloutId: 'ro_1', slug: 'north', attempt, error: { code: 'PROBE_FAILED', message: 'no event came back' } })
+
+type Given = Readonly<{ smtp?: string; mailTo?: readonly string[]; webhook?: string }>
+
+export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given) {
+  const clock = manualClock()
+  const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-alerts-'))
+  const settings = { mailTo, repeatAfterMs: 3_600_000, ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}) }
+  const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
+  const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
+  const needs = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
+  const outbox = { db, clock, log: silentLogger(), handlers: alertWork(needs) }
+  /** What one replica does once a second. */
+  const drain = (signal?: AbortSignal) => drainOutbox(outbox, signal)
+  /** Until nothing is left to be done or to be tried again. */
+  const drainAll = async () => {
+    for (let round = 0; round < 20; round++) {
+      await drain()
+      await clock.advance(3_600_000)
+    }
+  }
+  const raise = (alert: NewAlert) => db.transaction().execute((tx) => raiseAlert(tx, clock, alert))
+  return { needs, clock, dataDir, outbox, drain, drainAll, raise }
+}
