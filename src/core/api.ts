@@ -5,7 +5,7 @@ import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
-import { rolloutsContract } from './rollouts/index.ts'
+import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
 import { tenantsContract } from './tenants/index.ts'
@@ -15,7 +15,7 @@ export const api = {
   auth: authContract,
   admin: adminContract,
   audit: auditContract,
-  rollouts: rolloutsContract,
+  rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
   snapshots: snapshotsContract,
   crons: cronsContract,

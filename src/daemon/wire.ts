@@ -106,6 +106,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     settings: config.rollouts,
     schemas: needs.schemas,
     daemonVersion: packageVersion(),
+    approvalTokenSha256: config.approvalTokenSha256,
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
   const snapshots = {

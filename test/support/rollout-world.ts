@@ -5,6 +5,8 @@ import {
   type BoxCommandResult,
   type InstalledVersions,
   parseImage,
+  type RestoreResult,
+  synapseSchemaOf,
   type UpdateResult,
   type VersionsReport,
 } from '../../src/core/boxes/index.ts'
@@ -12,11 +14,13 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import type { RolloutDetail } from '../../src/core/rollouts/index.ts'
 import { applyManifest, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type Command, commandById } from '../../src/daemon/hosts/index.ts'
+import { type Command, commandById, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
 import { makeRolloutBus, makeRolloutEngine, type RolloutsNeeds } from '../../src/daemon/rollouts/index.ts'
 import { showRollout } from '../../src/daemon/rollouts/show-rollout.ts'
 import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
+import { rollbackRollout } from '../../src/daemon/rollouts/undo/roll-back.ts'
+import { snapshotListener } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aManifest, aProbe } from './boxes.ts'
 import { aBoxesRoom, aHost, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
@@ -31,6 +35,8 @@ const before: InstalledVersions = { migrationsHead: '0000', postgres: '17.6', sy
 const wantedSynapse = '1.163.2'
 export const newImage = `registry.example/synapse:v${wantedSynapse}`
 export const digestOf = (image: string): string => `sha256:${sha256Hex(image)}`
+/** Of the nth update of a box that came so far. */
+export const snapshotIdOf = (slug: string, nth = 1): string => sha256Hex(`snapshot ${nth} of ${slug}`)
 
 export type RolloutWorld = ReturnType<typeof worldOf>
 
@@ -60,13 +66,17 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     schemas: synapseSchemas,
     daemonVersion: '0.1.0',
     fenceMaxMs: 15 * 60_000,
+    approvalTokenSha256: undefined,
   }
   const signal = new AbortController().signal
   const installed = new Map(boxes.map(({ slug }) => [slug, before]))
   const fates = new Map<string, Fate[]>()
   /** What reports say beside versions. */
   const said = new Map<string, Partial<VersionsReport>>()
-  const side = boxSide({ ...room, secretsFor: async () => ({}) })
+  /** What each snapshot holds. */
+  const snapshots = new Map<string, InstalledVersions>()
+  const taken = new Map<string, number>()
+  const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
   const engine = makeRolloutEngine(needs)
 
   const reportOf = (slug: string): VersionsReport => {
@@ -75,7 +85,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     const services = { synapse: { image, digest: digestOf(image), state: 'running' as const, restartCount: 0 } }
     const managed = boxes.find((box) => box.slug === slug)?.managed ?? true
     const report = { slug, at: isoNow(clock), installed: versions, services: services as never, fenced: false, ownershipEpoch: 1, managed }
-    return { ...report, ...said.get(slug) }
+    return { ...report, facts: factsOf(versions.synapse), ...said.get(slug) }
   }
 
   const open = async (): Promise<Command[]> => {
@@ -83,14 +93,14 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     return Promise.all(rows.map(({ id }) => commandById(db, id)))
   }
 
-  /** Updates that an agent took and that the daemon gave up waiting for. */
+  /** Updates and restores that an agent took and that the daemon gave up waiting for. */
   const lost = async (): Promise<Command[]> => {
     const rows = await db
       .selectFrom('commands')
       .select('id')
       .where('status', '=', 'expired')
       .where('lease_token', '>', 0)
-      .where('kind', '=', 'tenant-box.update')
+      .where('kind', 'in', ['tenant-box.update', 'tenant-box.restore'])
       .where('result', 'is', null)
       .orderBy('id')
       .execute()
@@ -146,7 +156,8 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     fulfilled(slug)
     const digestsBefore = { synapse: digestOf(`registry.example/synapse:v${installed.get(slug)?.synapse}`) }
     const image = targets.services.synapse?.image ?? ''
-    if (fate === 'commits') installed.set(slug, { ...before, synapse: parseImage(image).tag.slice(1) })
+    const snapshotId = fate === 'fails' ? null : keepSnapshot(slug)
+    if (fate === 'commits') installed.set(slug, { ...(installed.get(slug) ?? before), synapse: parseImage(image).tag.slice(1) })
     const good = fate === 'commits' || fate === 'lies'
     const outcomes = { 'rolls-back': 'rolled_back', 'rollback-fails': 'rollback_failed', fails: 'failed' } as const
     return {
@@ -155,7 +166,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
       updateOk: good,
       healthOk: good,
       rolledBack: fate === 'rolls-back',
-      snapshotId: fate === 'fails' ? null : `snap-${slug}`,
+      snapshotId,
       snapshotSha256: fate === 'fails' ? null : 'f'.repeat(64),
       durationMs: 200_000,
       fencedMs: 150_000,
@@ -165,6 +176,32 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
       composeBackup: `compose.yaml.${slug}`,
       report: reportOf(slug),
       error: good ? null : { code: 'PROBE_FAILED', message: 'three probes failed' },
+    }
+  }
+
+  const keepSnapshot = (slug: string): string => {
+    const nth = (taken.get(slug) ?? 0) + 1
+    taken.set(slug, nth)
+    snapshots.set(snapshotIdOf(slug, nth), installed.get(slug) ?? before)
+    return snapshotIdOf(slug, nth)
+  }
+
+  const restored = (slug: string, snapshotId: string): RestoreResult => {
+    const fate = fateOf(slug)
+    fulfilled(slug)
+    const preRestore = fate === 'fails' ? null : { snapshotId: keepSnapshot(slug), tier: 'pre-restore' as const, ...ofSnapshot(clock) }
+    if (fate === 'commits') installed.set(slug, snapshots.get(snapshotId) ?? before)
+    const outcomes = { commits: 'restored', lies: 'restored', 'rollback-fails': 'restore_failed' } as const
+    const outcome = outcomes[fate as keyof typeof outcomes] ?? 'failed'
+    return {
+      outcome,
+      snapshotId,
+      preRestore: preRestore && { ...preRestore, installed: snapshots.get(preRestore.snapshotId) ?? before },
+      durationMs: 300_000,
+      fencedMs: 250_000,
+      probes: [aProbe()],
+      report: reportOf(slug),
+      error: outcome === 'restored' ? null : { code: 'RESTORE_FAILED', message: 'it did not come up' },
     }
   }
 
@@ -178,10 +215,14 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
         pulledMs: 1000,
       }),
       'tenant-box.update': ({ targets }) => updated(slug, targets),
+      'tenant-box.restore': ({ snapshotId }) => restored(slug, snapshotId),
     }
     await take(id)
-    const fails = { 'pull-fails': 'tenant-box.prefetch', refuses: 'tenant-box.update' } as Partial<Record<Fate, string>>
-    if (fails[fateOf(slug)] === kind) {
+    const fails: Partial<Record<Fate, readonly string[]>> = {
+      'pull-fails': ['tenant-box.prefetch'],
+      refuses: ['tenant-box.update', 'tenant-box.restore'],
+    }
+    if (fails[fateOf(slug)]?.includes(kind)) {
       const fate = fulfilled(slug)
       return refuse(id, fate === 'refuses' ? 'COMPOSE_INVALID' : 'PULL_FAILED', 'it could not be done')
     }
@@ -205,12 +246,14 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     await startRollout(needs, anOperator, { id })
     return id
   }
+  const rollBack = (id: string, boxes: 'none' | 'images' | 'snapshot', change: { skipRefused?: boolean } = {}) =>
+    rollbackRollout(needs, anOperator, { id, reason: 'it was no good', boxes, skipRefused: false, ...change })
   const statuses = async (id: string) => Object.fromEntries((await show(id)).actions.map(({ tenantSlug, status }) => [tenantSlug, status]))
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
 
   return {
     ...{ needs, clock, signal, engine, installed, fates, said, reportOf },
-    ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated },
+    ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated, restored, rollBack },
     /** Every host is heard of, as its heartbeats would do. */
     heartbeat: async () => {
       for (const host of hosts) await heardOf(room, host)
@@ -220,6 +263,23 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     replica: (holder: string) => makeRolloutEngine({ ...needs, holder }),
     commandIds: async () => (await db.selectFrom('commands').select('id').orderBy('id').execute()).map(({ id }) => id),
   }
+}
+
+const ofSnapshot = (clock: BoxesRoom['clock']) => ({
+  snapshotSha256: 'e'.repeat(64),
+  takenAt: isoNow(clock),
+  durationMs: 20_000,
+  addedBytes: 1_000,
+  files: 10,
+})
+
+/** What a healthy box tells beside versions. */
+const factsOf = (synapse: string): VersionsReport['facts'] => {
+  const written = synapseSchemaOf(synapseSchemas, synapse)
+  const unknown = { collation: null, libc: null, mediaBytes: null, objectBytes: null, freeDiskBytes: null }
+  const compose = { otherServices: null, wouldRecreate: null, composeChanged: null }
+  const schema = { schemaVersion: written?.schema ?? null, compatVersion: written?.compat ?? null }
+  return { ...schema, backgroundUpdates: [], ...unknown, ...compose }
 }
 
 async function insertBox({ db, clock }: BoxesRoom, { slug, plan = 'light', host, canary = false, managed = true }: BoxSpec): Promise<void> {

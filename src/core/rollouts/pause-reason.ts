@@ -1,9 +1,16 @@
 import { printable } from '../kit/index.ts'
+import { momentText } from '../windows/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 import type { Phase } from './rollout.ts'
 
 // What people read when a rollout stands still: one sentence that says which boxes and why, and one that says what may be done now.
 // Programs show the first and offer their own commands; the second begins with "Next:".
+
+/** Somebody else acts on the box, until then at the latest. */
+type Holder = Readonly<{ holder: string; until: string }>
+/** Its maintenance window is closed, or too little is left of it; `window` is the zone by whose clock it opens. Null: it never does for long enough. */
+export type ClosedWindow = Readonly<{ window: string; until: string | null }>
+export type Held = Holder | ClosedWindow
 
 type Failure = Readonly<{ slug: string; status: ActionStatus; error: ActionError | null }>
 
@@ -36,8 +43,21 @@ export const explainOverdue = (slug: string, host: string): string =>
 /** Why it pauses where it was told to. */
 export const explainHold = (phase: Phase): string => `held after ${phase}, as asked when it was made. Next: resume the rollout to go on.`
 
-/** Why a box does not begin at its turn. What has no end by itself has none that could be told. */
-export const explainWait = ({ holder, until }: Readonly<{ holder: string; until: string }>): string =>
+/** Why a staged rollout pauses when an emergency starts. */
+export const explainEmergencyPause = (emergencyId: string, cveId: string | null): string =>
+  `paused for the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`}; its boxes under way finish. Next: once the emergency is ` +
+  'over, resume the rollout: it looks at each remaining box anew and passes over those that are further by then.'
+
+/** Why a box does not begin at its turn. */
+export const explainWait = (held: Held): string => ('window' in held ? explainWindow(held) : explainHolder(held))
+
+const explainWindow = ({ window, until }: ClosedWindow): string =>
+  until === null
+    ? `its maintenance window is never open for long enough: make it longer, or pause the rollout and resume it without the box (skip)`
+    : `waits for its maintenance window, opens at ${momentText(until, window)}`
+
+/** What has no end by itself has none that could be told. */
+const explainHolder = ({ holder, until }: Holder): string =>
   `held by ${holder.replace(':', ' ')}${until.startsWith('9999') ? '' : ` until ${until} at the latest`}; it begins when it is free`
 
 const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`

@@ -1,6 +1,7 @@
-import type { ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
+import type { BoxMigration, ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Parallelism } from '../../core/rollouts/index.ts'
+import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
@@ -28,8 +29,14 @@ export type RolloutsNeeds = Readonly<{
   daemonVersion: string
   /** A box whose chat would be away for longer is refused unless the operator allows it. */
   fenceMaxMs: number
+  /** When boxes may be disturbed whose tenants do not say it. */
+  windows: WindowRules
   /** Throws CONFIG unless there is a backup key and somewhere to put snapshots: no snapshot, no update. */
   requireSnapshots(): unknown
+  /** What the daemon carries for boxes; no emergency aims beyond it. */
+  migrations: readonly BoxMigration[]
+  /** The hash of the token without which no emergency is made; undefined where nobody made one. */
+  approvalTokenSha256: string | undefined
 }>
 
 /** What every verb stands on. */

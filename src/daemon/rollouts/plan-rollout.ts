@@ -1,33 +1,88 @@
-import type { Manifest } from '../../core/boxes/index.ts'
-import { isoNow, newId } from '../../core/kit/index.ts'
-import { planRollout as plan, type RolloutPlan } from '../../core/rollouts/index.ts'
+import { headOf, type Manifest } from '../../core/boxes/index.ts'
+import { isoNow, newId, problem } from '../../core/kit/index.ts'
+import {
+  type EmergencyTargets,
+  emergencyManifest,
+  newEmergencyId,
+  planRollout as plan,
+  type RolloutKind,
+  type RolloutPlan,
+} from '../../core/rollouts/index.ts'
 import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
 import { knownBoxes } from './known-boxes.ts'
 import type { RolloutsNeeds } from './needs.ts'
+import { stagedUnderWay } from './rollouts.repo.ts'
 
 export type PlanNeeds = Pick<
   RolloutsNeeds,
-  'db' | 'clock' | 'random' | 'settings' | 'probe' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'fenceMaxMs'
+  | 'db'
+  | 'clock'
+  | 'random'
+  | 'settings'
+  | 'probe'
+  | 'staleAfterMs'
+  | 'offlineAfterMs'
+  | 'schemas'
+  | 'daemonVersion'
+  | 'fenceMaxMs'
+  | 'migrations'
+  | 'windows'
 >
 
 /** A plan with the id that its draw of early boxes belongs to, and the manifest it aims at. */
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
-type Wanted = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean }>
+type Wanted = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
+type AnyKind = Readonly<{ kind: RolloutKind } & EmergencyTargets>
+
+/** Of either kind, as asked. */
+export const planWanted = (
+  needs: PlanNeeds,
+  { kind, targetSlugs, allowLongFence, ignoreWindows = false, ...targets }: Wanted & AnyKind,
+): Promise<Planned> =>
+  kind === 'emergency_cve' ? planEmergency(needs, targets) : planStaged(needs, { targetSlugs, allowLongFence, ignoreWindows })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence }: Wanted): Promise<Planned> {
-  const { db, clock, random, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = needs
-  const { manifest, revision } = await currentManifest(db)
-  const id = newId(random, 'ro')
-  const made = plan({
-    rolloutId: id,
-    kind: 'staged',
-    manifest,
-    manifestRevision: revision,
+export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
+  const { manifest, revision } = await currentManifest(needs.db)
+  const id = newId(needs.random, 'ro')
+  const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows }
+  const aim: Aim = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked }
+  return { id, manifest, plan: await planFor(needs, aim) }
+}
+
+/**
+ * Plans an emergency: the whole fleet, to the manifest that it would make. A long fence is told and keeps no box out. Throws NOT_FOUND
+ * without a manifest, VALIDATION for a migrations head that this daemon does not carry.
+ */
+export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets): Promise<Planned> {
+  refuseUnknownHead(needs, targets)
+  const current = await currentManifest(needs.db)
+  const manifest = emergencyManifest(current.manifest, targets)
+  const id = newEmergencyId(needs.clock, needs.random)
+  const manifestRevision = current.revision + 1
+  const aim: Aim = { rolloutId: id, kind: 'emergency_cve', manifest, manifestRevision, targetSlugs: null, allowLongFence: true }
+  return { id, manifest, plan: { ...(await planFor(needs, aim)), pauses: await stagedUnderWay(needs.db) } }
+}
+
+function refuseUnknownHead({ migrations }: PlanNeeds, { toMigrationsHead: head }: EmergencyTargets): void {
+  const last = headOf(migrations)
+  if (head === undefined || head <= last) return
+  const reason = `names ${head}, and the last box migration is ${last}`
+  throw problem('VALIDATION', `toMigrationsHead ${reason}`, { details: [{ path: 'toMigrationsHead', reason }] })
+}
+
+type Aim = Pick<
+  Parameters<typeof plan>[0],
+  'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows'
+>
+
+async function planFor(needs: PlanNeeds, aim: Aim): Promise<RolloutPlan> {
+  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = needs
+  return plan({
+    ...aim,
     boxes: await knownBoxes(needs, db),
-    targetSlugs: targetSlugs ?? null,
     history: await pastUpdates(db),
     probe,
     limits: settings,
@@ -36,7 +91,5 @@ export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence
     schemas,
     daemonVersion,
     fenceMaxMs,
-    allowLongFence,
   })
-  return { id, manifest, plan: made }
 }

@@ -1,5 +1,7 @@
+import type { NewAlert } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { insertActions, type StoredAction } from './actions.repo.ts'
 import type { Planned } from './plan-rollout.ts'
@@ -8,7 +10,8 @@ import { insertRollout, type StoredRollout } from './rollouts.repo.ts'
 import { tell, writeDown } from './tell.ts'
 
 /** What whoever makes a rollout decides about it. */
-type Decided = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'>
+type Decided = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
+  Partial<Pick<StoredRollout, 'ignoreWindows'>>
 
 /** As it is before anything was done. */
 export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, decided: Decided): StoredRollout => ({
@@ -26,17 +29,25 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   createdAt: isoNow(clock),
   startedAt: null,
   finishedAt: null,
+  ignoreWindows: false,
   ...decided,
 })
 
-type Queued = Readonly<{ plan: RolloutPlan; repeat: Repeat | null; actor: Actor; data?: Readonly<Record<string, unknown>> }>
+type Queued = Readonly<{
+  plan: RolloutPlan
+  repeat: Repeat | null
+  actor: Actor
+  alert?: NewAlert
+  /** What the audit log holds beside the rest. */
+  data?: Readonly<Record<string, unknown>>
+}>
 
 /** Stores it with one action per tenant, and tells of it. Last in its transaction. */
 export async function queueRollout(
   tx: Tx,
   clock: Clock,
   rollout: StoredRollout,
-  { plan, repeat, actor, data: more = {} }: Queued,
+  { plan, repeat, actor, alert, data: more = {} }: Queued,
 ): Promise<void> {
   await insertRollout(tx, rollout, plan, repeat)
   await insertActions(
@@ -44,8 +55,20 @@ export async function queueRollout(
     plan.boxes.map((box) => actionFor(rollout, box)),
   )
   await tell(tx, clock, rollout, { type: 'rollout.created', reason: rollout.reason })
-  const { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter } = rollout
-  const data = { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, updates: plan.updates, ...more }
+  if (alert) await raiseAlert(tx, clock, alert)
+  const { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows } = rollout
+  const data = {
+    kind,
+    manifestRevision,
+    targetSlugs,
+    reason,
+    skipRefused,
+    failureThreshold,
+    holdAfter,
+    ignoreWindows,
+    updates: plan.updates,
+    ...more,
+  }
   await writeDown(tx, clock, rollout, { actor, action: 'rollout.created', data })
 }
 
@@ -66,6 +89,7 @@ const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredA
   waived: false,
   undo: null,
   expectedMs: box.expectedMs,
+  expectedFenceMs: box.expectedFenceMs,
   ...untried,
 })
 
@@ -80,6 +104,7 @@ export const untried = {
   rolledBack: false,
   snapshotId: null,
   progress: null,
+  waitsUntil: null,
   startedAt: null,
   overdueAt: null,
   finishedAt: null,

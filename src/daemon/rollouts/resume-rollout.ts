@@ -2,7 +2,8 @@ import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { isFailure, phaseOf, type Rollout, transition } from '../../core/rollouts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
-import { changeRollout } from './change-rollout.ts'
+import { changeAmongOthers } from './change-rollout.ts'
+import { refuseBesideEmergency } from './emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { untried } from './queue-rollout.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
@@ -14,14 +15,15 @@ type Wanted = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string
 /**
  * Back to the phase before the pause. Failed tenants are tried again, or left out with `skipFailed`; `skip` leaves out tenants by name, also
  * those that have not begun. A running rollout stays as it is (the call may be repeated). Throws INVALID_TRANSITION, CONFIG, VALIDATION for a
- * tenant that cannot be left out, and CONFLICT for a box that only a person can mend.
+ * tenant that cannot be left out, and CONFLICT for a box that only a person can mend, or beside an emergency.
  */
 export const resumeRollout = (needs: Needs, actor: Actor, { id, skipFailed, skip = [] }: Wanted): Promise<Rollout> =>
-  changeRollout(needs, id, async (tx, rollout) => {
+  changeAmongOthers(needs, id, async (tx, rollout, others) => {
     if (phaseOf(rollout)) return refuseSkipping(id, skip)
     const { clock } = needs
     const resumed = transition(rollout, { type: 'resume', at: isoNow(clock) })
     needs.requireSnapshots()
+    refuseBesideEmergency(rollout, others)
     const open = await actionsOf(tx, id, ['pending', 'failed', 'rolled_back', 'rollback_failed'])
     requireSkippable(id, skip, open)
     const isLeftOut = (action: StoredAction) => skip.includes(action.tenantSlug) || (skipFailed && isFailure(action))
@@ -37,21 +39,27 @@ export const resumeRollout = (needs: Needs, actor: Actor, { id, skipFailed, skip
       action: 'rollout.resumed',
       data: { leftOut: slugsOf(leftOut), triedAgain: slugsOf(triedAgain) },
     })
+    return []
   })
 
 const slugsOf = (actions: readonly StoredAction[]) => actions.map(({ tenantSlug }) => tenantSlug)
 
 /** A failure stays one, and blocks no longer; what has not begun is passed over. */
 const leaveOut = (action: StoredAction): StoredAction =>
-  isFailure(action) ? { ...action, waived: true } : action.status === 'pending' ? { ...action, progress: null, status: 'skipped' } : action
+  isFailure(action)
+    ? { ...action, waived: true }
+    : action.status === 'pending'
+      ? { ...action, progress: null, waitsUntil: null, status: 'skipped' }
+      : action
 
 async function change({ clock }: Needs, tx: Tx, rollout: StoredRollout, before: StoredAction, after: StoredAction): Promise<void> {
   await replaceAction(tx, before, after)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: after })
 }
 
-function refuseSkipping(id: string, skip: readonly string[]): void {
+function refuseSkipping(id: string, skip: readonly string[]): [] {
   if (skip.length > 0) throw problem('CONFLICT', `tenants are left out when a paused rollout is resumed: pause ${id} first`)
+  return []
 }
 
 function requireSkippable(id: string, skip: readonly string[], open: readonly StoredAction[]): void {

@@ -1,50 +1,89 @@
-import { type Actor, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
+import { alertOf } from '../../core/alerts/index.ts'
+import { type Actor, actorLabel, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
 import { type Rollout, transition } from '../../core/rollouts/index.ts'
+import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
-import { actionsOf } from './actions.repo.ts'
-import { changeRollout } from './change-rollout.ts'
+import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
+import { changeAmongOthers } from './change-rollout.ts'
+import { refuseBesideEmergency, requireEmergencyRole } from './emergency/beside-emergency.ts'
+import { pauseStaged } from './emergency/pause-staged.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 import { tell, writeDown } from './tell.ts'
 
 type Needs = VerbNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
+type Wanted = Readonly<{ id: string; skipRefused?: boolean }>
 
 /** A plan says nothing about the fleet of the day after. */
 const planLifeMs = 24 * 60 * 60_000
 
-/** Sets it going; the engine does the rest. Throws INVALID_TRANSITION, CONFIG, PLAN_STALE, PLAN_REFUSED. */
-export const startRollout = (needs: Needs, actor: Actor, { id }: { id: string }): Promise<Rollout> =>
-  changeRollout(needs, id, async (tx, rollout) => {
+/**
+ * Sets it going; the engine does the rest. An emergency pauses the staged rollouts that run, in the same transaction. With `skipRefused`
+ * the boxes that the plan refuses are passed over. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE, PLAN_REFUSED, and CONFLICT
+ * beside an emergency.
+ */
+export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = false }: Wanted): Promise<Rollout> =>
+  changeAmongOthers(needs, id, async (tx, rollout, others) => {
     const { clock } = needs
     const at = isoNow(clock)
-    const started = transition(rollout, { type: 'start', at })
+    const emergency = rollout.kind === 'emergency_cve'
+    if (emergency) requireEmergencyRole(actor)
+    const started = { ...transition(rollout, { type: 'start', at }), skipRefused: rollout.skipRefused || skipRefused }
     needs.requireSnapshots()
     refuseStale(rollout, at)
-    await refuseRefused(tx, rollout)
+    refuseBesideEmergency(rollout, others)
+    const refused = await refusedActions(tx, rollout)
+    if (!skipRefused) refuseRefused(rollout, refused)
     await replaceRollout(tx, rollout, started)
     await tell(tx, clock, started, { type: 'rollout.started' })
-    await writeDown(tx, clock, started, { actor, action: 'rollout.started' })
+    await passOver(tx, needs, started, refused)
+    const paused = emergency ? await pauseStaged(tx, clock, started, others) : undefined
+    if (paused) await alarm(tx, needs, actor, started, paused.ids)
+    await paused?.writeDown(actor)
+    const data = { ...(paused ? { paused: paused.ids } : {}), ...(refused.length > 0 ? { leftOut: slugsOf(refused) } : {}) }
+    await writeDown(tx, clock, started, { actor, action: 'rollout.started', data })
+    return paused?.ids ?? []
   })
 
-function refuseStale({ id, createdAt }: StoredRollout, now: string): void {
+function refuseStale({ id, kind, createdAt }: StoredRollout, now: string): void {
   const ageMs = elapsedMs(createdAt, now)
   if (ageMs > planLifeMs)
     throw problem(
       'PLAN_STALE',
-      `the plan of ${id} is ${duration(ageMs)} old and the fleet has moved on: make a new one with \`tenantry rollouts create\``,
+      `the plan of ${id} is ${duration(ageMs)} old and the fleet has moved on: make a new one with \`tenantry rollouts ${kind === 'staged' ? 'create' : 'emergency'}\``,
     )
 }
 
-async function refuseRefused(tx: Tx, { id }: StoredRollout): Promise<void> {
-  const refused = (await actionsOf(tx, id, ['pending'])).flatMap(({ tenantSlug, findings }) => {
-    const refusals = findings.filter(({ severity }) => severity === 'refuse')
-    return refusals.length > 0 ? [`${tenantSlug}: ${refusals.map(({ code }) => code).join(', ')}`] : []
-  })
-  if (refused.length === 0) return
+const slugsOf = (actions: readonly StoredAction[]) => actions.map(({ tenantSlug }) => tenantSlug)
+const refusalsOf = ({ findings }: StoredAction) => findings.filter(({ severity }) => severity === 'refuse')
+
+const refusedActions = async (tx: Tx, { id }: StoredRollout): Promise<StoredAction[]> =>
+  (await actionsOf(tx, id, ['pending'])).filter((action) => refusalsOf(action).length > 0)
+
+function refuseRefused({ id }: StoredRollout, actions: readonly StoredAction[]): void {
+  if (actions.length === 0) return
+  const refused = actions.map(
+    (action) =>
+      `${action.tenantSlug}: ${refusalsOf(action)
+        .map(({ code }) => code)
+        .join(', ')}`,
+  )
   throw problem(
     'PLAN_REFUSED',
     `the plan refuses ${plural(refused.length, 'box', 'boxes')} (${refused.slice(0, 5).join('; ')}${refused.length > 5 ? '; …' : ''}): ` +
-      `mend them and create the rollout anew, or leave them out with \`tenantry rollouts create --skip-refused\``,
+      `mend them and make the rollout anew, or leave them out with \`tenantry rollouts start ${id} --skip-refused\``,
     { violations: refused.slice(0, 100) },
   )
+}
+
+async function passOver(tx: Tx, { clock }: Needs, rollout: StoredRollout, refused: readonly StoredAction[]): Promise<void> {
+  for (const action of refused) {
+    const skipped: StoredAction = { ...action, status: 'skipped' }
+    await replaceAction(tx, action, skipped)
+    await tell(tx, clock, rollout, { type: 'rollout.action', action: skipped })
+  }
+}
+
+async function alarm(tx: Tx, { clock }: Needs, actor: Actor, { id, cveId }: StoredRollout, paused: readonly string[]): Promise<void> {
+  await raiseAlert(tx, clock, alertOf.emergency_started({ rolloutId: id, cveId: cveId ?? 'CVE', by: actorLabel(actor), paused }))
 }

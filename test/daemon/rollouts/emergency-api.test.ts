@@ -1,0 +1,317 @@
+import { sql } from 'kysely'
+import { describe, expect, test } from 'vitest'
+import { isProblem, type ProblemCode, problem, secret } from '../../../src/core/kit/index.ts'
+import { applyManifest, currentManifest } from '../../../src/daemon/boxes/index.ts'
+import { createEmergency } from '../../../src/daemon/rollouts/emergency/create-emergency.ts'
+import { aManifest } from '../../support/boxes.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { inBetween, onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, approvalToken, aTokenActor, emergencyWorld, everythingStored } from '../../support/emergencies.ts'
+import type { BoxSpec } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'prima', plan: 'pro' },
+  { slug: 'magna', plan: 'dedicated' },
+]
+const wrong = { ...anOrder, approvalToken: 'not-the-token' }
+
+const refusedWith = (code: ProblemCode, text?: RegExp) =>
+  expect.toSatisfy((error: unknown) => isProblem(error, code) && (text === undefined || text.test(error.message)))
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'made',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+const noSnapshots = () => {
+  throw problem('CONFIG', 'no backup key')
+}
+
+onBothDialects('an emergency', (fresh) => {
+  test('is queued for the whole fleet, paying tenants first, with a new manifest for all tiers', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const api = await world.as()
+    const made = await api.createEmergency({ body: anOrder })
+    expect(made.id).toMatch(/^cve-20260105-[0-9a-z]{8}$/)
+    expect(made).toMatchObject({
+      kind: 'emergency_cve',
+      status: 'queued',
+      cveId: 'CVE-2026-12345',
+      reason: anOrder.reason,
+      triggeredBy: 'anna, on call',
+      createdBy: 'admin:anna',
+      manifestRevision: 3,
+      targetSlugs: null,
+    })
+    expect(made.plan.phases.map(({ phase, slugs }) => [phase, slugs])).toEqual([
+      ['pro', ['prima']],
+      ['enterprise', ['magna']],
+      ['free_100', ['acme']],
+    ])
+    const { revision, manifest, appliedBy } = await currentManifest(world.needs.db)
+    expect([revision, manifest, appliedBy]).toEqual([3, aManifest({ synapse: '1.163.4' }), 'admin:anna'])
+    expect(made.targets).toEqual(manifest.tiers)
+  })
+
+  test('leaves what it does not name where the manifest has it, tier by tier', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const base = aManifest({ synapse: '1.163.2' })
+    const mixed = { ...base, tiers: { ...base.tiers, pro: { ...base.tiers.pro, postgres: '17.7' } } }
+    await applyManifest(world.needs, anOperator, mixed)
+    const { toChatServer, ...rest } = anOrder
+    await (await world.as()).createEmergency({ body: { ...rest, toObjectStore: 'RELEASE.2026-02-12T20-18-48Z' } })
+    const moved = (tier: 'free' | 'pro' | 'enterprise') => ({ ...mixed.tiers[tier], minio: 'RELEASE.2026-02-12T20-18-48Z' })
+    expect((await currentManifest(world.needs.db)).manifest.tiers).toEqual({
+      free: moved('free'),
+      pro: moved('pro'),
+      enterprise: moved('enterprise'),
+    })
+  })
+
+  test('is in the audit log with the account beside who decided it, and raises an alert', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { id, auditLog } = await (await world.as()).createEmergency({ body: anOrder })
+    expect(auditLog).toMatchObject([
+      {
+        action: 'rollout.created',
+        actor: 'admin:anna',
+        data: { cveId: 'CVE-2026-12345', triggeredBy: 'anna, on call', targets: { toChatServer: '1.163.4' } },
+      },
+    ])
+    const entries = await world.needs.db
+      .selectFrom('audit')
+      .selectAll()
+      .where('chain', '=', 'admin')
+      .orderBy('seq', 'desc')
+      .limit(2)
+      .execute()
+    expect(entries.map(({ action, actor }) => [action, actor])).toEqual([
+      ['manifest.applied', 'admin:anna'],
+      ['rollout.created', 'admin:anna'],
+    ])
+    expect(JSON.parse(entries[0]?.data ?? '')).toMatchObject({ revision: 3, rolloutId: id })
+    const alerts = await world.needs.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
+    expect(alerts).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
+  })
+
+  test('builds upon a manifest that somebody applied at the same moment', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { needs } = world
+    const other = aManifest({ synapse: '1.163.2', postgres: '17.7' })
+    const db = inBetween(needs.db, () => applyManifest(needs, anOperator, other))
+    const { approvalToken: token, ...order } = anOrder
+    const made = await createEmergency({ ...needs, db }, anAdmin, { approvalToken: secret(token), order, unknownFields: 0 })
+    expect(made.manifestRevision).toBe(4)
+    expect((await currentManifest(needs.db)).manifest).toEqual(aManifest({ synapse: '1.163.4', postgres: '17.7' }))
+    expect((await needs.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
+  })
+
+  test('and manifests applied all at once: none is lost, each has its revision', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const api = await world.as()
+    const made = await Promise.all(
+      ['1.163.5', '1.163.6', '1.163.7'].map((toChatServer) => api.createEmergency({ body: { ...anOrder, toChatServer } })),
+    )
+    expect(made.map(({ manifestRevision }) => manifestRevision).toSorted()).toEqual([3, 4, 5])
+  })
+
+  test('is shown before it is made: a plan with its versions stores nothing and needs no token', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const staged = await world.started()
+    const plan = await (await world.as(anOperator)).planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.4' } })
+    expect(plan).toMatchObject({ kind: 'emergency_cve', manifestRevision: 3, updates: 3, pauses: [staged] })
+    expect(plan.boxes.map(({ to }) => to.synapse)).toEqual(['1.163.4', '1.163.4', '1.163.4'])
+    expect((await currentManifest(world.needs.db)).revision).toBe(2)
+  })
+
+  test.each([
+    [{ toChatServer: '1.163.4' }, /kind/],
+    [{ kind: 'emergency_cve' as const }, /at least one target/],
+    [{ kind: 'emergency_cve' as const, toChatServer: '1.163.4', targetSlugs: ['acme'] }, /whole fleet/],
+    [{ kind: 'emergency_cve' as const, toMigrationsHead: '0009' }, /the last box migration is 0000/],
+  ])('a plan of half an emergency is refused: %j', async (body, says) => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    await expect((await world.as()).planRollout({ body })).rejects.toEqual(refusedWith('VALIDATION', says))
+  })
+
+  test('keeps no box out because its chat is away for long', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    await world.needs.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'acme').execute()
+    const { plan } = await (await world.as()).createEmergency({ body: anOrder })
+    expect(plan).toMatchObject({ updates: 3, refusals: 0 })
+    expect(plan.boxes.find(({ tenantSlug }) => tenantSlug === 'acme')?.findings).toContainEqual(
+      expect.objectContaining({ severity: 'warn', code: 'LONG_FENCE' }),
+    )
+  })
+
+  describe('with an Idempotency-Key', () => {
+    const key = { headers: { 'idempotency-key': 'pager-17' } }
+
+    test('is made once, also when the call comes three times at once', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      const api = await world.as()
+      const made = await Promise.all([1, 2, 3].map(() => api.createEmergency({ body: anOrder }, key)))
+      expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+      expect((await currentManifest(world.needs.db)).revision).toBe(3)
+    })
+
+    test('belongs to its order, and every repetition needs the token', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      const api = await world.as()
+      await api.createEmergency({ body: anOrder }, key)
+      await expect(api.createEmergency({ body: { ...anOrder, toChatServer: '1.163.5' } }, key)).rejects.toEqual(refusedWith('CONFLICT'))
+      await expect(api.createEmergency({ body: wrong }, key)).rejects.toEqual(refusedWith('AUTH'))
+    })
+  })
+
+  describe('is refused', () => {
+    test('to everybody but admins who logged in, before anything else', async () => {
+      const world = await emergencyWorld(await fresh(), fleet, { approvalTokenSha256: undefined })
+      await expect((await world.as(anOperator)).createEmergency({ body: wrong })).rejects.toEqual(
+        refusedWith('FORBIDDEN', /needs the role admin/),
+      )
+      await expect((await world.as(aTokenActor)).createEmergency({ body: wrong })).rejects.toEqual(refusedWith('FORBIDDEN', /API tokens/))
+    })
+
+    test.each([
+      [
+        'CONFIG',
+        'no token was ever made, whatever else is wrong',
+        { approvalTokenSha256: undefined, requireSnapshots: noSnapshots },
+        { reason: 'x' },
+      ],
+      [
+        'AUTH',
+        'the token is wrong, whatever else is wrong',
+        { requireSnapshots: noSnapshots },
+        { reason: 'x', approvalToken: 'y', colour: 1 },
+      ],
+      ['AUTH', 'there is no token', {}, { ...anOrder, approvalToken: undefined }],
+      ['AUTH', 'the token is no text', {}, { ...anOrder, approvalToken: 7 }],
+      ['CONFIG', 'there is nowhere to put snapshots, whatever is asked', { requireSnapshots: noSnapshots }, { approvalToken }],
+      ['VALIDATION', 'the order does not fit', {}, { ...anOrder, reason: 'because' }],
+      ['VALIDATION', 'the migrations head is unknown', {}, { ...anOrder, toMigrationsHead: '0009' }],
+    ] as const)('with %s when %s', async (code, _, change, body) => {
+      const world = await emergencyWorld(await fresh(), fleet, change)
+      await expect((await world.as()).createEmergency({ body })).rejects.toEqual(refusedWith(code))
+      expect((await currentManifest(world.needs.db)).revision).toBe(2)
+      expect(await world.needs.db.selectFrom('rollouts').select('id').execute()).toEqual([])
+    })
+  })
+
+  describe('wrong tokens', () => {
+    test('lock the account out after five within a quarter of an hour, for a quarter of an hour, and nobody else', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      const api = await world.as()
+      for (let n = 1; n <= 5; n++) await expect(api.createEmergency({ body: wrong })).rejects.toEqual(refusedWith('AUTH'))
+      for (const body of [wrong, anOrder])
+        await expect(api.createEmergency({ body })).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 900 })
+      const other = await world.as({ ...anAdmin, accountId: 'acc_2', name: 'bert' })
+      expect((await other.createEmergency({ body: anOrder })).status).toBe('queued')
+      await world.clock.advance(899_000)
+      await expect(api.createEmergency({ body: anOrder })).rejects.toEqual(refusedWith('RATE_LIMITED'))
+      await world.clock.advance(1_000)
+      expect((await api.createEmergency({ body: anOrder })).status).toBe('queued')
+    })
+
+    test('are forgotten after a quarter of an hour, and by the right one', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      const api = await world.as()
+      const four = async () => {
+        for (let n = 1; n <= 4; n++) expect(await codeOf(api.createEmergency({ body: wrong }))).toBe('AUTH')
+      }
+      await four()
+      await world.clock.advance(900_000)
+      await four()
+      // The right token with a wrong order is right all the same.
+      expect(await codeOf(api.createEmergency({ body: { approvalToken } }))).toBe('VALIDATION')
+      await four()
+      expect(await codeOf(api.createEmergency({ body: anOrder }))).toBe('made')
+    })
+
+    test('tried all at once: five are compared', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      const api = await world.as()
+      const codes = await Promise.all(Array.from({ length: 30 }, () => codeOf(api.createEmergency({ body: wrong }))))
+      expect(codes.filter((code) => code === 'AUTH')).toHaveLength(5)
+      expect(codes.filter((code) => code === 'RATE_LIMITED')).toHaveLength(25)
+    })
+
+    test('are in the audit log with the account', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      await codeOf((await world.as()).createEmergency({ body: wrong }))
+      const [last] = await world.needs.db
+        .selectFrom('audit')
+        .selectAll()
+        .where('chain', '=', 'admin')
+        .orderBy('seq', 'desc')
+        .limit(1)
+        .execute()
+      expect(last).toMatchObject({ action: 'rollout.emergency.wrong_token', actor: 'admin:anna', data: '{}' })
+    })
+
+    test('lock out also while no token is set up', async () => {
+      const db = await fresh()
+      const world = await emergencyWorld(db, fleet)
+      const api = await world.as()
+      for (let n = 1; n <= 5; n++) await codeOf(api.createEmergency({ body: wrong }))
+      await expect(
+        createEmergency({ ...world.needs, approvalTokenSha256: undefined }, anAdmin, {
+          approvalToken: secret('x'),
+          order: {},
+          unknownFields: 0,
+        }),
+      ).rejects.toEqual(refusedWith('RATE_LIMITED'))
+    })
+
+    test('that cannot be counted are not compared: not even the right one opens', async () => {
+      const world = await emergencyWorld(await fresh(), fleet)
+      await sql`drop table approval_failures`.execute(world.needs.db)
+      await expect((await world.as()).createEmergency({ body: anOrder })).rejects.toEqual(refusedWith('INTERNAL'))
+      expect(await world.needs.db.selectFrom('rollouts').select('id').execute()).toEqual([])
+    })
+  })
+
+  test('the token is nowhere afterwards: not in the database, the log, the metrics or any answer', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { baseUrl } = await world.as()
+    const send = async (body: string, headers: Record<string, string> = {}) => {
+      const response = await fetch(`${baseUrl}/admin/v1/tenant-boxes/cve-hotpath`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', connection: 'close', ...headers },
+        body,
+      })
+      return { status: response.status, text: `${await response.text()}${JSON.stringify([...response.headers])}` }
+    }
+    const json = (change: object) => JSON.stringify({ ...anOrder, ...change })
+    const answers = [
+      await send(json({})),
+      await send(json({ colour: approvalToken, [approvalToken]: 'red' })),
+      await send(json({ reason: `${anOrder.reason} ${approvalToken}` })),
+      await send(json({ triggeredBy: approvalToken })),
+      await send(json({ toChatServer: approvalToken })),
+      await send(json({ toDatabase: { nested: approvalToken } })),
+      await send(json({ reason: 'no', approvalToken: [approvalToken] })),
+      await send(json({ reason: `a\u0000 ${approvalToken}` })),
+      await send(json({ [`\u0000${approvalToken}`]: `\u0000` })),
+      await send(json({}).slice(0, -3)),
+      await send(JSON.stringify(approvalToken)),
+      await send(JSON.stringify([approvalToken])),
+      await send(json({}), { 'content-type': 'text/plain' }),
+      await send(json({ reason: 'x'.repeat(300_000) })),
+      await send(json({}), { 'idempotency-key': `a-${approvalToken}` }),
+    ]
+    await sql`drop table rollout_attempts`.execute(world.needs.db)
+    await sql`drop table rollout_actions`.execute(world.needs.db)
+    answers.push(await send(json({})))
+    expect(answers.map(({ status }) => status)).toEqual([201, 400, 400, 400, 400, 400, 401, 400, 400, 400, 400, 400, 415, 413, 400, 500])
+    const all = [
+      ...answers.map(({ text }) => text),
+      ...world.logged,
+      await world.metrics.registry.metrics(),
+      await everythingStored(world.needs.db),
+    ]
+    expect(world.logged.join('')).toContain('cve-hotpath')
+    for (const text of all) expect(text).not.toContain(approvalToken)
+  })
+})

@@ -1,0 +1,77 @@
+import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
+import { sql } from 'kysely'
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { type AdminActor, sha256Hex, type TokenActor } from '../../src/core/kit/index.ts'
+import { emergencyContract, rolloutsContract } from '../../src/core/rollouts/index.ts'
+import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { type RolloutsNeeds, rolloutsRoutes } from '../../src/daemon/rollouts/index.ts'
+import { systemRandom } from '../../src/node/index.ts'
+import { anOperator } from './boxes-room.ts'
+import { type BoxSpec, type RolloutWorld, rolloutWorld } from './rollout-world.ts'
+
+export const approvalToken = 'Zq7x-approval-token-of-this-test-PwK2'
+/** What each of the spec's fields holds in a good call. */
+export const anOrder = {
+  reason: 'CVE-2026-12345: rooms of others can be read',
+  toChatServer: '1.163.4',
+  triggeredBy: 'anna, on call',
+  approvalToken,
+}
+
+export const anAdmin: AdminActor = { ...anOperator, role: 'admin' }
+export const aTokenActor: TokenActor = { kind: 'token', tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', role: 'operator' }
+
+/** A fleet behind the manifest, and the API before it as one actor sees it, with all that it logs. */
+export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: Partial<RolloutsNeeds> = {}) {
+  const world = await rolloutWorld(db, boxes)
+  const needs = { ...world.needs, approvalTokenSha256: sha256Hex(approvalToken), ...change }
+  const logged: string[] = []
+  const sink = new Writable({
+    write: (chunk, _, done) => {
+      logged.push(String(chunk))
+      done()
+    },
+  })
+  const log = pino({ level: 'trace' }, sink)
+  const metrics = makeMetrics()
+  return {
+    ...world,
+    needs,
+    logged,
+    metrics,
+    as: (actor: AdminActor | TokenActor = anAdmin) => serveAs(world, { ...needs, log }, metrics, actor),
+  }
+}
+
+async function serveAs(world: RolloutWorld, needs: RolloutsNeeds, metrics: ReturnType<typeof makeMetrics>, actor: AdminActor | TokenActor) {
+  const app = buildApp(rolloutsRoutes(needs), {
+    authenticate: { admin: async () => actor, agent: async () => Promise.reject(new Error('no agents here')) },
+    clock: world.clock,
+    random: systemRandom,
+    log: needs.log,
+    metrics,
+    trustedProxies: [],
+    draining: new AbortController().signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => void server.close())
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { ...makeClient({ ...rolloutsContract, ...emergencyContract }, { baseUrl, headers: () => ({ connection: 'close' }) }), baseUrl }
+}
+
+/** Everything that the database holds, as text. */
+export async function everythingStored(db: Db): Promise<string> {
+  const names =
+    dialectOf(db) === 'postgres'
+      ? sql<{ name: string }>`select table_name as name from information_schema.tables where table_schema = 'public'`
+      : sql<{ name: string }>`select name from sqlite_master where type = 'table'`
+  const { rows } = await names.execute(db)
+  const tables = await Promise.all(rows.map(({ name }) => sql`select * from ${sql.table(name)}`.execute(db)))
+  return JSON.stringify(tables.map((table) => table.rows))
+}
