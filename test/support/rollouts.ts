@@ -22,6 +22,7 @@ export const aKnownBox = (slug: string, changes: Partial<KnownBox> = {}): KnownB
   report: aReport(slug),
   reportedAt: '2026-01-05T02:00:00.000Z',
   probe: null,
+  window: null,
   heldBy: null,
   ...changes,
 })
@@ -35,6 +36,8 @@ export const anEngineAction = (slug: string, changes: Partial<EngineAction> = {}
   phase: 'canary',
   status: 'pending',
   waived: false,
+  undo: null,
+  finishedAt: null,
   step: null,
   commandId: null,
   overdue: false,

@@ -1,8 +1,8 @@
 import type { Progress } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
-import type { ActionError, ActionStatus } from './action.ts'
+import type { ActionError, ActionStatus, ActionUndo } from './action.ts'
 import { byTurn, nextTurns, type Parallelism, type Turn } from './makespan.ts'
-import { explainPause, explainWait } from './pause-reason.ts'
+import { explainPause, explainWait, type Held } from './pause-reason.ts'
 import { progressShown, statusAfter } from './progress.ts'
 import type { Phase } from './rollout.ts'
 import { phaseOf, type RolloutState } from './transition.ts'
@@ -12,7 +12,7 @@ import { phaseOf, type RolloutState } from './transition.ts'
 // agent took is ended by nothing but the agent's own answer.
 
 /** The commands of one attempt, in their order. */
-export type CommandStep = 'observe' | 'prefetch' | 'update'
+export type CommandStep = 'observe' | 'prefetch' | 'update' | 'restore'
 
 export type EngineRollout = Pick<RolloutState, 'kind' | 'status'> &
   Readonly<{ id: string; failureThreshold: number; holdAfter: Phase | null }>
@@ -23,8 +23,10 @@ export type EngineAction = Turn &
     status: ActionStatus
     hostName: string
     waived: boolean
-    /** Who else acts on the box at the moment, and for how long at most. */
-    held: Readonly<{ holder: string; until: string }> | null
+    undo: Pick<ActionUndo, 'mode' | 'status'> | null
+    finishedAt: string | null
+    /** Who else acts on the box at the moment, and for how long at most; or that its maintenance window is closed. */
+    held: Held | null
     step: CommandStep | null
     commandId: string | null
     overdue: boolean
@@ -45,11 +47,14 @@ export type EngineCommand = Readonly<{
 }>
 
 export type Step =
-  | Readonly<{ do: 'begin'; slug: string }>
-  | Readonly<{ do: 'wait'; slug: string; why: string | null }>
+  | Readonly<{ do: 'begin' | 'begin-undo'; slug: string }>
+  /** `until` only where a time is known at which it can begin. */
+  | Readonly<{ do: 'wait'; slug: string; why: string | null; until: string | null }>
+  | Readonly<{ do: 'wait-undo'; slug: string; why: string | null }>
   | Readonly<{ do: 'examine' | 'pin' | 'judge'; slug: string; commandId: string; result: unknown }>
+  | Readonly<{ do: 'examine-undo' | 'order-undo' | 'judge-undo'; slug: string; commandId: string; result: unknown }>
   | Readonly<{ do: 'show'; slug: string; commandId: string; status: ActionStatus; progress: Progress }>
-  | Readonly<{ do: 'fail'; slug: string; commandId: string; error: ActionError }>
+  | Readonly<{ do: 'fail' | 'fail-undo'; slug: string; commandId: string; error: ActionError }>
   | Readonly<{ do: 'overdue'; slug: string; commandId: string }>
   | Readonly<{ do: 'pause'; reason: string }>
   | Readonly<{ do: 'advance'; from: Phase }>
@@ -79,9 +84,13 @@ export function decide(
   return [...steps, ...drive(rollout, phase, actions, flying, limits)]
 }
 
-const afterSuccess = { observe: 'examine', prefetch: 'pin', update: 'judge' } as const satisfies Record<CommandStep, Step['do']>
+const afterSuccess = { observe: 'examine', prefetch: 'pin', update: 'judge', restore: 'judge' } as const satisfies Record<
+  CommandStep,
+  Step['do']
+>
 
-function follow(action: EngineAction, command: EngineCommand | undefined): Step[] {
+/** What a command of an attempt has brought. */
+export function follow(action: EngineAction, command: EngineCommand | undefined): Step[] {
   if (!command || !action.step) return []
   const { slug } = action
   const commandId = command.id
@@ -89,9 +98,12 @@ function follow(action: EngineAction, command: EngineCommand | undefined): Step[
   if (command.status === 'failed') return [{ do: 'fail', slug, commandId, error: command.error ?? unexplained }]
   const shown = show(action, command)
   if (command.status !== 'expired') return shown
-  if (action.step !== 'update' || !command.taken) return [{ do: 'fail', slug, commandId, error: expired(action, command) }]
+  if (!changesBox[action.step] || !command.taken) return [{ do: 'fail', slug, commandId, error: expired(action, command) }]
   return action.overdue ? shown : [...shown, { do: 'overdue', slug, commandId }]
 }
+
+/** Only its agent knows how such a command ends. */
+const changesBox: Readonly<Record<CommandStep, boolean>> = { observe: false, prefetch: false, update: true, restore: true }
 
 const unexplained: ActionError = { code: 'INTERNAL', message: 'the agent gave up without saying why: its log tells more' }
 
@@ -133,7 +145,8 @@ function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[]
   const turns = nextTurns(free.toSorted(byTurn), flying, limits).map(({ slug }) => ({ do: 'begin', slug }) as const)
   const told = waiting.flatMap(({ slug, held, progress }) => {
     const why = held && explainWait(held)
-    return why === (progress?.detail ?? null) ? [] : [{ do: 'wait', slug, why } as const]
+    const until = held && 'window' in held ? held.until : null
+    return why === (progress?.detail ?? null) ? [] : [{ do: 'wait', slug, why, until } as const]
   })
   const begun = new Set(turns.map(({ slug }) => slug))
   return [...turns, ...told.filter(({ slug }) => !begun.has(slug))]

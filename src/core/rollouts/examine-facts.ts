@@ -21,7 +21,7 @@ const reserveBytes = 256 * 1024 * 1024
 const imageBytes = 600 * 1024 * 1024
 
 /** Images, one dump, and at worst a second database beside the first. Media and objects go to the store while the box serves. */
-function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes }: BoxFacts, changes: readonly Component[]): Finding[] {
+export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes }: BoxFacts, changes: readonly Component[]): Finding[] {
   if (freeDiskBytes === null) return []
   const images = VersionedService.options.filter((service) => changes.includes(service)).length
   const needed = 2 * (databaseBytes ?? 0) + images * imageBytes + reserveBytes
@@ -38,7 +38,7 @@ function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes }: Box
 const inGb = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`
 
 /** An update brings only its own services to what the file says; what else was changed in it would come with the next `up` of whoever. */
-function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChanged }: BoxFacts, changes: readonly Component[]): Finding[] {
+export function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChanged }: BoxFacts, changes: readonly Component[]): Finding[] {
   const planned = (service: string) => (changes as readonly string[]).includes(service)
   const others = (wouldRecreate ?? []).filter((service) => !planned(service))
   if (others.length > 0)

@@ -21,7 +21,10 @@ export const stateFindings = (box: KnownBox, limits: Limits): Finding[] => [
   ...healthFindings(box),
 ]
 
-function hostFindings({ slug, hostName, hostOnline, clockOffsetMs, protocolVersion, agentVersion }: KnownBox, limits: Limits): Finding[] {
+export function hostFindings(
+  { slug, hostName, hostOnline, clockOffsetMs, protocolVersion, agentVersion }: KnownBox,
+  limits: Limits,
+): Finding[] {
   const findings: Finding[] = []
   if (!hostOnline) findings.push(refuse('HOST_OFFLINE', `the host ${hostName} of ${slug} is offline: start its agent`))
   if (clockOffsetMs !== null && isSkewed({ clockOffsetMs }))
@@ -48,7 +51,7 @@ function hostFindings({ slug, hostName, hostOnline, clockOffsetMs, protocolVersi
 const isOlder = (version: string | null, than: string): boolean =>
   version !== null && semver.valid(version) !== null && semver.valid(than) !== null && semver.lt(version, than)
 
-function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
+export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
   if (heldBy !== null) return [warn('BOX_HELD', `${slug} is held by ${heldBy} now; at its turn it waits until it is free`)]
   if (!report?.fenced) return []
   const by = report.fence ? ` by ${report.fence.holder}` : ''

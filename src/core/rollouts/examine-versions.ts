@@ -16,7 +16,7 @@ export function versionFindings(box: KnownBox, target: TierVersions, changes: re
   return changes.includes('synapse') ? [...each, ...synapseFindings(box, target, limits)] : each
 }
 
-const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
+export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
 
 function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {
   const [from, to] = [installed[component], target[component]]
@@ -81,7 +81,7 @@ function databaseTooOld(installed: InstalledVersions, target: TierVersions, want
 }
 
 /** The database says itself who may read it; where it was not asked, the Synapse that runs tells what it must have written. */
-function schemaTooNew(
+export function schemaTooNew(
   { slug, installed, report }: KnownBox,
   target: TierVersions,
   wanted: SynapseSchema,
@@ -99,7 +99,7 @@ function schemaTooNew(
   ]
 }
 
-const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
+export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
 
 /** Object storage is named by time of release, the other two by number. What cannot be compared is no downgrade. */
 function isDowngrade(component: VersionedService, from: string, to: string): boolean {

@@ -52,8 +52,9 @@ async function* messages(
   }
 }
 
-/** Over, and nothing of it in flight that would still be recorded. */
+/** Over, and nothing of it in flight or to be brought back that would still be recorded. */
 async function isTold({ db }: Pick<VerbNeeds, 'db'>, id: string): Promise<boolean> {
   const { status } = await rolloutById(db, id)
-  return isOver(status) && (await countActions(db, [id]))(id).running === 0
+  const { running, undo } = (await countActions(db, [id]))(id)
+  return isOver(status) && running === 0 && !undo?.pending
 }

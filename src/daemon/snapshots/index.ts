@@ -4,7 +4,9 @@
 import './snapshots.tables.ts'
 
 export { commandsOfRestores } from './commands-in-use.ts'
+export { keptSnapshots } from './kept-snapshots.ts'
 export type { SnapshotsNeeds } from './needs.ts'
+export { noteRestore } from './note-restore.ts'
 export { snapshotForMove } from './snapshot-for-move.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'

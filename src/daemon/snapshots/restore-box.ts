@@ -1,9 +1,10 @@
-import { type Actor, isoIn, isoNow, newId, problem } from '../../core/kit/index.ts'
+import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, existingBox, holdBox } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
+import { noteRestore } from './note-restore.ts'
 import { addressed, readyBox, waitingMs } from './ready-box.ts'
 import { lockRepository, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
 
@@ -57,9 +58,5 @@ async function enqueueRestore({ clock, probe, deadlineMs }: SnapshotsNeeds, tx: 
   const payload = { ...addressed(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
   const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
-  const asked = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id, reason }
-  await tx
-    .insertInto('box_restores')
-    .values({ ...asked, status: 'open', asked_at: isoNow(clock), ended_at: null, duration_ms: null })
-    .execute()
+  await noteRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
 }

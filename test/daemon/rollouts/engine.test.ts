@@ -9,7 +9,7 @@ import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { digestOf, newImage, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
+import { digestOf, newImage, type RolloutWorld, rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
 
 const fleet = [
   { slug: 'acme', canary: true },
@@ -68,12 +68,12 @@ onBothDialects('the rollout engine', (fresh) => {
     const id = await world.started()
     await world.settle()
     const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
-    expect(action).toMatchObject({ snapshotId: 'snap-acme', fencedMs: 150_000 })
+    expect(action).toMatchObject({ snapshotId: snapshotIdOf('acme'), fencedMs: 150_000 })
     expect(attempts).toMatchObject([
       {
         attempt: 1,
         status: 'succeeded',
-        snapshotId: 'snap-acme',
+        snapshotId: snapshotIdOf('acme'),
         snapshotSha256: 'f'.repeat(64),
         digestsAfter: { synapse: digestOf(newImage) },
         composeBackup: 'compose.yaml.acme',

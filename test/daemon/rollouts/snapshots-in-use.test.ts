@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { type Fate, rolloutWorld } from '../../support/rollout-world.ts'
+import { type Fate, rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
 
 onBothDialects('snapshots that rollouts still need', (fresh) => {
   const setUp = async (fate: Fate) => {
@@ -19,7 +19,7 @@ onBothDialects('snapshots that rollouts still need', (fresh) => {
   test('those of a rollout that is paused are needed, those of one that is over are not', async () => {
     const { needed, set, id, db } = await setUp('rolls-back')
     await set('paused')
-    expect(await snapshotsOfRollouts(db, ['box_north'])).toEqual([{ snapshotId: 'snap-north', neededBy: `rollout ${id}` }])
+    expect(await snapshotsOfRollouts(db, ['box_north'])).toEqual([{ snapshotId: snapshotIdOf('north'), neededBy: `rollout ${id}` }])
     expect(await snapshotsOfRollouts(db, ['box_other'])).toEqual([])
     expect(await snapshotsOfRollouts(db, [])).toEqual([])
     await set('failed')
@@ -30,12 +30,12 @@ onBothDialects('snapshots that rollouts still need', (fresh) => {
     const { needed, set } = await setUp('commits')
     expect(await needed()).toEqual([])
     await set('paused')
-    expect((await needed()).sort()).toEqual(['snap-north', 'snap-south'])
+    expect((await needed()).sort()).toEqual([snapshotIdOf('north'), snapshotIdOf('south')].sort())
   })
 
   test('that of a box that rests fenced after its way back failed is needed, also when the rollout is over', async () => {
     const { needed, set } = await setUp('rollback-fails')
     await set('failed')
-    expect(await needed()).toEqual(['snap-north'])
+    expect(await needed()).toEqual([snapshotIdOf('north')])
   })
 })

@@ -7,6 +7,7 @@ import {
   type Phase,
 } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
+import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
 // A round is taken several times per box, so it must not read all boxes. `decide` answers the same for what is read here as for all actions
 // of the rollout (a test holds it to that): what never begins next, and what has ended well, changes none of its steps.
@@ -19,19 +20,21 @@ type Wanted = Readonly<{
   phase: Phase | undefined
   /** By slug. */
   holds: ReadonlyMap<string, Hold>
+  windows: ClosedWindows
   limits: Parallelism
 }>
 
 /** All that `decide` needs to see: what is in flight, what failed, who waits for a hold or was told so, and who may be next. */
 export async function actionsInSight(db: DbOrTx, wanted: Wanted): Promise<EngineAction[]> {
-  const { rolloutId, phase, holds, limits } = wanted
-  const look = lookInto(db, rolloutId, holds)
+  const { rolloutId, phase, holds, windows, limits } = wanted
+  const look = lookInto(db, rolloutId, holds, windows)
   const known = await look((query) => query.where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]))
   if (!phase) return known
   const flying = known.filter(({ status }) => flies.has(status))
   const pending = (more: Narrowing) => look((query) => more(query.where('action.status', '=', 'pending').where('phase', '=', phase)))
-  const told = await pending((query) => query.where('progress', 'is not', null))
-  const held = await heldAmong(pending, [...holds.keys()])
+  // Thousands may wait for the same hour: only those are read of which something new is to be told.
+  const told = await pending((query) => query.where('progress', 'is not', null).where('waits_until', 'is', null))
+  const held = await heldAmong(pending, [...new Set([...holds.keys(), ...windows.untold])])
   const next = await nextInTurn(pending, flying, limits)
   const seen = new Map([...known, ...told, ...held, ...next].map((action) => [action.slug, action]))
   return [...seen.values()]
@@ -44,7 +47,7 @@ const columns = (db: DbOrTx, rolloutId: string) =>
     .selectFrom('rollout_actions as action')
     .leftJoin('hosts', 'hosts.id', 'action.host_id')
     .select(['hosts.name as host_name', 'slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
-    .select(['progress', 'expected_ms', 'overdue_at', 'error'])
+    .select(['progress', 'expected_ms', 'overdue_at', 'finished_at', 'undo_mode', 'undo_status', 'waits_until', 'error'])
     .where('rollout_id', '=', rolloutId)
 
 type Query = ReturnType<typeof columns>
@@ -53,28 +56,34 @@ type Look = (narrow: Narrowing) => Promise<EngineAction[]>
 
 const read = (text: string | null) => (text === null ? null : JSON.parse(text))
 
-const lookInto =
-  (db: DbOrTx, rolloutId: string, holds: Wanted['holds']): Look =>
+export const lookInto =
+  (db: DbOrTx, rolloutId: string, holds: Wanted['holds'], windows: ClosedWindows = noWindows): Look =>
   async (narrow) =>
     (await narrow(columns(db, rolloutId)).execute()).map((row) => ({
       slug: row.slug,
       hostId: row.host_id,
       hostName: row.host_name ?? row.host_id,
-      held: holds.get(row.slug) ?? null,
+      held: holds.get(row.slug) ?? windows.waits.get(row.slug) ?? null,
       phase: row.phase,
       status: row.status,
       waived: row.waived === 1,
+      undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status },
+      finishedAt: row.finished_at,
       step: row.step,
       commandId: row.command_id,
-      progress: read(row.progress),
+      progress: isPassed(row, windows) ? null : read(row.progress),
       expectedMs: Number(row.expected_ms),
       overdue: row.overdue_at !== null,
       error: read(row.error),
     }))
 
+/** The hour that it waited for has come; what was told of it says so itself. */
+const isPassed = ({ slug, waits_until }: { slug: string; waits_until: string | null }, { waits, untold }: ClosedWindows): boolean =>
+  waits_until !== null && !waits.has(slug) && !untold.has(slug)
+
 const slugsPerQuery = 100
 
-async function heldAmong(pending: Look, slugs: readonly string[]): Promise<EngineAction[]> {
+export async function heldAmong(pending: Look, slugs: readonly string[]): Promise<EngineAction[]> {
   const found: EngineAction[] = []
   for (let from = 0; from < slugs.length; from += slugsPerQuery)
     found.push(...(await pending((query) => query.where('slug', 'in', slugs.slice(from, from + slugsPerQuery)))))
@@ -84,13 +93,18 @@ async function heldAmong(pending: Look, slugs: readonly string[]): Promise<Engin
 const firstLook = 16
 
 /** Those whose turn is next, looked for until every free place has one or nobody is left: hosts may be busy, boxes held. */
-async function nextInTurn(pending: Look, flying: readonly EngineAction[], limits: Parallelism): Promise<EngineAction[]> {
+export async function nextInTurn(
+  pending: Look,
+  flying: readonly EngineAction[],
+  limits: Parallelism,
+  inOrder: Narrowing = (query) => query.orderBy('expected_ms', 'desc').orderBy('slug'),
+): Promise<EngineAction[]> {
   const places = limits.parallel - flying.length
   if (places <= 0) return []
   const seen: EngineAction[] = []
   for (let size = firstLook; ; size *= 4) {
     const [from, many] = [seen.length, size]
-    const page = await pending((query) => query.orderBy('expected_ms', 'desc').orderBy('slug').limit(many).offset(from))
+    const page = await pending((query) => inOrder(query).limit(many).offset(from))
     seen.push(...page)
     const free = seen.filter(({ held }) => held === null)
     if (page.length < size || nextTurns(free, flying, limits).length >= places) return seen

@@ -1,6 +1,6 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
 import { isoIn, isoNow, isProblem } from '../../../core/kit/index.ts'
-import { type ActionError, type KnownBox, phaseOf } from '../../../core/rollouts/index.ts'
+import { type ActionError, calendarsFrom, closedWindow, type KnownBox, phaseOf, turnNeedsMs } from '../../../core/rollouts/index.ts'
 import { holdBox } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
@@ -10,6 +10,7 @@ import type { RolloutsNeeds } from '../needs.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { keepsWindows } from './closed-windows.repo.ts'
 import { asOwner, leftMs, type Owned, send } from './owned.ts'
 import { settle } from './settle.ts'
 
@@ -21,7 +22,7 @@ export const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actio
 
 /**
  * The turn of a box: it is held, and its agent asked what runs now. Nothing happens when the rollout left the phase meanwhile, or when
- * somebody else was faster to hold the box: then it waits.
+ * somebody else was faster to hold the box, or when its tenant may not be disturbed any more: then it waits.
  */
 export const beginAction = (owned: Owned, slug: string): Promise<void> =>
   asOwner(owned, async (tx, rollout) => {
@@ -29,6 +30,7 @@ export const beginAction = (owned: Owned, slug: string): Promise<void> =>
     const action = await actionBySlug(tx, rollout.id, slug)
     if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
     const box = await knownBox(needs, tx, slug)
+    if (box && isClosed(needs, rollout, box, turnNeedsMs(action))) return undefined
     if (box && !(await hold(tx, needs, rollout, box))) return undefined
     const begun = await openAttempt(tx, needs, rollout, action, box)
     if (!box) return settle(tx, needs, rollout, begun, { status: 'failed', error: gone(slug) })
@@ -55,6 +57,12 @@ async function openAttempt(
   await replaceAction(tx, action, begun)
   await insertAttempt(tx, { actionId: action.id, attempt: begun.attempt, rolloutId: rollout.id, at })
   return begun
+}
+
+/** Whether too little is left of its maintenance window, as it is now. */
+export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { window }: KnownBox, neededMs: number): boolean {
+  const calendarOf = calendarsFrom(clock.now().getTime())
+  return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
 }
 
 export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: KnownBox): Promise<boolean> {

@@ -1,16 +1,23 @@
-import { isProblem } from '../../../core/kit/index.ts'
-import { decide, type EngineCommand, isInFlight, phaseOf, type Step } from '../../../core/rollouts/index.ts'
+import { isoNow, isProblem } from '../../../core/kit/index.ts'
+import { decide, decideUndo, type EngineCommand, isInFlight, phaseOf, type Step } from '../../../core/rollouts/index.ts'
 import { type BoxHold, holdsBySlug } from '../../boxes/index.ts'
 import { type Command, commandsByIds } from '../../hosts/index.ts'
-import { rolloutById } from '../rollouts.repo.ts'
+import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
 import { streamOf } from '../tell.ts'
 import { actionsInSight } from './actions-in-sight.repo.ts'
 import { beginAction } from './begin-action.ts'
+import { closedWindows } from './closed-windows.repo.ts'
 import { advancePhase, pausePhase } from './drive-phase.ts'
 import { examineAction } from './examine-action.ts'
 import { failAction, judgeAction } from './judge-action.ts'
 import type { Owned } from './owned.ts'
 import { pinDigests } from './pin-digests.ts'
+import { beginUndo } from './undo/begin-undo.ts'
+import { examineUndo } from './undo/examine-undo.ts'
+import { failUndo, judgeUndo } from './undo/judge-undo.ts'
+import { orderUndo } from './undo/order-undo.ts'
+import { showUndoWait } from './undo/show-undo-wait.ts'
+import { undosInSight } from './undo/undos-in-sight.repo.ts'
 import { noteOverdue, showProgress, showWait } from './watch-action.ts'
 
 /** How many steps were taken, and which commands are waited for. */
@@ -21,13 +28,22 @@ export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
   const { db, settings } = owned.needs
   const rollout = await rolloutById(db, owned.rolloutId) // before its actions: one that is resumed here has them reset
   const holds = await holdsOfOthers(owned)
-  const actions = await actionsInSight(db, { rolloutId: rollout.id, phase: phaseOf(rollout), holds, limits: settings })
+  const isUndone = rollout.status === 'rolled_back'
+  const actions = isUndone
+    ? await undosInSight(db, { rolloutId: rollout.id, holds, limits: settings })
+    : await actionsInSight(db, { ...(await windowsOf(owned, rollout)), rolloutId: rollout.id, holds, limits: settings })
   const ids = actions.flatMap(({ status, commandId }) => (isInFlight(status) && commandId !== null ? [commandId] : []))
   const waitingFor = await commandsByIds(db, ids)
-  const steps = decide(rollout, actions, new Map(waitingFor.map((command) => [command.id, seen(command)])), settings)
+  const commands = new Map(waitingFor.map((command) => [command.id, seen(command)]))
+  const steps = isUndone ? decideUndo(actions, commands, settings) : decide(rollout, actions, commands, settings)
   let done = 0
   for (const step of steps) if (!signal.aborted && (await attempt(owned, step))) done++
   return { done, waitingFor }
+}
+
+async function windowsOf({ needs: { db, clock, windows } }: Owned, rollout: StoredRollout) {
+  const phase = phaseOf(rollout)
+  return { phase, windows: await closedWindows(db, { rollout, phase, windows, now: isoNow(clock) }) }
 }
 
 async function holdsOfOthers({ needs: { db, clock }, rolloutId }: Owned): Promise<ReadonlyMap<string, BoxHold>> {
@@ -65,7 +81,7 @@ function execute(owned: Owned, step: Step): Promise<void> {
     case 'begin':
       return beginAction(owned, step.slug)
     case 'wait':
-      return showWait(owned, step.slug, step.why)
+      return showWait(owned, step.slug, step)
     case 'examine':
       return examineAction(owned, step.slug, step.commandId, step.result as never)
     case 'pin':
@@ -74,6 +90,18 @@ function execute(owned: Owned, step: Step): Promise<void> {
       return judgeAction(owned, step.slug, step.commandId, step.result as never)
     case 'show':
       return showProgress(owned, step.slug, step.commandId, step.status, step.progress)
+    case 'begin-undo':
+      return beginUndo(owned, step.slug)
+    case 'wait-undo':
+      return showUndoWait(owned, step.slug, step.why)
+    case 'examine-undo':
+      return examineUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'order-undo':
+      return orderUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'judge-undo':
+      return judgeUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'fail-undo':
+      return failUndo(owned, step.slug, step.commandId, step.error)
     case 'fail':
       return failAction(owned, step.slug, step.commandId, step.error)
     case 'overdue':

@@ -1,0 +1,82 @@
+import type { InstalledVersions, VersionedService } from '../boxes/index.ts'
+import { elapsedMs } from '../kit/index.ts'
+import type { UndoMode } from './action.ts'
+import { isRefused } from './examine-box.ts'
+import type { Finding } from './finding.ts'
+import type { KnownBox, Limits } from './known-box.ts'
+import { imagesBack, takenBack } from './undo-by-images.ts'
+import { snapshotFindings } from './undo-by-snapshot.ts'
+import { standingFindings } from './undo-findings.ts'
+import type { UndoneBox, UndoPlan } from './undo-plan.ts'
+
+/** The snapshot from before an update, as the registry has it. */
+export type KeptSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
+
+/** What a rollout made of a box, from the evidence of the update. */
+export type DoneUpdate = Readonly<{
+  slug: string
+  boxId: string
+  hostId: string
+  finishedAt: string
+  from: InstalledVersions
+  to: InstalledVersions
+  imagesBefore: Readonly<Record<string, string>>
+  digestsBefore: Readonly<Record<string, string | null>>
+  digestsAfter: Readonly<Record<string, string | null>>
+  /** Null when the update told of none, or the registry does not know it. */
+  snapshot: KeptSnapshot | null
+}>
+
+type UndoInput = Limits &
+  Readonly<{
+    rolloutId: string
+    mode: UndoMode
+    updates: readonly DoneUpdate[]
+    /** By slug, as they are now. */
+    boxes: ReadonlyMap<string, KnownBox>
+  }>
+
+/** The way back of a rollout: the box that was updated last goes first. Decides nothing: a box is looked at again at its turn. */
+export function planUndo({ rolloutId, mode, updates, boxes, ...limits }: UndoInput): UndoPlan {
+  const planned = updates.toSorted(lastFirst).map((update) => planUndoOf(mode, update, boxes.get(update.slug), limits))
+  const undoes = planned.filter(({ does }) => does === 'undo').length
+  return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes, refusals: planned.length - undoes }
+}
+
+type InOrder = Readonly<{ slug: string; finishedAt: string | null }>
+
+/** Times alone do not order two updates of one moment. */
+export const lastFirst = (a: InOrder, b: InOrder): number => {
+  const [one, other] = [`${a.finishedAt ?? ''} ${a.slug}`, `${b.finishedAt ?? ''} ${b.slug}`]
+  return one < other ? 1 : -1
+}
+
+/** How one box would go back, and what speaks against it. The same look is taken when planning and again at its turn. */
+export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: Limits): UndoneBox {
+  const findings = [...standingFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, box, limits) : [])]
+  const byImages = mode === 'images'
+  const lost = byImages ? null : (update.snapshot?.takenAt ?? null)
+  return {
+    tenantSlug: update.slug,
+    boxId: update.boxId,
+    hostId: box?.hostId ?? update.hostId,
+    hostName: box?.hostName ?? update.hostId,
+    does: isRefused(findings) ? 'refuse' : 'undo',
+    from: box?.installed ?? update.to,
+    to: byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from,
+    images: byImages ? imagesBack(update) : {},
+    snapshotId: byImages ? null : (update.snapshot?.snapshotId ?? null),
+    losesSince: lost,
+    losesMs: lost === null ? 0 : Math.max(0, elapsedMs(lost, limits.now)),
+    findings,
+  }
+}
+
+const findingsOf = (mode: UndoMode, update: DoneUpdate, box: KnownBox, limits: Limits): Finding[] =>
+  mode === 'images' ? takenBack(update, box, limits) : snapshotFindings(update)
+
+/** Data stays, and with it the box's own tables and the object store. */
+function versionsByImages(update: DoneUpdate, now: InstalledVersions): InstalledVersions {
+  const back = Object.keys(imagesBack(update)) as VersionedService[]
+  return { ...now, ...Object.fromEntries(back.map((service) => [service, update.from[service]])) }
+}

@@ -1,0 +1,40 @@
+import { VersionedService } from '../boxes/index.ts'
+import type { UndoMode } from './action.ts'
+import { fenceFindings, hostFindings, reportFindings } from './examine-state.ts'
+import { type Finding, refuse } from './finding.ts'
+import type { KnownBox, Limits } from './known-box.ts'
+import type { DoneUpdate } from './plan-undo.ts'
+
+/** Services whose image the update changed, as its own evidence says. */
+export const changedBy = ({ digestsBefore, digestsAfter }: Pick<DoneUpdate, 'digestsBefore' | 'digestsAfter'>): VersionedService[] =>
+  VersionedService.options.filter((service) => digestsAfter[service] !== undefined && digestsAfter[service] !== digestsBefore[service])
+
+/**
+ * What speaks against touching the box at all, whichever way it would go back. That it is not healthy is no reason against: it may be why
+ * somebody wants it back.
+ */
+export function standingFindings(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
+  const { slug } = update
+  if (box?.boxId !== update.boxId) return [refuse('CHANGED_SINCE', `the box of ${slug} that was updated is not its live box any more`)]
+  return [
+    ...(box.managed ? [] : [refuse('NOT_MANAGED', `${slug} is only observed by now: complete its adoption first`)]),
+    ...hostFindings(box, limits),
+    ...fenceFindings(box),
+    ...reportFindings(box, limits),
+    ...changedSince(mode, update, box),
+  ]
+}
+
+/** What somebody did to it after the rollout is not the rollout's to take back. */
+function changedSince(mode: UndoMode, update: DoneUpdate, { slug, report, installed }: KnownBox): Finding[] {
+  if (!report) return []
+  const other = changedBy(update).filter((service) => report.services[service]?.digest !== update.digestsAfter[service])
+  if (other.length > 0) {
+    const runs = other.map((service) => `${service} ${installed[service]}`).join(', ')
+    const message = `${slug} runs ${runs} by now, which is not what this rollout gave it: bring it back by itself (\`tenantry snapshots list --slug ${slug}\`)`
+    return [refuse('CHANGED_SINCE', message)]
+  }
+  if (mode === 'images' || installed.migrationsHead === update.to.migrationsHead) return []
+  const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead} by now, and this rollout brought them to ${update.to.migrationsHead}: the snapshot would take back more than the rollout`
+  return [refuse('CHANGED_SINCE', message)]
+}

@@ -1,0 +1,81 @@
+import { alertOf } from '../../../../core/alerts/index.ts'
+import type { BoxId } from '../../../../core/boxes/index.ts'
+import { elapsedMs, isoNow } from '../../../../core/kit/index.ts'
+import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../../alerts/index.ts'
+import { requestCheckpoint } from '../../../audit/index.ts'
+import { releaseHold } from '../../../boxes/index.ts'
+import type { Tx } from '../../../db/index.ts'
+import { countActions, replaceAction, type StoredAction } from '../../actions.repo.ts'
+import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
+import type { RolloutsNeeds } from '../../needs.ts'
+import type { StoredRollout } from '../../rollouts.repo.ts'
+import { engineActor, streamOf, tell, writeDown } from '../../tell.ts'
+import { closeAttempt } from '../close-attempt.ts'
+
+type Ending = Readonly<{ verdict: UndoVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
+
+/** The box is free again, and how its way back ended stands. */
+export async function settleUndo(
+  tx: Tx,
+  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  rollout: StoredRollout,
+  action: StoredAction,
+  { verdict, shows = {}, evidence = {} }: Ending,
+): Promise<undefined> {
+  const { status, error } = verdict
+  const at = isoNow(clock)
+  const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
+  const settled: StoredAction = {
+    ...action,
+    ...(status === 'succeeded' ? await asUpdated(tx, action) : { finishedAt: at, durationMs, error, ...shows }),
+    status,
+    undo: action.undo && { ...action.undo, status: verdict.undo, error },
+    rolledBack: verdict.undo === 'undone',
+    step: null,
+    overdueAt: null,
+  }
+  await replaceAction(tx, action, settled)
+  const known = { durationMs, ...evidence, status: attemptStatus(verdict), error, finishedAt: at }
+  const sum = await closeAttempt(tx, action, known, evidence.durationMs ?? null)
+  await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
+  await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
+  if (verdict.undo === 'failed') await alert(tx, { clock }, rollout, action, verdict)
+  await checkpointAtEnd(tx, { clock }, rollout)
+  const data = { slug: settled.tenantSlug, attempt: settled.attempt, by: settled.undo?.mode, status, error, evidence: sum }
+  await writeDown(tx, clock, rollout, { actor: engineActor, action: `rollout.undo.${verdict.undo}`, data })
+}
+
+/** A box that stays as it was updated is told of as that: its times are those of the update. */
+async function asUpdated(tx: Tx, { id }: StoredAction): Promise<Partial<StoredAction>> {
+  const update = (await attemptsOf(tx, id)).findLast(({ kind, status }) => kind === 'update' && status === 'succeeded')
+  if (!update) return { error: null }
+  const { startedAt, finishedAt, fencedMs } = update
+  const durationMs = finishedAt === null ? null : elapsedMs(startedAt, finishedAt)
+  return { startedAt, finishedAt, durationMs, fencedMs, progress: null, error: null }
+}
+
+const attemptStatus = ({ undo, status }: UndoVerdict): ActionStatus =>
+  undo === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
+
+async function alert(
+  tx: Tx,
+  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { id: rolloutId }: StoredRollout,
+  { tenantSlug: slug, attempt }: StoredAction,
+  { status, error }: UndoVerdict,
+): Promise<void> {
+  const failed = alertOf.undo_failed({ rolloutId, slug, attempt, error })
+  if (status !== 'rollback_failed') return void (await raiseAlert(tx, clock, failed))
+  const title = `${slug} is DOWN: it could not be brought back from rollout ${rolloutId}`
+  const body =
+    `${failed.body}\nIts users see a maintenance notice. No further box of the rollout is brought back until somebody says so: ` +
+    `\`tenantry rollouts undo ${rolloutId} --resume\` or \`--stop\`.`
+  await raiseAlert(tx, clock, { ...failed, kind: 'rollback_failed', key: `rollback_failed:${rolloutId}:${slug}:${attempt}`, title, body })
+}
+
+/** Once nothing of it is left to do, the story is whole. */
+async function checkpointAtEnd(tx: Tx, { clock }: Pick<RolloutsNeeds, 'clock'>, { id }: StoredRollout): Promise<void> {
+  const { undo } = (await countActions(tx, [id]))(id)
+  if (undo && undo.pending + undo.running === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+}

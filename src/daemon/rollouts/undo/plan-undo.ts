@@ -1,0 +1,33 @@
+import { isoNow } from '../../../core/kit/index.ts'
+import { planUndo as plan, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
+import { knownBoxes } from '../known-boxes.ts'
+import type { RolloutsNeeds } from '../needs.ts'
+import { rolloutById } from '../rollouts.repo.ts'
+import { doneUpdates } from './done-updates.ts'
+
+export type UndoNeeds = Pick<RolloutsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'windows'>
+
+/** Which updated boxes could be brought back, how, and what they would lose; stores nothing. Throws NOT_FOUND. */
+export async function planUndo(
+  needs: UndoNeeds & Pick<RolloutsNeeds, 'db'>,
+  { id, boxes }: Readonly<{ id: string; boxes: UndoMode }>,
+): Promise<UndoPlan> {
+  await rolloutById(needs.db, id)
+  return undoPlanOf(needs, needs.db, id, boxes)
+}
+
+/** The same in the transaction that acts upon it. */
+export async function undoPlanOf(needs: UndoNeeds, db: DbOrTx, rolloutId: string, mode: UndoMode): Promise<UndoPlan> {
+  const { staleAfterMs, schemas, daemonVersion } = needs
+  return plan({
+    rolloutId,
+    mode,
+    updates: await doneUpdates(db, { rolloutId }),
+    boxes: new Map((await knownBoxes(needs, db)).map((box) => [box.slug, box])),
+    now: isoNow(needs.clock),
+    staleAfterMs,
+    schemas,
+    daemonVersion,
+  })
+}

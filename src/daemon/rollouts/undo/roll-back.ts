@@ -1,0 +1,87 @@
+import { alertOf } from '../../../core/alerts/index.ts'
+import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/kit/index.ts'
+import { type ActionUndo, inFlightStatuses, type Rollout, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
+import { requestCheckpoint } from '../../audit/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { actionsOf, cancelPending, replaceAction, type StoredAction } from '../actions.repo.ts'
+import { changeRollout } from '../change-rollout.ts'
+import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
+import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
+import { streamOf, tell, writeDown } from '../tell.ts'
+import { type UndoNeeds, undoPlanOf } from './plan-undo.ts'
+
+type Needs = VerbNeeds & UndoNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
+type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; skipRefused: boolean }>
+
+/**
+ * Ends it as `rolled_back` at once, and asks for its updated boxes to be brought back where that is wanted: the engine does it, box by box.
+ * Tenants under way finish, and are brought back then. Throws INVALID_TRANSITION, CONFIG, and PLAN_REFUSED for boxes that cannot go back.
+ */
+export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes, skipRefused }: Wanted): Promise<Rollout> =>
+  changeRollout(needs, id, async (tx, rollout) => {
+    const { clock } = needs
+    refuseDone(rollout)
+    const ended = transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
+    if (boxes !== 'none') needs.requireSnapshots()
+    const undos = boxes === 'none' ? [] : await undosWanted(needs, tx, rollout, boxes, skipRefused)
+    await replaceRollout(tx, rollout, ended)
+    const cancelled = await cancelPending(tx, id)
+    await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    await tell(tx, clock, ended, { type: 'rollout.rolled_back', reason })
+    for (const { action, undo } of undos) await mark(needs, tx, ended, action, undo)
+    await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
+    const left = undos.filter(({ undo }) => undo.status === 'failed').map(({ action }) => action.tenantSlug)
+    const data = { reason, cancelled, boxes, undoes: undos.length - left.length, leftAsTheyAre: left }
+    await writeDown(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
+  })
+
+/** What is done is done: nothing of it is under way that could be taken back as one. */
+function refuseDone({ id, status }: StoredRollout): void {
+  if (status !== 'done') return
+  throw problem(
+    'INVALID_TRANSITION',
+    `the rollout ${id} is done and stays so: bring single boxes back with \`tenantry snapshots restore <slug> --snapshot <id>\` ` +
+      '(`tenantry snapshots list --slug <slug>` tells the one from before the update)',
+  )
+}
+
+type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
+
+async function undosWanted(needs: Needs, tx: Tx, { id }: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
+  const plan = await undoPlanOf(needs, tx, id, mode)
+  if (!skipRefused) refuseRefused(plan)
+  const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, explain(box)]))
+  const actions = await actionsOf(tx, id, ['succeeded', ...inFlightStatuses])
+  return actions.map((action) => {
+    const message = refusals.get(action.tenantSlug)
+    if (message === undefined) return { action, undo: { mode, status: 'pending', error: null } }
+    return { action, undo: { mode, status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message } } }
+  })
+}
+
+const explain = ({ findings }: UndoPlan['boxes'][number]): string =>
+  findings.flatMap(({ severity, message }) => (severity === 'refuse' ? [message] : [])).join('; ')
+
+function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
+  if (refusals === 0) return
+  const refused = boxes
+    .filter(({ does }) => does === 'refuse')
+    .map(
+      ({ tenantSlug, findings }) =>
+        `${tenantSlug}: ${findings.flatMap(({ severity, code }) => (severity === 'refuse' ? [code] : [])).join(', ')}`,
+    )
+  const other = mode === 'images' ? ', or go back by snapshot (`--boxes snapshot`, which loses what was written since)' : ''
+  throw problem(
+    'PLAN_REFUSED',
+    `${plural(refusals, 'box', 'boxes')} cannot go back by ${mode} (${refused.slice(0, 5).join('; ')}${refused.length > 5 ? '; …' : ''}): ` +
+      `leave them as they are with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused\`${other}`,
+    { violations: refused.slice(0, 100) },
+  )
+}
+
+async function mark({ clock }: Needs, tx: Tx, rollout: StoredRollout, action: StoredAction, undo: ActionUndo): Promise<void> {
+  const marked = { ...action, undo }
+  await replaceAction(tx, action, marked)
+  await tell(tx, clock, rollout, { type: 'rollout.action', action: marked })
+}
