@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest'
+import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
+import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, aTokenActor, emergencyWorld } from '../../support/emergencies.ts'
+import type { BoxSpec } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta' },
+  { slug: 'prima', plan: 'pro' },
+  { slug: 'magna', plan: 'dedicated' },
+]
+const refusedWith = (code: ProblemCode, text?: RegExp) =>
+  expect.toSatisfy((error: unknown) => isProblem(error, code) && (text === undefined || text.test(error.message)))
+
+onBothDialects('an emergency under way', (fresh) => {
+  const begin = async (boxes = fleet) => {
+    const world = await emergencyWorld(await fresh(), boxes)
+    const { needs } = world
+    const api = await world.as()
+    const queued = async (change: Partial<typeof anOrder> = {}) => (await api.createEmergency({ body: { ...anOrder, ...change } })).id
+    const start = (id: string, change: { skipRefused?: boolean } = {}) => startRollout(needs, anAdmin, { id, ...change })
+    const resume = (id: string) => resumeRollout(needs, anOperator, { id, skipFailed: false })
+    return { ...world, api, queued, start, resume }
+  }
+
+  test('goes to pro, then enterprise, then free', async () => {
+    const { queued, start, settle, show } = await begin()
+    const id = await queued()
+    expect(await start(id)).toMatchObject({ status: 'pro' })
+    await settle()
+    const { status, actions, auditLog } = await show(id)
+    expect(status).toBe('done')
+    expect(actions.every((action) => action.status === 'succeeded' && action.to.synapse === '1.163.4')).toBe(true)
+    expect(auditLog.filter(({ action }) => action === 'rollout.phase').map(({ data }) => data.to)).toEqual(['enterprise', 'free_100'])
+    const order = auditLog.filter(({ action }) => action === 'rollout.action.begun').map(({ data }) => data.slug)
+    expect(order).toEqual(['prima', 'magna', 'acme', 'beta'])
+  })
+
+  test('is started by admins who logged in, and may be stopped by operators', async () => {
+    const { needs, queued, start } = await begin()
+    const id = await queued()
+    await expect(startRollout(needs, anOperator, { id })).rejects.toEqual(
+      refusedWith('FORBIDDEN', /needs the role admin; anna is operator/),
+    )
+    await expect(startRollout(needs, aTokenActor, { id })).rejects.toEqual(
+      refusedWith('FORBIDDEN', /API tokens may not start an emergency/),
+    )
+    await start(id)
+    expect(await pauseRollout(needs, anOperator, { id, reason: 'one moment' })).toMatchObject({ status: 'paused' })
+  })
+
+  test('tells by alert that it started, and whom it paused', async () => {
+    const { needs, queued, start, started } = await begin()
+    const staged = await started()
+    const id = await queued()
+    await start(id)
+    const alerts = await needs.db.selectFrom('alerts').select(['kind', 'subject', 'body']).where('kind', '=', 'emergency_started').execute()
+    expect(alerts).toEqual([{ kind: 'emergency_started', subject: id, body: expect.stringContaining(staged) }])
+  })
+
+  describe('and a staged rollout', () => {
+    test('that runs is paused by its start, with a reason that names it; one that is queued or paused stays so', async () => {
+      const { needs, queued, start, started, show, api } = await begin()
+      const [running, waiting] = [await started(), (await api.createRollout({ body: {} })).id]
+      const paused = await started({ targetSlugs: ['beta'] })
+      await pauseRollout(needs, anOperator, { id: paused, reason: 'the weekend' })
+      const id = await queued()
+      await start(id)
+      expect(await show(running)).toMatchObject({
+        status: 'paused',
+        previousStatus: 'canary',
+        pauseReason: expect.stringContaining(`${id} (CVE-2026-12345)`),
+      })
+      expect((await show(running)).auditLog.at(-1)).toMatchObject({
+        action: 'rollout.paused',
+        actor: 'admin:anna',
+        data: { emergency: id },
+      })
+      expect(await show(waiting)).toMatchObject({ status: 'queued' })
+      expect(await show(paused)).toMatchObject({ status: 'paused', pauseReason: 'the weekend' })
+      expect((await show(id)).auditLog.at(-1)).toMatchObject({ action: 'rollout.started', data: { paused: [running] } })
+    })
+
+    test('is neither started nor resumed until it is over, also while it is paused itself', async () => {
+      const { needs, queued, start, started, resume, settle, api, show } = await begin()
+      const running = await started()
+      const waiting = (await api.createRollout({ body: {} })).id
+      const id = await queued()
+      await start(id)
+      const refused = refusedWith('CONFLICT', new RegExp(`the emergency ${id} \\(CVE-2026-12345\\) is not over`))
+      await expect(resume(running)).rejects.toEqual(refused)
+      await expect(startRollout(needs, anOperator, { id: waiting })).rejects.toEqual(refused)
+      await pauseRollout(needs, anOperator, { id, reason: 'one moment' })
+      await expect(resume(running)).rejects.toEqual(refused)
+      await resume(id)
+      await settle()
+      expect((await show(id)).status).toBe('done')
+      expect(await resume(running)).toMatchObject({ status: 'canary' })
+    })
+
+    test('goes on beside an emergency that nobody has started yet', async () => {
+      const { queued, started, settle, show } = await begin()
+      const staged = await started()
+      await queued()
+      await settle()
+      expect((await show(staged)).status).toBe('done')
+    })
+
+    test('finishes its boxes under way, and the emergency waits for each of them by name', async () => {
+      const { queued, start, started, tick, open, work, settle, show, heartbeat } = await begin([
+        { slug: 'prima', plan: 'pro', canary: true },
+        { slug: 'secunda', plan: 'pro' },
+      ])
+      const staged = await started()
+      await tick()
+      const [underWay] = await open()
+      const id = await queued()
+      await start(id)
+      await tick()
+      const waits = (await show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'prima')
+      expect(waits).toMatchObject({
+        status: 'pending',
+        progress: { step: 'wait', detail: expect.stringContaining(`held by rollout ${staged}`) },
+      })
+      // Nobody acts on a box beside another: all that is ordered for it belongs to the staged rollout.
+      expect((await open()).map((command) => command.id).filter((one) => one.includes('.prima.'))).toEqual([underWay?.id])
+      if (underWay) await work(underWay)
+      await heartbeat()
+      await settle()
+      expect(await show(staged)).toMatchObject({ status: 'paused', counts: { succeeded: 1, pending: 1 } })
+      const { status, actions } = await show(id)
+      expect([status, actions.map(({ from, to }) => [from.synapse, to.synapse])]).toEqual([
+        'done',
+        [
+          ['1.163.2', '1.163.4'],
+          ['1.157.1', '1.163.4'],
+        ],
+      ])
+    })
+
+    test('that is resumed looks at each box anew: what is further by then is passed over with a warning', async () => {
+      const { queued, start, started, resume, settle, show, statuses } = await begin()
+      const staged = await started()
+      const id = await queued()
+      await start(id)
+      await settle()
+      await resume(staged)
+      await settle()
+      expect(await statuses(staged)).toEqual({ acme: 'skipped', beta: 'skipped', prima: 'skipped', magna: 'skipped' })
+      const { status, actions } = await show(staged)
+      expect(status).toBe('done')
+      for (const { findings, from, error } of actions) {
+        expect(findings).toEqual([{ severity: 'warn', code: 'AHEAD_OF_PLAN', message: expect.stringContaining(id) }])
+        expect([from.synapse, error]).toEqual(['1.163.4', null])
+      }
+    })
+
+    test('fails a box that somebody else brought further: only an emergency is known to be right', async () => {
+      const { started, installed, settle, statuses } = await begin([{ slug: 'acme' }])
+      installed.set('acme', { migrationsHead: '0000', postgres: '17.6', synapse: '1.163.4', minio: 'RELEASE.2025-09-07T16-13-09Z' })
+      const staged = await started()
+      await settle()
+      expect(await statuses(staged)).toEqual({ acme: 'failed' })
+    })
+  })
+
+  describe('and a second one', () => {
+    test('is queued, but not started before the first is over', async () => {
+      const { needs, queued, start, settle, show } = await begin()
+      const first = await queued()
+      const second = await queued({ toChatServer: '1.163.5' })
+      await start(first)
+      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency starts afterwards`)))
+      await abortRollout(needs, anAdmin, { id: first })
+      await settle()
+      await start(second)
+      await settle()
+      expect((await show(second)).actions.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded', 'succeeded'])
+    })
+
+    test('started at the same moment: one of them starts', async () => {
+      const { queued, start, show } = await begin()
+      const ids = [await queued(), await queued({ toChatServer: '1.163.5' }), await queued({ toChatServer: '1.163.6' })]
+      const ends = await Promise.allSettled(ids.map((id) => start(id)))
+      expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      for (const end of ends) if (end.status === 'rejected') expect(end.reason).toEqual(refusedWith('CONFLICT'))
+      expect((await Promise.all(ids.map(show))).map(({ status }) => status).toSorted()).toEqual(['pro', 'queued', 'queued'])
+    })
+  })
+
+  test('started at the same moment as staged rollouts are started, paused, resumed and driven: none runs beside it, nothing locks up', async () => {
+    const { needs, queued, start, started, resume, api, show, tick } = await begin()
+    const waiting = await Promise.all(Array.from({ length: 4 }, async () => (await api.createRollout({ body: {} })).id))
+    const running = [await started({ targetSlugs: ['acme'] }), await started({ targetSlugs: ['beta'] })]
+    const paused = await started({ targetSlugs: ['magna'] })
+    await pauseRollout(needs, anOperator, { id: paused, reason: 'for a moment' })
+    const id = await queued()
+    const ends = await Promise.allSettled([
+      ...waiting.slice(0, 2).map((one) => startRollout(needs, anOperator, { id: one })),
+      tick(),
+      start(id),
+      ...waiting.slice(2).map((one) => startRollout(needs, anOperator, { id: one })),
+      resume(paused),
+      ...running.map((one) => pauseRollout(needs, anOperator, { id: one, reason: 'me too' })),
+      tick(),
+    ])
+    for (const end of ends) if (end.status === 'rejected') expect(['CONFLICT', 'INVALID_TRANSITION']).toContain(end.reason.code)
+    expect((await show(id)).status).toBe('pro')
+    for (const one of [...waiting, ...running, paused]) expect(['paused', 'queued']).toContain((await show(one)).status)
+  })
+
+  test('keeps refused boxes from being forgotten: it starts without them only when that is said', async () => {
+    const { needs, queued, start, settle, statuses, show } = await begin()
+    await needs.db.updateTable('hosts').set({ last_seen_at: '2026-01-01T00:00:00.000Z' }).where('name', '=', 'host-of-beta').execute()
+    const id = await queued()
+    await expect(start(id)).rejects.toEqual(
+      refusedWith('PLAN_REFUSED', new RegExp(`beta: HOST_OFFLINE.*tenantry rollouts start ${id} --skip-refused`)),
+    )
+    expect(await start(id, { skipRefused: true })).toMatchObject({ status: 'pro', skipRefused: true })
+    await settle()
+    expect(await statuses(id)).toMatchObject({ beta: 'skipped', acme: 'succeeded' })
+    const { auditLog, actions } = await show(id)
+    expect(auditLog.find(({ action }) => action === 'rollout.started')?.data).toMatchObject({ leftOut: ['beta'] })
+    expect(actions.find(({ tenantSlug }) => tenantSlug === 'beta')?.findings).toMatchObject([{ code: 'HOST_OFFLINE' }, {}])
+  })
+
+  test('whose plan is a day old is made anew', async () => {
+    const { clock, queued, start } = await begin()
+    const id = await queued()
+    await clock.advance(86_400_001)
+    await expect(start(id)).rejects.toEqual(refusedWith('PLAN_STALE', /tenantry rollouts emergency/))
+  })
+
+  test('an empty call still starts it, and an unknown field is refused', async () => {
+    const { api, queued } = await begin()
+    const id = await queued()
+    await expect(api.startRollout({ params: { id }, body: { colour: 'red' } as never })).rejects.toEqual(
+      refusedWith('VALIDATION', /colour/),
+    )
+    expect(await api.startRollout({ params: { id } })).toMatchObject({ status: 'pro' })
+  })
+})
