@@ -1,4 +1,5 @@
 import { adminContract } from './admin/index.ts'
+import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { boxesContract } from './boxes/index.ts'
@@ -15,6 +16,7 @@ export const api = {
   auth: authContract,
   admin: adminContract,
   audit: auditContract,
+  alerts: alertsContract,
   rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
   snapshots: snapshotsContract,

@@ -6,6 +6,7 @@ import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
 import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
+import { alertMetrics, alertsRoutes, alertWork, channelsOf, forgetAlerts, makeSender } from './alerts/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
 import {
@@ -38,6 +39,7 @@ import {
   tellFailures,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
+import { makeMailer } from './mail/index.ts'
 import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
@@ -129,7 +131,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...boxesJobs(boxes),
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
-      ...hostsJobs({ db, clock, commandsInUse }),
+      ...hostsJobs({ db, clock, commandsInUse, others: [() => forgetAlerts(needs)] }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
     draining,
@@ -139,9 +141,11 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })
+  alertMetrics({ db, registry: metrics.registry })
+  const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
-  const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints) } }
+  const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts) } }
 
   const begin = () => [
     runBusPoll(hosts, draining),
@@ -161,6 +165,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...authRoutes(needs),
     ...adminRoutes(admin),
     ...auditRoutes(checkpoints),
+    ...alertsRoutes(alerts),
     ...hostsRoutes(hosts),
     ...agentRoutes(hosts),
     ...tenantsRoutes(boxes),
@@ -170,6 +175,13 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...cronsRoutes(crons),
   ]
   return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
+}
+
+/** Whom alerts go to, and what carries them there. */
+const alertsNeeds = ({ config, db, clock, random }: WireNeeds) => {
+  const { alerts, baseUrl } = config
+  const send = makeSender({ clock, mailer: makeMailer(clock, config), daemonUrl: baseUrl, settings: alerts })
+  return { db, clock, random, channels: channelsOf(alerts), repeatAfterMs: alerts.repeatAfterMs, send }
 }
 
 /** How long things may last that happen to boxes beside updates. */

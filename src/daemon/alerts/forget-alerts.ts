@@ -1,10 +1,10 @@
-import { type Clock, isoIn } from '../../core/kit/index.ts'
+import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 
 const keptMs = 90 * 24 * 60 * 60_000
 
-/** What is over or was seen to 90 days ago, with its messages, and as old follow-up work that nobody wanted back; open alerts stay. */
-export async function forgetAlerts({ db, clock }: { db: Db; clock: Clock }): Promise<{ alerts: number; deadLetters: number }> {
+/** What is over or was seen to 90 days ago, with its messages, and as old follow-up work that nobody wanted back; open alerts stay. Says what it was. */
+export async function forgetAlerts({ db, clock }: { db: Db; clock: Clock }): Promise<string> {
   const before = isoIn(clock, -keptMs)
   const alerts = await db
     .deleteFrom('alerts')
@@ -13,5 +13,5 @@ export async function forgetAlerts({ db, clock }: { db: Db; clock: Clock }): Pro
     .where(({ or, eb }) => or([eb('closed_at', '<=', before), eb('acknowledged_at', '<=', before)]))
     .executeTakeFirst()
   const letters = await db.deleteFrom('outbox').where('status', '=', 'dead').where('next_at', '<=', before).executeTakeFirst()
-  return { alerts: Number(alerts.numDeletedRows), deadLetters: Number(letters.numDeletedRows) }
+  return `${plural(Number(alerts.numDeletedRows), 'alert')}, ${plural(Number(letters.numDeletedRows), 'dead letter')}`
 }

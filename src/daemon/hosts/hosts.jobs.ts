@@ -8,6 +8,8 @@ export type HousekeepingNeeds = Readonly<{
   clock: Clock
   /** Commands that a room still reads, however old they are: a paused rollout goes on with what its command brought. */
   commandsInUse(db: DbOrTx): Promise<readonly string[]>
+  /** What other rooms clear away of their own; each says what it was. */
+  others?: readonly (() => Promise<string>)[]
 }>
 
 const keptMs = 30 * 86_400_000
@@ -19,10 +21,11 @@ export const hostsJobs = (needs: HousekeepingNeeds): DefinedJob[] => [
   defineJob({
     key: 'housekeeping',
     expression: '50 3 * * *',
-    description: 'Deletes commands that ended 30 days ago with their steps and results, and leases that nobody has held since',
+    description: 'Deletes commands that ended 30 days ago, leases that nobody has held since, and alerts that were seen to 90 days ago',
     run: async ({ signal }) => {
-      const commands = await forgetCommands(needs, signal)
-      return `deleted ${plural(commands, 'command')}, ${plural(await forgetLeases(needs), 'lease')}`
+      const gone = [plural(await forgetCommands(needs, signal), 'command'), plural(await forgetLeases(needs), 'lease')]
+      for (const forget of needs.others ?? []) gone.push(await forget())
+      return `deleted ${gone.join(', ')}`
     },
   }),
 ]
