@@ -1,6 +1,14 @@
 import type { BoxDetail, BoxRow } from '../../src/core/boxes/index.ts'
 import type { CommandView, HostView } from '../../src/core/hosts/index.ts'
-import type { PlannedBox, Rollout, RolloutAction, RolloutDetail, RolloutEvent, RolloutPlan } from '../../src/core/rollouts/index.ts'
+import type {
+  PlannedBox,
+  Rollout,
+  RolloutAction,
+  RolloutDetail,
+  RolloutEvent,
+  RolloutPlan,
+  RolloutReport,
+} from '../../src/core/rollouts/index.ts'
 
 // Records as the API answers them, whole and plausible; a test names only what it is about.
 
@@ -118,6 +126,7 @@ export const anAction = (tenantSlug: string, given: Partial<RolloutAction> = {})
   findings: [],
   attempt: 0,
   progress: null,
+  waitsUntil: null,
   waived: false,
   undo: null,
   startedAt: null,
@@ -189,6 +198,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   targetSlugs: null,
   failureThreshold: 1,
   holdAfter: null,
+  waitingUntil: null,
   createdAt: at('01:59:00'),
   startedAt: at('02:00:00'),
   finishedAt: null,
@@ -208,6 +218,7 @@ export const aRollout = (given: Partial<Rollout> = {}): Rollout => ({
   digests: {},
   skipRefused: false,
   fenceMode: 'until-stable',
+  ignoreWindows: false,
   auditLog: [],
   ...given,
 })
@@ -232,3 +243,27 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
   progress: null,
   ...given,
 })
+
+/** What became of a rollout of these boxes, begun in canary and going on. */
+export const aReport = (actions: readonly RolloutAction[], given: Partial<RolloutReport> = {}): RolloutReport => {
+  const { targets, digests, skipRefused, fenceMode, auditLog, ...rollout } = aRollout()
+  return {
+    rollout,
+    madeAt: at('02:30:00'),
+    durationMs: 1_800_000,
+    pausedMs: 0,
+    fence: null,
+    timeline: [
+      { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
+      { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },
+    ],
+    phases: [
+      { phase: 'canary', startedAt: at('02:00:00'), endedAt: null, durationMs: 1_800_000, pausedMs: 0, boxes: 1, succeeded: 0, failed: 0 },
+    ],
+    pauses: [],
+    steps: [],
+    boxes: [...actions],
+    boxesTotal: actions.length,
+    ...given,
+  }
+}

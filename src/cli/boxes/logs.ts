@@ -1,6 +1,6 @@
 import type { LogLine, Service } from '../../core/boxes/index.ts'
-import { printable, problem } from '../../core/kit/index.ts'
-import { type Context, command, count, flag, type Look, list, text } from '../kit/index.ts'
+import { printable } from '../../core/kit/index.ts'
+import { type Context, command, count, flag, type Look, list, momentOf, text } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
 import { followLogs } from './follow-logs.ts'
 
@@ -41,12 +41,3 @@ export async function askLogs(
 /** What services print is not ours: no control character of it reaches a terminal. */
 export const logLine = ({ at, service, text: said }: LogLine, { paint }: Pick<Look, 'paint'>): string =>
   `${paint.dim(printable(at).slice(0, 23))} ${printable(service).padEnd(8)} ${printable(said)}`
-
-const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-
-function momentOf(given: string, now: Date): string {
-  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(given) ?? []
-  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(given)
-  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${given} is no time: give 2026-01-05T02:00:00Z, or 10m, 2h, 1d`)
-  return at.toISOString()
-}

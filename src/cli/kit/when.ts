@@ -1,4 +1,4 @@
-import { duration } from '../../core/kit/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
 
 const dayMs = 24 * 60 * 60_000
 
@@ -27,3 +27,13 @@ export const stamp = (iso: string | null | undefined, now: Date): string | undef
 /** How long from one time to another, or to now while it still runs. */
 export const lasted = (fromIso: string | null | undefined, toIso: string | null | undefined, now: Date): string | undefined =>
   fromIso ? duration(Math.max(0, (toIso ? Date.parse(toIso) : now.getTime()) - Date.parse(fromIso))) : undefined
+
+const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
+
+/** What was typed after `--since`: a time, a day, or how long ago. Throws USAGE. */
+export function momentOf(given: string, now: Date): string {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(given) ?? []
+  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(given)
+  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${given} is no time: give 2026-01-05T02:00:00Z, or 10m, 2h, 1d`)
+  return at.toISOString()
+}

@@ -2,7 +2,7 @@ import { duration } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutAttempt } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { clean, fields, type Look, sections, stamp } from '../kit/index.ts'
-import { actionTint, statusWord } from './words.ts'
+import { actionTint, statusWord, stepWord } from './words.ts'
 
 const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
 
@@ -22,20 +22,33 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
   return sections(facts, ...attempts.map((attempt) => attemptView(attempt, look)))
 }
 
+const attemptWords = { update: 'Attempt', 'undo-images': 'Way back by images,', 'undo-snapshot': 'Way back by snapshot,' } as const
+
 const attemptView = (attempt: RolloutAttempt, look: Look): string =>
-  `${look.paint.bold(`Attempt ${attempt.attempt}`)} ${look.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(look, [
-    ['  started', stamp(attempt.startedAt, look.now)],
-    ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
-    ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
-    ['  error', attempt.error && look.paint.red(`${clean(attempt.error.message)} [${clean(attempt.error.code)}]`)],
-    ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
-    ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],
-    ['  images', images(attempt)],
+  `${look.paint.bold(`${attemptWords[attempt.kind]} ${attempt.attempt}`)} ${look.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(
+    look,
     [
-      '  probes',
-      attempt.probes.map(({ at, verdict, reason }) => `${at.slice(11, 19)} ${verdict}${reason ? `: ${clean(reason)}` : ''}`).join('\n'),
+      ['  started', stamp(attempt.startedAt, look.now)],
+      ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
+      ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
+      ['  steps', stepsText(attempt)],
+      ['  error', attempt.error && look.paint.red(`${clean(attempt.error.message)} [${clean(attempt.error.code)}]`)],
+      ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
+      ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
+      ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],
+      ['  images', images(attempt)],
+      [
+        '  probes',
+        attempt.probes.map(({ at, verdict, reason }) => `${at.slice(11, 19)} ${verdict}${reason ? `: ${clean(reason)}` : ''}`).join('\n'),
+      ],
     ],
-  ])}`
+  )}`
+
+/** In their order; the longest stands out by its number. */
+const stepsText = ({ steps }: RolloutAttempt): string =>
+  steps
+    .map(({ step, durationMs }) => `${stepWord(clean(step)) || clean(step)} ${durationMs === null ? '…' : duration(durationMs)}`)
+    .join(', ')
 
 /** What ran before and what runs now, where they differ. */
 const images = ({ digestsBefore, digestsAfter }: RolloutAttempt): string =>

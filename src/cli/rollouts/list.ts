@@ -1,4 +1,4 @@
-import { command, count, oneOf, text } from '../kit/index.ts'
+import { command, count, momentOf, oneOf, text } from '../kit/index.ts'
 import { rolloutList } from './rollout.view.ts'
 
 const statuses = ['queued', 'canary', 'free_5', 'free_100', 'pro', 'enterprise', 'done', 'paused', 'failed', 'rolled_back'] as const
@@ -9,9 +9,17 @@ export const list = command(
   {
     status: oneOf('--status <status>', 'in one status', statuses),
     kind: oneOf('--kind <kind>', 'of one kind', ['staged', 'emergency_cve']),
+    since: text('--since <time>', 'made since then: 2026-01-05, 2026-01-05T02:00:00Z, or 12h, 7d ago'),
     limit: count('--limit <count>', 'at most so many'),
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
-  ({ api }, query) => api.rollouts.listRollouts({ query }),
-  rolloutList,
+  ({ api, clock }, { since, ...query }) =>
+    api.rollouts.listRollouts({ query: { ...query, ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }) } }),
+  (page, look, { status, kind, since, cursor }) =>
+    rolloutList(
+      page,
+      look,
+      [status, kind, since, cursor].some((one) => one !== undefined),
+    ),
+  { examples: ['list --since 7d', 'list --status paused'] },
 )

@@ -1,10 +1,11 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary } from '../../core/rollouts/index.ts'
+import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
 import { actionTint, hasFailed, type NextStep, nextSteps, phases, rolloutTint, rolloutWord, statusWord, whyOf } from './words.ts'
 
-const countsText = (counts: ActionCounts): string =>
+/** How far the boxes are, and, of a rollout that was rolled back with them, their way back. */
+export const countsText = (counts: ActionCounts): string =>
   [
     `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
     counts.running > 0 && `${counts.running} under way`,
@@ -14,6 +15,17 @@ const countsText = (counts: ActionCounts): string =>
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
     counts.pending > 0 && `${counts.pending} to come`,
+    counts.undo && undoText(counts.undo),
+  ]
+    .filter(Boolean)
+    .join(', ')
+
+const undoText = ({ total, undone, running, pending, failed }: UndoCounts): string =>
+  [
+    `${undone} of ${total} brought back`,
+    running > 0 && `${running} on their way back`,
+    pending > 0 && `${pending} to be brought back`,
+    failed > 0 && `${failed} not brought back`,
   ]
     .filter(Boolean)
     .join(', ')
@@ -46,15 +58,16 @@ const byPhase = (a: RolloutAction, b: RolloutAction) => phases.indexOf(a.phase) 
 
 const openFailure = (action: RolloutAction) => hasFailed(action) && !action.waived
 
-const beforeThat = ({ status, previousStatus }: Rollout) => (status === 'paused' && previousStatus ? ` in ${previousStatus}` : '')
+export const beforeThat = ({ status, previousStatus }: Pick<Rollout, 'status' | 'previousStatus'>) =>
+  status === 'paused' && previousStatus ? ` in ${previousStatus}` : ''
 
 /** What each does, then the command; never cut, so that it can be copied. */
-function stepsView(steps: readonly NextStep[], { paint }: Look): string {
+export function stepsView(steps: readonly NextStep[], { paint }: Look): string {
   const left = Math.max(0, ...steps.map(({ does }) => does.length))
   return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
 }
 
-const actionColumns: readonly Column<RolloutAction>[] = [
+export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
   { title: 'STATUS', value: ({ status }) => statusWord(status), priority: 1, paint: ({ status }) => actionTint(status) },
@@ -76,6 +89,12 @@ const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
     align: 'right',
     paint: ({ counts }) => (counts.failed + counts.rolledBack + counts.rollbackFailed > 0 ? 'red' : 'dim'),
   },
+  {
+    title: 'BACK',
+    value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
+    priority: 3,
+    align: 'right',
+  },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
   { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, least: 8 },
   { title: 'KIND', value: ({ kind }) => kind, priority: 5 },
@@ -84,7 +103,10 @@ const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
 
 type Page = Readonly<{ rollouts: readonly RolloutSummary[]; nextCursor: string | null }>
 
-export const rolloutList = ({ rollouts, nextCursor }: Page, look: Look): string =>
+/** `narrowed`: only some were asked for. */
+export const rolloutList = ({ rollouts, nextCursor }: Page, look: Look, narrowed = false): string =>
   rollouts.length === 0
-    ? 'No rollouts yet. See what one would do: tenantry rollouts plan'
+    ? narrowed
+      ? 'No rollout fits. All of them: tenantry rollouts list'
+      : 'No rollouts yet. See what one would do: tenantry rollouts plan'
     : sections(table(look, listColumns(look), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')

@@ -1,12 +1,40 @@
-import { command, text } from '../kit/index.ts'
+import type { RolloutAction, RolloutAttempt, RolloutDetail, RolloutPlan, RolloutReport } from '../../core/rollouts/index.ts'
+import { type Context, command, flag, text } from '../kit/index.ts'
 import { actionView } from './action.view.ts'
+import { planView } from './plan.view.ts'
+import { reportView } from './report.view.ts'
 import { rolloutView } from './rollout.view.ts'
+
+type Shown =
+  | (RolloutReport & { plan?: RolloutPlan })
+  | RolloutDetail
+  | Readonly<{ action: RolloutAction; attempts: readonly RolloutAttempt[] }>
 
 export const show = command(
   'show <id>',
-  'One rollout with its boxes; with --box what proves the outcome of one',
-  { box: text('--box <slug>', 'the attempts and evidence of one box') },
-  async ({ api }, { id, box }) =>
-    box ? api.rollouts.getRolloutAction({ params: { id, slug: box } }) : api.rollouts.getRollout({ params: { id } }),
-  (result, look) => ('attempts' in result ? actionView(result, look) : rolloutView(result, look)),
+  'What became of a rollout: failures first, timeline, fences, steps, and what to type next',
+  {
+    box: text('--box <slug>', 'what proves the outcome for one box, attempt by attempt'),
+    boxes: flag('--boxes', 'every box in a table'),
+    plan: flag('--plan', 'the plan that it was made with'),
+  },
+  async (context, { id, box, boxes, plan }): Promise<Shown> => {
+    const params = { id }
+    if (box) return context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
+    if (boxes || plan) return context.api.rollouts.getRollout({ params })
+    return withPlan(context, await context.api.rollouts.reportRollout({ params }))
+  },
+  (result, look, { plan }) => {
+    if ('attempts' in result) return actionView(result, look)
+    if ('timeline' in result) return reportView(result, look)
+    return plan ? planView(result.plan, look) : rolloutView(result, look)
+  },
+  { examples: ['show ro_8x2m4k7p9q3r5t6v1w0y', 'show ro_8x2m4k7p9q3r5t6v1w0y --box anna-schule'] },
 )
+
+/** Whoever looks at a rollout that has not begun wants to see what it would do. */
+async function withPlan({ api, json }: Context, report: RolloutReport): Promise<RolloutReport & { plan?: RolloutPlan }> {
+  if (json || report.rollout.status !== 'queued') return report
+  const { plan } = await api.rollouts.getRollout({ params: { id: report.rollout.id } })
+  return { ...report, plan }
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { tenantry } from '../../support/command-line.ts'
-import { aBoxRow, aHost, anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+import { aBoxRow, aHost, anAction, aPlan, aPlannedBox, aReport, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
 const rollouts = '/admin/tenant-boxes/rollouts'
 const cron = {
@@ -21,7 +21,9 @@ test.each<[string[], string, unknown]>([
   [['rollouts', 'plan'], `POST ${rollouts}/plan`, aPlan([aPlannedBox('a')])],
   [['rollouts', 'create'], `POST ${rollouts}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'list'], `GET ${rollouts}`, { rollouts: [aRollout()], nextCursor: null }],
-  [['rollouts', 'show', rolloutId], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
+  [['rollouts', 'show', rolloutId], `GET ${rollouts}/${rolloutId}/report`, aReport([anAction('a')])],
+  [['rollouts', 'show', rolloutId, '--boxes'], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
+  [['rollouts', 'show', rolloutId, '--plan'], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'pause', rolloutId, '--reason', 'lunch'], `POST ${rollouts}/${rolloutId}/pause`, aRollout({ status: 'paused' })],
   [['crons', 'list'], 'GET /api/admin/crons', { crons: [cron] }],
   [['crons', 'run', cron.jobKey], `POST /api/admin/crons/${cron.jobKey}/trigger`, { success: true, message: 'ok' }],

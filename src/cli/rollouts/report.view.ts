@@ -1,0 +1,108 @@
+import { duration, plural } from '../../core/kit/index.ts'
+import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
+import { type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { planView } from './plan.view.ts'
+import { actionColumns, beforeThat, countsText, stepsView } from './rollout.view.ts'
+import { timelineView } from './timeline.view.ts'
+import { actionTint, hasFailed, isUnderWay, nextSteps, rolloutTint, rolloutWord, statusWord, stepWord, whyOf } from './words.ts'
+
+type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
+
+/** What happened, for people who were not there: what went wrong first, then the story, where the time went, and what to type now. */
+export function reportView(report: Report, look: Look): string {
+  const { rollout, boxes, plan } = report
+  const open = boxes.filter((action) => hasFailed(action) && !action.waived)
+  return sections(
+    factsOf(report, look),
+    failuresView(report, look),
+    plan ? planView(plan, look) : '',
+    titled('Timeline', timelineView(report, look), look),
+    report.steps.length > 0 ? titled('Steps of the boxes', table(look, stepColumns, report.steps), look) : '',
+    plan ? '' : boxesView(report, look),
+    stepsView(nextSteps(rollout, open), look),
+  )
+}
+
+const titled = (title: string, text: string, { paint }: Look) => (text === '' ? '' : `${paint.bold(title)}\n${text}`)
+
+function factsOf(report: Report, look: Look): string {
+  const { rollout } = report
+  const { paint, now } = look
+  return fields(look, [
+    ['rollout', paint.bold(rollout.id)],
+    ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
+    ['because', clean(whyOf(rollout) ?? '')],
+    ['boxes', countsText(rollout.counts)],
+    ['reason', rollout.reason && clean(rollout.reason)],
+    ['manifest', `revision ${rollout.manifestRevision}`],
+    ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
+    ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],
+    ['started', stamp(rollout.startedAt, now)],
+    ['ended', stamp(rollout.finishedAt, now)],
+    [rollout.finishedAt === null ? 'so far' : 'took', tookText(report)],
+    ['fences', fenceText(report)],
+  ])
+}
+
+const tookText = ({ durationMs, pausedMs }: Report) =>
+  durationMs === null ? null : `${duration(durationMs)}${pausedMs > 0 ? `, paused for ${duration(pausedMs)} of it` : ''}`
+
+const fenceText = ({ fence }: Report) =>
+  fence &&
+  `chat away for ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}: ${duration(fence.medianMs)} in the middle, ` +
+    `${duration(fence.worstMs)} at worst (${clean(fence.worstSlug)})`
+
+/** So many are told in full; who has more has one cause, or wants the table. */
+const mostTold = 10
+
+function failuresView({ rollout, boxes }: Report, look: Look): string {
+  const failures = boxes.filter(hasFailed)
+  if (failures.length === 0) return ''
+  const { counts } = rollout
+  const more = counts.failed + counts.rolledBack + counts.rollbackFailed - Math.min(failures.length, mostTold)
+  const told = failures.slice(0, mostTold).map((failure) => failureText(failure, look))
+  return titled(
+    'Failures',
+    [...told, ...(more > 0 ? [`and ${more} more: tenantry rollouts show ${rollout.id} --boxes`] : [])].join('\n'),
+    look,
+  )
+}
+
+function failureText(action: RolloutAction, { paint }: Look): string {
+  const { tenantSlug, status, phase, attempt, error, waived } = action
+  const head = `${paint.bold(clean(tenantSlug))}  ${paint[actionTint(status)](statusWord(status))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
+  const why = error ? `${clean(error.message)} [${clean(error.code)}]` : 'the agent did not say why'
+  return `${head}\n    ${why}\n    ${outcomeOf(action)}${waived ? '; left out when the rollout went on' : ''}`
+}
+
+/** What became of the box itself. */
+function outcomeOf({ status, updateOk, snapshotOk, undo }: RolloutAction): string {
+  if (undo)
+    return `was updated and is ${undo.status === 'undone' ? 'back on what it ran before' : `on its way back by ${undo.mode}: ${undo.status}`}`
+  if (status === 'rolled_back') return 'restored: it runs what it ran before'
+  if (status === 'rollback_failed') return 'could not be restored: it rests shut to its users until somebody mends it'
+  if (updateOk) return 'it runs the new version, which was not proven'
+  return snapshotOk ? 'it was opened again as it was' : 'nothing was changed in it'
+}
+
+const stepColumns: readonly Column<StepSpread>[] = [
+  { title: 'STEP', value: ({ step }) => stepWord(step) || step, priority: 1, least: 12 },
+  { title: 'BOXES', value: ({ boxes }) => boxes, priority: 3, align: 'right' },
+  { title: 'MIDDLE', value: ({ medianMs }) => duration(medianMs), priority: 1, align: 'right' },
+  { title: 'WORST', value: ({ worstMs }) => duration(worstMs), priority: 1, align: 'right' },
+  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, least: 10 },
+]
+
+/** A rollout of a few boxes is shown whole; of a large one what matters. Failures were told. */
+const mostShown = 20
+
+function boxesView({ rollout, boxes, boxesTotal }: Report, look: Look): string {
+  const others = boxes.filter((box) => !hasFailed(box))
+  const shown = others.slice(0, mostShown)
+  if (shown.length === 0) return ''
+  const left = boxesTotal - (boxes.length - others.length) - shown.length
+  const title = left <= 0 ? 'Boxes' : shown.some(isUnderWay) ? 'Boxes under way, then the longest' : 'Boxes that took longest'
+  const more = left > 0 ? `\n${left} more: tenantry rollouts show ${rollout.id} --boxes` : ''
+  return titled(title, `${table(look, actionColumns, shown)}${more}`, look)
+}

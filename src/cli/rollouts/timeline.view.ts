@@ -1,0 +1,34 @@
+import { duration, plural } from '../../core/kit/index.ts'
+import type { PhaseSpan, RolloutReport, TimelineEntry } from '../../core/rollouts/index.ts'
+import { clean, fields, type Look } from '../kit/index.ts'
+import { whyOf } from './words.ts'
+
+type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses'>
+
+/** Who did what when, a sentence each, none of it cut; phases without boxes passed at once and are not told. */
+export function timelineView(story: Story, look: Look): string {
+  const told = story.timeline.flatMap((entry) => sentences(entry, story).map((text) => [utc(entry.at), text] as const))
+  return fields(look, told)
+}
+
+const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
+
+function sentences(entry: TimelineEntry, { phases, pauses }: Story): string[] {
+  const { at, action, phase, reason, actor } = entry
+  const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
+  if (action === 'rollout.phase') return span ? [phaseText(span)] : []
+  if (action === 'rollout.started') return [`started by ${who(actor)}`, ...(span ? [phaseText(span)] : [])]
+  const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
+  const why = reason === null ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
+  const where = pause?.phase ? ` in ${pause.phase}` : ''
+  return [`${wordOf(action)}${where} by ${who(actor)}${pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''}${why}`]
+}
+
+const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
+const who = (actor: string) => (actor.startsWith('system:') ? 'the engine' : clean(actor))
+const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} so far` : `for ${duration(ms)}`)
+
+function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {
+  const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`
+  return `${phase}, ${howLong(durationMs, endedAt)}: ${came}`
+}

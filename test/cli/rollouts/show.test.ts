@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import type { RolloutReport } from '../../../src/core/rollouts/index.ts'
+import { tenantry } from '../../support/command-line.ts'
+import { anAction, aReport, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+
+const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
+const clock = manualClock(at('04:00:00'))
+
+/** A rollout of a day: a canary, a pause over lunch, a box that was restored, an end. */
+const paused = { at: at('02:05:00'), by: 'system:rollouts', reason: 'free_5 stopped: kita-nord failed and was restored. Next: resume it.' }
+const story = (): RolloutReport =>
+  aReport(
+    [
+      anAction('kita-nord', {
+        ...{ phase: 'free_5', status: 'rolled_back', attempt: 1, rolledBack: true, snapshotOk: true, updateOk: true, healthOk: false },
+        ...{ startedAt: at('02:03:20'), finishedAt: at('02:05:00'), durationMs: 100_000, fencedMs: 80_000, snapshotId: 'f00dcafe' },
+        error: { code: 'PROBE_FAILED', message: 'chat sync: the event that was sent did not come back within ten seconds \u001b[2J' },
+      }),
+      anAction('anna-schule', { status: 'succeeded', durationMs: 200_000, fencedMs: 60_000, snapshotId: 'c0ffee11' }),
+    ],
+    {
+      rollout: {
+        ...aRollout({ status: 'paused', previousStatus: 'free_5', pauseReason: paused.reason }),
+        counts: { ...aRollout().counts, total: 3, pending: 1, succeeded: 1, rolledBack: 1 },
+      },
+      durationMs: 7_200_000,
+      pausedMs: 6_900_000,
+      fence: { boxes: 2, sumMs: 140_000, medianMs: 60_000, worstMs: 80_000, worstSlug: 'kita-nord' },
+      timeline: [
+        { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
+        { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },
+        { at: at('02:03:20'), actor: 'system:rollouts', action: 'rollout.phase', phase: 'free_5', reason: null },
+        { at: paused.at, actor: paused.by, action: 'rollout.paused', phase: 'free_5', reason: paused.reason },
+      ],
+      phases: [
+        {
+          phase: 'canary',
+          startedAt: at('02:00:00'),
+          endedAt: at('02:03:20'),
+          durationMs: 200_000,
+          pausedMs: 0,
+          boxes: 1,
+          succeeded: 1,
+          failed: 0,
+        },
+        {
+          phase: 'free_5',
+          startedAt: at('02:03:20'),
+          endedAt: null,
+          durationMs: 7_000_000,
+          pausedMs: 6_900_000,
+          boxes: 2,
+          succeeded: 0,
+          failed: 1,
+        },
+      ],
+      pauses: [{ ...paused, phase: 'free_5', until: null, endedBy: null, durationMs: 6_900_000 }],
+      steps: [
+        { step: 'pull', boxes: 2, medianMs: 9000, worstMs: 12_000, worstSlug: 'anna-schule' },
+        { step: 'snapshot', boxes: 2, medianMs: 20_000, worstMs: 41_000, worstSlug: 'kita-nord' },
+        { step: 'restore-data', boxes: 1, medianMs: 30_000, worstMs: 30_000, worstSlug: 'kita-nord' },
+      ],
+    },
+  )
+
+const shown = async (report: RolloutReport, columns: number) =>
+  (await tenantry(['rollouts', 'show', rolloutId], { answers: { [`GET ${path}/report`]: report }, columns, clock, env: { NO_COLOR: '1' } }))
+    .stdout
+
+test.each([80, 120])('a post-mortem tells failures first and fits %i columns', async (columns) => {
+  const text = await shown(story(), columns)
+  const copied = /tenantry rollouts/ // a command is never broken
+  expect(text.split('\n').filter((line) => line.length > columns && !copied.test(line))).toEqual([])
+  expect(text.indexOf('Failures')).toBeLessThan(text.indexOf('Timeline'))
+  expect(text).not.toContain('\u001b')
+  expect(text).toMatchSnapshot()
+})
+
+test('what waits in a phase without boxes, and how a large rollout is cut, is told', async () => {
+  const many = Array.from({ length: 60 }, (_, n) => anAction(`box-${n}`, { status: 'succeeded', durationMs: 1000 * n }))
+  const text = await shown(aReport(many, { boxesTotal: 5000 }), 100)
+  expect(text).toContain(`4980 more: tenantry rollouts show ${rolloutId} --boxes`)
+  expect(text.match(/^box-/gm)).toHaveLength(20)
+})
+
+test('a rollout that has not begun shows its plan', async () => {
+  const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
+  const answers = { [`GET ${path}/report`]: queued, [`GET ${path}`]: aRolloutDetail([anAction('a')]) }
+  const { stdout } = await tenantry(['rollouts', 'show', rolloutId], { answers, columns: 100, clock })
+  expect(stdout).toContain('canary')
+  expect(stdout).toContain(`tenantry rollouts start ${rolloutId} --watch`)
+})
+
+test('the list takes a time since when, and says when nothing fits', async () => {
+  const answers = { 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } }
+  const ran = await tenantry(['rollouts', 'list', '--since', '2h', '--status', 'paused'], { answers, clock, columns: 80 })
+  expect(new URLSearchParams(ran.asked[0]?.search)).toEqual(new URLSearchParams({ status: 'paused', since: at('02:00:00') }))
+  expect(ran.stdout).toContain('No rollout fits')
+  expect((await tenantry(['rollouts', 'list', '--since', 'lunch'], { answers, clock })).exit).toBe(2)
+})

@@ -1,0 +1,190 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { auditHash, type Checkpoint, evidenceSum, genesisHash, proveExport, type SignatureVerdict } from '../../../src/core/audit/index.ts'
+
+const at = '2026-01-05T02:00:00.000Z'
+type Entry = { kind: 'entry'; seq: number; actor: string; data: unknown; previousHash: string; hash: string } & Record<string, unknown>
+type Line = Record<string, unknown>
+
+const evidence = (n: number) => ({ tenantSlug: `box-${n}`, attempt: 1, digests: { synapse: `sha256:${n}` } })
+
+/** Entries as the daemon writes them; every third one names evidence. */
+function entriesOf(count: number, actor = 'admin:anna'): Entry[] {
+  const entries: Entry[] = []
+  for (let seq = 1; seq <= count; seq++) entries.push(linked(entries.at(-1)?.hash ?? genesisHash, seq, actor))
+  return entries
+}
+
+function linked(previousHash: string, seq: number, actor: string): Entry {
+  const data = seq % 3 === 0 ? { seq, evidence: evidenceSum(evidence(seq)) } : { seq }
+  const content = { chain: 'rollout:x', seq, at, actor, action: 'act', subject: null, data, previousHash }
+  return { kind: 'entry', ...content, hash: auditHash(content) }
+}
+
+const header = (entries: number): Line => ({
+  ...{ kind: 'export', version: 1, chain: 'rollout:x', exportedAt: at, entries, publicKey: 'pem', evidence: true },
+})
+const evidenceOf = (entries: readonly Entry[]): Line[] =>
+  entries.filter(({ seq }) => seq % 3 === 0).map(({ seq }) => ({ kind: 'evidence', evidence: evidence(seq) }))
+
+const exported = (entries: readonly Entry[]): Line[] => [header(entries.length), ...entries, ...evidenceOf(entries)]
+const checkpointAt = (entries: readonly Entry[], count: number): Checkpoint => {
+  return { chain: 'rollout:x', count, hash: entries[count - 1]?.hash ?? '', at, keyId: 'k1', signature: 'good' }
+}
+/** Signatures are judged outside; here they say themselves what they are. */
+const judge = ({ keyId, signature }: Checkpoint): SignatureVerdict => (keyId !== 'k1' ? 'other-key' : signature === 'good' ? 'good' : 'bad')
+const prove = (lines: readonly Line[], checkpoints: readonly Checkpoint[]) =>
+  proveExport(
+    lines.map((line) => JSON.stringify(line)),
+    { checkpoints, judge },
+  )
+
+const length = 12
+const signed = 9
+const entries = entriesOf(length)
+const kept = [checkpointAt(entries, 4), checkpointAt(entries, signed)]
+
+test('an export that nobody touched is proved to its newest checkpoint; what came after is linked', async () => {
+  expect(await prove(exported(entries), kept)).toEqual({
+    chain: 'rollout:x',
+    ok: true,
+    entries: length,
+    head: { seq: length, hash: entries[length - 1]?.hash },
+    proved: { count: signed, at, keyId: 'k1' },
+    unsigned: length - signed,
+    evidence: { proved: 4, absent: 0 },
+  })
+})
+
+test('checkpoints that came with the export count like those that were kept', async () => {
+  const lines = exported(entries)
+  lines.splice(1, 0, { kind: 'checkpoint', ...checkpointAt(entries, 11) })
+  expect(await prove(lines, kept)).toMatchObject({ ok: true, proved: { count: 11 }, unsigned: 1 })
+})
+
+test('a cut end is found, wherever it was cut, and the header with it', async () => {
+  for (let left = 0; left < signed; left++) {
+    const proof = await prove(exported(entries.slice(0, left)), kept)
+    expect(proof).toMatchObject({ ok: false, brokenAt: left + 1 })
+    expect(proof.reason).toContain('cut off')
+  }
+})
+
+test('a download that broke off behind the last checkpoint is told from a log that ends there', async () => {
+  const lines = [header(length), ...entries.slice(0, 10)]
+  expect(await prove(lines, kept)).toMatchObject({ ok: false, brokenAt: 11, reason: expect.stringContaining('export it again') })
+  expect(await prove(exported(entries.slice(0, 10)), kept)).toMatchObject({ ok: true, unsigned: 1 })
+})
+
+test('a chain that was written anew with all its hashes is found by the checkpoint alone', async () => {
+  for (let from = 1; from <= signed; from++) {
+    const rewritten = entries.slice(0, from - 1)
+    for (let seq = from; seq <= length; seq++) rewritten.push(linked(rewritten.at(-1)?.hash ?? genesisHash, seq, 'admin:mallory'))
+    const first = from <= 4 ? 4 : signed
+    const proof = await prove(exported(rewritten), kept)
+    expect(proof).toMatchObject({ ok: false, brokenAt: first })
+    expect(proof.reason).toContain('written anew')
+    expect(await prove(exported(rewritten), [])).toMatchObject({ ok: true, proved: null })
+  }
+})
+
+test('entries that were written anew behind the last checkpoint are not found: they are told as not signed', async () => {
+  const rewritten = [...entries.slice(0, signed), linked(entries[signed - 1]?.hash as string, signed + 1, 'admin:mallory')]
+  expect(await prove(exported(rewritten), kept)).toMatchObject({ ok: true, unsigned: 1 })
+})
+
+test('another key, a changed checkpoint and a checkpoint of another chain prove nothing', async () => {
+  const last = checkpointAt(entries, signed)
+  expect(await prove(exported(entries), [{ ...last, keyId: 'k2' }])).toMatchObject({ ok: false, reason: expect.stringContaining('k2') })
+  expect(await prove(exported(entries), [{ ...last, signature: 'bad' }])).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining('changed'),
+  })
+  const other = await prove(exported(entries), [{ ...last, chain: 'admin' }])
+  expect(other).toMatchObject({ ok: false, reason: expect.stringContaining('none of the checkpoints') })
+})
+
+test('evidence that was changed or added is found; what is missing is counted', async () => {
+  const changed = exported(entries).map((line) =>
+    line.kind === 'evidence' ? { ...line, evidence: { ...evidence(3), digests: {} } } : line,
+  )
+  expect(await prove(changed, kept)).toMatchObject({ ok: false, reason: expect.stringContaining('evidence 1') })
+  const [some] = evidenceOf(entries)
+  expect(await prove([...exported(entries), some as Line], kept)).toMatchObject({ ok: false })
+  expect(await prove([header(length), ...entries], kept)).toMatchObject({ ok: true, evidence: { proved: 0, absent: 4 } })
+})
+
+test.each<[string, string[]]>([
+  ['nothing at all', []],
+  ['a page of something else', ['<html>']],
+  ['entries without a header', [JSON.stringify(entries[0])]],
+  ['two exports', [JSON.stringify(header(0)), JSON.stringify(header(0))]],
+])('%s is no export', async (_, lines) => {
+  expect(await proveExport(lines, { checkpoints: [], judge })).toMatchObject({ ok: false })
+})
+
+/** What somebody could do to the lines up to the last checkpoint without writing all hashes anew. */
+const anEntry = fc.integer({ min: 1, max: signed })
+const tampering = fc.oneof(
+  fc.record({
+    does: fc.constant('change' as const),
+    seq: anEntry,
+    field: fc.constantFrom('at', 'actor', 'action', 'subject', 'previousHash', 'hash', 'chain', 'seq', 'data'),
+    to: fc.anything({ maxDepth: 1 }),
+  }),
+  fc.record({ does: fc.constant('leave out' as const), seq: anEntry, many: fc.integer({ min: 1, max: 4 }) }),
+  fc.record({ does: fc.constant('swap' as const), seq: anEntry, other: anEntry }),
+  fc.record({ does: fc.constant('twice' as const), seq: anEntry, after: anEntry }),
+  fc.record({ does: fc.constant('own hash' as const), seq: anEntry }),
+  fc.record({
+    does: fc.constant('a letter' as const),
+    seq: anEntry,
+    where: fc.double({ min: 0, max: 0.999, noNaN: true }),
+    letter: fc.constantFrom('0', 'a', '"', '}', ' x'),
+  }),
+)
+
+test('whatever is changed, left out, moved, put in or cut up to the last checkpoint is found', async () => {
+  await fc.assert(
+    fc.asyncProperty(tampering, async (how) => {
+      const before = exported(entries).map((line) => JSON.stringify(line))
+      const lines = tampered(before, how)
+      const same = JSON.stringify(lines.map(parsed)) === JSON.stringify(before.map(parsed))
+      expect((await proveExport(lines, { checkpoints: kept, judge })).ok).toBe(same)
+    }),
+    { numRuns: 400 },
+  )
+})
+
+const parsed = (line: string): unknown => {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return line
+  }
+}
+
+/** Entries stand behind the header: entry 1 is line 1. */
+function tampered(lines: string[], how: typeof tampering extends fc.Arbitrary<infer T> ? T : never): string[] {
+  const { seq } = how
+  const line = JSON.parse(lines[seq] as string)
+  switch (how.does) {
+    case 'change':
+      return lines.with(seq, JSON.stringify({ ...line, [how.field]: how.to }))
+    case 'leave out':
+      return lines.toSpliced(seq, how.many)
+    case 'swap':
+      return lines.with(seq, lines[how.other] as string).with(how.other, lines[seq] as string)
+    case 'twice':
+      return lines.toSpliced(how.after, 0, lines[seq] as string)
+    case 'own hash': {
+      const changed = { ...line, data: { seq, more: true } }
+      return lines.with(seq, JSON.stringify({ ...changed, hash: auditHash(changed) }))
+    }
+    case 'a letter': {
+      const text = lines[seq] as string
+      const at = Math.floor(how.where * text.length)
+      return lines.with(seq, text.slice(0, at) + how.letter + text.slice(at + 1))
+    }
+  }
+}
