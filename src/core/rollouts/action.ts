@@ -64,6 +64,8 @@ export const RolloutAction = z.object({
   attempt: z.number().int(),
   /** The step that the agent last told of. */
   progress: Progress.nullable(),
+  /** Until when it waits for its maintenance window; null while it waits for none. In the past: it waits for a free place only. */
+  waitsUntil: Timestamp.nullable(),
   /** True once a person left this failure out by `skipFailed`. */
   waived: z.boolean(),
   /** Null unless the rollout was rolled back with its boxes. */

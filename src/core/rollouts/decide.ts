@@ -23,7 +23,7 @@ export type EngineAction = Turn &
     status: ActionStatus
     hostName: string
     waived: boolean
-    undo: Pick<ActionUndo, 'mode' | 'status'> | null
+    undo: ActionUndo | null
     finishedAt: string | null
     /** Who else acts on the box at the moment, and for how long at most; or that its maintenance window is closed. */
     held: Held | null

@@ -21,18 +21,37 @@ export function nextTurns<T extends Turn>(waiting: readonly T[], inFlight: reado
   return chosen
 }
 
-/** How long a phase takes when nothing fails: the queue played through. */
-export function makespanMs(turns: readonly Turn[], limits: Parallelism): number {
-  const waiting = turns.toSorted(byTurn)
+/** A turn that may not come at any time: `earliestMs` answers the first moment at or after the given one at which it may. */
+export type TimedTurn = Turn & Readonly<{ earliestMs?: ((fromMs: number) => number) | undefined }>
+type Waiting = TimedTurn & { readyMs: number }
+
+/** How long a phase takes that begins then, when nothing fails: the queue played through. */
+export function makespanMs(turns: readonly TimedTurn[], limits: Parallelism, startMs = 0): number {
+  const waiting: Waiting[] = turns.toSorted(byTurn).map((turn) => ({ ...turn, readyMs: startMs }))
+  const timed = turns.some(({ earliestMs }) => earliestMs !== undefined)
   let running: { hostId: string; endMs: number }[] = []
-  let nowMs = 0
+  let nowMs = startMs
   for (;;) {
-    for (const turn of nextTurns(waiting, running, limits)) {
+    const ready = timed ? waiting.filter((turn) => isReady(turn, nowMs)) : waiting
+    for (const turn of nextTurns(ready, running, limits)) {
       running.push({ hostId: turn.hostId, endMs: nowMs + turn.expectedMs })
       waiting.splice(waiting.indexOf(turn), 1)
     }
-    if (running.length === 0) return nowMs
-    nowMs = Math.min(...running.map(({ endMs }) => endMs))
+    const full = running.length >= limits.parallel
+    const nextMs = Math.min(nextEndMs(running), timed && !full ? nextReadyMs(waiting, nowMs) : Number.POSITIVE_INFINITY)
+    if (nextMs === Number.POSITIVE_INFINITY) return nowMs - startMs
+    nowMs = nextMs
     running = running.filter(({ endMs }) => endMs > nowMs)
   }
 }
+
+/** What was ready may not be so any more. */
+function isReady(turn: Waiting, nowMs: number): boolean {
+  if (turn.readyMs <= nowMs && turn.earliestMs) turn.readyMs = turn.earliestMs(nowMs)
+  return turn.readyMs <= nowMs
+}
+
+const nextEndMs = (running: readonly { endMs: number }[]) => Math.min(Number.POSITIVE_INFINITY, ...running.map(({ endMs }) => endMs))
+
+const nextReadyMs = (waiting: readonly Waiting[], nowMs: number) =>
+  waiting.reduce((next, { readyMs }) => (readyMs > nowMs ? Math.min(next, readyMs) : next), Number.POSITIVE_INFINITY)

@@ -8,6 +8,7 @@ import type { PlannedBox, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
+import { type PlannedWindow, planWindows } from './turn-windows.ts'
 
 export type PlanInput = Limits &
   Readonly<{
@@ -24,15 +25,19 @@ export type PlanInput = Limits &
     /** A box whose chat would be away for longer is refused, unless that is allowed. */
     fenceMaxMs: number
     allowLongFence: boolean
+    /** Maintenance windows keep no box from its turn, as in an emergency. */
+    ignoreWindows?: boolean
   }>
 
 /** Who goes when, from what to what, what speaks against it, and how long it takes. Throws VALIDATION for slugs that no box has. */
 export function planRollout(input: PlanInput): RolloutPlan {
   const scope = narrow(input)
   const expect = expectations(input.history, input.probe)
+  const windowOf = planWindows(input.now, input.kind === 'emergency_cve' || input.ignoreWindows === true)
   const examined = scope.map((box) => {
     const expected = expect(box)
-    return { box, expected, found: look(input, box, expected) }
+    const window = windowOf(box, expected)
+    return { box, expected, window, found: look(input, box, expected, window) }
   })
   const phases = assignPhases(
     input.rolloutId,
@@ -43,7 +48,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
   const boxes = examined
     .map(({ box, ...seen }) => planBox(input, digests, box, { ...seen, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
-  const planned = phaseOrder[input.kind].map((phase) => planPhase(phase, boxes, input.limits))
+  const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
   return {
     kind: input.kind,
@@ -62,16 +67,16 @@ export function planRollout(input: PlanInput): RolloutPlan {
 }
 
 /** A rollout of the whole fleet passes over what is only observed; naming such a box asks for what cannot be, and is refused. */
-function look(input: PlanInput, box: KnownBox, expected: Expectation): Examination {
-  const found = withFence(input, box, expected, examineBox(box, input.manifest.tiers[box.tier], input))
+function look(input: PlanInput, box: KnownBox, expected: Expectation, window: PlannedWindow): Examination {
+  const found = withTime(input, box, expected, window, examineBox(box, input.manifest.tiers[box.tier], input))
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
   const message = `${box.slug} is only observed and is left out: it can be updated once its adoption is complete`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 
-function withFence(input: PlanInput, { slug }: KnownBox, expected: Expectation, found: Examination): Examination {
+function withTime(input: PlanInput, { slug }: KnownBox, expected: Expectation, window: PlannedWindow, found: Examination): Examination {
   if (found.does === 'skip') return found
-  const findings = [...found.findings, ...fenceFindings(slug, expected, input)]
+  const findings = [...found.findings, ...fenceFindings(slug, expected, input), ...window.findings]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
 }
 
@@ -90,9 +95,14 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
   return [...new Set(targetSlugs)].map((slug) => known.get(slug) as KnownBox)
 }
 
-type Seen = Readonly<{ expected: Expectation; found: Examination; phase: Phase }>
+type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Examination; phase: Phase }>
 
-function planBox(input: PlanInput, digests: ReadonlyMap<string, string>, box: KnownBox, { expected, found, phase }: Seen): PlannedBox {
+function planBox(
+  input: PlanInput,
+  digests: ReadonlyMap<string, string>,
+  box: KnownBox,
+  { expected, window, found, phase }: Seen,
+): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,
@@ -112,6 +122,7 @@ function planBox(input: PlanInput, digests: ReadonlyMap<string, string>, box: Kn
     images: Object.fromEntries(images),
     findings,
     ...expected,
+    window: window.next,
   }
 }
 
@@ -125,10 +136,16 @@ function digestsSeen(boxes: readonly KnownBox[]): ReadonlyMap<string, string> {
   return new Map(running.flatMap((service) => (service?.digest ? [[service.image, service.digest]] : [])))
 }
 
-function planPhase(phase: Phase, boxes: readonly PlannedBox[], limits: Parallelism): PlannedPhase {
-  const inPhase = boxes.filter((box) => box.phase === phase)
-  const turns = inPhase
-    .filter(({ does }) => does === 'update')
-    .map(({ tenantSlug, hostId, expectedMs }) => ({ slug: tenantSlug, hostId, expectedMs }))
-  return { phase, slugs: inPhase.map(({ tenantSlug }) => tenantSlug), expectedMs: makespanMs(turns, limits) }
+/** Each begins when the one before it is through: at night another window is open than now. */
+function planPhases({ kind, limits, now }: PlanInput, boxes: readonly PlannedBox[], windows: ReadonlyMap<string, PlannedWindow>) {
+  let startMs = Date.parse(now)
+  return phaseOrder[kind].map((phase): PlannedPhase => {
+    const inPhase = boxes.filter((box) => box.phase === phase)
+    const turns = inPhase
+      .filter(({ does }) => does === 'update')
+      .map(({ tenantSlug: slug, hostId, expectedMs }) => ({ slug, hostId, expectedMs, earliestMs: windows.get(slug)?.earliestMs }))
+    const expectedMs = makespanMs(turns, limits, startMs)
+    startMs += expectedMs
+    return { phase, slugs: inPhase.map(({ tenantSlug }) => tenantSlug), expectedMs }
+  })
 }

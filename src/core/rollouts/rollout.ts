@@ -94,6 +94,8 @@ export const RolloutSummary = z.object({
   failureThreshold: z.number().int(),
   /** Pauses by itself when this phase is through. */
   holdAfter: Phase.nullable(),
+  /** Nothing is under way, and the next box waits for its maintenance window until then. */
+  waitingUntil: Timestamp.nullable(),
   createdAt: Timestamp,
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
@@ -106,6 +108,8 @@ export const Rollout = RolloutSummary.extend({
   digests: PinnedDigests,
   skipRefused: z.boolean(),
   fenceMode: FenceMode,
+  /** Boxes are updated outside their maintenance windows too; an emergency does so anyway. */
+  ignoreWindows: z.boolean(),
   auditLog: z.array(AuditLine),
 })
 export type Rollout = z.infer<typeof Rollout>

@@ -16,6 +16,7 @@ type Wanted = Readonly<{
   failureThreshold: number
   holdAfter?: Phase | undefined
   fenceMode?: FenceMode
+  ignoreWindows?: boolean
   reason?: string | undefined
 }>
 
@@ -46,6 +47,7 @@ async function store({ db, clock }: Needs, actor: Actor, wanted: Wanted, planned
     skipRefused: wanted.skipRefused,
     holdAfter: wanted.holdAfter ?? null,
     fenceMode: wanted.fenceMode ?? 'until-stable',
+    ignoreWindows: wanted.ignoreWindows ?? false,
   })
   await db.transaction().execute((tx) => queueRollout(tx, clock, rollout, { plan: planned.plan, repeat, actor }))
 }

@@ -1,15 +1,16 @@
 import { isOffline } from '../../core/hosts/index.ts'
 import type { KnownBox } from '../../core/rollouts/index.ts'
+import { windowInForce } from '../../core/windows/index.ts'
 import { type BoxRecord, boxBySlug, boxesInScope, holdsOf } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { allHosts, type Host, hostById } from '../hosts/index.ts'
 import type { RolloutsNeeds } from './needs.ts'
 
-type Needs = Pick<RolloutsNeeds, 'clock' | 'offlineAfterMs'>
+type Needs = Pick<RolloutsNeeds, 'clock' | 'offlineAfterMs' | 'windows'>
 
 type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'agentVersion' | 'protocolVersion' | 'clockOffsetMs'>
 
-const known = (box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
+const known = ({ windows }: Needs, box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
   ...host,
   slug: box.slug,
   boxId: box.id,
@@ -23,6 +24,7 @@ const known = (box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox
   report: box.report,
   reportedAt: box.reportedAt,
   probe: box.probe,
+  window: windowInForce(windows, box.tier, box.ownWindow),
   heldBy,
 })
 
@@ -45,7 +47,7 @@ export async function knownBoxes(needs: Needs, db: DbOrTx): Promise<KnownBox[]> 
   const boxes = await boxesInScope(db)
   const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(needs, host)]))
   const holds = await holdsOf(db, needs.clock)
-  return boxes.map((box) => known(box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
+  return boxes.map((box) => known(needs, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
 }
 
 /** One live box as it is now, to act upon it; undefined when it is gone. */
@@ -53,5 +55,5 @@ export async function knownBox(needs: Needs, db: DbOrTx, slug: string): Promise<
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
   const hold = (await holdsOf(db, needs.clock, [box.id])).get(box.id)
-  return known(box, hold?.holder ?? null, knownHost(needs, await hostById(db, box.hostId)))
+  return known(needs, box, hold?.holder ?? null, knownHost(needs, await hostById(db, box.hostId)))
 }

@@ -31,6 +31,7 @@ export type RolloutTable = {
   skip_refused: number
   hold_after: Phase | null
   fence_mode: FenceMode
+  ignore_windows: number
   idempotency_key: string | null
   idempotency_sum: string | null
   created_at: string
@@ -70,6 +71,9 @@ export type RolloutActionTable = {
   findings: string
   progress: string | null
   expected_ms: number
+  expected_fence_ms: number
+  /** When its maintenance window opens that it waits for. */
+  waits_until: string | null
   started_at: string | null
   /** Since when an update that an agent has in hand is waited for in vain. */
   overdue_at: string | null

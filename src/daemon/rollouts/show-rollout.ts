@@ -14,27 +14,30 @@ import { attemptsOf } from './attempts.repo.ts'
 import { planOf } from './plans.repo.ts'
 import { rolloutById, type StoredRollout } from './rollouts.repo.ts'
 import { streamOf } from './tell.ts'
+import { waitingUntil } from './waiting-until.repo.ts'
 
 type Needs = Readonly<{ db: Db }>
 
 /** The newest lines of a chain that an answer carries; `tenantry audit list` has all. */
 const auditLines = 1000
 
-export function summaryOf(stored: StoredRollout, counts: ActionCounts): RolloutSummary {
-  const { manifest, digests, skipRefused, fenceMode, ...summary } = stored
-  return { ...summary, counts }
+export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null = null): RolloutSummary {
+  const { manifest, digests, skipRefused, fenceMode, ignoreWindows, ...summary } = stored
+  return { ...summary, counts, waitingUntil }
 }
 
 /** The whole record, counts and audit log with it. */
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
-  const { manifest, digests, skipRefused, fenceMode } = stored
+  const waits = await waitingUntil(db, [stored], counts)
+  const { manifest, digests, skipRefused, fenceMode, ignoreWindows } = stored
   return {
-    ...summaryOf(stored, counts(stored.id)),
+    ...summaryOf(stored, counts(stored.id), waits(stored.id)),
     targets: manifest.tiers,
     digests,
     skipRefused,
     fenceMode,
+    ignoreWindows,
     auditLog: await auditLogOf(db, stored.id),
   }
 }

@@ -38,13 +38,16 @@ describe('the queue', () => {
 
     test('waits and says for whom, once, and takes no place from the others', () => {
       const others = ['b', 'c', 'd'].map((slug) => anEngineAction(slug))
-      expect(next([held, ...others])).toEqual([...['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })), { do: 'wait', slug: 'a', why }])
+      expect(next([held, ...others])).toEqual([
+        ...['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })),
+        { do: 'wait', slug: 'a', why, until: null },
+      ])
       expect(next([told])).toEqual([])
     })
 
     test('without an end of its own is told without one, as in maintenance', () => {
       const closed = anEngineAction('a', { held: { holder: 'maintenance', until: '9999-12-31T23:59:59.999Z' } })
-      expect(next([closed])).toEqual([{ do: 'wait', slug: 'a', why: 'held by maintenance; it begins when it is free' }])
+      expect(next([closed])).toEqual([{ do: 'wait', slug: 'a', why: 'held by maintenance; it begins when it is free', until: null }])
     })
 
     test('keeps its phase open, until it is free', () => {
@@ -55,11 +58,34 @@ describe('the queue', () => {
     test('waits for nobody any more once it is free, also while there is no place for it', () => {
       const full = ['b', 'c', 'd'].map((slug) => flying(slug))
       const commands = full.map(({ slug }) => anEngineCommand(`${slug}.1`))
-      expect(next([{ ...told, held: null }, ...full], commands)).toEqual([{ do: 'wait', slug: 'a', why: null }])
+      expect(next([{ ...told, held: null }, ...full], commands)).toEqual([{ do: 'wait', slug: 'a', why: null, until: null }])
     })
 
     test('does not hide a failure of its phase', () => {
       expect(next([told, anEngineAction('b', { status: 'failed' })])).toMatchObject([{ do: 'pause' }])
+    })
+  })
+
+  describe('a box whose maintenance window is closed', () => {
+    const until = '2026-03-30T00:00:00.000Z'
+    const closed = anEngineAction('a', { expectedMs: 9000, held: { window: 'Europe/Berlin', until } })
+    const why = 'waits for its maintenance window, opens at Mon 2026-03-30 02:00 Europe/Berlin (2026-03-30 00:00 UTC)'
+
+    test('waits and says until when, once, by its own clock and in UTC; it takes no place and keeps its phase open', () => {
+      expect(next([closed, anEngineAction('b', { status: 'succeeded' })])).toEqual([{ do: 'wait', slug: 'a', why, until }])
+      const told = { ...closed, progress: { step: 'wait', detail: why, at: '2026-03-29T00:00:00.000Z' } }
+      expect(next([told, anEngineAction('b', { status: 'succeeded' })])).toEqual([])
+      const others = ['b', 'c', 'd'].map((slug) => anEngineAction(slug))
+      expect(next([told, ...others])).toEqual(['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })))
+    })
+
+    test('says what to do when it is never open for long enough', () => {
+      const [step] = next([{ ...closed, held: { window: 'UTC', until: null } }])
+      expect(step).toMatchObject({
+        do: 'wait',
+        why: expect.stringMatching(/never open for long enough: make it longer, or .*skip/),
+        until: null,
+      })
     })
   })
 

@@ -1,9 +1,18 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ActionStatus, decide, type EngineAction, type EngineCommand, isInFlight, Phase } from '../../../src/core/rollouts/index.ts'
+import {
+  ActionStatus,
+  decide,
+  type EngineAction,
+  type EngineCommand,
+  explainWait,
+  isInFlight,
+  Phase,
+} from '../../../src/core/rollouts/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { insertActions, type StoredAction } from '../../../src/daemon/rollouts/actions.repo.ts'
 import { actionsInSight } from '../../../src/daemon/rollouts/engine/actions-in-sight.repo.ts'
+import { type ClosedWindows, noWindows } from '../../../src/daemon/rollouts/engine/closed-windows.repo.ts'
 import { untried } from '../../../src/daemon/rollouts/queue-rollout.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
@@ -25,23 +34,53 @@ const someActions = fc
       waived: fc.boolean(),
       told: fc.boolean(),
       held: fc.boolean(),
+      window: fc.constantFrom('none', 'none', 'untold', 'told', 'opened', 'changed'),
     }),
     { maxLength: names.length },
   )
   .map((all) =>
-    all.map(({ host, told, held, ...rest }, n) =>
-      anEngineAction(names[n] as string, {
+    all.map(({ host, told, held, window, ...rest }, n) => {
+      const stored = anEngineAction(names[n] as string, {
         ...rest,
         hostId: `h${host}`,
         hostName: `h${host}`,
         held: held ? { holder: 'move:x', until } : null,
-        progress: told ? { step: 'wait', detail: 'held by somebody', at: until } : null,
+        progress: told ? waitsFor('held by somebody') : null,
         ...(isInFlight(rest.status) ? { step: 'observe' as const, commandId: `cmd-${n}` } : {}),
-      }),
-    ),
+      })
+      return withWindow(rest.status === 'pending' && !told ? window : 'none', stored)
+    }),
   )
 
-async function stored(db: Db, rolloutId: string, actions: readonly EngineAction[]): Promise<void> {
+const waitsFor = (detail: string) => ({ step: 'wait', detail, at: until })
+const closed = { window: 'Europe/Berlin', until }
+const toldOfWindow = { progress: waitsFor(explainWait(closed)), waitsUntil: until }
+
+/** A box as it is stored, as the engine is to see it, and what is known of its window. */
+type Known = Readonly<{
+  stored: EngineAction & Partial<Pick<StoredAction, 'waitsUntil'>>
+  seen: EngineAction
+  closed: boolean
+  untold: boolean
+}>
+
+/** `opened`: the hour that it waited for has come; `changed`: its tenant has another window now. */
+function withWindow(window: 'none' | 'untold' | 'told' | 'opened' | 'changed', stored: EngineAction): Known {
+  const held = stored.held ?? closed
+  if (window === 'untold') return { stored, seen: { ...stored, held }, closed: true, untold: true }
+  const told = { ...stored, ...toldOfWindow }
+  if (window === 'told') return { stored: told, seen: { ...told, held }, closed: true, untold: false }
+  if (window === 'opened') return { stored: told, seen: stored, closed: false, untold: false }
+  if (window === 'changed') return { stored: told, seen: told, closed: false, untold: true }
+  return { stored, seen: stored, closed: false, untold: false }
+}
+
+const windowsOf = (known: readonly Known[]): ClosedWindows => ({
+  waits: new Map(known.filter((one) => one.closed).map(({ seen }) => [seen.slug, closed])),
+  untold: new Set(known.filter(({ untold }) => untold).map(({ seen }) => seen.slug)),
+})
+
+async function store(db: Db, rolloutId: string, actions: readonly Known['stored'][]): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await tx.deleteFrom('rollout_actions').execute()
     await insertActions(
@@ -51,10 +90,11 @@ async function stored(db: Db, rolloutId: string, actions: readonly EngineAction[
   })
 }
 
-const storedAs = (rolloutId: string, { slug, hostId, phase, status, waived, step, commandId, progress, expectedMs }: EngineAction) =>
+const storedAs = (rolloutId: string, { slug, hostId, phase, status, waived, step, commandId, progress, ...rest }: Known['stored']) =>
   ({
     ...untried,
-    ...{ rolloutId, tenantSlug: slug, hostId, phase, status, waived, step, commandId, progress, expectedMs },
+    ...{ rolloutId, tenantSlug: slug, hostId, phase, status, waived, step, commandId, progress, waitsUntil: rest.waitsUntil ?? null },
+    ...{ expectedMs: rest.expectedMs, expectedFenceMs: 0 },
     ...{ id: `${rolloutId}.${slug}`, boxId: `box_${slug}`, tier: 'free', attempt: 1, findings: [], undo: null, from: {}, to: {} },
   }) as unknown as StoredAction
 
@@ -64,13 +104,18 @@ onBothDialects('the actions that the engine looks at', (fresh, dialect) => {
     const rolloutId = await (await rolloutWorld(db, [{ slug: 'acme' }])).started()
     const property = fc.asyncProperty(
       ...[someActions, fc.constantFrom('canary', 'free_100', 'paused'), fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 })],
-      async (actions, status, parallel, perHost) => {
-        await stored(db, rolloutId, actions)
+      async (known, status, parallel, perHost) => {
+        const actions = known.map(({ seen }) => seen)
+        await store(
+          db,
+          rolloutId,
+          known.map(({ stored }) => stored),
+        )
         const limits = { parallel, perHost }
         const rollout = { id: rolloutId, kind: 'staged', status, failureThreshold: 2, holdAfter: null } as const
-        const holds = new Map(actions.flatMap(({ slug, held }) => (held ? [[slug, held] as const] : [])))
+        const holds = new Map(known.flatMap(({ stored: { slug, held } }) => (held ? [[slug, held] as const] : [])))
         const phase = Phase.options.find((one) => one === status)
-        const inSight = await actionsInSight(db, { rolloutId, phase, holds, limits })
+        const inSight = await actionsInSight(db, { rolloutId, phase, holds, windows: windowsOf(known), limits })
         const steps = (seen: readonly EngineAction[]) => decide(rollout, seen, new Map<string, EngineCommand>(), limits)
         const sorted = (all: ReturnType<typeof steps>) => all.map((step) => JSON.stringify(step)).sort()
         expect(sorted(steps(inSight))).toEqual(sorted(steps(actions)))
@@ -85,8 +130,8 @@ onBothDialects('the actions that the engine looks at', (fresh, dialect) => {
     const many = Array.from({ length: 2000 }, (_, n) =>
       anEngineAction(`t${n}`, { phase: 'canary', status: n < 900 ? 'succeeded' : 'pending' }),
     )
-    await stored(db, rolloutId, many)
-    const wanted = { rolloutId, phase: 'canary', holds: new Map(), limits: { parallel: 3, perHost: 1 } } as const
+    await store(db, rolloutId, many)
+    const wanted = { rolloutId, phase: 'canary', holds: new Map(), windows: noWindows, limits: { parallel: 3, perHost: 1 } } as const
     expect((await actionsInSight(db, wanted)).length).toBeLessThan(20)
   })
 })

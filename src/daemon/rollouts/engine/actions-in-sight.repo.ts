@@ -47,7 +47,7 @@ const columns = (db: DbOrTx, rolloutId: string) =>
     .selectFrom('rollout_actions as action')
     .leftJoin('hosts', 'hosts.id', 'action.host_id')
     .select(['hosts.name as host_name', 'slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
-    .select(['progress', 'expected_ms', 'overdue_at', 'finished_at', 'undo_mode', 'undo_status', 'waits_until', 'error'])
+    .select(['progress', 'expected_ms', 'overdue_at', 'finished_at', 'undo_mode', 'undo_status', 'undo_error', 'waits_until', 'error'])
     .where('rollout_id', '=', rolloutId)
 
 type Query = ReturnType<typeof columns>
@@ -67,7 +67,7 @@ export const lookInto =
       phase: row.phase,
       status: row.status,
       waived: row.waived === 1,
-      undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status },
+      undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
       finishedAt: row.finished_at,
       step: row.step,
       commandId: row.command_id,

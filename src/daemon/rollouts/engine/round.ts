@@ -20,8 +20,8 @@ import { showUndoWait } from './undo/show-undo-wait.ts'
 import { undosInSight } from './undo/undos-in-sight.repo.ts'
 import { noteOverdue, showProgress, showWait } from './watch-action.ts'
 
-/** How many steps were taken, and which commands are waited for. */
-export type Round = Readonly<{ done: number; waitingFor: readonly Command[] }>
+/** Whether something was done after which there may be more to do at once, and which commands are waited for. */
+export type Round = Readonly<{ goesOn: boolean; waitingFor: readonly Command[] }>
 
 /** Looks, decides, does. Every step checks in its own transaction that what was decided still holds, so a round may be broken off anywhere. */
 export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
@@ -36,10 +36,13 @@ export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
   const waitingFor = await commandsByIds(db, ids)
   const commands = new Map(waitingFor.map((command) => [command.id, seen(command)]))
   const steps = isUndone ? decideUndo(actions, commands, settings) : decide(rollout, actions, commands, settings)
-  let done = 0
-  for (const step of steps) if (!signal.aborted && (await attempt(owned, step))) done++
-  return { done, waitingFor }
+  let goesOn = false
+  for (const step of steps) if (!signal.aborted && (await attempt(owned, step)) && !isTelling(step)) goesOn = true
+  return { goesOn, waitingFor }
 }
+
+/** What only tells how things stand leads to nothing new. */
+const isTelling = (step: Step): boolean => step.do === 'show' || step.do === 'wait'
 
 async function windowsOf({ needs: { db, clock, windows } }: Owned, rollout: StoredRollout) {
   const phase = phaseOf(rollout)

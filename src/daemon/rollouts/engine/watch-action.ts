@@ -20,13 +20,15 @@ export const showProgress = (owned: Owned, slug: string, commandId: string, stat
     return undefined
   })
 
-/** A box that others hold waits for its turn, and everybody sees for whom; null when it waits no longer. */
-export const showWait = (owned: Owned, slug: string, why: string | null): Promise<void> =>
+type Wait = Readonly<{ why: string | null; until: string | null }>
+
+/** A box that others hold, or whose window is closed, waits for its turn, and everybody sees for what; null when it waits no longer. */
+export const showWait = (owned: Owned, slug: string, { why, until: waitsUntil }: Wait): Promise<void> =>
   asOwner(owned, async (tx, rollout) => {
     const { clock } = owned.needs
     const action = await actionBySlug(tx, rollout.id, slug)
     if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
-    const shown = { ...action, progress: why === null ? null : { step: 'wait', detail: why, at: isoNow(clock) } }
+    const shown = { ...action, waitsUntil, progress: why === null ? null : { step: 'wait', detail: why, at: isoNow(clock) } }
     await replaceAction(tx, action, shown)
     await tell(tx, clock, rollout, { type: 'rollout.action', action: shown })
     return undefined

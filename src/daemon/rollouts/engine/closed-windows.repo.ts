@@ -1,0 +1,57 @@
+import { tierOf } from '../../../core/boxes/index.ts'
+import { type ClosedWindow, calendarsFrom, closedWindow, explainWait, type Phase, turnNeedsMs } from '../../../core/rollouts/index.ts'
+import { type WindowRules, windowInForce } from '../../../core/windows/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
+import { ownWindowOf } from '../../tenants/index.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
+
+/** Boxes of a phase that wait for their maintenance window, by slug, and those of which it must be told anew, or that they wait no longer. */
+export type ClosedWindows = Readonly<{ waits: ReadonlyMap<string, ClosedWindow>; untold: ReadonlySet<string> }>
+
+export const noWindows: ClosedWindows = { waits: new Map(), untold: new Set() }
+
+/** An emergency does not wait, nor does a rollout that was told so. */
+export const keepsWindows = ({ kind, ignoreWindows }: Pick<StoredRollout, 'kind' | 'ignoreWindows'>): boolean =>
+  kind !== 'emergency_cve' && !ignoreWindows
+
+type Wanted = Readonly<{ rollout: StoredRollout; phase: Phase | undefined; windows: WindowRules; now: string }>
+
+/** Looks at every box of the phase that has not begun, unless nobody has a window: rounds are many, and most platforms have none. */
+export async function closedWindows(db: DbOrTx, { rollout, phase, windows, now }: Wanted): Promise<ClosedWindows> {
+  if (!phase || !keepsWindows(rollout) || !(await anyWindow(db, windows, rollout.id))) return noWindows
+  const waits = new Map<string, ClosedWindow>()
+  const untold = new Set<string>()
+  const calendarOf = calendarsFrom(Date.parse(now))
+  for (const row of await notBegun(db, rollout.id, phase)) {
+    const inForce = row.plan && windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
+    const needed = turnNeedsMs({ expectedMs: Number(row.expected_ms), expectedFenceMs: Number(row.expected_fence_ms) })
+    const closed = inForce ? closedWindow(inForce, calendarOf, now, needed) : null
+    if (closed) waits.set(row.slug, closed)
+    if (closed ? row.progress !== null && said(row.progress) === explainWait(closed) : isTold(row.waits_until, now)) continue
+    untold.add(row.slug)
+  }
+  return { waits, untold }
+}
+
+const said = (progress: string): unknown => JSON.parse(progress).detail
+
+/** What waits for nothing, or for an hour that has come: that says itself that the box waits only for a free place. */
+const isTold = (waitsUntil: string | null, now: string): boolean => waitsUntil === null || waitsUntil <= now
+
+async function anyWindow(db: DbOrTx, { windows }: WindowRules, rolloutId: string): Promise<boolean> {
+  if (Object.values(windows).some((window) => window !== null)) return true
+  if (await db.selectFrom('tenants').select('id').where('maintenance_window', 'is not', null).limit(1).executeTakeFirst()) return true
+  const waiting = db.selectFrom('rollout_actions').select('id').where('rollout_id', '=', rolloutId).where('status', '=', 'pending')
+  return (await waiting.where('waits_until', 'is not', null).limit(1).executeTakeFirst()) !== undefined
+}
+
+const notBegun = (db: DbOrTx, rolloutId: string, phase: Phase) =>
+  db
+    .selectFrom('rollout_actions as action')
+    .leftJoin('tenants as tenant', 'tenant.slug', 'action.slug')
+    .select(['action.slug', 'expected_ms', 'expected_fence_ms', 'waits_until', 'progress'])
+    .select(['tenant.plan', 'tenant.time_zone', 'tenant.maintenance_window'])
+    .where('rollout_id', '=', rolloutId)
+    .where('action.status', '=', 'pending')
+    .where('phase', '=', phase)
+    .execute()
