@@ -45,13 +45,14 @@ export async function rolloutWorld(
   db: Db,
   boxes: readonly BoxSpec[],
   settings: Partial<RolloutsNeeds['settings']> = {},
+  change: Partial<Pick<RolloutsNeeds, 'probe'>> = {},
 ): Promise<RolloutWorld> {
   const room = await aBoxesRoom(db)
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
   for (const host of hosts) await aHost(room, host)
   await applyManifest(room, anOperator, aManifest({ synapse: wantedSynapse }))
   for (const box of boxes) await insertBox(room, box)
-  return worldOf(room, boxes, settings)
+  return worldOf({ ...room, ...change }, boxes, settings)
 }
 
 function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<RolloutsNeeds['settings']>) {

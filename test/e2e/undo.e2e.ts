@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { BoxCommandKind, BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import { isProblem } from '../../src/core/kit/index.ts'
+import { applyManifest } from '../../src/daemon/boxes/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import type { Command } from '../../src/daemon/hosts/index.ts'
+import { planUndo } from '../../src/daemon/rollouts/undo/plan-undo.ts'
+import { aProvision } from '../agent/boxes/provisioning.ts'
+import { anOperator } from '../support/boxes-room.ts'
+import { emptyDatabase } from '../support/databases.ts'
+import { type RolloutWorld, rolloutWorld } from '../support/rollout-world.ts'
+import { sendMessage, sync } from '../testbed/matrix-client.ts'
+import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
+import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
+import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+
+// The engine of rollouts over the agent's own executors: real engine, real servers, real restic; only the wire between them is not there.
+describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back', () => {
+  const near = `un-near-${process.pid}`
+  const far = `un-far-${process.pid}`
+  /** Never begun: it keeps rollouts from being done. */
+  const last = `un-last-${process.pid}`
+  const probe = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
+  let db: Db
+  let agent: AgentRooms
+  let world: RolloutWorld
+  const talks = new Map<string, Conversation>()
+  const rollouts = new Map<string, string>()
+  const talkIn = (slug: string) => talks.get(slug) as Conversation
+  const rolloutOf = (slug: string) => rollouts.get(slug) as string
+
+  beforeAll(async () => {
+    db = (await emptyDatabase('sqlite')).db
+    agent = await agentRooms('un')
+    world = await rolloutWorld(
+      db,
+      [
+        { slug: near, canary: true },
+        { slug: far, canary: true },
+        { slug: last, plan: 'pro' },
+      ],
+      {},
+      { probe },
+    )
+    await applyManifest(world.needs as never, anOperator, realManifest('1.163.2'))
+    await Promise.all([
+      provision(near, 'synapse-1.157.1', { public: 18_891, platform: 18_892, probe: 18_893 }),
+      provision(far, 'synapse-1.97.0', { public: 18_894, platform: 18_895, probe: 18_896 }),
+    ])
+    for (const slug of [near, far]) rollouts.set(slug, await world.started({ targetSlugs: [slug, last], holdAfter: 'canary' }))
+    await drive()
+  })
+  afterAll(async () => {
+    await agent?.end()
+    await db?.destroy()
+  })
+
+  const realManifest = (synapse: string) => {
+    const { images, registry } = readTestbed()
+    const at = (name: string, tag: string) => `${registry}/tenantry/${name}:${tag}`
+    const tier = { migrationsHead: '0000', postgres: images.postgres.tag, synapse, minio: images.minio.tag }
+    const [edge, postgres, minio] = [images.edge.ref, at('postgres', '{version}'), at('minio', '{version}')]
+    return { images: { edge, synapse: at('synapse', 'v{version}'), postgres, minio }, tiers: { free: tier, pro: tier, enterprise: tier } }
+  }
+
+  async function provision(slug: string, synapse: TestbedImageKey, ports: BoxCommandPayload<'tenant-box.provision'>['ports']) {
+    const { images } = readTestbed()
+    const order = aProvision({
+      slug,
+      boxId: `box_${slug}`,
+      chatDomain: `${slug}.test`,
+      publicUrl: `http://127.0.0.1:${ports.public}`,
+      images: { edge: images.edge.ref, synapse: images[synapse].ref, postgres: images.postgres.ref, minio: images.minio.ref },
+      ports,
+      probe,
+    })
+    await agent.executors['tenant-box.provision'](agent.contextOf(`${slug}.provision`).context, order)
+    talks.set(slug, await converse(reachableBox(slug, `${agent.folder}/boxes/${slug}`, ports), 5))
+  }
+
+  /** Engine and agents in turn, until neither has anything to do; the daemon's clock goes as long as the agents take. */
+  async function drive(): Promise<void> {
+    for (let turn = 0; turn < 40; turn++) {
+      await world.tick()
+      const open = await world.open()
+      if (open.length === 0) return
+      const begun = performance.now()
+      for (const { id } of open) await world.take(id)
+      const answers = await Promise.all(open.map(async (command) => [command.id, await answerTo(command)] as const))
+      await world.clock.advance(Math.round(performance.now() - begun))
+      await world.heartbeat()
+      for (const [id, answer] of answers)
+        if ('error' in answer) await world.refuse(id, answer.error.code, answer.error.message)
+        else await world.answer(id, answer.result)
+    }
+    throw new Error('it never came to rest')
+  }
+
+  async function answerTo({ id, kind, payload }: Command): Promise<{ result: unknown } | { error: { code: string; message: string } }> {
+    try {
+      const execute = agent.executors[kind as BoxCommandKind] as (context: unknown, payload: unknown) => Promise<unknown>
+      return { result: await execute(agent.contextOf(id).context, payload) }
+    } catch (error) {
+      if (!isProblem(error)) throw error
+      return { error: { code: error.code, message: error.message } }
+    }
+  }
+
+  const running = async (slug: string) => {
+    const box = (await agent.boxes.find(slug))!
+    const containers = await agent.engine.containers(box.project)
+    return Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }]))
+  }
+  const actionOf = async (slug: string) => (await world.show(rolloutOf(slug))).actions.find(({ tenantSlug }) => tenantSlug === slug)
+
+  test('both boxes were updated, and their rollouts wait', async () => {
+    const { images } = readTestbed()
+    for (const slug of [near, far]) {
+      expect(await actionOf(slug)).toMatchObject({ status: 'succeeded', error: null })
+      expect((await running(slug)).synapse).toMatchObject({ image: images['synapse-1.163.2'].ref })
+      await talkIn(slug).expectComplete()
+    }
+  })
+
+  test('by images: the former release runs again, and what was said after the update is still there', async () => {
+    const { images } = readTestbed()
+    await talkIn(near).say('said on the new release')
+    await world.rollBack(rolloutOf(near), 'images')
+    await drive()
+    expect(await actionOf(near)).toMatchObject({ status: 'rolled_back', rolledBack: true, undo: { mode: 'images', status: 'undone' } })
+    const { ref, digest } = images['synapse-1.157.1']
+    expect((await running(near)).synapse).toEqual({ image: ref, digest })
+    await talkIn(near).expectComplete()
+    await talkIn(near).say('said on the former release')
+    await talkIn(near).expectComplete()
+  })
+
+  test('a release that cannot read the database any more is refused by images, before anything is touched', async () => {
+    const plan = await planUndo(world.needs, { id: rolloutOf(far), boxes: 'images' })
+    expect(plan).toMatchObject({ undoes: 0, boxes: [{ tenantSlug: far, does: 'refuse' }] })
+    expect(plan.boxes[0]?.findings.map(({ code }) => code)).toContain('SCHEMA_TOO_NEW')
+    await expect(world.rollBack(rolloutOf(far), 'images')).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
+  })
+
+  test('by snapshot: all from before is there, what came after is lost as told, and a client misses nothing that comes now', async () => {
+    const { images } = readTestbed()
+    const { anna, ben, roomId } = talkIn(far)
+    for (let n = 1; n <= 20; n++) await sendMessage(anna, roomId, `lost ${n}`)
+    const { nextBatch } = await sync(ben)
+    const plan = await planUndo(world.needs, { id: rolloutOf(far), boxes: 'snapshot' })
+    expect(plan).toMatchObject({ undoes: 1, boxes: [{ does: 'undo', to: { synapse: '1.97.0' }, losesSince: expect.any(String) }] })
+    expect(plan.boxes[0]?.losesMs).toBeGreaterThan(0)
+
+    await world.rollBack(rolloutOf(far), 'snapshot')
+    await drive()
+    expect(await actionOf(far)).toMatchObject({ status: 'rolled_back', undo: { mode: 'snapshot', status: 'undone' } })
+    const { ref, digest } = images['synapse-1.97.0']
+    expect((await running(far)).synapse).toEqual({ image: ref, digest })
+    await talkIn(far).expectComplete()
+
+    const fresh = Array.from({ length: 4 }, (_, n) => `new ${n + 1}`)
+    for (const text of fresh) await sendMessage(anna, roomId, text)
+    const seen: string[] = []
+    let since = nextBatch
+    for (let turn = 0; turn < 5; turn++) {
+      const answer = await sync(ben, { since })
+      seen.push(...answer.messages.filter((message) => message.roomId === roomId).map(({ body }) => body))
+      since = answer.nextBatch
+    }
+    expect(seen).toEqual(fresh)
+    const tiers = await db.selectFrom('snapshots').select(['tier']).where('slug', '=', far).orderBy('tier').execute()
+    expect(tiers.map(({ tier }) => tier)).toEqual(['pre-restore', 'pre-update'])
+  })
+})
