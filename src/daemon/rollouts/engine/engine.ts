@@ -20,19 +20,31 @@ export type RolloutEngine = Readonly<{
   handBack(): Promise<void>
 }>
 
+type HeldLease = Readonly<{ lease: Lease; takenMs: number }>
+
 /** All that the engine remembers is which leases it holds: killed at any point, the next one goes on from the database. */
 export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
   const { db, clock, log, holder, settings } = needs
-  const leases = new Map<string, Lease>()
+  const leases = new Map<string, HeldLease>()
   const ttlMs = Math.max(shortestLeaseMs, settings.pollMs * 4)
 
-  const drive = async (rolloutId: string, signal: AbortSignal): Promise<readonly Command[]> => {
+  /** Ours until its end: it is taken anew long before, and not at every look, of which there are many a second. */
+  const own = async (rolloutId: string): Promise<Lease | undefined> => {
+    const held = leases.get(rolloutId)
+    const nowMs = clock.monotonicMs()
+    if (held && nowMs - held.takenMs < ttlMs / 4) return held.lease
     const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), holder, ttlMs })
+    if (lease) leases.set(rolloutId, { lease, takenMs: nowMs })
+    else leases.delete(rolloutId)
+    return lease
+  }
+
+  const drive = async (rolloutId: string, signal: AbortSignal): Promise<readonly Command[]> => {
+    const lease = await own(rolloutId)
     if (!lease) return []
-    leases.set(rolloutId, lease)
     for (let rounds = 1; ; rounds++) {
-      const { done, waitingFor } = await round({ needs, lease, rolloutId }, signal)
-      if (done === 0 || rounds === mostRounds || signal.aborted) return waitingFor
+      const { goesOn, waitingFor } = await round({ needs, lease, rolloutId }, signal)
+      if (!goesOn || rounds === mostRounds || signal.aborted) return waitingFor
     }
   }
 
@@ -43,7 +55,7 @@ export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
 
   const tick = async (signal: AbortSignal) => {
     const wanted = await rolloutsToDrive(db)
-    for (const [id, lease] of leases) if (!wanted.includes(id)) await release(id, lease)
+    for (const [id, { lease }] of leases) if (!wanted.includes(id)) await release(id, lease)
     const waitingFor: Command[] = []
     for (const id of wanted) {
       if (signal.aborted) break
@@ -60,7 +72,7 @@ export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
   return {
     tick,
     handBack: async () => {
-      for (const [id, lease] of leases) await release(id, lease)
+      for (const [id, { lease }] of leases) await release(id, lease)
     },
   }
 }
