@@ -40,7 +40,7 @@ import {
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
 import { makeMailer } from './mail/index.ts'
-import { commandsOfRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
+import { commandsOfRollouts, forgetRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
 import {
@@ -131,7 +131,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...boxesJobs(boxes),
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
-      ...hostsJobs({ db, clock, commandsInUse, others: [() => forgetAlerts(needs)] }),
+      ...hostsJobs({ db, clock, commandsInUse, others: [() => forgetAlerts(needs), (signal) => forgetRollouts(needs, signal)] }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
     draining,

@@ -9,7 +9,7 @@ export type HousekeepingNeeds = Readonly<{
   /** Commands that a room still reads, however old they are: a paused rollout goes on with what its command brought. */
   commandsInUse(db: DbOrTx): Promise<readonly string[]>
   /** What other rooms clear away of their own; each says what it was. */
-  others?: readonly (() => Promise<string>)[]
+  others?: readonly ((signal: AbortSignal) => Promise<string>)[]
 }>
 
 const keptMs = 30 * 86_400_000
@@ -21,10 +21,11 @@ export const hostsJobs = (needs: HousekeepingNeeds): DefinedJob[] => [
   defineJob({
     key: 'housekeeping',
     expression: '50 3 * * *',
-    description: 'Deletes commands that ended 30 days ago, leases that nobody has held since, and alerts that were seen to 90 days ago',
+    description:
+      'Deletes commands that ended 30 days ago, leases that nobody has held since, alerts that were seen to and events of rollouts that ended 90 days ago, and evidence of two years ago',
     run: async ({ signal }) => {
       const gone = [plural(await forgetCommands(needs, signal), 'command'), plural(await forgetLeases(needs), 'lease')]
-      for (const forget of needs.others ?? []) gone.push(await forget())
+      for (const forget of needs.others ?? []) gone.push(await forget(signal))
       return `deleted ${gone.join(', ')}`
     },
   }),

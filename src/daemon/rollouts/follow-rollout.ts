@@ -16,6 +16,7 @@ const lookMs = 1000
 export async function followRollout(needs: VerbNeeds, wanted: Wanted): Promise<AsyncIterable<StreamMessage<unknown>>> {
   const after = readPosition(wanted.lastEventId)
   await rolloutById(needs.db, wanted.id)
+  await requireStory(needs, wanted.id, after)
   return messages(needs, wanted, after)
 }
 
@@ -26,6 +27,19 @@ function readPosition(lastEventId: string | undefined): number {
       details: [{ path: 'Last-Event-ID', reason: 'must be the id of an event of this stream' }],
     })
   return Number(lastEventId)
+}
+
+/** Numbers have no gaps: when the next one is not there, the stream was forgotten (`forgetRollouts`). */
+async function requireStory({ db }: Pick<VerbNeeds, 'db'>, id: string, after: number): Promise<void> {
+  const stream = streamOf(id)
+  const told = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
+  if (Number(told?.seq ?? 0) <= after) return
+  const [next] = await eventsAfter(db, { stream, after, limit: 1 })
+  if (next?.seq !== after + 1)
+    throw problem(
+      'NOT_FOUND',
+      `the events of ${id} are gone, they are kept for 90 days after its end: \`tenantry rollouts show ${id}\` tells what became of it`,
+    )
 }
 
 async function* messages(

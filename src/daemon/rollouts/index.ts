@@ -5,6 +5,7 @@ import './rollouts.tables.ts'
 
 export { commandsOfRollouts } from './commands-in-use.ts'
 export { makeRolloutEngine, startRolloutEngine } from './engine/engine.ts'
+export { forgetRollouts } from './forget-rollouts.ts'
 export { loadSynapseSchemas } from './load-synapse-schemas.ts'
 export type { RolloutsNeeds } from './needs.ts'
 export { makeRolloutBus } from './rollout-bus.ts'
