@@ -1,5 +1,4 @@
 import { performance } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Clock } from '../core/kit/index.ts'
 
 /** What a timer can hold: Node ends a longer one at once. */
@@ -9,7 +8,19 @@ const longestMs = 2 ** 31 - 1
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
-  sleep: (ms, signal) => delay(Math.min(ms, longestMs), undefined, signal ? { signal } : {}).catch(() => undefined),
+  sleep: (ms, signal) => new Promise((resolve) => sleepUntil(resolve, Math.min(ms, longestMs), signal)),
+}
+
+/** Node's own promise of a timer makes an exception with a stack for each one that is broken off: here, most are. */
+function sleepUntil(resolve: () => void, ms: number, signal: AbortSignal | undefined): void {
+  if (signal?.aborted) return void resolve()
+  const end = () => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+    resolve()
+  }
+  const timer = setTimeout(end, ms)
+  signal?.addEventListener('abort', end, { once: true })
 }
 
 /**

@@ -3,8 +3,8 @@ import { recordAudit } from '../audit/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxesInScope, existingBox } from './boxes.repo.ts'
-import { type FleetNeeds, lookAtFleet } from './fleet.ts'
+import { addressesInScope, type BoxAddress, existingBox } from './boxes.repo.ts'
+import { type FleetNeeds, lookAtFleet, lookAtHost } from './fleet.ts'
 
 // Questions to agents; none of them changes a box.
 
@@ -17,11 +17,13 @@ export type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] 
 /** An answer that takes longer is of no use: the next question comes anyway. */
 const deadlineMs = 10 * 60_000
 /** Commands per transaction: others want to write too. */
-const chunkSize = 500
+const chunkSize = 250
+/** Agents woken at once. The others of a large fleet find their questions when they ask next, so that their answers come spread over a poll. */
+const wokenAtOnce = 20
 
 /** Asks the agents of live boxes, all or the named ones, what runs. Throws VALIDATION naming an unknown slug. */
 export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
-  const asked = await askVersions(needs, await boxesInScope(needs.db, { slugs }))
+  const asked = await askVersions(needs, await addressesInScope(needs.db, { slugs }))
   const data = { slugs: slugs ?? 'all', asked: asked.commands.length, unreachable: asked.unreachable.length }
   await needs.db.transaction().execute((tx) => recordAudit(tx, needs.clock, { actor, action: 'boxes.scan', data }))
   return asked
@@ -29,25 +31,26 @@ export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slug
 
 /** The nightly question to every live box (spec 4.10, version sync). */
 export async function syncVersions(needs: AskNeeds, signal?: AbortSignal): Promise<string> {
-  const { commands, unreachable } = await askVersions(needs, await boxesInScope(needs.db), signal)
+  const { commands, unreachable } = await askVersions(needs, await addressesInScope(needs.db), signal)
   return `${plural(commands.length, 'box', 'boxes')} asked, ${unreachable.length} unreachable`
 }
 
-async function askVersions(needs: AskNeeds, boxes: readonly BoxRecord[], signal?: AbortSignal): Promise<Asked> {
+async function askVersions(needs: AskNeeds, boxes: readonly BoxAddress[], signal?: AbortSignal): Promise<Asked> {
   const fleet = await lookAtFleet(needs, needs.db)
-  const isOnline = (box: BoxRecord) => fleet.host(box.hostId)?.status === 'online'
+  const isOnline = (box: BoxAddress) => fleet.host(box.hostId)?.status === 'online'
   const reachable = boxes.filter(isOnline)
   const commands: Question[] = []
   for (let at = 0; at < reachable.length && !signal?.aborted; at += chunkSize) {
     const chunk = reachable.slice(at, at + chunkSize)
     commands.push(...(await needs.db.transaction().execute((tx) => askChunk(needs, tx, chunk))))
-    for (const hostId of new Set(chunk.map((box) => box.hostId))) needs.bus.queued(hostId)
   }
+  const hosts = new Set(reachable.slice(0, commands.length).map((box) => box.hostId))
+  for (const hostId of [...hosts].slice(0, wokenAtOnce)) needs.bus.queued(hostId)
   const away = boxes.filter((box) => !isOnline(box))
   return { commands, unreachable: away.map(({ slug, hostId }) => ({ slug, host: fleet.host(hostId)?.name ?? hostId })) }
 }
 
-async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxRecord[]): Promise<Question[]> {
+async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {
   const questions = boxes.map((box) => ({ slug: box.slug, commandId: newId(random, 'cmd') }))
   const kind = 'tenant-box.report_versions'
   const commands = boxes.map((box, at) => ({ id: questions[at]?.commandId ?? '', ...addressed(box), kind, deadlineMs }) as const)
@@ -55,7 +58,7 @@ async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly Box
   return questions
 }
 
-const addressed = (box: BoxRecord) => ({
+const addressed = (box: BoxAddress) => ({
   hostId: box.hostId,
   boxId: box.id,
   payload: { slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch },
@@ -84,7 +87,7 @@ export function requireLive({ slug, live, removal }: BoxRecord): void {
 
 /** Throws HOST_OFFLINE. */
 export async function requireOnline(needs: FleetNeeds, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
-  const host = (await lookAtFleet(needs, db)).host(hostId)
+  const host = await lookAtHost(needs, db, hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',

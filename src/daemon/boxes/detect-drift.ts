@@ -19,21 +19,28 @@ export async function detectDrift(needs: DriftNeeds, signal?: AbortSignal): Prom
   const current = await newestManifest(db)
   if (!current) return 'there is no manifest yet, so there is nothing to compare with'
   const fleet = await lookAtFleet(needs, db)
-  const checked = (await subjects(db)).map((row) => check(row, fleet, current))
-  for (let at = 0; at < checked.length && !signal?.aborted; at += chunkSize)
-    await saveDrift(db, checked.slice(at, at + chunkSize), isoNow(clock))
-  return summary(checked)
+  const counts = new Map<Severity, number>()
+  for (let rows = await subjectsAfter(db, ''); rows.length > 0 && !signal?.aborted; rows = await subjectsAfter(db, rows.at(-1)?.id ?? '')) {
+    const checked = rows.map((row) => check(row, fleet, current))
+    await saveDrift(db, checked, isoNow(clock))
+    for (const { drift } of checked) counts.set(drift.severity, (counts.get(drift.severity) ?? 0) + 1)
+  }
+  return summary(counts)
 }
 
 type Subject = InstalledColumns & { id: string; host_id: string; reported_at: string | null; plan: Plan }
 
-const subjects = (db: Db): Promise<Subject[]> =>
+/** In the order of their ids, some at a time: others have their turn in between, and ten thousand are never in memory at once. */
+const subjectsAfter = (db: Db, after: string): Promise<Subject[]> =>
   db
     .selectFrom('boxes')
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')
     .select(['boxes.id', 'boxes.host_id', 'boxes.reported_at', 'tenants.plan'])
     .select(['installed_migrations_head', 'installed_postgres', 'installed_synapse', 'installed_minio'])
     .where('boxes.live', '=', 1)
+    .where('boxes.id', '>', after)
+    .orderBy('boxes.id')
+    .limit(chunkSize)
     .execute()
 
 type Current = Readonly<{ manifest: Parameters<typeof driftReport>[1]; revision: number }>
@@ -59,10 +66,9 @@ async function saveDrift(db: Db, checked: readonly Checked[], at: string): Promi
   )
 }
 
-function summary(checked: readonly Checked[]): string {
-  const counts = Severity.options
-    .map((severity) => ({ severity, count: checked.filter(({ drift }) => drift.severity === severity).length }))
-    .filter(({ count }) => count > 0)
+function summary(counts: ReadonlyMap<Severity, number>): string {
   const words = { none: 'in sync', minor: 'with minor drift', major: 'with major drift', unknown: 'unknown' }
-  return `${plural(checked.length, 'box', 'boxes')} checked${counts.length > 0 ? `: ${counts.map(({ severity, count }) => `${count} ${words[severity]}`).join(', ')}` : ''}`
+  const parts = Severity.options.flatMap((severity) => (counts.has(severity) ? [`${counts.get(severity)} ${words[severity]}`] : []))
+  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  return `${plural(total, 'box', 'boxes')} checked${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`
 }

@@ -2,7 +2,7 @@ import { type BoxId, type BoxStatus, type Freshness, freshnessOf, type HostId } 
 import { isOffline } from '../../core/hosts/index.ts'
 import { type Clock, elapsedMs, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import { allHosts, type Command, commandsByIds } from '../hosts/index.ts'
+import { type Command, commandsByIds, type HostSighting, hostSightings } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
 import { latestMoves, type Move } from './life/moves.repo.ts'
@@ -20,12 +20,20 @@ export type Fleet = Readonly<{
   freshness(box: { reportedAt: string | null; hostId: HostId }): Freshness
 }>
 
+/** One host as far as boxes care; undefined when there is none. */
+export async function lookAtHost({ clock, offlineAfterMs }: FleetNeeds, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
+  const [host] = await hostSightings(db, id)
+  return host && stateOf(host, clock.now(), offlineAfterMs)
+}
+
+function stateOf(host: HostSighting, now: Date, offlineAfterMs: number): HostState {
+  const status = host.status === 'active' ? (isOffline(host, now, offlineAfterMs) ? 'offline' : 'online') : host.status
+  return { id: host.id, name: host.name, status }
+}
+
 export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: FleetNeeds, db: DbOrTx): Promise<Fleet> {
   const now = clock.now()
-  const states = (await allHosts(db)).map((host): HostState => {
-    const status = host.status === 'active' ? (isOffline(host, now, offlineAfterMs) ? 'offline' : 'online') : host.status
-    return { id: host.id, name: host.name, status }
-  })
+  const states = (await hostSightings(db)).map((host) => stateOf(host, now, offlineAfterMs))
   const byId = new Map(states.map((host) => [host.id, host]))
   const isOnline = (id: HostId) => byId.get(id)?.status === 'online'
   return {

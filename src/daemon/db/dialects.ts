@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+import { setImmediate as breathe } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import {
   CompiledQuery,
@@ -36,9 +38,25 @@ class ImmediateSqliteDialect extends SqliteDialect {
     driver.beginTransaction = async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('begin immediate'))
     }
+    const acquire = driver.acquireConnection.bind(driver)
+    let breathedAt = 0
+    driver.acquireConnection = async () => {
+      const connection = await acquire()
+      if (performance.now() - breathedAt >= longestBreathMs) {
+        await breathe()
+        breathedAt = performance.now()
+      }
+      return connection
+    }
     return driver
   }
 }
+
+/**
+ * SQLite answers without waiting, so statement follows statement and nothing else gets its turn: a thousand agents that are woken at once
+ * would shut out whoever calls in that second. After this time the connection is given out only once everybody else was looked at.
+ */
+const longestBreathMs = 10
 
 function openSqlite(file: string): OpenDatabase {
   const database = new Database(file)

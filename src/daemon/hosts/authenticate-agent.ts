@@ -1,14 +1,12 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
 import { type AgentPublicKey, agentAudience, agentToken } from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, type Problem, problem } from '../../core/kit/index.ts'
-import { findHostByKeyId, type Host, markSeen } from './host.repo.ts'
+import { findHostByKeyId, type Host } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 import { replaceKey } from './rotate-key.ts'
+import { sightings } from './sightings.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'baseUrl'>
-
-/** Calls come often; the row need not be written at each. */
-const seenEveryMs = 5000
+type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'log' | 'baseUrl'>
 
 /** After that the announced key alone is heard, though nobody has used it yet. */
 const formerKeyMs = 10 * 60_000
@@ -19,16 +17,18 @@ const formerKeyMs = 10 * 60_000
  */
 export function authenticateAgent(needs: Needs): (authorization: string | undefined) => Promise<AgentActor> {
   const read = keyReader()
+  const check = tokenReader(needs)
+  const see = sightings(needs)
   return async (authorization) => {
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'agents sign each call with their key: no token was sent')
     const keyId = keyIdOf(token)
     const host = await findHostByKeyId(needs.db, keyId)
     if (!host) throw problem('UNAUTHENTICATED', 'no host is enrolled with this key: `tenantry-agent enrol` does it')
-    const instanceId = await verify(needs, token, await read(keyId, keyOf(needs, host, keyId)))
+    const instanceId = await check(token, await read(keyId, keyOf(needs, host, keyId)))
     refuseShutOut(host)
     if (host.nextKey?.id === keyId) await replaceKey(needs, host, instanceId)
-    await see(needs, host)
+    await see(host)
     return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
   }
 }
@@ -65,19 +65,41 @@ function keyOf({ clock }: Needs, { name, keyId, publicKey, nextKey }: Host, sign
   throw problem('UNAUTHENTICATED', `the key of ${name} was replaced: an agent without the new one must enrol anew`)
 }
 
-async function verify({ clock, baseUrl }: Needs, token: string, key: Key): Promise<string> {
-  const now = clock.now()
+type Verified = Readonly<{ key: Key; instanceId: string; fromMs: number; untilMs: number }>
+
+const tokensKept = 5000
+
+/**
+ * Checks a token. An agent uses one for several calls, and its signature need not be computed for each: one that was good stays good with the
+ * same key for the life that it has, without the leeway.
+ */
+function tokenReader({ clock, baseUrl }: Needs): (token: string, key: Key) => Promise<string> {
+  const known = new Map<string, Verified>()
+  return async (token, key) => {
+    const now = clock.now()
+    const found = known.get(token)
+    if (found && found.key === key && found.fromMs <= now.getTime() && now.getTime() < found.untilMs) return found.instanceId
+    const verified = await verify(token, key, agentAudience(baseUrl), now)
+    if (known.size >= tokensKept) known.clear()
+    known.set(token, verified)
+    return verified.instanceId
+  }
+}
+
+async function verify(token: string, key: Key, audience: string, now: Date): Promise<Verified> {
   try {
     const { payload } = await jwtVerify(token, key, {
       algorithms: [agentToken.algorithm],
-      audience: agentAudience(baseUrl),
+      audience,
       clockTolerance: agentToken.leewaySeconds,
       // Counted from `iat`, so that a token that allows itself more life gets none; it also refuses an `iat` in the future.
       maxTokenAge: agentToken.lifeSeconds,
       currentDate: now,
       requiredClaims: ['iat', 'exp', agentToken.instanceClaim],
     })
-    return String(payload[agentToken.instanceClaim]).slice(0, 64)
+    const [fromMs, endMs] = [Number(payload.iat) * 1000, Number(payload.exp) * 1000]
+    const instanceId = String(payload[agentToken.instanceClaim]).slice(0, 64)
+    return { key, instanceId, fromMs, untilMs: Math.min(endMs, fromMs + agentToken.lifeSeconds * 1000) }
   } catch (error) {
     throw refusal(error, now)
   }
@@ -100,16 +122,11 @@ function refusal(error: unknown, now: Date): Problem {
 }
 
 /** Throws HOST_REVOKED, HOST_FROZEN. */
-export function refuseShutOut({ name, status, reason }: Host): void {
+export function refuseShutOut({ name, status, reason }: Pick<Host, 'name' | 'status' | 'reason'>): void {
   if (status === 'revoked') throw problem('HOST_REVOKED', `${name} was revoked (${reason}): it needs a new invitation to enrol again`)
   if (status === 'frozen')
     throw problem(
       'HOST_FROZEN',
       `${name} is frozen (${reason}): find the second agent, then \`tenantry hosts invite ${name}\` and enrol anew`,
     )
-}
-
-async function see({ db, clock }: Needs, host: Host): Promise<void> {
-  const silentMs = host.lastSeenAt === null ? Number.POSITIVE_INFINITY : clock.now().getTime() - Date.parse(host.lastSeenAt)
-  if (silentMs >= seenEveryMs) await markSeen(db, host.id, isoNow(clock))
 }

@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+import type { BoxCommandKind } from '../../core/boxes/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
@@ -32,7 +34,7 @@ export function makeCommandBus(): CommandBus {
     untilQueued: (hostId) => wait(hosts, hostId, 0),
     untilChanged: (commandId, revision) => wait(commands, commandId, revision),
     poll: async (db) => {
-      if (hosts.size > 0) for (const hostId of await hostsToWake(db)) wakeAll(hosts, hostId)
+      if (hosts.size > 0) for (const hostId of await hostsToWake(db, [...hosts.keys()])) wakeAll(hosts, hostId)
       for (const { id, revision } of await revisions(db, [...commands.keys()])) {
         for (const waiter of commands.get(id) ?? []) if (waiter.revision !== revision) waiter.wake()
       }
@@ -58,11 +60,25 @@ const wakeAll = (topic: Map<string, Set<Waiter>>, key: string) => {
   for (const waiter of topic.get(key) ?? []) waiter.wake()
 }
 
-/** Those with work, and those that were shut out and must hear of it. */
-async function hostsToWake(db: Db): Promise<string[]> {
-  const working = await db.selectFrom('commands').select('host_id').distinct().where('status', '=', 'queued').execute()
+/** What is asked of all boxes at once, and of which nobody waits for one answer. */
+const unhurried = ['tenant-box.report_versions'] satisfies BoxCommandKind[]
+/** Hosts woken per look for nothing but that; all would come at once, and whoever else calls would have to wait behind them. */
+const unhurriedAtOnce = 10
+
+/** Of those that wait: the ones with work, and the ones that were shut out and must hear of it. */
+async function hostsToWake(db: Db, waiting: readonly string[]): Promise<string[]> {
+  const working = await db
+    .selectFrom('commands')
+    .select(['host_id', sql<number>`case when kind in (${sql.join(unhurried)}) then 0 else 1 end`.as('hurried')])
+    .distinct()
+    .where('status', '=', 'queued')
+    .orderBy('hurried')
+    .execute()
   const shutOut = await db.selectFrom('hosts').select('id').where('status', '<>', 'active').execute()
-  return [...working.map((row) => row.host_id), ...shutOut.map((row) => row.id)]
+  const hurried = new Map(working.map((row) => [row.host_id, Number(row.hurried) === 1])) // of two about one host the last stays
+  // Those that began to wait last would ask again last.
+  const others = waiting.filter((id) => hurried.get(id) === false).slice(-unhurriedAtOnce)
+  return [...waiting.filter((id) => hurried.get(id)), ...others, ...shutOut.map((row) => row.id)]
 }
 
 const idsPerQuery = 500

@@ -196,6 +196,49 @@ export async function countActiveHosts(db: DbOrTx): Promise<number> {
   return Number(count)
 }
 
-export async function markSeen(db: DbOrTx, id: string, at: string): Promise<void> {
-  await db.updateTable('hosts').set({ last_seen_at: at }).where('id', '=', id).execute()
+export async function markSeen(db: DbOrTx, ids: readonly string[], at: string): Promise<void> {
+  for (let from = 0; from < ids.length; from += idsPerStatement)
+    await db
+      .updateTable('hosts')
+      .set({ last_seen_at: at })
+      .where('id', 'in', ids.slice(from, from + idsPerStatement))
+      .execute()
+}
+
+const idsPerStatement = 500
+
+/** The little of a host that a look at a whole fleet needs. */
+export type HostSighting = Pick<Host, 'id' | 'name' | 'status' | 'lastSeenAt'>
+
+const sightingOf = (row: Pick<HostTable, 'id' | 'name' | 'status' | 'last_seen_at'>): HostSighting => ({
+  id: row.id as HostId,
+  name: row.name,
+  status: row.status,
+  lastSeenAt: row.last_seen_at,
+})
+
+/** All hosts, or the one. */
+export async function hostSightings(db: DbOrTx, id?: HostId): Promise<HostSighting[]> {
+  let query = db.selectFrom('hosts').select(['id', 'name', 'status', 'last_seen_at']).orderBy('name')
+  if (id !== undefined) query = query.where('id', '=', id)
+  return (await query.execute()).map(sightingOf)
+}
+
+/** What a long poll asks at each turn: whether the host may still speak, and whether anything may wait for it. */
+export async function standingOf(db: DbOrTx, id: string): Promise<Pick<Host, 'name' | 'status' | 'reason'> & { hasWork: boolean }> {
+  const { work, ...host } = await db
+    .selectFrom('hosts')
+    .select(['name', 'status', 'reason'])
+    .select((host) =>
+      host
+        .selectFrom('commands')
+        .select('commands.id')
+        .whereRef('commands.host_id', '=', 'hosts.id')
+        .where('commands.status', 'in', ['queued', 'leased'])
+        .limit(1)
+        .as('work'),
+    )
+    .where('hosts.id', '=', id)
+    .executeTakeFirstOrThrow()
+  return { ...host, hasWork: work !== null }
 }

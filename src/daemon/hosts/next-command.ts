@@ -7,7 +7,7 @@ import { refuseShutOut } from './authenticate-agent.ts'
 import { type Command, commandOf, commandsByIds } from './command.repo.ts'
 import type { Waiting } from './command-bus.ts'
 import { renewHeld } from './held-commands.ts'
-import { lockHost } from './host.repo.ts'
+import { lockHost, standingOf } from './host.repo.ts'
 import type { HostsNeeds } from './needs.ts'
 
 type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions' }>
@@ -36,7 +36,7 @@ export async function nextCommand(needs: HostsNeeds, agent: AgentActor, poll: Po
 /** True when there may be work, false when the time is up: then nobody need look again. */
 async function either(clock: Clock, { woken }: Waiting, ms: number, signal: AbortSignal): Promise<boolean> {
   const done = new AbortController()
-  const end = () => done.abort()
+  const end = () => done.abort(over)
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
   const isWoken = await Promise.race([woken.then(() => true), clock.sleep(ms, done.signal).then(() => false)])
@@ -45,7 +45,11 @@ async function either(clock: Clock, { woken }: Waiting, ms: number, signal: Abor
   return isWoken
 }
 
+/** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
+const over = 'over'
+
 async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
+  if (poll.holding.length === 0 && !(await mayHaveWork(needs, agent))) return undefined
   const leased = await needs.db.transaction().execute(async (tx) => {
     refuseShutOut(await lockHost(tx, agent.hostId))
     await renewHeld(tx, needs, agent, poll.holding)
@@ -56,6 +60,13 @@ async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<
   })
   if (leased) needs.bus.changed(leased.id)
   return leased
+}
+
+/** Nearly all polls of a fleet at rest find nothing, and to find nothing needs no lock. Throws like `nextCommand`. */
+async function mayHaveWork({ db }: HostsNeeds, { hostId }: AgentActor): Promise<boolean> {
+  const standing = await standingOf(db, hostId)
+  refuseShutOut(standing)
+  return standing.hasWork
 }
 
 /**

@@ -57,12 +57,31 @@ function refuseNul(value: unknown, path: readonly string[] = []): void {
 /** Aborts when the client leaves or the daemon drains. */
 function callSignal({ response, draining }: Incoming): AbortSignal {
   const left = new AbortController()
-  const end = () => left.abort()
-  response.on('close', () => {
-    draining.removeEventListener('abort', end)
-    end()
-  })
-  draining.addEventListener('abort', end, { once: true })
-  if (draining.aborted || response.closed) end()
+  const forget = whenDraining(draining, () => left.abort('the daemon drains'))
+  const leave = () => {
+    forget()
+    left.abort('the client left')
+  }
+  response.on('close', leave)
+  if (response.closed) leave()
   return left.signal
+}
+
+/** A signal with a thousand listeners looks through all of them for each that comes, so it has one, which tells all calls. */
+const told = new WeakMap<AbortSignal, Set<() => void>>()
+
+function whenDraining(draining: AbortSignal, end: () => void): () => void {
+  if (draining.aborted) end()
+  const ends = told.get(draining) ?? listenTo(draining)
+  ends.add(end)
+  return () => void ends.delete(end)
+}
+
+function listenTo(draining: AbortSignal): Set<() => void> {
+  const ends = new Set<() => void>()
+  told.set(draining, ends)
+  draining.addEventListener('abort', () => {
+    for (const end of ends) end()
+  })
+  return ends
 }

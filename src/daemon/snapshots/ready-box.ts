@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { type BoxRecord, existingBox, holdsOf, lookAtFleet } from '../boxes/index.ts'
+import { type BoxRecord, existingBox, holdsOf, lookAtHost } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import { requireSnapshots } from './snapshot-store.ts'
@@ -17,7 +17,7 @@ export async function readyBox(
   const box = await existingBox(db, slug)
   if (!box.live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
   if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed: complete its adoption first`)
-  const host = (await lookAtFleet(needs, db)).host(box.hostId)
+  const host = await lookAtHost(needs, db, box.hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',

@@ -95,9 +95,11 @@ test('an agent reports every box when it connects', async () => {
   expect(world.told.reports[0]).toMatchObject({ reports: [aReport()] })
 })
 
-test('after each command the box that it was for is reported', async () => {
+test('after each command the box that it was for is reported, except after a question, which changed nothing', async () => {
   const { identity, reports } = await anAgent()
-  await world.enqueue({ id: 'r1.b1.1.report', hostId: identity.hostId })
+  await world.enqueue({ id: 'r1.b1.1.question', hostId: identity.hostId, boxId: 'box_2' })
+  await until(() => world.told.results.length === 1)
+  await world.enqueue({ id: 'r1.b1.1.check', hostId: identity.hostId, kind: 'tenant-box.healthcheck' } as never)
   await until(() => world.told.reports.length === 2)
   expect(reports.map(({ boxId }) => boxId)).toEqual([undefined, 'box_1'])
 })

@@ -19,7 +19,8 @@ onBothDialects('migrations', (fresh, dialect) => {
       : sql<{ name: string }>`select indexname as name from pg_indexes`
     ).execute(db)
     const names = rows.map(({ name }) => name)
-    for (const name of ['snapshots_by_slug', 'snapshot_drills_by_snapshot', 'rollout_actions_by_box']) expect(names).toContain(name)
+    for (const name of ['commands_of_host', 'snapshots_by_slug', 'snapshot_drills_by_snapshot', 'rollout_actions_by_box'])
+      expect(names).toContain(name)
   })
 
   test('a database written by a newer program is refused by name', async () => {

@@ -6,7 +6,7 @@ import { type Command, commandsByIds, giveUpCommand } from '../../hosts/index.ts
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
-import { lookAtFleet } from '../fleet.ts'
+import { lookAtHost } from '../fleet.ts'
 import { endMaintenance } from './maintain-box.ts'
 import type { LifeNeeds } from './needs.ts'
 import { openCommands } from './open-commands.ts'
@@ -49,7 +49,7 @@ async function refuseLiving(needs: LifeNeeds, tx: Tx, { slug, hostId, id }: BoxR
       'CONFLICT',
       `the box ${slug} is held by its ${holder.replace(':', ' ')}: end that (\`tenantry boxes show ${slug}\` tells how)`,
     )
-  const online = (await lookAtFleet(needs, tx)).host(hostId)?.status === 'online'
+  const online = (await lookAtHost(needs, tx, hostId))?.status === 'online'
   if (holder === maintenanceHolder && online)
     throw problem('CONFLICT', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
   const [open] = await openCommands(tx, id)
