@@ -23,6 +23,8 @@ type Options = Readonly<{
   columns?: number
   configFolder?: string
   clock?: Clock
+  /** A daemon that runs; without it the answers stand for one. */
+  url?: string
   /** Ctrl-C. */
   signal?: AbortSignal
 }>
@@ -38,13 +40,13 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
   const asked: Asked[] = []
   const [out, err] = [new Sink(options.columns), new Sink(options.columns)]
   const exit = await runCommandLine(tree, line, '9.9.9', {
-    env: { XDG_CONFIG_HOME: configFolder, ...options.env },
+    env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
     stdin: stdinOf(options.stdin ?? ''),
     stdout: out,
     stderr: err,
     signal: options.signal ?? new AbortController().signal,
     clock: options.clock ?? manualClock(),
-    fetch: stubFetch(options.answers ?? {}, asked),
+    fetch: options.url ? globalThis.fetch : stubFetch(options.answers ?? {}, asked),
   })
   return { exit, stdout: out.text, stderr: err.text, asked, configFolder }
 }
