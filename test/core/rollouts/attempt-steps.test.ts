@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { attemptSteps, endOfCommand } from '../../../src/core/rollouts/index.ts'
+
+const at = (clock: string) => `2026-01-05T${clock}.000Z`
+
+test('a step lasts until the next one of its command, the last one until its end', () => {
+  const steps = attemptSteps([
+    { steps: [{ step: 'pull', at: at('02:00:00') }], endedAt: at('02:00:30') },
+    {
+      steps: [
+        { step: 'fence', at: at('02:01:00') },
+        { step: 'snapshot', at: at('02:01:02') },
+      ],
+      endedAt: at('02:01:42'),
+    },
+  ])
+  expect(steps.map(({ step, durationMs }) => [step, durationMs])).toEqual([
+    ['pull', 30_000],
+    ['fence', 2000],
+    ['snapshot', 40_000],
+  ])
+})
+
+test('clocks that disagree make no negative time, and what has not ended has none', () => {
+  const back = {
+    steps: [
+      { step: 'fence', at: at('02:05:00') },
+      { step: 'stop', at: at('02:04:00') },
+    ],
+    endedAt: null,
+  }
+  expect(attemptSteps([back]).map(({ durationMs }) => durationMs)).toEqual([0, null])
+})
+
+test('how long a command took by its agent’s clock counts more than when the daemon heard of it', () => {
+  const steps = [{ step: 'fence', at: at('02:00:00') }]
+  expect(endOfCommand(steps, 90_000, at('09:00:00'))).toBe(at('02:01:30'))
+  expect(endOfCommand(steps, null, at('09:00:00'))).toBe(at('09:00:00'))
+  expect(endOfCommand([], 90_000, null)).toBeNull()
+})

@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest'
+import { evidenceSum } from '../../../src/core/audit/index.ts'
+import type { RolloutReport } from '../../../src/core/rollouts/index.ts'
+import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
+import { listEvidence, reportRollout } from '../../../src/daemon/rollouts/report-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { rolloutWorld } from '../../support/rollout-world.ts'
+
+onBothDialects('the report of a rollout', (fresh) => {
+  const setUp = async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma', plan: 'pro' }])
+    const { db } = world.needs
+    const sumsInChain = async (id: string) => {
+      const rows = await db.selectFrom('audit').select(['action', 'data']).where('chain', '=', `rollout:${id}`).orderBy('seq').execute()
+      const ends = rows.filter(({ action }) => action.startsWith('rollout.action.')).map(({ data }) => JSON.parse(data))
+      return ends.filter(({ evidence }) => evidence).map(({ slug, attempt, evidence }) => ({ slug, attempt, sum: evidence }))
+    }
+    return { world, db, sumsInChain }
+  }
+
+  test('each attempt is bound to the chain by the sum of all that it left behind', async () => {
+    const { world, sumsInChain } = await setUp()
+    world.fates.set('beta', ['rolls-back', 'commits'])
+    const id = await world.started()
+    await world.settle()
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    const { evidence } = await listEvidence(world.needs, { id, limit: 100 })
+    expect(evidence.map(({ tenantSlug, attempt, status }) => [tenantSlug, attempt, status])).toEqual([
+      ['acme', 1, 'succeeded'],
+      ['beta', 1, 'rolled_back'],
+      ['beta', 2, 'succeeded'],
+      ['gamma', 1, 'succeeded'],
+    ])
+    const sums = evidence.map((one) => ({ slug: one.tenantSlug, attempt: one.attempt, sum: evidenceSum(one) }))
+    const bySlug = (a: { slug: string; attempt: number }, b: { slug: string; attempt: number }) =>
+      a.slug + a.attempt < b.slug + b.attempt ? -1 : 1
+    expect((await sumsInChain(id)).sort(bySlug)).toEqual(sums)
+    expect(evidence[0]).toMatchObject({
+      imagesBefore: { synapse: 'registry.example/synapse:v1.157.1' },
+      digestsBefore: { synapse: expect.stringMatching(/^sha256:/) },
+      digestsAfter: { synapse: expect.stringMatching(/^sha256:/) },
+      snapshotId: expect.any(String),
+      snapshotSha256: 'f'.repeat(64),
+      probes: [expect.objectContaining({ verdict: expect.any(String) })],
+    })
+  })
+
+  test('evidence comes in pages, each attempt once', async () => {
+    const { world } = await setUp()
+    const id = await world.started()
+    await world.settle()
+    const seen: string[] = []
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await listEvidence(world.needs, { id, limit: 1, ...(cursor === undefined ? {} : { cursor }) })
+      seen.push(...page.evidence.map(({ tenantSlug }) => tenantSlug))
+      cursor = page.nextCursor
+    }
+    expect(seen).toEqual(['acme', 'beta', 'gamma'])
+  })
+
+  test('the steps of all commands of an attempt are kept, the early ones too', async () => {
+    const { world, db } = await setUp()
+    const id = await world.started()
+    const steps = {
+      prefetch: [{ step: 'pull', at: '2026-01-05T02:00:00.000Z' }],
+      update: [
+        { step: 'fence', at: '2026-01-05T02:01:00.000Z' },
+        { step: 'probe', at: '2026-01-05T02:01:20.000Z' },
+      ],
+    }
+    for (let turn = 0; turn < 3; turn++) {
+      await world.tick()
+      for (const command of await world.open()) {
+        const told = steps[command.id.split('.').at(-1) as keyof typeof steps]
+        if (told)
+          await db
+            .updateTable('commands')
+            .set({ steps: JSON.stringify(told) })
+            .where('id', '=', command.id)
+            .execute()
+        await world.work(command)
+      }
+    }
+    await world.tick()
+    const { attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    expect(attempts[0]?.steps.map(({ step, durationMs }) => [step, durationMs])).toEqual([
+      ['pull', expect.any(Number)],
+      ['fence', 20_000],
+      ['probe', 180_000], // the agent's own 200 s for the whole command
+    ])
+    const report = await reportRollout(world.needs, { id })
+    expect(report.steps.find(({ step }) => step === 'fence')).toEqual({
+      step: 'fence',
+      boxes: 1,
+      medianMs: 20_000,
+      worstMs: 20_000,
+      worstSlug: 'acme',
+    })
+  })
+
+  test('failures come first, then what took longest; fences are added up', async () => {
+    const { world } = await setUp()
+    world.fates.set('beta', ['rolls-back'])
+    const id = await world.started()
+    await world.settle()
+    const report: RolloutReport = await reportRollout(world.needs, { id })
+    expect(report.boxes.map(({ tenantSlug, status }) => [tenantSlug, status])[0]).toEqual(['beta', 'rolled_back'])
+    expect(report).toMatchObject({
+      boxesTotal: 3,
+      rollout: { id, status: 'paused', counts: { succeeded: 1, rolledBack: 1, pending: 1 } },
+      fence: { boxes: 2, sumMs: 300_000, medianMs: 150_000, worstMs: 150_000 },
+    })
+    expect(report.pauses).toMatchObject([{ by: 'system:rollouts', phase: 'free_5', until: null }])
+    expect(report.phases.map(({ phase, boxes, succeeded, failed }) => [phase, boxes, succeeded, failed])).toEqual([
+      ['canary', 1, 1, 0],
+      ['free_5', 1, 0, 1],
+    ])
+  })
+
+  test('it tells how long it took, what of that was paused, and by whom', async () => {
+    const { world } = await setUp()
+    const id = await world.started()
+    await pauseRollout(world.needs, anOperator, { id, reason: 'lunch' })
+    await world.clock.advance(3_600_000)
+    await world.heartbeat()
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    const { pausedMs, durationMs, pauses, timeline } = await reportRollout(world.needs, { id })
+    expect([pausedMs, durationMs]).toEqual([3_600_000, 3_600_000])
+    expect(pauses).toMatchObject([{ by: 'admin:anna', reason: 'lunch', endedBy: 'admin:anna', durationMs: 3_600_000 }])
+    expect(timeline.map(({ action }) => action).slice(0, 4)).toEqual([
+      'rollout.created',
+      'rollout.started',
+      'rollout.paused',
+      'rollout.resumed',
+    ])
+  })
+})
