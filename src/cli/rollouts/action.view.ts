@@ -2,7 +2,7 @@ import { duration } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutAttempt } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { clean, fields, type Look, sections, stamp } from '../kit/index.ts'
-import { actionTint, statusWord, stepWord } from './words.ts'
+import { actionTint, outcomeTint, outcomeWord, statusWord, stepWord } from './words.ts'
 
 const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
 
@@ -12,7 +12,7 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
     ['box', look.paint.bold(action.tenantSlug)],
     ['rollout', action.rolloutId],
     ['phase', action.phase],
-    ['status', look.paint[actionTint(action.status)](statusWord(action.status))],
+    ['status', look.paint[outcomeTint(action)](outcomeWord(action))],
     ['moves', versionMoves(action.from, action.to)],
     ['snapshot', `${said(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
     ['update', said(action.updateOk)],

@@ -5,7 +5,7 @@ import { closingLines, linesOf, openingLines } from './board/lines.ts'
 import type { BoardState } from './board/state.ts'
 import { type Follower, follow } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout, hasEnded } from './words.ts'
+import { exitOfRollout, isOverFor } from './words.ts'
 
 /** Options of every command that sets a rollout going. */
 export const followOptions = {
@@ -48,7 +48,7 @@ const lineWriter = (output: Output): Follower => {
   return {
     opened: (state) => writeAll(openingLines(state)),
     changed: (before, message, after) => writeAll(linesOf(before, message, after)),
-    until: ({ rollout: { status } }) => hasEnded(status) || status === 'paused',
+    until: ({ rollout: { status }, actions }) => isOverFor(status, [...actions.values()]) || status === 'paused',
   }
 }
 

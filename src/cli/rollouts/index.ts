@@ -3,6 +3,7 @@
 import { noun } from '../kit/index.ts'
 import { abort } from './abort.ts'
 import { create } from './create.ts'
+import { emergency } from './emergency.ts'
 import { list } from './list.ts'
 import { pause } from './pause.ts'
 import { plan } from './plan.ts'
@@ -10,6 +11,7 @@ import { resume } from './resume.ts'
 import { rollback } from './rollback.ts'
 import { show } from './show.ts'
 import { start } from './start.ts'
+import { undo } from './undo.ts'
 import { watch } from './watch.ts'
 
 export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions of the manifest', [
@@ -21,6 +23,8 @@ export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions 
   resume,
   abort,
   rollback,
+  undo,
   show,
   list,
+  emergency,
 ])

@@ -32,13 +32,13 @@ function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
   return [...boxes].sort((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
 }
 
-function refusals({ boxes }: RolloutPlan, { paint }: Look): string {
+export function refusals({ boxes }: Pick<RolloutPlan, 'boxes'>, { paint }: Look): string {
   const refused = boxes.filter(({ does }) => does === 'refuse')
   if (refused.length === 0) return ''
   return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...findingLines(refused, 'refuse')].join('\n')
 }
 
-function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
+export function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
   const warned = boxes.filter(({ findings }) => findings.some(({ severity }) => severity === 'warn'))
   return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
 }
@@ -47,7 +47,7 @@ function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
 const mostOfAKind = 5
 
 /** By kind, those first that concern most boxes; under each the boxes in the order of the plan. */
-function findingLines(boxes: readonly PlannedBox[], wanted: 'refuse' | 'warn'): string[] {
+export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'findings'>[], wanted: 'refuse' | 'warn'): string[] {
   const found = boxes.flatMap(({ tenantSlug, findings }) =>
     findings.filter(({ severity }) => severity === wanted).map(({ code, message }) => ({ tenantSlug, code, message })),
   )

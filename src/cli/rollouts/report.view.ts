@@ -4,7 +4,7 @@ import { type Column, clean, fields, type Look, sections, stamp, table } from '.
 import { planView } from './plan.view.ts'
 import { actionColumns, beforeThat, countsText, stepsView } from './rollout.view.ts'
 import { timelineView } from './timeline.view.ts'
-import { actionTint, hasFailed, isUnderWay, nextSteps, rolloutTint, rolloutWord, statusWord, stepWord, whyOf } from './words.ts'
+import { errorOf, hasFailed, isUnderWay, nextSteps, outcomeTint, outcomeWord, rolloutTint, rolloutWord, stepWord, whyOf } from './words.ts'
 
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
@@ -60,7 +60,11 @@ function failuresView({ rollout, boxes }: Report, look: Look): string {
   const failures = boxes.filter(hasFailed)
   if (failures.length === 0) return ''
   const { counts } = rollout
-  const more = counts.failed + counts.rolledBack + counts.rollbackFailed - Math.min(failures.length, mostTold)
+  const undone = counts.undo?.undone ?? 0
+  const left = counts.undo
+    ? counts.undo.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
+    : 0
+  const more = counts.failed + counts.rolledBack - undone + counts.rollbackFailed + left - Math.min(failures.length, mostTold)
   const told = failures.slice(0, mostTold).map((failure) => failureText(failure, look))
   return titled(
     'Failures',
@@ -70,16 +74,18 @@ function failuresView({ rollout, boxes }: Report, look: Look): string {
 }
 
 function failureText(action: RolloutAction, { paint }: Look): string {
-  const { tenantSlug, status, phase, attempt, error, waived } = action
-  const head = `${paint.bold(clean(tenantSlug))}  ${paint[actionTint(status)](statusWord(status))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
+  const { tenantSlug, phase, attempt, waived } = action
+  const error = errorOf(action)
+  const head = `${paint.bold(clean(tenantSlug))}  ${paint[outcomeTint(action)](outcomeWord(action))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
   const why = error ? `${clean(error.message)} [${clean(error.code)}]` : 'the agent did not say why'
   return `${head}\n    ${why}\n    ${outcomeOf(action)}${waived ? '; left out when the rollout went on' : ''}`
 }
 
 /** What became of the box itself. */
 function outcomeOf({ status, updateOk, snapshotOk, undo }: RolloutAction): string {
-  if (undo)
-    return `was updated and is ${undo.status === 'undone' ? 'back on what it ran before' : `on its way back by ${undo.mode}: ${undo.status}`}`
+  if (undo && status === 'rollback_failed') return 'it rests shut to its users, neither as before nor as updated, until somebody mends it'
+  if (undo && status === 'succeeded') return 'it serves its users as updated'
+  if (undo) return `it is on its way back by ${undo.mode}`
   if (status === 'rolled_back') return 'restored: it runs what it ran before'
   if (status === 'rollback_failed') return 'could not be restored: it rests shut to its users until somebody mends it'
   if (updateOk) return 'it runs the new version, which was not proven'

@@ -2,7 +2,7 @@ import { duration, plural } from '../../core/kit/index.ts'
 import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
-import { actionTint, hasFailed, type NextStep, nextSteps, phases, rolloutTint, rolloutWord, statusWord, whyOf } from './words.ts'
+import { errorOf, hasFailed, type NextStep, nextSteps, outcomeTint, outcomeWord, phases, rolloutTint, rolloutWord, whyOf } from './words.ts'
 
 /** How far the boxes are, and, of a rollout that was rolled back with them, their way back. */
 export const countsText = (counts: ActionCounts): string =>
@@ -10,7 +10,7 @@ export const countsText = (counts: ActionCounts): string =>
     `${counts.succeeded} of ${plural(counts.total - counts.skipped, 'box', 'boxes')} updated`,
     counts.running > 0 && `${counts.running} under way`,
     counts.failed > 0 && `${counts.failed} failed`,
-    counts.rolledBack > 0 && `${counts.rolledBack} rolled back`,
+    restored(counts) > 0 && `${restored(counts)} rolled back`,
     counts.rollbackFailed > 0 && `${counts.rollbackFailed} could not be rolled back`,
     counts.skipped > 0 && `${counts.skipped} skipped`,
     counts.cancelled > 0 && `${counts.cancelled} cancelled`,
@@ -19,6 +19,9 @@ export const countsText = (counts: ActionCounts): string =>
   ]
     .filter(Boolean)
     .join(', ')
+
+/** Those that their agents took back during the update; the others were brought back with the rollout. */
+const restored = ({ rolledBack, undo }: ActionCounts): number => rolledBack - (undo?.undone ?? 0)
 
 const undoText = ({ total, undone, running, pending, failed }: UndoCounts): string =>
   [
@@ -67,15 +70,20 @@ export function stepsView(steps: readonly NextStep[], { paint }: Look): string {
   return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
 }
 
+const errorText = (action: RolloutAction): string | null => {
+  const error = errorOf(action)
+  return error && `${error.code}: ${error.message}`
+}
+
 export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
-  { title: 'STATUS', value: ({ status }) => statusWord(status), priority: 1, paint: ({ status }) => actionTint(status) },
+  { title: 'STATUS', value: (action) => outcomeWord(action), priority: 1, paint: (action) => outcomeTint(action) },
   { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, least: 16 },
   { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
   { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
-  { title: 'ERROR', value: ({ error }) => error && `${error.code}: ${error.message}`, priority: 2, least: 14, paint: () => 'red' },
+  { title: 'ERROR', value: errorText, priority: 2, least: 14, paint: () => 'red' },
 ]
 
 const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
@@ -84,10 +92,10 @@ const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
   { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
   {
     title: 'FAILED',
-    value: ({ counts }) => counts.failed + counts.rolledBack + counts.rollbackFailed,
+    value: ({ counts }) => counts.failed + restored(counts) + counts.rollbackFailed,
     priority: 2,
     align: 'right',
-    paint: ({ counts }) => (counts.failed + counts.rolledBack + counts.rollbackFailed > 0 ? 'red' : 'dim'),
+    paint: ({ counts }) => (counts.failed + restored(counts) + counts.rollbackFailed > 0 ? 'red' : 'dim'),
   },
   {
     title: 'BACK',

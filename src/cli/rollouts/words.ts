@@ -1,4 +1,11 @@
-import type { ActionStatus, Phase, Rollout, RolloutAction, RolloutStatus } from '../../core/rollouts/index.ts'
+import {
+  type ActionStatus,
+  isUndoAtRest,
+  type Phase,
+  type Rollout,
+  type RolloutAction,
+  type RolloutStatus,
+} from '../../core/rollouts/index.ts'
 import type { Paint } from '../kit/index.ts'
 
 /** The phases of a staged rollout, in their order. */
@@ -62,7 +69,35 @@ const underWay: readonly ActionStatus[] = ['preflight', 'pulling', 'snapshotting
 export const isUnderWay = ({ status }: Pick<RolloutAction, 'status'>): boolean => underWay.includes(status)
 
 const gone: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
-export const hasFailed = ({ status }: Pick<RolloutAction, 'status'>): boolean => gone.includes(status)
+/** What was to be brought back and was is no failure; what was not is one. */
+export const hasFailed = ({ status, undo }: Pick<RolloutAction, 'status' | 'undo'>): boolean =>
+  undo?.status === 'failed' || (gone.includes(status) && undo?.status !== 'undone')
+
+/** Where a box stands, its way back included. */
+export const outcomeWord = ({ status, undo }: Pick<RolloutAction, 'status' | 'undo'>): string => {
+  if (undo?.status === 'undone') return 'brought back'
+  if (undo?.status === 'running') return 'going back'
+  if (status !== 'succeeded' || !undo) return statusWord(status)
+  return undo.status === 'failed' ? 'not brought back' : 'to be brought back'
+}
+
+export const outcomeTint = (action: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
+  action.undo?.status === 'undone' ? 'green' : action.undo?.status === 'failed' ? 'red' : actionTint(action.status)
+
+/** Why it failed, or why it could not be brought back. */
+export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] => error ?? undo?.error ?? null
+
+type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
+
+/** Its boxes are being brought back; where one came to rest on its way, the others wait for a person. */
+export function goesBack(actions: readonly Undone[]): boolean {
+  const undone = actions.filter(({ undo }) => undo !== null)
+  if (undone.some(isUnderWay)) return true
+  return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isUndoAtRest)
+}
+
+/** It has ended, and nothing of it goes on. */
+export const isOverFor = (status: RolloutStatus, actions: readonly Undone[]): boolean => hasEnded(status) && !goesBack(actions)
 
 /** A command as it is typed, and in a word or two what it does. */
 export type NextStep = Readonly<{ does: string; type: string }>
@@ -70,12 +105,13 @@ export type NextStep = Readonly<{ does: string; type: string }>
 /** Exactly what an operator can type now; the likeliest first. `failures` are those that nobody left out yet; a box whose restore failed is not tried again. */
 export function nextSteps(
   { id, status }: Pick<Rollout, 'id' | 'status'>,
-  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status'>[],
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
 ): NextStep[] {
   const closer = failures
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ does: 'look closer', type: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ does: 'start it', type: `tenantry rollouts start ${id} --watch` }]
+  if (failures.some(({ undo }) => undo !== null)) return [...closer, ...undoSteps(id, failures)]
   if (status === 'failed' || status === 'rolled_back') return [...closer, { does: 'see drift', type: 'tenantry boxes scan' }]
   if (status !== 'paused') return []
   const resume = `tenantry rollouts resume ${id}`
@@ -84,6 +120,20 @@ export function nextSteps(
     failures.length > 0 ? [...again, { does: 'leave out', type: `${resume} --skip-failed` }] : [{ does: 'go on', type: resume }]
   return [...closer, ...onward, { does: 'end it', type: `tenantry rollouts abort ${id}` }]
 }
+
+/** A box at rest keeps the others waiting until somebody says how it goes on. */
+function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
+  const undo = `tenantry rollouts undo ${id}`
+  if (!failures.some(({ status }) => status === 'rollback_failed')) return [{ does: 'try again', type: `${undo} --resume` }]
+  return [
+    { does: 'without it', type: `${undo} --resume` },
+    { does: 'leave the rest', type: `${undo} --stop --reason '…'` },
+  ]
+}
+
+/** What scripts branch on when they wait for boxes to be brought back: 1 when one was not, 8 when it stands still until a person decides. */
+export const exitOfUndo = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
+  undo && undo.pending + undo.running > 0 ? 8 : undo && undo.failed > 0 ? 1 : 0
 
 /** 7 ended badly, 8 paused (what scripts branch on). */
 export const exitOfRollout = ({ status }: { status: RolloutStatus }): 0 | 7 | 8 =>

@@ -23,6 +23,8 @@ export type DoneUpdate = Readonly<{
   imagesBefore: Readonly<Record<string, string>>
   digestsBefore: Readonly<Record<string, string | null>>
   digestsAfter: Readonly<Record<string, string | null>>
+  /** Background updates that the former chat server had under way itself. */
+  backgroundBefore: readonly string[]
   /** Null when the update told of none, or the registry does not know it. */
   snapshot: KeptSnapshot | null
 }>

@@ -83,28 +83,31 @@ function postgresFindings({ from }: DoneUpdate, { slug, installed }: KnownBox): 
   return [refuse('POSTGRES_MAJOR', message)]
 }
 
-function synapseFindings({ from }: DoneUpdate, box: KnownBox, limits: Limits): Finding[] {
+function synapseFindings(update: DoneUpdate, box: KnownBox, limits: Limits): Finding[] {
+  const { from } = update
   const { slug, installed, report } = box
   const wanted = synapseSchemaOf(limits.schemas, from.synapse)
   const facts = report?.facts
   const written = facts?.compatVersion ?? synapseSchemaOf(limits.schemas, installed.synapse)?.compat
   if (!wanted || written === undefined) {
     const message = `nobody knows here whether Synapse ${from.synapse} reads the database of ${slug} as Synapse ${installed.synapse} left it: only the snapshot leads back`
-    return [refuse('SCHEMA_UNKNOWN', message), ...backgroundFindings(box, facts)]
+    return [refuse('SCHEMA_UNKNOWN', message), ...backgroundFindings(update, facts)]
   }
   const target = { ...installed, synapse: from.synapse }
-  return [...schemaTooNew(box, target, wanted, limits), ...backgroundFindings(box, facts)]
+  return [...schemaTooNew(box, target, wanted, limits), ...backgroundFindings(update, facts)]
 }
 
-/** An older Synapse that finds one it does not know stops them all. Nobody lists which version knows which. */
-function backgroundFindings({ slug }: KnownBox, facts: BoxFacts | undefined): Finding[] {
+/** An older Synapse that finds one it does not know stops them all. It knows those that it had under way itself; of others nobody can tell. */
+function backgroundFindings({ slug, backgroundBefore }: DoneUpdate, facts: BoxFacts | undefined): Finding[] {
   const pending = facts?.backgroundUpdates ?? null
   if (pending === null) {
     const message = `whether background updates of the chat server in ${slug} are pending is not known: \`tenantry boxes scan\` asks its agent`
     return [refuse('BACKGROUND_UPDATES', message)]
   }
-  if (pending.length === 0) return []
-  const some = `${pending.slice(0, 3).join(', ')}${pending.length > 3 ? ', …' : ''}`
-  const message = `${plural(pending.length, 'background update')} of the chat server in ${slug} ${pending.length === 1 ? 'has' : 'have'} not ended (${some}), and the older one may not know ${pending.length === 1 ? 'it' : 'them'}: wait until they are done, or go back by snapshot`
+  const unknown = pending.filter((name) => !backgroundBefore.includes(name))
+  if (unknown.length === 0) return []
+  const some = `${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ', …' : ''}`
+  const [have, them] = unknown.length === 1 ? ['has', 'it'] : ['have', 'them']
+  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${have} not ended (${some}), and the former one may not know ${them}: wait until they are done, or go back by snapshot`
   return [refuse('BACKGROUND_UPDATES', message)]
 }

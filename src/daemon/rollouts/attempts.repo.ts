@@ -66,6 +66,7 @@ export async function insertAttempt(
       snapshot_id: null,
       snapshot_sha256: null,
       images_before: '{}',
+      background_before: null,
       steps: '[]',
       digests_before: '{}',
       digests_after: '{}',
@@ -92,6 +93,13 @@ export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidenc
 export async function attemptOfAction(db: DbOrTx, { actionId, attempt }: Which): Promise<RolloutAttempt> {
   const query = db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', actionId).where('attempt', '=', attempt)
   return attemptOf(await query.executeTakeFirstOrThrow())
+}
+
+/** What was under way in the chat server before its update is what the former one knows. */
+export async function keepBackground(tx: Tx, { actionId, attempt }: Which, updates: readonly string[] | null | undefined): Promise<void> {
+  const background_before = updates ? JSON.stringify(updates) : null
+  const own = tx.updateTable('rollout_attempts').set({ background_before }).where('action_id', '=', actionId)
+  await own.where('attempt', '=', attempt).execute()
 }
 
 /** All attempts of an action, first to last. */

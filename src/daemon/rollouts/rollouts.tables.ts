@@ -94,6 +94,8 @@ export type RolloutAttemptTable = {
   snapshot_id: string | null
   snapshot_sha256: string | null
   images_before: string
+  /** Background updates of the chat server that were under way; null where nobody said. */
+  background_before: string | null
   digests_before: string
   digests_after: string
   probes: string

@@ -1,8 +1,8 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { hasEnded, hasFailed, rolloutWord, statusWord, whyOf } from '../words.ts'
-import { boardModel } from './model.ts'
+import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutWord, whyOf } from '../words.ts'
+import { type BoardModel, boardModel } from './model.ts'
 import type { BoardMessage, BoardState } from './state.ts'
 
 /** The first line: where it stands when one begins to look. */
@@ -58,6 +58,7 @@ const order: readonly Stage[] = ['waiting', 'getting ready', 'updating', 'rollin
 
 /** One line per stage of a box, never one per step; a step back within an attempt (a retry aside) tells nothing new. */
 function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
+  if (after.undo && after.undo.status !== 'pending') return undoLine(before, after)
   const [was, is] = [stageOf(before), stageOf(after)]
   const forward = order.indexOf(is) > order.indexOf(was)
   const anotherTry = was === 'over' && is !== 'over'
@@ -66,25 +67,34 @@ function actionLine(before: RolloutAction | undefined, after: RolloutAction): st
   return `${after.tenantSlug}  ${is === 'over' ? outcomeOf(after) : is}`
 }
 
+/** `going back`, `brought back in 40 s, fenced 22 s`, `not brought back: … [PROBE_FAILED]` */
+function undoLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
+  if (before?.undo?.status === after.undo?.status) return undefined
+  return `${after.tenantSlug}  ${after.undo?.status === 'running' ? outcomeWord(after) : outcomeOf(after)}`
+}
+
 /** `succeeded in 18 s, fenced 12 s`, `rolled back: chat sync: … [PROBE_FAILED]` */
 function outcomeOf(action: RolloutAction): string {
-  if (hasFailed(action) && action.error) return `${statusWord(action.status)}: ${clean(action.error.message)} [${clean(action.error.code)}]`
+  const error = errorOf(action)
+  if (hasFailed(action) && error) return `${outcomeWord(action)}: ${clean(error.message)} [${clean(error.code)}]`
   const { durationMs, fencedMs } = action
   const took = durationMs === null ? '' : ` in ${duration(durationMs)}`
   // On a simulated host time has its own pace: what cannot be is not told.
   const fenced = fencedMs && fencedMs <= (durationMs ?? 0) ? `, fenced ${duration(fencedMs)}` : ''
-  return `${statusWord(action.status)}${took}${fenced}`
+  return `${outcomeWord(action)}${took}${fenced}`
 }
 
 /** The last lines: what came of it, and exactly what to type next. Why was told when it happened. */
 export function closingLines(state: BoardState): string[] {
   const { status } = state.rollout
-  const { settled, total, next } = boardModel(state, 0)
+  const { settled, total, back, next } = boardModel(state, 0)
   const left = Math.max(0, ...next.map(({ does }) => does.length))
   return [
-    ...(isAtRest(status) ? [`${rolloutWord(status)}, ${settled} of ${plural(total, 'box', 'boxes')} settled`] : []),
+    ...(isAtRest(status) ? [`${rolloutWord(status)}, ${settled} of ${plural(total, 'box', 'boxes')} settled${backText(back)}`] : []),
     ...next.map(({ type, does }) => `  ${padEnd(does, left)}  ${type}`),
   ]
 }
+
+const backText = (back: BoardModel['back']): string => (back ? `, ${back.undone} of ${back.total} brought back` : '')
 
 const isAtRest = (status: BoardState['rollout']['status']) => hasEnded(status) || status === 'paused'

@@ -1,5 +1,5 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
-import { hasFailed, isUnderWay, type NextStep, nextSteps, statusWord, stepWord, whyOf } from '../words.ts'
+import { errorOf, hasFailed, isUnderWay, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
 import { remainingMs } from './estimate.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
 
@@ -19,6 +19,8 @@ export type BoardModel = Readonly<{
   progress: number
   settled: number
   total: number
+  /** How far the way back is of a rollout that was rolled back with its boxes. */
+  back: Readonly<{ undone: number; ended: number; total: number }> | undefined
   etaMs: number | undefined
   inFlight: readonly InFlight[]
   failures: readonly Failure[]
@@ -33,6 +35,7 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const actions = [...state.actions.values()]
   const counted = actions.filter(({ status }) => status !== 'skipped')
   const settled = counted.filter(isSettled)
+  const back = backOf(actions)
   const open = actions.filter((action) => hasFailed(action) && !action.waived)
   return {
     id: rollout.id,
@@ -40,9 +43,10 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
     manifestRevision: rollout.manifestRevision,
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
-    progress: progressOf(state, counted, nowMs),
+    progress: back ? back.ended / back.total : progressOf(state, counted, nowMs),
     settled: settled.length,
     total: counted.length,
+    back,
     etaMs: remainingMs(state, nowMs),
     inFlight: actions.filter(isUnderWay).sort(byStart).map(inFlightAt(nowMs)),
     failures: actions.filter(hasFailed).sort(openFirst).map(failureOf),
@@ -50,6 +54,13 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     next: nextSteps(rollout, open),
     connected: state.connected,
   }
+}
+
+function backOf(actions: readonly RolloutAction[]): BoardModel['back'] {
+  const undos = actions.flatMap(({ undo }) => (undo ? [undo.status] : []))
+  const undone = undos.filter((status) => status === 'undone').length
+  const ended = undone + undos.filter((status) => status === 'failed').length
+  return undos.length === 0 ? undefined : { undone, ended, total: undos.length }
 }
 
 const isSettled = (action: RolloutAction) => action.status !== 'pending' && !isUnderWay(action)
@@ -88,10 +99,10 @@ const openFirst = (a: RolloutAction, b: RolloutAction) =>
 
 const inFlightAt =
   (nowMs: number) =>
-  ({ tenantSlug, phase, status, progress, startedAt }: RolloutAction): InFlight => ({
+  ({ tenantSlug, phase, status, undo, progress, startedAt }: RolloutAction): InFlight => ({
     slug: tenantSlug,
     phase,
-    step: statusWord(status),
+    step: undo ? outcomeWord({ status, undo }) : statusWord(status),
     detail: stepDetail(progress),
     elapsedMs: wholeSeconds(startedAt ? nowMs - Date.parse(startedAt) : 0),
   })
@@ -103,9 +114,12 @@ function stepDetail(progress: RolloutAction['progress']): string {
   return [stepWord(progress.step), how].filter(Boolean).join(': ')
 }
 
-const failureOf = ({ tenantSlug, status, error, waived }: RolloutAction): Failure => ({
-  slug: tenantSlug,
-  outcome: statusWord(status),
-  reason: error ? `${error.message} [${error.code}]` : '',
-  waived,
-})
+const failureOf = (action: RolloutAction): Failure => {
+  const error = errorOf(action)
+  return {
+    slug: action.tenantSlug,
+    outcome: outcomeWord(action),
+    reason: error ? `${error.message} [${error.code}]` : '',
+    waived: action.waived,
+  }
+}

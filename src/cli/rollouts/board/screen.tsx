@@ -85,9 +85,12 @@ function Phases({ part: phases, colour, width }: Part<readonly PhaseLine[]>) {
   )
 }
 
-function Bar({ part: { progress, settled, total, etaMs, status }, colour, width }: Part<BoardModel>) {
+function Bar({ part: { progress, settled, total, back, etaMs, status }, colour, width }: Part<BoardModel>) {
   const eta = etaMs === undefined ? '' : `   about ${duration(roughly(etaMs))} left`
-  const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${settled} of ${plural(total, 'box', 'boxes')}${eta}`
+  const counted = back
+    ? `${back.undone} of ${plural(back.total, 'box', 'boxes')} brought back`
+    : `${settled} of ${plural(total, 'box', 'boxes')}`
+  const words = `${padStart(String(Math.floor(progress * 100)), 4)} %   ${counted}${eta}`
   const cells = Math.max(8, Math.min(32, width - words.length))
   const filled = Math.round(progress * cells)
   return (
@@ -133,7 +136,7 @@ function UnderWay({ part: boxes, more, colour, width }: Part<readonly InFlight[]
       {boxes.map(({ slug, step, detail, elapsedMs }) => (
         <Text key={slug} wrap="truncate">
           {`  ${cell(slug, slugs)}  `}
-          <Tinted colour={colour} tint={step === 'rolling back' ? 'yellow' : 'cyan'}>
+          <Tinted colour={colour} tint={step === 'rolling back' || step === 'going back' ? 'yellow' : 'cyan'}>
             {cell(step, steps)}
           </Tinted>
           <Tinted colour={colour} tint="dim">

@@ -2,7 +2,7 @@ import { type Instance, render, useInput } from 'ink'
 import type { ReactNode } from 'react'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
-import { hasEnded } from '../words.ts'
+import { isOverFor } from '../words.ts'
 import { boardModel } from './model.ts'
 import { Screen } from './screen.tsx'
 import type { BoardState } from './state.ts'
@@ -19,7 +19,7 @@ export async function showBoard(context: Context, id: string): Promise<void> {
   const following = follow({ ...context, signal }, id, {
     opened: (state) => Object.assign(board, { state, stale: true }),
     changed: (_, __, state) => Object.assign(board, { state, stale: true }),
-    until: ({ rollout }) => hasEnded(rollout.status),
+    until: ({ rollout, actions }) => isOverFor(rollout.status, [...actions.values()]),
   }).finally(() => {
     board.ended = true
   })

@@ -3,7 +3,7 @@ import { isoNow } from '../../../core/kit/index.ts'
 import { aheadOfPlan, changedImages, type Examination, examineBox } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { keepEvidence } from '../attempts.repo.ts'
+import { keepBackground, keepEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
 import { knownBox } from '../known-boxes.ts'
 import { tell } from '../tell.ts'
@@ -55,6 +55,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
         digestsBefore: digestsOf(report),
       },
     )
+    await keepBackground(tx, { actionId: action.id, attempt: action.attempt }, report.facts?.backgroundUpdates)
     const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
     const pulling = await prefetch(tx, owned, { ...before, status: 'pulling', images }, box.ownershipEpoch)
     await replaceAction(tx, action, pulling)

@@ -27,6 +27,7 @@ export async function doneUpdates(db: DbOrTx, which: Which): Promise<DoneUpdate[
       imagesBefore: JSON.parse(row.images_before),
       digestsBefore: JSON.parse(row.digests_before),
       digestsAfter: JSON.parse(row.digests_after),
+      backgroundBefore: JSON.parse(row.background_before ?? '[]'),
       snapshot: snapshot ? { ...snapshot, sha256: snapshot.sha256 ?? row.snapshot_sha256 } : null,
     }
   })
@@ -38,7 +39,7 @@ function updatesThatWentWell(db: DbOrTx, { rolloutId, slug }: Which) {
     .innerJoin('rollout_attempts as attempt', 'attempt.action_id', 'action.id')
     .select(['action.slug', 'action.box_id', 'action.host_id', 'action.from_versions', 'action.to_versions'])
     .select(['attempt.images_before', 'attempt.digests_before', 'attempt.digests_after', 'attempt.started_at', 'attempt.finished_at'])
-    .select(['attempt.snapshot_id', 'attempt.snapshot_sha256'])
+    .select(['attempt.background_before', 'attempt.snapshot_id', 'attempt.snapshot_sha256'])
     .where('action.rollout_id', '=', rolloutId)
     .where('attempt.kind', '=', 'update')
     .where('attempt.status', '=', 'succeeded')

@@ -6,6 +6,7 @@ import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, cancelPending, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { changeRollout } from '../change-rollout.ts'
+import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
 import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { streamOf, tell, writeDown } from '../tell.ts'
@@ -28,8 +29,10 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
     await replaceRollout(tx, rollout, ended)
     const cancelled = await cancelPending(tx, id)
     await requestCheckpoint(tx, clock, { chain: streamOf(id) })
-    await tell(tx, clock, ended, { type: 'rollout.rolled_back', reason })
+    // Its boxes first: whoever follows the rollout would take it for over otherwise.
     for (const { action, undo } of undos) await mark(needs, tx, ended, action, undo)
+    await tell(tx, clock, ended, { type: 'rollout.rolled_back', reason })
+    await closeRolloutAlerts(tx, clock, id, 'over')
     await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
     const left = undos.filter(({ undo }) => undo.status === 'failed').map(({ action }) => action.tenantSlug)
     const data = { reason, cancelled, boxes, undoes: undos.length - left.length, leftAsTheyAre: left }

@@ -2,7 +2,7 @@ import { alertOf } from '../../../../core/alerts/index.ts'
 import type { BoxId } from '../../../../core/boxes/index.ts'
 import { elapsedMs, isoNow } from '../../../../core/kit/index.ts'
 import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
-import { raiseAlert } from '../../../alerts/index.ts'
+import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
 import { requestCheckpoint } from '../../../audit/index.ts'
 import { releaseHold } from '../../../boxes/index.ts'
 import type { Tx } from '../../../db/index.ts'
@@ -40,6 +40,7 @@ export async function settleUndo(
   const sum = await closeAttempt(tx, action, known, evidence.durationMs ?? null)
   await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
+  await closeAlerts(tx, clock, { subject: action.tenantSlug, ...overBy(verdict) })
   if (verdict.undo === 'failed') await alert(tx, { clock }, rollout, action, verdict)
   await checkpointAtEnd(tx, { clock }, rollout)
   const data = { slug: settled.tenantSlug, attempt: settled.attempt, by: settled.undo?.mode, status, error, evidence: sum }
@@ -57,6 +58,11 @@ async function asUpdated(tx: Tx, { id }: StoredAction): Promise<Partial<StoredAc
 
 const attemptStatus = ({ undo, status }: UndoVerdict): ActionStatus =>
   undo === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
+
+const overBy = ({ undo }: UndoVerdict) =>
+  undo === 'undone'
+    ? { kinds: ['deadline_overdue', 'undo_failed'] as const, because: 'the box was brought back' }
+    : { kinds: ['deadline_overdue'] as const, because: 'its agent has answered' }
 
 async function alert(
   tx: Tx,

@@ -1,0 +1,50 @@
+import { duration, plural } from '../../core/kit/index.ts'
+import type { UndoneBox, UndoPlan } from '../../core/rollouts/index.ts'
+import { versionMoves } from '../boxes/index.ts'
+import { type Column, type Look, sections, table } from '../kit/index.ts'
+import { findingLines } from './plan.view.ts'
+
+/** Who cannot go back and why; then who goes when, to what, and what its users lose. */
+export function undoPlanView(plan: UndoPlan, look: Look): string {
+  const back = plan.boxes.filter(({ does }) => does === 'undo')
+  const refused = plan.boxes.filter(({ does }) => does === 'refuse')
+  const { paint } = look
+  return sections(
+    refused.length > 0
+      ? [paint.red(`Cannot go back by ${plan.mode} (${refused.length})`), ...findingLines(refused, 'refuse')].join('\n')
+      : '',
+    back.length > 0 ? table(look, plan.mode === 'images' ? columns : [...columns, ...lossColumns], back) : '',
+    warnings(back, look),
+    totals(plan, back, look),
+  )
+}
+
+const columns: readonly Column<UndoneBox>[] = [
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
+  { title: 'HOST', value: ({ hostName }) => hostName, priority: 3, least: 6 },
+  { title: 'BACK', value: ({ from, to }) => versionMoves(from, to), priority: 1, least: 18 },
+]
+
+const lossColumns: readonly Column<UndoneBox>[] = [
+  { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 3 },
+  { title: 'LOSES ALL SINCE', value: ({ losesSince }) => losesSince && minute(losesSince), priority: 2, paint: () => 'red' },
+  { title: 'WHICH IS', value: ({ losesMs }) => duration(losesMs), priority: 1, align: 'right', paint: () => 'red' },
+]
+
+const minute = (iso: string): string => `${iso.slice(0, 16).replace('T', ' ')} UTC`
+
+function warnings(boxes: readonly UndoneBox[], { paint }: Look): string {
+  const warned = boxes.filter(({ findings }) => findings.some(({ severity }) => severity === 'warn'))
+  return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
+}
+
+function totals({ mode, undoes, refusals }: UndoPlan, back: readonly UndoneBox[], { paint }: Look): string {
+  if (undoes + refusals === 0) return 'No box was updated: there is nothing to bring back.'
+  const counted = `${plural(undoes, 'box', 'boxes')} ${undoes === 1 ? 'goes' : 'go'} back by ${mode}, the last that was updated first${refusals > 0 ? `; ${refusals} cannot` : ''}.`
+  if (undoes === 0) return `No box can go back by ${mode}.`
+  if (mode === 'images') return `${counted} Their data stays as it is: nothing that was written is lost.`
+  const [first] = back.map(({ losesSince }) => losesSince ?? '').sort()
+  const worst = Math.max(...back.map(({ losesMs }) => losesMs))
+  const loss = `Everything written in them since their update (the earliest: ${minute(first ?? '')}), at most ${duration(worst)}, is lost to their users: messages, files, accounts.`
+  return `${counted}\n${paint.red(loss)}\nWhat is there now is kept as a snapshot of each.`
+}
