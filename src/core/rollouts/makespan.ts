@@ -7,7 +7,7 @@ export type Parallelism = Readonly<{ parallel: number; perHost: number }>
 export const byTurn = (a: Turn, b: Turn): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
 
 /** The boxes that may start now, given those in flight: hosts with room, at most `parallel` together. `waiting` is in order of turn. */
-export function nextTurns<T extends Turn>(waiting: readonly T[], inFlight: readonly { hostId: string }[], limits: Parallelism): T[] {
+export function nextTurns<T extends Turn>(waiting: Iterable<T>, inFlight: readonly { hostId: string }[], limits: Parallelism): T[] {
   const busy = new Map<string, number>()
   for (const { hostId } of inFlight) busy.set(hostId, (busy.get(hostId) ?? 0) + 1)
   const chosen: T[] = []
@@ -32,8 +32,7 @@ export function makespanMs(turns: readonly TimedTurn[], limits: Parallelism, sta
   let running: { hostId: string; endMs: number }[] = []
   let nowMs = startMs
   for (;;) {
-    const ready = timed ? waiting.filter((turn) => isReady(turn, nowMs)) : waiting
-    for (const turn of nextTurns(ready, running, limits)) {
+    for (const turn of nextTurns(timed ? readyOf(waiting, nowMs) : waiting, running, limits)) {
       running.push({ hostId: turn.hostId, endMs: nowMs + turn.expectedMs })
       waiting.splice(waiting.indexOf(turn), 1)
     }
@@ -43,6 +42,11 @@ export function makespanMs(turns: readonly TimedTurn[], limits: Parallelism, sta
     nowMs = nextMs
     running = running.filter(({ endMs }) => endMs > nowMs)
   }
+}
+
+/** Looked for only until every place is taken: thousands wait for a few. */
+function* readyOf(waiting: readonly Waiting[], nowMs: number): Generator<Waiting> {
+  for (const turn of waiting) if (isReady(turn, nowMs)) yield turn
 }
 
 /** What was ready may not be so any more. */

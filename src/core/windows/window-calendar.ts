@@ -26,12 +26,20 @@ export function windowCalendar({ window, timeZone }: Pick<WindowInForce, 'window
   }
   const fitting = (ms: number, neededMs: number): Opening | undefined => {
     for (; ; extend()) {
-      const found = known.slice(firstEndingAfter(known, ms)).find((one) => Math.max(ms, one.fromMs) + neededMs <= one.toMs)
+      const found = firstFitting(known, ms, neededMs)
       // One that ends where knowledge ends may go on.
       if ((found && found.toMs < knownToMs) || knownToMs >= ms + horizonMs) return found
     }
   }
   return { at: (ms) => fitting(ms, 1) ?? { fromMs: ms + horizonMs, toMs: ms + horizonMs }, fitting }
+}
+
+function firstFitting(known: readonly Opening[], ms: number, neededMs: number): Opening | undefined {
+  for (let at = firstEndingAfter(known, ms); at < known.length; at++) {
+    const one = known[at] as Opening
+    if (Math.max(ms, one.fromMs) + neededMs <= one.toMs) return one
+  }
+  return undefined
 }
 
 function firstEndingAfter(known: readonly Opening[], ms: number): number {
