@@ -12,9 +12,9 @@ export type DriveRules<Step extends string, World, Driven> = Readonly<{
   plan(facts: StepFacts<Step>, world: World): readonly Step[]
   /** Each may be called again after a kill at any point; what it answers is kept in the journal. */
   steps: Readonly<Record<Step, (run: Driven) => Promise<unknown>>>
-  /** The first step, and the one from which on the box must not be left. */
   first: Step
-  holdsBox: Step
+  /** From the first of these on the box must not be left. */
+  holdsBox: readonly Step[]
   /** Steps that take the time that they need, within reason: the decision and the way back. */
   undeadlined: readonly Step[]
 }>
@@ -38,7 +38,7 @@ export async function drive<Step extends string, World extends object, This exte
   for (;;) {
     run.context.signal.throwIfAborted()
     const facts = run.facts()
-    if (facts.failure && !facts.begun.has(rules.holdsBox)) return facts
+    if (facts.failure && !isHeld(facts, rules)) return facts
     const seen = await observePatiently(run, rules, facts)
     if ('error' in seen) {
       await run.write(rules.first, 'failed', seen)
@@ -52,18 +52,23 @@ export async function drive<Step extends string, World extends object, This exte
   }
 }
 
+export const isHeld = <Step extends string>(
+  { begun }: Pick<StepFacts<Step>, 'begun'>,
+  { holdsBox }: Readonly<{ holdsBox: readonly Step[] }>,
+): boolean => holdsBox.some((step) => begun.has(step))
+
 // Whoever cannot see the box must not act on it. While nothing has begun that is a failure; afterwards the engine is waited for.
 async function observePatiently<Step extends string, World, This extends Driven<Step>>(
   run: This,
-  { observe, holdsBox }: DriveRules<Step, World, This>,
+  rules: DriveRules<Step, World, This>,
   facts: StepFacts<Step>,
 ): Promise<{ world: World } | { error: AgentError }> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
     try {
-      return { world: await observe(run) }
+      return { world: await rules.observe(run) }
     } catch (error) {
       run.context.signal.throwIfAborted()
-      if (!facts.begun.has(holdsBox)) return { error: asAgentError(error) }
+      if (!isHeld(facts, rules)) return { error: asAgentError(error) }
       run.context.progress({ step: 'waiting', detail: asAgentError(error).message.slice(0, 300) })
       await run.needs.clock.sleep(pauseMs, run.context.signal)
       run.context.signal.throwIfAborted()

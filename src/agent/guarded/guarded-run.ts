@@ -3,6 +3,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
 import { type CommandJournal, type CommandRecord, type JournalEntry, type Stopwatch, stopwatch } from '../journal/index.ts'
 import type { BoxInside, CommandContext, ContainerEngine, LocalBox, Repository } from '../ports/index.ts'
+import { isHeld } from './drive.ts'
 
 export type GuardedNeeds = Readonly<{
   engine: ContainerEngine
@@ -48,7 +49,7 @@ type Reading<Step extends string, Evidence> = Readonly<{
   facts(entries: readonly JournalEntry[]): StepFacts<Step>
   evidence(entries: readonly JournalEntry[]): Evidence
   /** From the first of these steps on, the box must not be left. */
-  holdsBox: Step
+  holdsBox: readonly Step[]
 }>
 
 export function startGuardedRun<Step extends string, Payload extends GuardedRun['payload'], Needs extends GuardedNeeds, Evidence>(
@@ -62,7 +63,7 @@ export function startGuardedRun<Step extends string, Payload extends GuardedRun[
   const write = async (step: string, mark: JournalEntry['mark'], data?: unknown) => {
     const append = () =>
       needs.journal.append(record.commandId, { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) })
-    record = await (reading.facts(record.entries).begun.has(reading.holdsBox) ? patientWrite(needs, context, append) : append())
+    record = await (isHeld(reading.facts(record.entries), reading) ? patientWrite(needs, context, append) : append())
   }
   return {
     needs,

@@ -1,4 +1,4 @@
-import type { Service } from '../../core/boxes/index.ts'
+import { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
 import { baselineFrom } from './unharmed.ts'
@@ -8,6 +8,8 @@ const databasePollMs = 1_000
 type Starting = Readonly<{
   /** Only these are brought to what the file says; the others start as they are. */
   recreate: readonly Service[]
+  /** All of them when absent. */
+  services?: readonly Service[]
   /** Done while only the database runs. */
   onceDatabaseRuns?: () => Promise<void>
 }>
@@ -16,10 +18,16 @@ type Starting = Readonly<{
  * Starts what was stopped, the database first and the chat server last, so that none dies for want of another.
  * Answers the containers as the baseline of the probes.
  */
-export async function startServices(run: GuardedRun, { recreate, onceDatabaseRuns }: Starting): Promise<Baseline> {
+export async function startServices(
+  run: GuardedRun,
+  { recreate, services = Service.options, onceDatabaseRuns }: Starting,
+): Promise<Baseline> {
   const { needs, box, signal } = run
-  const start = (service: Service) =>
-    recreate.includes(service) ? needs.engine.up(box.project, [service], signal) : needs.engine.start(box.project, [service])
+  const start = async (service: Service) => {
+    if (!services.includes(service)) return
+    if (recreate.includes(service)) await needs.engine.up(box.project, [service], signal)
+    else await needs.engine.start(box.project, [service])
+  }
   await start('postgres')
   await waitForDatabase(run)
   await onceDatabaseRuns?.()

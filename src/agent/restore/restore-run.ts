@@ -57,7 +57,7 @@ export const startRun = (start: Start): RestoreRun =>
   startGuardedRun(start, {
     facts: (entries) => foldRestore(eventsOf(entries)),
     evidence: (entries) => evidenceOf(entries) as Evidence,
-    holdsBox: 'fence',
+    holdsBox: ['fence'],
   })
 
 /** What a step left that must have been done. */

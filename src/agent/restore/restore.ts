@@ -60,6 +60,6 @@ const rulesOf = (steps: RestoreSteps): DriveRules<RestoreStep, RestoreWorld, Res
   plan: planRestore,
   steps,
   first: 'fetch',
-  holdsBox: 'fence',
+  holdsBox: ['fence'],
   undeadlined,
 })

@@ -40,8 +40,8 @@ export type Fault = Strikes &
     | Readonly<{ kind: 'needs-account'; username: string; password: string }>
     /** The registry gives other bytes under a tag than the plan resolved. */
     | Readonly<{ kind: 'lying-digest' }>
-    /** The components that fail; all four when absent. Everything else about the box looks well. */
-    | Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[] }>
+    /** The components that fail; all four when absent. Everything else about the box looks well. `onceOpen`: only while no fence stands. */
+    | Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[]; onceOpen?: boolean }>
     | Readonly<{ kind: 'dump-fails' | 'load-fails' | 'migration-fails' | 'store-down' | 'snapshot-fails' }>
     /** What a check of the snapshots comes upon, and how deep it must look for that. */
     | Readonly<{ kind: 'store-damaged'; found: 'structure' | 'data' }>

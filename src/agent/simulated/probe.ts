@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs'
 import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
+import { fenceSwitch } from '../boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
 import { containerOf, runs, type World } from './world.ts'
@@ -44,7 +46,9 @@ const allComponents: readonly ProbeComponent[] = ['chatApi', 'chatSync', 'databa
 
 function brokenBy(world: World, box: LocalBox): ReadonlySet<ProbeComponent> {
   const image = containerOf(world, box.project.name, 'synapse')?.image
-  const fault = world.faults.strike('probe-fails', { box: box.slug, ...(image === undefined ? {} : { image }) })
+  const isOpen = !existsSync(fenceSwitch(box.project))
+  const at = { box: box.slug, ...(image === undefined ? {} : { image }) }
+  const fault = world.faults.strike('probe-fails', at, ({ onceOpen = false }) => isOpen || !onceOpen)
   return new Set(fault ? (fault.components ?? allComponents) : [])
 }
 

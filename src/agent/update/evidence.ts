@@ -21,7 +21,8 @@ export type Before = Readonly<{
   migrations?: readonly BoxMigration[]
 }>
 
-export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; counts: RowCounts }>
+/** `takenAt` is absent in what earlier agents wrote down. */
+export type SnapshotEvidence = Readonly<{ snapshotId: string; manifestSha256: string; takenAt?: string; counts: RowCounts }>
 
 /** Absent in what earlier agents wrote down: then it is the volume of the last try. */
 export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'; tookMs: number }>
@@ -32,6 +33,7 @@ export type Evidence = Readonly<{
   snapshot?: SnapshotEvidence
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
+  serve?: Baseline
   'restore-data'?: RestoredData
   'restore-start'?: Baseline
 }>

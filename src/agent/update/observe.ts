@@ -14,9 +14,11 @@ export async function observe(run: UpdateRun): Promise<UpdateWorld> {
   const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
   const quiet = !runs('synapse') && !runs('minio')
   return {
+    mode: payload.fence.mode,
     fence,
     quiet,
     stopped: quiet && !runs('postgres'),
+    serving: runs('synapse'),
     compose: composeOf(run, text),
     deadlinePassed: run.elapsedMs() > payload.deadlineMs,
   }

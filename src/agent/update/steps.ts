@@ -24,14 +24,14 @@ export const updateSteps: UpdateSteps = {
   snapshot: takeSnapshot,
   'cold-copy': coldCopy,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
-  recreate: (run) => startServices(run, { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }),
-  probe: (run) =>
-    proveHealthy(run, {
-      step: 'probe',
-      baseline: baselineOf(run, 'recreate'),
-      digests: targetDigests(run),
-      patienceMs: run.payload.deadlineMs - run.elapsedMs(),
-    }),
+  recreate: (run) => {
+    const starting = { recreate: beforeOf(run).planned, onceDatabaseRuns: () => migrate(run) }
+    // Without a fence the chat server is what opens the box: its start is a line of its own in the journal.
+    return startServices(run, run.payload.fence.mode === 'none' ? { ...starting, services: ['postgres', 'minio'] } : starting)
+  },
+  serve: (run) => startServices(run, { recreate: beforeOf(run).planned }),
+  'first-ok': (run) => prove({ ...run, payload: { ...run.payload, probe: { ...run.payload.probe, consecutive: 1 } } }, 'first-ok'),
+  probe: (run) => prove(run, 'probe'),
   // The commit is its own line in the journal; it stands before the fence is lifted.
   commit: async () => undefined,
   unfence: liftFence,
@@ -50,6 +50,14 @@ export const updateSteps: UpdateSteps = {
       patienceMs: 2 * run.payload.probe.timeoutMs,
     }),
 }
+
+const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
+  proveHealthy(run, {
+    step,
+    baseline: run.evidence().serve ?? baselineOf(run, 'recreate'),
+    digests: targetDigests(run),
+    patienceMs: run.payload.deadlineMs - run.elapsedMs(),
+  })
 
 const migrate = (run: UpdateRun): Promise<void> =>
   applyMigrations(run.needs, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])

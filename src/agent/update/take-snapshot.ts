@@ -17,5 +17,5 @@ export async function takeSnapshot(run: UpdateRun): Promise<SnapshotEvidence> {
     installed: installed ?? (await reportVersions(needs, box)).installed,
     signal,
   })
-  return { snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, counts }
+  return { snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, takenAt: taken.takenAt, counts }
 }

@@ -7,7 +7,7 @@ import type { UpdateNeeds } from './needs.ts'
 import { observe } from './observe.ts'
 import { type UpdateSteps, updateSteps } from './steps.ts'
 import { clearUp, sumUp } from './sum-up.ts'
-import { startRun, type UpdatePayload, type UpdateRun } from './update-run.ts'
+import { factsOf, holdsBox, startRun, type UpdatePayload, type UpdateRun } from './update-run.ts'
 
 const kind = 'tenant-box.update'
 
@@ -26,9 +26,10 @@ export const update =
           const box = await needs.boxes.find(payload.slug)
           if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
           const run = startRun({ needs, context, payload, box, record })
-          const facts = await drive(run, rulesOf(steps))
+          await drive(run, rulesOf(steps))
+          const facts = factsOf(run)
           const result = await sumUp(run, facts)
-          await clearUp(run, result.outcome)
+          await clearUp(run, facts)
           return result
         },
       },
@@ -49,6 +50,6 @@ const rulesOf = (steps: UpdateSteps): DriveRules<UpdateStep, UpdateWorld, Update
   plan: planUpdate,
   steps,
   first: 'prefetch',
-  holdsBox: 'fence',
+  holdsBox,
   undeadlined,
 })

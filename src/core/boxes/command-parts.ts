@@ -87,7 +87,10 @@ export const PrefetchTargets = targets(z.object({ image: ImageRef, digest: Diges
 export const UpdateTargets = targets(z.object({ image: ImageRef, digest: Digest }))
 export type UpdateTargets = z.infer<typeof UpdateTargets>
 
-/** The steps of the guarded update in their order; the last four only on the way back. */
+/**
+ * The steps of the guarded update in their order; the last four only on the way back. `first-ok` is the one good probe after which the fence
+ * may be lifted, `serve` the start of the chat server where there is no fence.
+ */
 export const UpdateStep = z.enum([
   'prefetch',
   'fence',
@@ -96,6 +99,8 @@ export const UpdateStep = z.enum([
   'cold-copy',
   'rewrite',
   'recreate',
+  'serve',
+  'first-ok',
   'probe',
   'commit',
   'unfence',
@@ -110,15 +115,21 @@ export type UpdateStep = z.infer<typeof UpdateStep>
 export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
-/** What an update leaves as proof. `failed` = no container was replaced and no data touched; what had been stopped runs again. */
+/**
+ * What an update leaves as proof. `failed` = no container was replaced and no data touched, what had been stopped runs again; or, with
+ * `leftOpen`, users are on the new version, unproven, and nothing goes back by itself.
+ */
 export const UpdateResult = z.object({
   outcome: UpdateOutcome,
   snapshotOk: z.boolean(),
   updateOk: z.boolean(),
   healthOk: z.boolean(),
   rolledBack: z.boolean(),
+  leftOpen: z.boolean().optional(),
   snapshotId: z.string().nullable(),
   snapshotSha256: z.string().nullable(),
+  /** By the clock of the host, as the report's time is. */
+  snapshotTakenAt: z.string().optional(),
   durationMs: z.number(),
   fencedMs: z.number(),
   digestsBefore: z.record(z.string(), z.string().nullable()),

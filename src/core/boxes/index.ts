@@ -120,6 +120,7 @@ export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSc
 export { unifiedDiff } from './unified-diff.ts'
 export {
   foldUpdate,
+  isLeftOpen,
   isTouched,
   obstacleTo,
   outcomeOf,

@@ -31,6 +31,8 @@ type Rules<Step extends string> = Readonly<{
   /** The steps of the way back, and how often each is tried. */
   back: readonly Step[]
   triesBack(step: Step): number
+  /** Steps whose failures turn nothing round. */
+  harmless?: readonly Step[]
   /** What a step that is begun makes worthless. */
   takenBack(step: Step, begun: ReadonlySet<Step>): readonly Step[]
 }>
@@ -53,7 +55,7 @@ export function foldSteps<Step extends string>(events: readonly StepEvent<Step>[
     if (mark !== 'failed') continue
     failures[step] = (failures[step] ?? 0) + 1
     if (rules.back.includes(step)) backError ??= error
-    else failure ??= error
+    else if (!rules.harmless?.includes(step)) failure ??= error
     final ||= last
   }
   const givenUp = final || rules.back.some((step) => (failures[step] ?? 0) >= rules.triesBack(step))

@@ -16,6 +16,8 @@ const statusOfStep: Readonly<Record<ToldStep, ActionStatus | null>> = {
   rewrite: 'updating',
   recreate: 'updating',
   migrate: 'updating',
+  serve: 'updating',
+  'first-ok': 'probing',
   probe: 'probing',
   commit: 'probing',
   unfence: null,

@@ -228,6 +228,94 @@ describe('an update that does not prove healthy', () => {
   })
 })
 
+describe('an update whose box is opened before it is decided', () => {
+  const early = (mode: 'until-first-ok' | 'none', change = {}) => aPayload({ fence: { mode }, ...change })
+  const marks = async (world: Awaited<ReturnType<typeof aWorld>>) => {
+    const { journal } = await world.agent()
+    return (await journal.find('ro_1.box_oak.1.update'))?.entries.map(({ step, mark }) => `${step} ${mark}`) ?? []
+  }
+
+  test('after the first good probe lifts the fence then, and is proven and committed open', async () => {
+    const world = await aWorld()
+    const result = UpdateResult.parse(await world.run(early('until-first-ok')))
+    expect(result).toMatchObject({ outcome: 'committed', healthOk: true, error: null, snapshotTakenAt: expect.any(String) })
+    expect(result.leftOpen).toBeUndefined()
+    expect(result.fencedMs).toBeLessThan(result.durationMs - 100_000)
+    const lines = await marks(world)
+    expect(lines.indexOf('unfence intent')).toBeLessThan(lines.indexOf('probe intent'))
+    expect(lines.slice(-2)).toEqual(['commit intent', 'commit done'])
+  })
+
+  test.each(['until-first-ok', 'none'] as const)(
+    '%s: one that turns sick then stays open on the new version, and says what may be done',
+    async (mode) => {
+      const world = await aWorld()
+      world.inject({ kind: 'probe-fails', image: newSynapse, onceOpen: true })
+      const result = UpdateResult.parse(await world.run(early(mode)))
+      expect(result).toMatchObject({
+        outcome: 'failed',
+        leftOpen: true,
+        snapshotOk: true,
+        updateOk: false,
+        healthOk: false,
+        rolledBack: false,
+      })
+      expect(result.error).toMatchObject({ code: 'PROBE_FAILED', message: expect.stringMatching(/open to its users on the new version/) })
+      expect(await world.image('synapse')).toBe(newSynapse)
+      expect(await world.fence()).toBeUndefined()
+      expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+      expect((await marks(world)).some((line) => line.startsWith('restore'))).toBe(false)
+      // Whoever goes back needs them.
+      expect(world.host.pinnedImages()).toContain(images.synapse)
+      expect(world.counts.loadDatabase).toBeUndefined()
+    },
+  )
+
+  test('without a fence the chat server rests while the snapshot is taken, and nothing is ever fenced', async () => {
+    const world = await aWorld()
+    const seen: unknown[] = []
+    const needs = await world.agent((ports) =>
+      wrapped(ports, async (name, act) => {
+        expect(await world.fence()).toBeUndefined()
+        if (name === 'dumpDatabase') seen.push(world.host.running(world.box.project.name), world.host.traffic.sendMessage(world.box))
+        return act()
+      }),
+    )
+    expect(await world.run(early('none'), { needs })).toMatchObject({ outcome: 'committed', fencedMs: 0 })
+    expect(seen).toEqual([['edge', 'postgres'], 'unreachable'])
+    expect(await world.image('synapse')).toBe(newSynapse)
+  })
+
+  test('without a fence, a failure before the chat server was started on the new version goes all the way back', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'dies-at-start', image: newPostgres })
+    const services = { postgres: { image: newPostgres, digest: digestOf(newPostgres) } }
+    const result = await world.run(early('none', { targets: { services, migrationsHead: '0000' } }))
+    expect(result).toMatchObject({ outcome: 'rolled_back' })
+    expect(world.host.traffic.content(world.box).messages).toBe(3)
+    expect(await world.fence()).toBeUndefined()
+  })
+
+  test('without a fence, a snapshot that fails leaves the box serving as before', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'snapshot-fails' })
+    expect(await world.run(early('none'))).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
+    expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+    expect(await world.image('synapse')).toBe(images.synapse)
+  })
+
+  test('a box that could not be brought back rests closed, whatever its mode', async () => {
+    const world = await aWorld()
+    world.inject({ kind: 'dies-at-start', image: newPostgres })
+    world.inject({ kind: 'load-fails' })
+    const services = { postgres: { image: newPostgres, digest: digestOf(newPostgres) } }
+    const result = await world.run(early('none', { targets: { services, migrationsHead: '0000' } }))
+    expect(result).toMatchObject({ outcome: 'rollback_failed' })
+    expect(await world.fence()).toContain('ro_1.box_oak.1.update')
+    expect(world.host.running(world.box.project.name)).toEqual(['edge'])
+  })
+})
+
 describe('a failure before anything was touched', () => {
   const asBefore = async (world: Awaited<ReturnType<typeof aWorld>>) => {
     expect(await world.compose()).toBe(composeText('oak'))

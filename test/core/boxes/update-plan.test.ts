@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   foldUpdate,
+  isLeftOpen,
   obstacleTo,
   outcomeOf,
   planUpdate,
@@ -10,9 +11,17 @@ import {
   type UpdateWorld,
 } from '../../../src/core/boxes/index.ts'
 
-const untouched: UpdateWorld = { fence: 'absent', quiet: false, stopped: false, compose: 'former', deadlinePassed: false }
+const untouched: UpdateWorld = {
+  mode: 'until-stable',
+  fence: 'absent',
+  serving: true,
+  quiet: false,
+  stopped: false,
+  compose: 'former',
+  deadlinePassed: false,
+}
 const fenced: UpdateWorld = { ...untouched, fence: 'ours' }
-const quiet: UpdateWorld = { ...fenced, quiet: true }
+const quiet: UpdateWorld = { ...fenced, quiet: true, serving: false }
 
 const did = (...steps: UpdateStep[]): UpdateEvent[] => steps.flatMap((step) => [mark(step, 'intent'), mark(step, 'done')])
 const mark = (step: UpdateStep, mark: UpdateEvent['mark'], final = false): UpdateEvent => ({
@@ -23,6 +32,7 @@ const mark = (step: UpdateStep, mark: UpdateEvent['mark'], final = false): Updat
 })
 const failedAt = (step: UpdateStep) => [mark(step, 'intent'), mark(step, 'failed')]
 
+const back = () => did('restore-stop', 'restore-data', 'restore-start', 'restore-probe')
 const untilSnapshot = did('prefetch', 'fence', 'stop', 'snapshot')
 const untilProbe = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate', 'probe')]
 const restored = [...failedAt('probe'), ...did('restore-stop', 'restore-data', 'restore-start', 'restore-probe')]
@@ -125,6 +135,81 @@ describe('an obstacle', () => {
   })
 })
 
+describe('a fence that is lifted after the first good probe', () => {
+  const early = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'until-first-ok' })
+  const untilRecreated = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate')]
+  const untilGood = [...untilRecreated, ...did('first-ok')]
+  const opened = [...untilGood, ...did('unfence')]
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['is waited for with one good probe', untilRecreated, fenced, 'first-ok'],
+    ['is lifted then', untilGood, fenced, 'unfence'],
+    ['is lifted by whoever comes after a kill', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['is tried until it is gone: that turns nothing round', [...untilGood, ...failedAt('unfence')], fenced, 'unfence'],
+    ['leaves the box probed until it is stable', opened, untouched, 'probe'],
+    ['is followed by the commit', [...opened, ...did('probe')], untouched, 'commit'],
+    ['is lifted all the same when the deadline passes on the way', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['stays while no probe was good, and the box goes back', [...untilRecreated, ...failedAt('first-ok')], fenced, 'restore-stop'],
+    ['leaves a box that turns sick as it is', [...opened, ...failedAt('probe')], untouched, undefined],
+    ['is not raised again by maintenance that people begin', opened, { ...untouched, fence: 'other' }, 'probe'],
+    ['is lifted after a restore of a box that was never good', [...untilRecreated, ...failedAt('first-ok'), ...back()], fenced, 'unfence'],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    const facts = foldUpdate(events)
+    expect([obstacleTo(facts, early(world)), planUpdate(facts, early(world))[0]]).toEqual([undefined, next])
+  })
+
+  test('ends a box that turns sick then as failed, and one that was never good as rolled back', () => {
+    expect(outcomeOf(foldUpdate([...opened, ...failedAt('probe')]))).toBe('failed')
+    expect(isLeftOpen(foldUpdate([...opened, ...failedAt('probe')]))).toBe(true)
+    expect(outcomeOf(foldUpdate([...untilRecreated, ...failedAt('first-ok'), ...back(), ...did('unfence')]))).toBe('rolled_back')
+  })
+
+  test('turns the update round at a deadline that passes before it was lifted, and fails it afterwards', () => {
+    const late = early({ ...fenced, deadlinePassed: true })
+    expect(obstacleTo(foldUpdate(untilGood), late)).toMatchObject({ step: 'first-ok', error: { code: 'COMMAND_EXPIRED' } })
+    const turned = foldUpdate([...untilGood, { ...mark('first-ok', 'failed') }])
+    expect([turned.opened, planUpdate(turned, late)[0]]).toEqual([false, 'restore-stop'])
+    expect(obstacleTo(foldUpdate([...untilGood, mark('unfence', 'intent')]), late)).toBeUndefined()
+    expect(obstacleTo(foldUpdate(opened), early({ ...untouched, deadlinePassed: true }))).toMatchObject({ step: 'probe' })
+  })
+})
+
+describe('an update without a fence', () => {
+  const open = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'none', fence: 'absent' })
+  const untilRecreated = did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate')
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['stops the chat server for the snapshot all the same', did('prefetch'), untouched, 'stop'],
+    ['takes the snapshot of a box at rest', did('prefetch', 'stop'), quiet, 'snapshot'],
+    ['stops it again when somebody started it', did('prefetch', 'stop', 'snapshot'), untouched, 'stop'],
+    ['starts the chat server by a step of its own', untilRecreated, quiet, 'serve'],
+    ['goes on with that after a kill', [...untilRecreated, mark('serve', 'intent')], quiet, 'serve'],
+    ['is probed then', [...untilRecreated, ...did('serve')], untouched, 'probe'],
+    [
+      'starts what it stopped after a failure before anything was touched',
+      [...did('prefetch', 'stop'), ...failedAt('snapshot')],
+      quiet,
+      'restore-start',
+    ],
+    [
+      'restores after a failure while nobody was on the new version',
+      [...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')],
+      quiet,
+      'restore-stop',
+    ],
+    ['leaves as it is what fails once the chat server was started', [...untilRecreated, ...failedAt('serve')], untouched, undefined],
+    ['leaves a box that does not prove healthy as it is', [...untilRecreated, ...did('serve'), ...failedAt('probe')], untouched, undefined],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    const facts = foldUpdate(events)
+    expect([obstacleTo(facts, open(world)), planUpdate(facts, open(world))[0]]).toEqual([undefined, next])
+  })
+
+  test('restores nothing when somebody else has started the chat server meanwhile', () => {
+    const facts = foldUpdate([...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')])
+    expect(obstacleTo(facts, open(untouched))).toMatchObject({ step: 'restore-stop', final: true })
+  })
+})
+
 // A box of five facts, and steps that do to it what the real ones do. Whatever happens, the invariants must hold.
 type Box = {
   world: UpdateWorld
@@ -132,13 +217,15 @@ type Box = {
   data: 'former' | 'changed' | 'empty'
   snapshot: boolean
   healthy: boolean
+  /** Users have been on the new version. */
+  written: boolean
 }
 type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
 
 const effects: Record<UpdateStep, (box: Box) => void> = {
   prefetch: () => undefined,
   fence: (box) => set(box, { fence: 'ours' }),
-  stop: (box) => set(box, { quiet: true }),
+  stop: (box) => set(box, { quiet: true, serving: false }),
   snapshot: (box) => {
     if (!box.world.quiet) throw new Error('a snapshot of a box that serves')
     box.snapshot = true
@@ -150,34 +237,46 @@ const effects: Record<UpdateStep, (box: Box) => void> = {
   recreate: (box) => {
     if (!box.snapshot || box.world.compose !== 'target') throw new Error('recreated without a snapshot')
     Object.assign(box, { containers: 'target', data: 'changed' })
-    set(box, { quiet: false, stopped: false })
+    set(box, { quiet: false, stopped: false, serving: box.world.mode !== 'none' })
   },
-  probe: (box) => {
-    if (box.world.quiet) throw new Error('probed while it was stopped')
+  serve: (box) => {
+    if (box.containers !== 'target') throw new Error('opened what was not recreated')
+    set(box, { serving: true })
   },
+  'first-ok': (box) => probed(box),
+  probe: (box) => probed(box),
   commit: () => undefined,
   unfence: (box) => set(box, { fence: 'absent' }),
-  'restore-stop': (box) => set(box, { quiet: true, stopped: true }),
+  'restore-stop': (box) => set(box, { quiet: true, stopped: true, serving: false }),
   'restore-data': (box) => {
+    if (box.written) throw new Error('lost what users wrote')
     if (!box.snapshot || !box.world.quiet) throw new Error('restored without a snapshot or into a box that serves')
     box.data = 'former'
     set(box, { stopped: false, compose: 'other' })
   },
   'restore-start': (box) => {
     box.containers = 'former'
-    set(box, { quiet: false, stopped: false, compose: box.world.compose === 'other' ? 'other' : 'former' })
+    set(box, { quiet: false, stopped: false, serving: true, compose: box.world.compose === 'other' ? 'other' : 'former' })
   },
   'restore-probe': (box) => {
     if (box.data !== 'former') throw new Error('serves other data than before')
     box.healthy = true
   },
 }
+const probed = (box: Box) => {
+  if (!box.world.serving) throw new Error('probed while it was stopped')
+}
 const set = (box: Box, change: Partial<UpdateWorld>) => {
   box.world = { ...box.world, ...change }
+  box.written ||= box.containers === 'target' && box.world.serving && box.world.fence === 'absent'
 }
 
-function live(fates: readonly Fate[], deadlineAfter: number): { box: Box; events: UpdateEvent[]; rounds: number } {
-  const box: Box = { world: untouched, containers: 'former', data: 'former', snapshot: false, healthy: false }
+function live(
+  mode: UpdateWorld['mode'],
+  fates: readonly Fate[],
+  deadlineAfter: number,
+): { box: Box; events: UpdateEvent[]; rounds: number } {
+  const box: Box = { world: { ...untouched, mode }, containers: 'former', data: 'former', snapshot: false, healthy: false, written: false }
   const events: UpdateEvent[] = []
   for (let round = 0; round < 200; round++) {
     set(box, { deadlinePassed: round >= deadlineAfter })
@@ -211,13 +310,13 @@ const anyFates = fc.array(
   { maxLength: 60 },
 )
 
-describe('whatever fails and whoever dies', () => {
+describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, whatever fails and whoever dies', (mode) => {
   const property = (check: (end: ReturnType<typeof live>) => void) =>
     fc.assert(
       fc.property(anyFates, fc.integer({ min: 1, max: 80 }), (fates, deadlineAfter) => {
-        check(live(fates, deadlineAfter))
+        check(live(mode, fates, deadlineAfter))
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
 
   test('it ends, and no step is done that its predecessors did not allow', () => property(({ rounds }) => expect(rounds).toBeLessThan(150)))
@@ -230,7 +329,8 @@ describe('whatever fails and whoever dies', () => {
 
   test('a failed update left containers, data and compose file as they were, and the box serves', () =>
     property(({ box, events }) => {
-      if (outcomeOf(foldUpdate(events)) !== 'failed') return
+      const facts = foldUpdate(events)
+      if (outcomeOf(facts) !== 'failed' || isLeftOpen(facts)) return
       expect(box).toMatchObject({ containers: 'former', data: 'former', world: { fence: 'absent', compose: 'former', quiet: false } })
     }))
 
@@ -246,6 +346,34 @@ describe('whatever fails and whoever dies', () => {
       if (outcomeOf(facts) !== 'rollback_failed') return
       if ((facts.failures.fence ?? 0) < 6) expect(box.world.fence).toBe('ours')
       if ((facts.failures['restore-stop'] ?? 0) < 6) expect(box.world.stopped).toBe(true)
+    }))
+
+  test('no fence is left behind but by a way back that failed', () =>
+    property(({ box, events }) => {
+      if (outcomeOf(foldUpdate(events)) !== 'rollback_failed') expect(box.world.fence).toBe('absent')
+    }))
+
+  test('nothing automatic restores, or stops the box, once users may have been on the new version', () =>
+    property(({ events }) => {
+      const opened = events.findIndex((_, at) => foldUpdate(events.slice(0, at + 1)).opened)
+      if (opened < 0) return
+      expect(mode).not.toBe('until-stable')
+      const after = events.slice(opened + 1).map(({ step }) => step)
+      expect(after.filter((step) => step.startsWith('restore') || step === 'stop' || step === 'fence')).toEqual([])
+    }))
+
+  test('what is left open runs the target without a fence, and the journal knew before it was opened', () =>
+    property(({ box, events }) => {
+      if (box.written)
+        expect(events.some((_, at) => foldUpdate(events.slice(0, at + 1)).opened || events[at]?.step === 'commit')).toBe(true)
+      if (isLeftOpen(foldUpdate(events))) expect(box).toMatchObject({ containers: 'target', world: { fence: 'absent' } })
+    }))
+
+  test('a box that is to have no fence gets one only where it comes to rest', () =>
+    property(({ events }) => {
+      if (mode !== 'none') return
+      const fenced = events.some(({ step }) => step === 'fence')
+      if (fenced) expect(outcomeOf(foldUpdate(events))).toBe('rollback_failed')
     }))
 
   test('nothing is restored after the commit', () =>

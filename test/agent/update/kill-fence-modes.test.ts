@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest'
+import type { Shelf } from '../../../src/agent/journal/index.ts'
+import { type Fault, simulatedImage } from '../../../src/agent/simulated/index.ts'
+import type { BoxCommandPayload, UpdateResult } from '../../../src/core/boxes/index.ts'
+import { images } from '../simulated/boxes.ts'
+import { aContext, aPayload, aWorld, newPostgres, newSynapse, type Ports, wrapped } from './an-update.ts'
+import { deadShelf, type Mortal, mortal, type When } from './mortal.ts'
+
+// Updates whose box is opened before they are decided, killed at every place. Users write whenever they are let in: whatever was answered
+// with "stored" is there in the end, and no fence is left behind.
+
+type World = Awaited<ReturnType<typeof aWorld>>
+type Payload = BoxCommandPayload<'tenant-box.update'>
+type Case = Readonly<{
+  mode: Payload['fence']['mode']
+  meets?: Fault
+  targets?: Payload['targets']
+  probe?: Payload['probe']
+  ends: { outcome: UpdateResult['outcome']; leftOpen?: boolean; image: string }
+}>
+
+const exactly = (image: string) => ({ image, digest: simulatedImage(image).digest })
+const sick: Fault = { kind: 'probe-fails', image: newSynapse, onceOpen: true }
+/** Short, because each probe is a place to be killed at. */
+const probe = { consecutive: 2, spacingMs: 60_000, timeoutMs: 90_000 }
+const leftOpen = { outcome: 'failed', leftOpen: true, image: newSynapse } as const
+const committed = { outcome: 'committed', image: newSynapse } as const
+const rolledBack = { outcome: 'rolled_back', image: images.synapse } as const
+
+const cases = {
+  'healthy, opened after the first good probe': { mode: 'until-first-ok', ends: committed },
+  'sick after the first good probe': { mode: 'until-first-ok', meets: sick, probe, ends: leftOpen },
+  'never good': { mode: 'until-first-ok', meets: { kind: 'probe-fails', image: newSynapse }, ends: rolledBack },
+  'healthy, without a fence': { mode: 'none', ends: committed },
+  'sick, without a fence': { mode: 'none', meets: sick, probe, ends: leftOpen },
+  'without a fence, and its new database dies': {
+    mode: 'none',
+    meets: { kind: 'dies-at-start', image: newPostgres },
+    targets: { services: { synapse: exactly(newSynapse), postgres: exactly(newPostgres) }, migrationsHead: '0000' },
+    ends: rolledBack,
+  },
+} satisfies Record<string, Case>
+const named = (...names: (keyof typeof cases)[]) => names.map((name) => [name, cases[name] as Case] as const)
+
+/** Users try at every touch of the host; `stored` is what they were promised. */
+function users(world: World) {
+  const said = { stored: 0 }
+  const write = async (_: string, act: () => Promise<unknown>) => {
+    if (world.host.traffic.sendMessage(world.box) === 'stored') said.stored += 1
+    return act()
+  }
+  return { said, around: (ports: Ports) => wrapped(ports, write) }
+}
+
+type Lives = (world: World, life: Mortal, around: (ports: Ports) => Ports) => ReturnType<World['agent']>
+
+/** One life that ends at its `place`-th occasion, and another. False when there was no such place. */
+async function killedAt({ mode, meets, targets, probe, ends }: Case, place: number, when: When, lives: Lives): Promise<boolean> {
+  const world = await aWorld()
+  if (meets) world.inject(meets)
+  const { said, around } = users(world)
+  const order = aPayload({ fence: { mode }, ...(targets ? { targets } : {}), ...(probe ? { probe } : {}) })
+  const life = mortal((touch) => touch === place, when)
+  const first = await lives(world, life, around).then((needs) =>
+    world.run(order, { needs, context: aContext({ signal: life.signal }) }).catch((error: Error) => error),
+  )
+  if (first instanceof Error) expect(first.message).toMatch(/killed|dead/)
+  const result = first instanceof Error ? await world.run(order, { needs: await world.agent(around) }) : first
+  await expectEnd(world, result, ends, said.stored)
+  return life.died()
+}
+
+async function expectEnd(world: World, result: UpdateResult, { outcome, leftOpen = false, image }: Case['ends'], stored: number) {
+  expect([result.outcome, result.leftOpen ?? false]).toEqual([outcome, leftOpen])
+  if (leftOpen)
+    expect(result.error?.message).toMatch(/open to its users on the new version.*tenantry snapshots restore oak --snapshot [0-9a-f]{8}/)
+  expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3 + stored, media: 1, objects: 1 })
+  expect(await world.fence()).toBeUndefined()
+  expect(world.host.running(world.box.project.name)).toEqual(['edge', 'synapse', 'postgres', 'minio'])
+  expect(await world.image('synapse')).toBe(image)
+  expect(world.host.volumeNames()).toHaveLength(3)
+  expect(world.host.traffic.sendMessage(world.box)).toBe('stored')
+}
+
+const atTouches: Lives = (world, life, around) => world.agent((ports) => wrapped(around(ports), life.touch), deadShelf(world.shelf, life))
+const atLines: Lives = (world, life, around) => world.agent(around, mortalShelf(world.shelf, life))
+const mortalShelf = (shelf: Shelf, { touch }: Mortal): Shelf => ({
+  ...shelf,
+  write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
+})
+
+async function killedEverywhere(one: Case, when: When, lives: Lives): Promise<void> {
+  for (let place = 1; await killedAt(one, place, when, lives); place++) if (place > 500) throw new Error('there is no end of places')
+}
+
+describe.each(['before', 'after'] as const)('killed %s it happens', (when) => {
+  test.each(named('sick after the first good probe', 'sick, without a fence', 'without a fence, and its new database dies'))(
+    'at every single touch of the host: %s',
+    (_, one) => killedEverywhere(one, when, atTouches),
+    180_000,
+  )
+})
+
+test.each(named(...(Object.keys(cases) as (keyof typeof cases)[])))(
+  'killed at every single line of the journal: %s',
+  (_, one) => killedEverywhere(one, 'after', atLines),
+  180_000,
+)
