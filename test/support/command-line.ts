@@ -19,6 +19,8 @@ type Options = Readonly<{
   answers?: Answers
   env?: Readonly<Record<string, string>>
   stdin?: string
+  /** Somebody sits there who can be asked; what is answered is for the test to say. */
+  person?: boolean
   /** A terminal with so many columns; without it stdout is a pipe. */
   columns?: number
   configFolder?: string
@@ -41,7 +43,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
   const [out, err] = [new Sink(options.columns), new Sink(options.columns)]
   const exit = await runCommandLine(tree, line, '9.9.9', {
     env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
-    stdin: stdinOf(options.stdin ?? ''),
+    stdin: Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
     stdout: out,
     stderr: err,
     signal: options.signal ?? new AbortController().signal,

@@ -2,7 +2,11 @@ import { problem } from '../../core/kit/index.ts'
 
 /** Questions to a person. Each throws USAGE when stdin is no terminal: a script never hangs. */
 export type Ask = Readonly<{
+  /** Somebody is there to be asked. */
+  interactive: boolean
   text: (message: string, instead: string) => Promise<string>
+  /** May be left empty. */
+  maybe: (message: string, instead: string) => Promise<string>
   /** Typed without echo. */
   password: (message: string, instead: string) => Promise<string>
   /** Yes or no; `--yes` answers for the person. */
@@ -21,6 +25,8 @@ export function askPerson({ interactive, yes, signal }: AskNeeds): Ask {
     })
   }
   return {
+    interactive,
+    maybe: (message, instead) => asked(message, instead, ({ input }) => input({ message }, place)),
     text: (message, instead) => asked(message, instead, ({ input }) => input({ message, required: true }, place)),
     password: (message, instead) => asked(message, instead, ({ password }) => password({ message, mask: false }, place)),
     confirm: async (message) =>

@@ -11,7 +11,7 @@ const promised = {
   boxes: 'list show provision adopt scan check logs maintenance move remove release',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',
-  rollouts: 'plan create start watch pause resume abort rollback show list',
+  rollouts: 'plan create start watch pause resume abort rollback undo show list emergency',
   crons: 'list run history',
   audit: 'list verify',
   tokens: 'list create revoke',

@@ -1,0 +1,113 @@
+import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
+import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type Context, command, flag, fold, readTextFile, text } from '../kit/index.ts'
+import { blastRadius } from './emergency.view.ts'
+import { askOrder, type Order, orderOptions } from './emergency-order.ts'
+import { followed, followedView, followOptions } from './followed.ts'
+import { exitOfRollout } from './words.ts'
+
+export const emergency = command(
+  'emergency',
+  'Bring the whole fleet past a security hole: asks step by step, and shows whom it reaches before anything is sent',
+  {
+    ...orderOptions,
+    tokenFile: text('--token-file <file>', 'the approval token on its first line (- is stdin); without it you type it, unseen'),
+    confirm: text('--confirm <cve>', 'the CVE id once more, instead of being asked'),
+    idempotencyKey: text('--idempotency-key <key>', 'a repeated call with the same key answers the same rollout'),
+    start: flag('--start', 'start it, without being asked'),
+    skipRefused: flag('--skip-refused', 'start it without the boxes that the plan refuses'),
+    ...followOptions,
+  },
+  async (context, { tokenFile, confirm, idempotencyKey, start, skipRefused, watch, wait, ...given }) => {
+    if ((watch || wait || skipRefused) && !start) throw problem('USAGE', '--watch, --wait and --skip-refused need --start')
+    if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
+    const order = await askOrder(context, given)
+    const plan = await context.api.rollouts.planRollout({ body: { kind: 'emergency_cve', ...order.targets } })
+    showRadius(context, order, plan)
+    if (start && !skipRefused) refuseRefused(plan)
+    await typedCve(context, order.cveId, confirm)
+    const made = await sent(context, order, { tokenFile, idempotencyKey })
+    if (made.manifestRevision !== plan.manifestRevision)
+      context.stderr.write(
+        'The manifest was changed meanwhile, and the emergency builds upon that: look at its plan before you start it.\n',
+      )
+    if (start) return begun(context, made, { skipRefused, watch, wait })
+    return offered(context, made)
+  },
+  followedView,
+  {
+    exit: exitOfRollout,
+    examples: [
+      'emergency',
+      "emergency --cve CVE-2026-12345 --reason 'rooms of others can be read' --to-chat-server 1.163.2 --triggered-by anna --token-file ~/token --yes --start --wait",
+    ],
+  },
+)
+
+function showRadius({ stderr, look }: Context, order: Order, plan: RolloutPlan): void {
+  const seen = look()
+  stderr.write(`\n${fold(blastRadius(order, plan, seen), seen.width)}\n\n`)
+}
+
+/** What could not start is not made either: its versions would be the canonical ones at once. */
+function refuseRefused({ refusals }: RolloutPlan): void {
+  if (refusals > 0)
+    throw problem(
+      'PLAN_REFUSED',
+      `the plan refuses ${plural(refusals, 'box', 'boxes')}, nothing was sent: mend them, or leave them out with \`tenantry rollouts emergency … --start --skip-refused\``,
+    )
+}
+
+async function typedCve({ ask, yes }: Context, cveId: string, given: string | undefined): Promise<void> {
+  const typed = given ?? (yes ? cveId : await ask.text(`Type ${cveId} to send it:`, `give --confirm ${cveId}, or --yes`))
+  if (typed.trim().toUpperCase() !== cveId) throw problem('CANCELLED', `that is not ${cveId}; nothing was sent`)
+}
+
+type How = Readonly<{ tokenFile: string | undefined; idempotencyKey: string | undefined }>
+
+/** A person who mistypes the token may type it again before the account has to wait. */
+const mostTries = 3
+
+async function sent(context: Context, order: Order, { tokenFile, idempotencyKey }: How): Promise<RolloutDetail> {
+  const { api, ask, stderr } = context
+  const { reason, triggeredBy, targets } = order
+  const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
+  for (let tries = 1; ; tries++) {
+    const token =
+      tokenFile === undefined
+        ? secret(await ask.password('Approval token', 'give --token-file (- is stdin)'))
+        : await tokenIn(context, tokenFile)
+    try {
+      return await api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token.reveal() } }, headers)
+    } catch (error) {
+      if (tokenFile !== undefined || tries === mostTries || !isProblem(error, 'AUTH')) throw error
+      stderr.write('That is not the approval token.\n')
+    }
+  }
+}
+
+async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
+  const [token = ''] = (file === '-' ? await readStdin() : await readTextFile(file)).split(/\r?\n/)
+  if (token === '') throw problem('USAGE', `${file} has no approval token on its first line`)
+  return secret(token)
+}
+
+type Start = Readonly<{ skipRefused: boolean; watch: boolean; wait: boolean }>
+
+async function begun(context: Context, { id }: RolloutDetail, { skipRefused, ...how }: Start) {
+  const started = await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }).catch((error: unknown) => {
+    context.stderr.write(`the emergency ${id} stays queued; later: tenantry rollouts start ${id}\n`)
+    throw error
+  })
+  return followed(context, started, how)
+}
+
+/** Whoever sits there may start it at once, and then watches it. */
+async function offered(context: Context, made: RolloutDetail) {
+  const { ask, yes, json } = context
+  if (!ask.interactive || yes || json) return made
+  const { refusals } = made.plan
+  const without = refusals > 0 ? `, without ${plural(refusals, 'refused box', 'refused boxes')}` : ''
+  if (!(await ask.confirm(`${made.id} is queued. Start it now${without}, and watch it?`))) return made
+  return begun(context, made, { skipRefused: refusals > 0, watch: true, wait: false })
+}

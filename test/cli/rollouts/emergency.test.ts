@@ -1,0 +1,260 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { type Answers, type Asked, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, rolloutId } from '../../support/records.ts'
+
+/** Questions as the prompts get them, and what a person answers, in order. */
+const prompts = vi.hoisted(() => ({ asked: [] as { kind: string; message: string; mask?: unknown }[], answers: [] as unknown[] }))
+vi.mock('@inquirer/prompts', () => {
+  const prompt = (kind: string) => async (config: { message: string; mask?: unknown }) => {
+    prompts.asked.push({ kind, ...config })
+    if (prompts.answers.length === 0) throw new Error(`nobody answers: ${config.message}`)
+    return prompts.answers.shift()
+  }
+  return { input: prompt('input'), password: prompt('password'), confirm: prompt('confirm') }
+})
+beforeEach(() => {
+  prompts.asked.length = 0
+  prompts.answers.length = 0
+})
+
+const token = 'Zq7x-approval-token-PwK2'
+const id = 'cve-20260105-8k2m4x9p'
+const boxes = [
+  aPlannedBox('prima', { tier: 'pro', phase: 'pro', expectedFenceMs: 240_000 }),
+  aPlannedBox('acme', { phase: 'free_100' }),
+  aPlannedBox('beta', { phase: 'free_100', does: 'skip' }),
+]
+const refused = aPlannedBox('cora', {
+  phase: 'free_100',
+  does: 'refuse',
+  findings: [{ severity: 'refuse', code: 'HOST_OFFLINE', message: 'the host of cora is offline' }],
+})
+const phases = (all: readonly { phase: string; tenantSlug: string }[]) =>
+  (['pro', 'enterprise', 'free_100'] as const).map((phase) => ({
+    phase,
+    slugs: all.filter((box) => box.phase === phase).map(({ tenantSlug }) => tenantSlug),
+    expectedMs: 240_000,
+  }))
+const planOf = (all = boxes) => aPlan(all, { kind: 'emergency_cve', manifestRevision: 5, pauses: [rolloutId], phases: phases(all) })
+const made = (all = boxes) =>
+  aRolloutDetail([anAction('prima', { phase: 'pro' })], {
+    id,
+    kind: 'emergency_cve',
+    status: 'queued',
+    manifestRevision: 5,
+    plan: planOf(all),
+  })
+const started = aRollout({ id, kind: 'emergency_cve', status: 'pro' })
+const plan = 'POST /admin/tenant-boxes/rollouts/plan'
+const create = 'POST /admin/v1/tenant-boxes/cve-hotpath'
+const start = `POST /admin/tenant-boxes/rollouts/${id}/start`
+const answers: Answers = { [plan]: planOf(), [create]: made(), [start]: started }
+
+const flags = [
+  '--cve',
+  'CVE-2026-12345',
+  '--reason',
+  'rooms of others can be read',
+  '--to-chat-server',
+  '1.163.2',
+  '--triggered-by',
+  'anna',
+]
+const order = { reason: 'CVE-2026-12345: rooms of others can be read', toChatServer: '1.163.2', triggeredBy: 'anna' }
+const line = (...more: string[]) => ['rollouts', 'emergency', ...flags, ...more]
+const paths = (asked: readonly Asked[]) => asked.map(({ method, path }) => `${method} ${path}`)
+
+describe('for a script', () => {
+  test('all of it stands on the command line, but the token comes from a file or stdin', async () => {
+    const file = join(await temporaryFolder(), 'token')
+    await writeFile(file, `${token}\n`, { mode: 0o600 })
+    for (const given of [{ at: file }, { at: '-', stdin: `${token}\nmore` }]) {
+      const ran = await tenantry(line('--token-file', given.at, '--yes'), { answers, stdin: given.stdin ?? '' })
+      expect([ran.exit, paths(ran.asked)]).toEqual([0, [plan, create]])
+      expect(ran.asked[0]?.body).toEqual({ kind: 'emergency_cve', toChatServer: '1.163.2' })
+      expect(ran.asked[1]?.body).toEqual({ ...order, approvalToken: token })
+      expect(`${ran.stdout}${ran.stderr}`).not.toContain(token)
+      expect(ran.stdout).toContain(`tenantry rollouts start ${id} --watch`)
+    }
+    expect(prompts.asked).toEqual([])
+  })
+
+  test('--json prints the rollout as the API answered it, and the radius goes to stderr', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token })
+    expect(JSON.parse(ran.stdout)).toEqual(made())
+    expect(ran.stderr).toContain('CVE-2026-12345')
+  })
+
+  test('--start starts it, also without refused boxes', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--confirm', 'cve-2026-12345', '--start', '--skip-refused'), {
+      answers,
+      stdin: token,
+    })
+    expect([ran.exit, paths(ran.asked), ran.asked[2]?.body]).toEqual([0, [plan, create, start], { skipRefused: true }])
+  })
+
+  test('with refused boxes nothing is sent when it was to start with all', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes', '--start'), {
+      answers: { ...answers, [plan]: planOf([...boxes, refused]) },
+      stdin: token,
+    })
+    expect([ran.exit, paths(ran.asked)]).toEqual([5, [plan]])
+    expect(ran.stderr).toContain('the host of cora is offline')
+    expect(ran.stderr).toContain('--skip-refused')
+  })
+
+  test('an Idempotency-Key goes along', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17'), { answers, stdin: token })
+    expect(ran.asked[1]?.headers.get('idempotency-key')).toBe('pager-17')
+  })
+
+  test.each([
+    ['the CVE', ['rollouts', 'emergency'], '--cve'],
+    ['the reason', ['rollouts', 'emergency', '--cve', 'CVE-2026-12345'], '--reason'],
+    ['a target', ['rollouts', 'emergency', ...flags.slice(0, 4)], '--to-chat-server'],
+    ['who decided', ['rollouts', 'emergency', ...flags.slice(0, 6)], '--triggered-by'],
+    ['the confirmation', line('--token-file', '-'), '--confirm CVE-2026-12345'],
+    ['the token', line('--yes'), '--token-file'],
+  ])('%s is never asked for: a usage error says what to give, and nothing is made', async (_, typed, instead) => {
+    const ran = await tenantry(typed, { answers })
+    expect([ran.exit, ran.stdout]).toEqual([2, ''])
+    expect(ran.stderr).toContain(instead)
+    expect(paths(ran.asked)).not.toContain(create)
+  })
+
+  test.each([
+    ['a CVE that is none', ['--cve', 'heartbleed'], 'CVE-2026-12345'],
+    ['a reason about another CVE', ['--reason', 'CVE-2025-9999 lets anybody read'], 'names another CVE'],
+    ['a reason of a word', ['--reason', 'bad'], 'at least 20 characters'],
+    ['another CVE as confirmation', ['--confirm', 'CVE-2026-12346', '--token-file', '-'], 'that is not CVE-2026-12345'],
+    ['--watch alone', ['--watch'], 'need --start'],
+  ])('%s is refused before anything is made', async (_, more, says) => {
+    const ran = await tenantry(line(...more), { answers, stdin: token })
+    expect(ran.exit).toBeGreaterThan(0)
+    expect(ran.stderr).toContain(says)
+    expect(paths(ran.asked)).not.toContain(create)
+  })
+
+  test('there is no way to give the token on the command line or by the environment', async () => {
+    const ran = await tenantry(line('--token', token), { answers })
+    expect(ran.exit).toBe(2)
+    const blind = await tenantry(line('--yes'), { answers, env: { TENANTRY_APPROVAL_TOKEN: token } })
+    expect([blind.exit, paths(blind.asked)]).toEqual([2, [plan]])
+  })
+})
+
+describe('before it is sent', () => {
+  test('it shows whom it reaches, for how long, who is refused and what it pauses', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes'), {
+      answers: { ...answers, [plan]: planOf([...boxes, refused]) },
+      stdin: token,
+      columns: 120,
+    })
+    expect(ran.stderr).toMatchSnapshot()
+  })
+
+  test('a version that the daemon refuses ends it there', async () => {
+    const wrong = problemAnswer(400, {
+      code: 'VALIDATION',
+      message: 'toMigrationsHead names 0009, and the last box migration is 0003',
+      retryable: false,
+    })
+    const ran = await tenantry(line('--yes'), { answers: { ...answers, [plan]: wrong } })
+    expect([ran.exit, paths(ran.asked)]).toEqual([2, [plan]])
+  })
+
+  test('it says so when the manifest was changed between the two', async () => {
+    const ran = await tenantry(line('--token-file', '-', '--yes'), {
+      answers: { ...answers, [create]: { ...made(), manifestRevision: 6 } },
+      stdin: token,
+    })
+    expect(ran.stderr).toContain('The manifest was changed meanwhile')
+  })
+})
+
+describe('for a person', () => {
+  const person = (typed: readonly unknown[], more: Answers = {}, given: readonly string[] = []) => {
+    prompts.answers.push(...typed)
+    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, ...more }, person: true })
+  }
+  const typed = ['CVE-2026-12345', 'rooms of others can be read', '1.163.2', '', '', '', 'anna', 'CVE-2026-12345', token]
+
+  test('it asks step by step, says what runs now, and reads the token without echo', async () => {
+    const ran = await person([...typed, false])
+    expect(ran.exit).toBe(0)
+    expect(ran.asked.at(-1)?.body).toEqual({ ...order, approvalToken: token })
+    const asked = prompts.asked.map(({ kind, message }) => `${kind}: ${message}`)
+    expect(asked).toEqual([
+      expect.stringMatching(/^input: Which CVE/),
+      expect.stringMatching(/^input: What is being done/),
+      'input: Synapse (chat server); runs 1.157.1 (3 boxes). New version, or nothing to leave it',
+      expect.stringMatching(/^input: PostgreSQL \(database\); runs 17\.6 \(3 boxes\)/),
+      expect.stringMatching(/^input: MinIO/),
+      expect.stringMatching(/^input: Box migrations; runs 0000/),
+      'input: Who decided it',
+      'input: Type CVE-2026-12345 to send it:',
+      'password: Approval token',
+      `confirm: ${id} is queued. Start it now, and watch it?`,
+    ])
+    expect(prompts.asked.find(({ kind }) => kind === 'password')?.mask).toBe(false)
+    expect(`${ran.stdout}${ran.stderr}`).not.toContain(token)
+    expect(ran.stdout).toContain(`tenantry rollouts start ${id} --watch`)
+  })
+
+  test('it asks again for what cannot be right', async () => {
+    const again = [
+      'heartbleed',
+      'CVE-2026-12345',
+      'x',
+      'rooms of others can be read',
+      'v1.163.2',
+      '',
+      '',
+      '',
+      '',
+      '1.163.2',
+      ...typed.slice(3),
+      false,
+    ]
+    const ran = await person(again)
+    expect([ran.exit, ran.asked.at(-1)?.body]).toEqual([0, { ...order, approvalToken: token }])
+    expect(prompts.asked.map(({ message }) => message).filter((message) => message.startsWith('No: '))).toHaveLength(4)
+  })
+
+  test('it asks only for what was not given', async () => {
+    const ran = await person(['CVE-2026-12345', token, false], {}, flags)
+    expect([ran.exit, prompts.asked.map(({ kind }) => kind)]).toEqual([0, ['input', 'password', 'confirm']])
+  })
+
+  test('another CVE typed sends nothing, and the token is not even asked for', async () => {
+    const ran = await person(['CVE-2026-1234'], {}, flags)
+    expect([ran.exit, paths(ran.asked)]).toEqual([1, [plan]])
+    expect(prompts.asked.map(({ kind }) => kind)).toEqual(['input'])
+  })
+
+  test('a mistyped token may be typed again, twice', async () => {
+    const wrong = problemAnswer(401, { code: 'AUTH', message: 'the approval token is wrong', retryable: false })
+    const ran = await person(['CVE-2026-12345', 'mistyped', token, false], { [create]: [wrong, made()] }, flags)
+    expect([ran.exit, ran.asked.map(({ body }) => (body as { approvalToken?: string }).approvalToken)]).toEqual([
+      0,
+      [undefined, 'mistyped', token],
+    ])
+    const never = await person(['CVE-2026-12345', 'a', 'b', 'c'], { [create]: wrong }, flags)
+    expect([never.exit, paths(never.asked)]).toEqual([4, [plan, create, create, create]])
+  })
+
+  test('yes at the end starts it without the refused boxes, and shows it', async () => {
+    const done = aRolloutDetail([anAction('prima', { phase: 'pro', status: 'succeeded' })], { id, kind: 'emergency_cve', status: 'done' })
+    const ran = await person(
+      ['CVE-2026-12345', token, true],
+      { [create]: made([...boxes, refused]), [`GET /admin/tenant-boxes/rollouts/${id}`]: done },
+      flags,
+    )
+    expect(prompts.asked.at(-1)?.message).toBe(`${id} is queued. Start it now, without 1 refused box, and watch it?`)
+    expect(paths(ran.asked).slice(0, 3)).toEqual([plan, create, start])
+    expect(ran.asked[2]?.body).toEqual({ skipRefused: true })
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('done')])
+  })
+})
