@@ -13,6 +13,7 @@ import { sendMessage, sync } from '../testbed/matrix-client.ts'
 import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
 import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+import { eventually } from './support/programs.ts'
 
 // The engine of rollouts over the agent's own executors: real engine, real servers, real restic; only the wire between them is not there.
 describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back', () => {
@@ -49,15 +50,20 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
       provision(near, 'synapse-1.157.1', { public: 18_891, platform: 18_892, probe: 18_893 }),
       provision(far, 'synapse-1.97.0', { public: 18_894, platform: 18_895, probe: 18_896 }),
     ])
-    // A later release that cannot be gone back from by images counts on what the former one does in the background being done.
-    await expect.poll(() => pendingIn(far), { timeout: 180_000, interval: 2_000 }).toEqual([])
-    for (const slug of [near, far]) rollouts.set(slug, await world.started({ targetSlugs: [slug, last], holdAfter: 'canary' }))
-    await drive()
+    await updated(near)
+    // A release that leaves no way back by images counts on all being done that the former one does in the background.
+    await eventually('the background updates are done', async () => (await pendingIn(far))?.length === 0, 180_000)
+    await updated(far)
   })
   afterAll(async () => {
     await agent?.end()
     await db?.destroy()
   })
+
+  async function updated(slug: string): Promise<void> {
+    rollouts.set(slug, await world.started({ targetSlugs: [slug, last], holdAfter: 'canary' }))
+    await drive()
+  }
 
   const pendingIn = async (slug: string) => {
     const question = { slug, boxId: `box_${slug}`, ownershipEpoch: 1 }

@@ -1,5 +1,6 @@
 import {
   type ActionStatus,
+  FenceMode,
   isUndoAtRest,
   type Phase,
   type Rollout,
@@ -41,6 +42,8 @@ const stepWords: Readonly<Record<string, string>> = {
   rewrite: 'compose file',
   recreate: 'containers',
   migrate: 'box migrations',
+  serve: 'starting the chat',
+  'first-ok': 'first good probe',
   probe: '',
   unfence: 'lifting the fence',
   'restore-stop': 'stopping',
@@ -134,6 +137,16 @@ function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[
 /** What scripts branch on when they wait for boxes to be brought back: 1 when one was not, 8 when it stands still until a person decides. */
 export const exitOfUndo = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
   undo && undo.pending + undo.running > 0 ? 8 : undo && undo.failed > 0 ? 1 : 0
+
+export const fenceModes = FenceMode.options
+
+/** What an operator gave up for chats that are back earlier; nothing for the usual way. */
+export const fenceModeText = (mode: FenceMode): string | null =>
+  ({
+    'until-stable': null,
+    'until-first-ok': 'lifted after the first good probe: what turns sick then stays on the new version until you decide',
+    none: 'none: chats see errors while a box is updated, and nothing goes back once the new version runs',
+  })[mode]
 
 /** 7 ended badly, 8 paused (what scripts branch on). */
 export const exitOfRollout = ({ status }: { status: RolloutStatus }): 0 | 7 | 8 =>
