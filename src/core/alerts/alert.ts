@@ -18,6 +18,8 @@ export const AlertKind = z.enum([
   'snapshot_overdue',
   'snapshot_damaged',
   'drill_failed',
+  'rollout_signed',
+  'audit_broken',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

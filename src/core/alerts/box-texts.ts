@@ -1,6 +1,6 @@
 import { plural } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
-import { because, said, type Told } from './rollout-texts.ts'
+import { because, said, spoken, type Told } from './rollout-texts.ts'
 
 // Alerts about boxes, hosts and snapshots.
 
@@ -11,7 +11,7 @@ export const fenceStuck = (of: Readonly<{ slug: string; holder: string | null; s
   severity: 'critical',
   title: `${of.slug} is shut to its users for too long`,
   body:
-    `The fence of ${of.slug} stands since ${of.since}, longer than what it is for may take` +
+    `The fence of ${of.slug} stands since ${spoken(of.since)}, longer than what it is for may take` +
     `${of.holder === null ? '' : ` (${said(of.holder, 120)})`}.\n` +
     'Its users see a maintenance notice. The data is safe; a fence is never lifted by guessing.',
   command: `tenantry boxes show ${of.slug}`,
@@ -30,29 +30,40 @@ export const hostFrozen = (of: Readonly<{ host: string }>): NewAlert => ({
   command: `tenantry hosts show ${of.host}`,
 })
 
-export const snapshotOverdue = (of: Readonly<{ slug: string; newestAt: string | null }>): NewAlert => ({
-  kind: 'snapshot_overdue',
-  key: `snapshot_overdue:${of.slug}`,
-  subject: of.slug,
-  severity: 'warning',
-  title: `${of.slug} has no fresh snapshot`,
-  body:
-    `${of.newestAt === null ? `There is no snapshot of ${of.slug}` : `The newest snapshot of ${of.slug} is of ${of.newestAt}`}; ` +
-    'one is due every day.\nThe box itself serves its users. Should its disk die now, what was written since would be lost.',
-  command: `tenantry snapshots take ${of.slug}`,
-  standing: true,
-})
+type Late = Readonly<{ slug: string; newestAt: string | null }>
 
-export const snapshotDamaged = (of: Readonly<{ slug: string; snapshots: readonly string[] }>): NewAlert => ({
+/** One for the whole fleet: a store that does not answer makes all boxes late at once. */
+export const snapshotOverdue = (of: Readonly<{ boxes: readonly [Late, ...Late[]] }>): NewAlert => {
+  const [first, ...others] = of.boxes
+  const told = of.boxes.slice(0, 10).map(({ slug, newestAt }) => `${slug} (${newestAt === null ? 'none' : spoken(newestAt)})`)
+  return {
+    kind: 'snapshot_overdue',
+    key: 'snapshot_overdue',
+    subject: 'snapshots',
+    severity: 'warning',
+    title: others.length === 0 ? `${first.slug} has no fresh snapshot` : `${of.boxes.length} boxes have no fresh snapshot`,
+    body:
+      `One is due every day; the newest is of: ${told.join(', ')}${of.boxes.length > 10 ? ', …' : ''}.\n` +
+      'The boxes themselves serve their users. Should a disk die now, what was written since would be lost.',
+    command: `tenantry snapshots take ${first.slug} --wait`,
+    standing: true,
+  }
+}
+
+export const snapshotDamaged = (of: Readonly<{ slug: string; missing: readonly string[]; error: Told }>): NewAlert => ({
   kind: 'snapshot_damaged',
   key: `snapshot_damaged:${of.slug}`,
   subject: of.slug,
   severity: 'critical',
-  title: `${of.slug}: ${plural(of.snapshots.length, 'snapshot is', 'snapshots are')} damaged or missing`,
+  title:
+    of.missing.length > 0
+      ? `${of.slug}: ${plural(of.missing.length, 'snapshot is', 'snapshots are')} missing`
+      : `${of.slug}: its snapshots may be damaged`,
   body:
-    `A look into the repository of ${of.slug} found them so: ${of.snapshots.map((id) => id.slice(0, 8)).join(', ')}.\n` +
+    (of.missing.length > 0 ? `Nobody gave them up: ${of.missing.map((id) => id.slice(0, 8)).join(', ')}.\n` : '') +
+    (of.error ? `The check of its repository failed. ${because(of.error)}\n` : '') +
     'The box itself is well. Take a new snapshot before anything else is done to it.',
-  command: `tenantry snapshots take ${of.slug}`,
+  command: `tenantry snapshots take ${of.slug} --wait`,
 })
 
 export const drillFailed = (of: Readonly<{ slug: string; snapshotId: string; error: Told }>): NewAlert => ({

@@ -1,4 +1,5 @@
 import type { Alert, AlertKind } from './alert.ts'
+import { spoken } from './rollout-texts.ts'
 
 type Told = Pick<
   Alert,
@@ -7,8 +8,6 @@ type Told = Pick<
   Readonly<{ kind: AlertKind | 'test' }>
 
 const marks = { critical: 'CRITICAL', warning: 'Warning', info: 'Info' } as const
-
-const spoken = (iso: string) => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 
 /** One line that says enough on a locked phone. */
 export const subjectLine = ({ severity, title, count, closedAt }: Told): string =>

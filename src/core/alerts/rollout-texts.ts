@@ -8,6 +8,9 @@ export type Told = Readonly<{ code: string; message: string }> | null
 
 type OfBox = Readonly<{ rolloutId: string; slug: string; attempt: number; error: Told }>
 
+/** A time as people say it. */
+export const spoken = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`
+
 /** One line of foreign text that fits a message. */
 export const said = (text: string, longest = 400): string => {
   const line = printable(text.replace(/\s+/g, ' ')).trim()
@@ -77,7 +80,7 @@ export const undoFailed = (of: OfBox): NewAlert => ({
   key: keyOf('undo_failed', of),
   subject: of.slug,
   severity: 'critical',
-  title: `${of.slug} could not be brought back from rollout ${of.rolloutId}`,
+  title: `${of.slug} could not be brought back`,
   body:
     `Rollout ${of.rolloutId} is being taken back, and ${of.slug} could not be.\n${because(of.error)}\n` +
     'The snapshots from before the update and from before the way back are kept until a person has decided.',

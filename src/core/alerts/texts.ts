@@ -1,4 +1,5 @@
 import type { AlertKind, NewAlert } from './alert.ts'
+import { auditBroken, rolloutSigned } from './audit-texts.ts'
 import { drillFailed, fenceStuck, hostFrozen, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
 import {
   actionRolledBack,
@@ -30,4 +31,6 @@ export const alertOf = {
   snapshot_overdue: snapshotOverdue,
   snapshot_damaged: snapshotDamaged,
   drill_failed: drillFailed,
+  rollout_signed: rolloutSigned,
+  audit_broken: auditBroken,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

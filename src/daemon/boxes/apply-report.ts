@@ -1,5 +1,6 @@
 import { driftReport, type HostId, type ManifestRevision, type ProbeResult, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { closeAlerts } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type BoxRecord, installedColumns } from './box-record.ts'
 import { boxesBySlugs, saveReport } from './boxes.repo.ts'
@@ -33,7 +34,7 @@ type Beside = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeRes
 async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
-  return saveReport(tx, box, reportedAt, {
+  const saved = await saveReport(tx, box, reportedAt, {
     ...(report.handedOver ? {} : runningColumns(clock, current, box, report)),
     managed: report.managed ? 1 : 0,
     fenced: report.fenced ? 1 : 0,
@@ -41,7 +42,12 @@ async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: Ver
     last_report: JSON.stringify(report),
     ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
   })
+  if (saved && !report.fenced && (box.fence !== null || box.reportedAt === null)) await closeFenceAlerts({ clock }, tx, box)
+  return saved
 }
+
+const closeFenceAlerts = ({ clock }: Needs, tx: Tx, { slug }: BoxRecord) =>
+  closeAlerts(tx, clock, { subject: slug, kinds: ['fence_stuck', 'rollback_failed'], because: 'the box is open to its users again' })
 
 /** Of a box that was handed over nothing runs, and what it said last stays: it says what will run again. */
 const runningColumns = (clock: Clock, current: Beside['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({

@@ -1,4 +1,6 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tellFailures } from './command-listeners.ts'
 import { expireCommands } from './expire-commands.ts'
@@ -19,6 +21,7 @@ export async function revokeHost(
     const error = { code: 'HOST_REVOKED', message: `${name} was revoked: ${reason}` }
     const expired = await expireCommands(tx, isoNow(clock), { hostId: id, error })
     await tellFailures(tx, boxes, expired)
+    await closeAlerts(tx, clock, { subject: name, kinds: ['host_frozen'], because: 'the host was revoked' })
     await recordAudit(tx, clock, { actor, action: 'host.revoked', subject: name, data: { hostId: id, reason, commands: expired } })
     return { host: await hostByName(tx, name), expired }
   })
@@ -34,6 +37,7 @@ export async function freezeHost({ db, clock, bus, log }: Omit<Needs, 'boxes'>, 
     if (!(await shutOut(tx, host.id, 'frozen', reason))) return
     const actor = { kind: 'agent', hostId: host.id, name: host.name, instanceId } as const
     const instances = [host.instances.current, instanceId]
+    await raiseAlert(tx, clock, alertOf.host_frozen({ host: host.name }))
     await recordAudit(tx, clock, { actor, action: 'host.frozen', subject: host.name, data: { hostId: host.id, instances } })
   })
   bus.queued(host.id)

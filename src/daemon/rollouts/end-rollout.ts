@@ -3,6 +3,7 @@ import { type Rollout, transition } from '../../core/rollouts/index.ts'
 import { requestCheckpoint } from '../audit/index.ts'
 import { cancelPending } from './actions.repo.ts'
 import { changeRollout } from './change-rollout.ts'
+import { closeRolloutAlerts } from './close-rollout-alerts.ts'
 import type { VerbNeeds } from './needs.ts'
 import { replaceRollout } from './rollouts.repo.ts'
 import { streamOf, tell, writeDown } from './tell.ts'
@@ -21,5 +22,6 @@ export const abortRollout = (
     const cancelled = await cancelPending(tx, id)
     await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     await tell(tx, clock, ended, { type: 'rollout.failed', reason })
+    await closeRolloutAlerts(tx, clock, id, 'over')
     await writeDown(tx, clock, ended, { actor, action: 'rollout.failed', data: { reason, cancelled } })
   })

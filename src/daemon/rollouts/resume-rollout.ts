@@ -3,6 +3,7 @@ import { isFailure, phaseOf, type Rollout, transition } from '../../core/rollout
 import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeAmongOthers } from './change-rollout.ts'
+import { closeRolloutAlerts } from './close-rollout-alerts.ts'
 import { refuseBesideEmergency } from './emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { untried } from './queue-rollout.ts'
@@ -34,6 +35,7 @@ export const resumeRollout = (needs: Needs, actor: Actor, { id, skipFailed, skip
     await tell(tx, clock, resumed, { type: 'rollout.resumed' })
     for (const action of leftOut) await change(needs, tx, resumed, action, leaveOut(action))
     for (const action of triedAgain) await change(needs, tx, resumed, action, { ...action, ...untried, status: 'pending' })
+    await closeRolloutAlerts(tx, clock, id, 'resumed')
     await writeDown(tx, clock, resumed, {
       actor,
       action: 'rollout.resumed',

@@ -5,6 +5,7 @@ import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeAmongOthers } from './change-rollout.ts'
+import { closeRolloutAlerts } from './close-rollout-alerts.ts'
 import { refuseBesideEmergency, requireEmergencyRole } from './emergency/beside-emergency.ts'
 import { pauseStaged } from './emergency/pause-staged.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
@@ -38,6 +39,7 @@ export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = fal
     await tell(tx, clock, started, { type: 'rollout.started' })
     await passOver(tx, needs, started, refused)
     const paused = emergency ? await pauseStaged(tx, clock, started, others) : undefined
+    if (emergency) await closeRolloutAlerts(tx, clock, id, 'started')
     if (paused) await alarm(tx, needs, actor, started, paused.ids)
     await paused?.writeDown(actor)
     const data = { ...(paused ? { paused: paused.ids } : {}), ...(refused.length > 0 ? { leftOut: slugsOf(refused) } : {}) }

@@ -1,5 +1,7 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import type { DrillResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import { boxOf } from './finish-snapshots.ts'
@@ -33,6 +35,8 @@ async function note({ clock }: Needs, tx: Tx, command: Command, { ok, durationMs
     .execute()
   if (ok) await moveSnapshots(tx, box.tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
   if (!ok && isDamage(error)) await moveSnapshots(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
+  if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
+  else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
   const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
 }

@@ -1,6 +1,8 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { drillTurns } from '../../core/snapshots/index.ts'
-import { boxesInScope } from '../boxes/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
+import { type BoxRecord, boxesInScope } from '../boxes/index.ts'
 import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import { lastProofs, lastTried } from './proofs.ts'
@@ -45,7 +47,23 @@ async function daily(needs: SnapshotsNeeds): Promise<string> {
     'daily',
     due.map(({ tenantId }) => tenantId),
   )
+  await tellLate(needs, due, newest)
   return `${plural(due.length, 'box', 'boxes')} to be snapshotted, ${boxes.length - due.length} fresh enough`
+}
+
+/** Yesterday's was to be there by now. */
+const lateMs = 26 * 60 * 60_000
+
+async function tellLate({ db, clock }: SnapshotsNeeds, due: readonly BoxRecord[], newest: ReadonlyMap<string, string>): Promise<void> {
+  const lateSince = isoIn(clock, -lateMs)
+  const [first, ...others] = due
+    .filter(({ tenantId, createdAt }) => (newest.get(tenantId) ?? createdAt) <= lateSince)
+    .map(({ slug, tenantId }) => ({ slug, newestAt: newest.get(tenantId) ?? null }))
+    .toSorted((a, b) => ((a.newestAt ?? '') < (b.newestAt ?? '') ? -1 : 1))
+  await db.transaction().execute(async (tx) => {
+    if (first) await raiseAlert(tx, clock, alertOf.snapshot_overdue({ boxes: [first, ...others] }))
+    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['snapshot_overdue'], because: 'every box has a fresh one' })
+  })
 }
 
 async function prune(needs: SnapshotsNeeds): Promise<string> {

@@ -1,5 +1,7 @@
+import { alertOf } from '../../core/alerts/index.ts'
 import type { TendedSnapshots } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import { judgeSnapshots } from './judge-snapshots.ts'
@@ -66,6 +68,16 @@ export async function takeTended({ clock }: { clock: Clock }, tx: Tx, { owner, t
     appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { boxId: owner.id, slug: owner.slug, ...payload } })
   if (missing.length > 0) await tell('snapshot.missing', { snapshotIds: missing })
   if (check && !check.ok) await tell('snapshot.check_failed', { error: check.error })
+  await wake({ clock }, tx, owner, missing, tended)
+}
+
+/** A repository that is not whole is for a person to hear of; one that was read and found whole takes that back. */
+async function wake({ clock }: { clock: Clock }, tx: Tx, { slug }: SnapshotOwner, missing: readonly string[], { check }: TendedSnapshots) {
+  const because = 'a later look found the repository whole'
+  const broken = check !== null && !check.ok
+  if (missing.length > 0 || broken)
+    await raiseAlert(tx, clock, alertOf.snapshot_damaged({ slug, missing, error: broken ? check.error : null }))
+  else if (check) await closeAlerts(tx, clock, { subject: slug, kinds: ['snapshot_damaged'], because })
 }
 
 /** Listed, but unknown or thought to be gone. What the last listing did not show was not taken before it. A warm copy is nobody's snapshot; it is only remembered to be given up. */

@@ -1,6 +1,8 @@
+import { alertOf } from '../../../core/alerts/index.ts'
 import { fenceDueAt } from '../../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../../core/kit/index.ts'
 import type { Logger } from '../../../node/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Db, type Tx } from '../../db/index.ts'
 import { commandsByIds } from '../../hosts/index.ts'
@@ -42,6 +44,7 @@ async function mark({ clock }: Needs, tx: Tx, { id, slug, fence }: BoxRecord): P
   if (numUpdatedRows === 0n) return false
   const data = { boxId: id, slug, holder: fence.holder, since: fence.since }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.fence_overdue', payload: data })
+  await raiseAlert(tx, clock, alertOf.fence_stuck({ slug, holder: fence.holder, since: fence.since }))
   await recordAudit(tx, clock, { actor: lifeActor, action: 'box.fence_overdue', subject: slug, data })
   return true
 }

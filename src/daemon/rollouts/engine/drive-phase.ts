@@ -1,22 +1,27 @@
+import { alertOf } from '../../../core/alerts/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import { explainHold, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
+import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
 import { asOwner, type Owned } from './owned.ts'
 
-/** The engine itself pauses, with a reason that ends in what may be done now. */
+/** The engine itself pauses, with a reason that ends in what may be done now, and says so to whoever is not looking. */
 export async function pauseByEngine(
   tx: Tx,
   { clock }: Pick<RolloutsNeeds, 'clock'>,
   rollout: StoredRollout,
   reason: string,
+  { held = false }: { held?: boolean } = {},
 ): Promise<StoredRollout> {
   const paused = transition(rollout, { type: 'pause', reason, at: isoNow(clock) })
   await replaceRollout(tx, rollout, paused)
   await tell(tx, clock, paused, { type: 'rollout.paused', reason })
+  await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held }))
   await writeDown(tx, clock, paused, { actor: engineActor, action: 'rollout.paused', data: { reason } })
   return paused
 }
@@ -38,7 +43,8 @@ export const advancePhase = (owned: Owned, from: Phase): Promise<void> =>
     await replaceRollout(tx, rollout, next)
     await requestCheckpoint(tx, needs.clock, { chain: streamOf(rollout.id) })
     await tell(tx, needs.clock, next, { type })
+    if (isOver(next.status)) await closeRolloutAlerts(tx, needs.clock, rollout.id, 'over')
     await writeDown(tx, needs.clock, next, { actor: engineActor, action: type, data: { from, to: next.status } })
-    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(tx, needs, next, explainHold(from))
+    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(tx, needs, next, explainHold(from), { held: true })
     return undefined
   })

@@ -21,6 +21,7 @@ function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>
   return {
     status,
     error,
+    leftOpen: result.leftOpen,
     shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs },
     evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, durationMs, fencedMs, report },
   }

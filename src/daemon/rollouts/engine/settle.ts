@@ -9,9 +9,16 @@ import type { RolloutsNeeds } from '../needs.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
 import { closeAttempt } from './close-attempt.ts'
+import { tellOutcome } from './tell-outcome.ts'
 
-/** How an attempt ended. `shows` goes into the action, `evidence` into the attempt. */
-export type Ending = Readonly<{ status: ActionStatus; error: ActionError | null; shows?: Partial<StoredAction>; evidence?: Evidence }>
+/** How an attempt ended. `shows` goes into the action, `evidence` into the attempt; `leftOpen`: users are on a version that proved nothing. */
+export type Ending = Readonly<{
+  status: ActionStatus
+  error: ActionError | null
+  shows?: Partial<StoredAction>
+  evidence?: Evidence
+  leftOpen?: boolean | undefined
+}>
 
 /** The box is free again and the outcome stands, also when the rollout is over by now. */
 export async function settle(
@@ -19,7 +26,7 @@ export async function settle(
   { clock }: Pick<RolloutsNeeds, 'clock'>,
   rollout: StoredRollout,
   action: StoredAction,
-  { status, error, shows = {}, evidence = {} }: Ending,
+  { status, error, shows = {}, evidence = {}, leftOpen = false }: Ending,
 ): Promise<undefined> {
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
@@ -31,6 +38,7 @@ export async function settle(
   const sum = await closeAttempt(tx, action, known, evidence.durationMs ?? null)
   await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
+  await tellOutcome(tx, clock, { before: action, settled, leftOpen })
   const { tenantSlug: slug, attempt, snapshotId } = settled
   await writeDown(tx, clock, rollout, {
     actor: engineActor,

@@ -1,6 +1,8 @@
+import { alertOf } from '../../../core/alerts/index.ts'
 import type { BoxId, Progress } from '../../../core/boxes/index.ts'
 import { isoIn, isoNow } from '../../../core/kit/index.ts'
 import { type ActionStatus, explainOverdue, phaseOf } from '../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
 import { holdBox } from '../../boxes/index.ts'
 import { hostById } from '../../hosts/index.ts'
 import { actionBySlug, replaceAction } from '../actions.repo.ts'
@@ -48,8 +50,10 @@ export const noteOverdue = (owned: Owned, slug: string, commandId: string): Prom
     const until = isoIn(needs.clock, holdForMs(needs))
     await holdBox(tx, needs.clock, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id), until })
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: overdue })
-    const data = { slug, attempt: action.attempt, hostId: action.hostId }
-    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.overdue', data })
-    if (phaseOf(rollout)) await pauseByEngine(tx, needs, rollout, explainOverdue(slug, (await hostById(tx, action.hostId)).name))
+    const { name: host } = await hostById(tx, action.hostId)
+    const { attempt, hostId } = action
+    await raiseAlert(tx, needs.clock, alertOf.deadline_overdue({ rolloutId: rollout.id, slug, attempt, host }))
+    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.overdue', data: { slug, attempt, hostId } })
+    if (phaseOf(rollout)) await pauseByEngine(tx, needs, rollout, explainOverdue(slug, host))
     return undefined
   })

@@ -1,0 +1,25 @@
+import { alertOf, type NewAlert } from '../../../core/alerts/index.ts'
+import type { Clock } from '../../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
+import type { Tx } from '../../db/index.ts'
+import type { StoredAction } from '../actions.repo.ts'
+
+/** `before`: as it was while it was under way. `leftOpen`: users are on a version that proved nothing. */
+type Outcome = Readonly<{ before: StoredAction; settled: StoredAction; leftOpen: boolean }>
+
+/** Whoever is to be woken for how a box ended, is. A box that was merely not touched wakes nobody: its rollout pauses and says so. */
+export async function tellOutcome(tx: Tx, clock: Clock, { before, settled, leftOpen }: Outcome): Promise<void> {
+  const subject = settled.tenantSlug
+  if (before.overdueAt !== null) await closeAlerts(tx, clock, { subject, kinds: ['deadline_overdue'], because: 'its agent has answered' })
+  const alert = alertFor(settled, leftOpen)
+  if (alert) await raiseAlert(tx, clock, alert)
+}
+
+function alertFor({ rolloutId, tenantSlug: slug, attempt, status, error }: StoredAction, leftOpen: boolean): NewAlert | undefined {
+  const box = { rolloutId, slug, attempt, error }
+  if (status === 'rollback_failed') return alertOf.rollback_failed(box)
+  if (status === 'rolled_back') return alertOf.action_rolled_back(box)
+  if (status !== 'failed') return undefined
+  if (leftOpen) return alertOf.box_reopened_unproven(box)
+  return error?.code === 'PROBE_FAILED' ? alertOf.probe_failed(box) : undefined
+}

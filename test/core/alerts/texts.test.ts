@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { AlertKind, alertOf, messageText, type NewAlert, subjectLine, webhookBody } from '../../../src/core/alerts/index.ts'
+
+const at = '2026-01-05T02:00:00.000Z'
+const error = { code: 'PROBE_FAILED', message: 'the event that was sent did not come back' }
+const ofBox = { rolloutId: 'ro_0123456789abcdefghjk', slug: 'anna-schule', attempt: 1, error }
+const rolloutId = ofBox.rolloutId
+const cve = { rolloutId: 'cve-20260105-8k2m4x9p', cveId: 'CVE-2026-12345', by: 'admin:anna' }
+const reason = 'CVE-2026-12345 is used against schools'
+
+const cases: Readonly<Record<AlertKind, NewAlert>> = {
+  probe_failed: alertOf.probe_failed(ofBox),
+  action_rolled_back: alertOf.action_rolled_back(ofBox),
+  rollback_failed: alertOf.rollback_failed({ ...ofBox, error: { code: 'RESTORE_FAILED', message: 'pg_restore ended with 1' } }),
+  deadline_overdue: alertOf.deadline_overdue({ ...ofBox, host: 'host-1' }),
+  undo_failed: alertOf.undo_failed({ ...ofBox, error: null }),
+  box_reopened_unproven: alertOf.box_reopened_unproven(ofBox),
+  rollout_paused: alertOf.rollout_paused({
+    rolloutId,
+    reason: 'canary stopped: anna-schule failed and was restored (PROBE_FAILED: …). Next: resume the rollout to try it again, or abort it.',
+  }),
+  rollout_rolled_back: alertOf.rollout_rolled_back({ rolloutId, by: 'admin:anna', reason: 'users complain', boxes: 'snapshot' }),
+  emergency_created: alertOf.emergency_created({ ...cve, reason, boxes: 812 }),
+  emergency_started: alertOf.emergency_started({ ...cve, paused: [rolloutId] }),
+  fence_stuck: alertOf.fence_stuck({ slug: 'anna-schule', holder: `${rolloutId}.anna-schule.1.update`, since: at }),
+  host_frozen: alertOf.host_frozen({ host: 'host-1' }),
+  snapshot_overdue: alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: at }] }),
+  snapshot_damaged: alertOf.snapshot_damaged({ slug: 'anna-schule', missing: ['3f2a91c0aaaa', '77aa91c0aaaa'], error: null }),
+  drill_failed: alertOf.drill_failed({
+    slug: 'anna-schule',
+    snapshotId: '3f2a91c0aaaa',
+    error: { code: 'RESTORE_FAILED', message: 'rows lack' },
+  }),
+  rollout_signed: alertOf.rollout_signed({
+    rolloutId,
+    status: 'done',
+    head: { chain: `rollout:${rolloutId}`, count: 17, hash: 'ab'.repeat(32), at, keyId: '0123456789abcdef', signature: 'c2lnbmVk' },
+  }),
+  audit_broken: alertOf.audit_broken({ chain: 'admin', count: 17, at }),
+}
+
+const raised = (alert: NewAlert) => ({ ...alert, id: 12, count: 1, firstAt: at, lastAt: at, closedAt: null, closedBecause: null })
+const url = 'https://tenantry.school.example'
+
+describe.each(AlertKind.options)('%s', (kind) => {
+  const alert = raised(cases[kind])
+  test('reads like this', () => {
+    expect(`${subjectLine(alert)}\n\n${messageText(alert, url)}`).toMatchSnapshot()
+  })
+  test('ends with one line to type, and its subject fits a phone', () => {
+    expect(messageText(alert, url).split('\n').at(-1)).toBe(`    ${alert.command}`)
+    expect(alert.command).toMatch(/^tenantry [a-z]+ [a-z]+ \S+/)
+    expect(subjectLine(alert).length).toBeLessThan(100)
+  })
+})
+
+test('the same thing has the same key, another attempt or rollout another', () => {
+  const key = (more: object) => alertOf.rollback_failed({ ...ofBox, ...more }).key
+  expect(key({ error: null })).toBe(key({}))
+  expect(new Set([key({}), key({ attempt: 2 }), key({ slug: 'north' }), key({ rolloutId: 'ro_1' }), cases.undo_failed.key]).size).toBe(5)
+})
+
+test('what a box or agent wrote brings no line break and no escape into a message, and no novel', () => {
+  const foreign = { code: 'X', message: `one\r\nBcc: x@y.example\u001b[31m${'long '.repeat(1000)}` }
+  const { body } = alertOf.action_rolled_back({ ...ofBox, error: foreign })
+  expect(body).toContain('X: one Bcc: x@y.example\ufffd[31mlong')
+  expect(body.length).toBeLessThan(1000)
+})
+
+test('an alert that happened again, or is over, says so first', () => {
+  const again = { ...raised(cases.fence_stuck), count: 3, lastAt: '2026-01-05T03:00:00.000Z' }
+  expect(subjectLine(again)).toBe('CRITICAL: anna-schule is shut to its users for too long (3 times)')
+  expect(messageText(again, url)).toContain('3 times, last at 2026-01-05 03:00:00 UTC')
+  const over = { ...again, closedAt: at, closedBecause: 'the fence was lifted' }
+  expect(subjectLine(over)).toMatch(/^Over: /)
+  expect(messageText(over, url)).toContain('2026-01-05 02:00:00 UTC: the fence was lifted')
+})
+
+test('the webhook carries what the mail says, for programs', () => {
+  expect(webhookBody(raised(cases.host_frozen), url)).toMatchSnapshot()
+})
