@@ -52,7 +52,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     ])
     await updated(near)
     // A release that leaves no way back by images counts on all being done that the former one does in the background.
-    await eventually('the background updates are done', async () => (await pendingIn(far))?.length === 0, 180_000)
+    await eventually('the background updates are done', async () => (await pendingIn(far))?.length === 0, { timeoutMs: 180_000, everyMs: 1_000 })
     await updated(far)
   })
   afterAll(async () => {

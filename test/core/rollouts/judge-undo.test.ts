@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import type { RestoreResult, UpdateResult } from '../../../src/core/boxes/index.ts'
+import { judgeImagesBack, judgeSnapshotBack } from '../../../src/core/rollouts/index.ts'
+import { aReport } from '../../support/boxes.ts'
+
+const error = { code: 'PROBE_FAILED', message: 'no' }
+const update = (change: Partial<UpdateResult>) =>
+  ({ outcome: 'committed', healthOk: true, digestsAfter: { synapse: 'sha256:old' }, error: null, ...change }) as UpdateResult
+const services = (digest: string | null) => ({ synapse: { image: 'x', digest, state: 'running', restartCount: 0 } }) as never
+const restore = (change: Partial<RestoreResult>) =>
+  ({ outcome: 'restored', report: aReport('a', { services: services('sha256:old') }), error: null, ...change }) as RestoreResult
+
+test.each([
+  ['committed with the former digests', {}, 'undone', 'rolled_back', undefined],
+  ['not begun', { outcome: 'failed', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
+  ['gone back to the new release', { outcome: 'rolled_back', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
+  ['at rest', { outcome: 'rollback_failed', error }, 'failed', 'rollback_failed', 'PROBE_FAILED'],
+  ['said to be done, with another image', { digestsAfter: { synapse: 'sha256:new' } }, 'failed', 'failed', 'DIGEST_MISMATCH'],
+  ['said to be done without proof', { healthOk: false }, 'failed', 'failed', 'PROBE_FAILED'],
+] as const)('by images: %s', (_, change, undo, status, code) => {
+  const verdict = judgeImagesBack(update(change), { synapse: 'sha256:old' })
+  expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
+})
+
+test.each([
+  ['restored with the former digests', {}, 'undone', 'rolled_back', undefined],
+  ['as it was before', { outcome: 'failed', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
+  ['at rest', { outcome: 'restore_failed', error: null }, 'failed', 'rollback_failed', 'INTERNAL'],
+  [
+    'said to be restored, with another image',
+    { report: aReport('a', { services: services('sha256:new') }) },
+    'failed',
+    'failed',
+    'DIGEST_MISMATCH',
+  ],
+  ['said to be restored, and nobody saw it', { report: null }, 'failed', 'failed', 'DIGEST_MISMATCH'],
+] as const)('by snapshot: %s', (_, change, undo, status, code) => {
+  const verdict = judgeSnapshotBack(restore(change), { synapse: 'sha256:old', edge: null })
+  expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
+})
