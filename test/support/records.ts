@@ -246,7 +246,7 @@ export const anEvent = (given: Partial<RolloutEvent> = {}): RolloutEvent => ({
 
 /** What became of a rollout of these boxes, begun in canary and going on. */
 export const aReport = (actions: readonly RolloutAction[], given: Partial<RolloutReport> = {}): RolloutReport => {
-  const { targets, digests, skipRefused, fenceMode, auditLog, ...rollout } = aRollout()
+  const { targets, digests, skipRefused, auditLog, ...rollout } = aRollout()
   return {
     rollout,
     madeAt: at('02:30:00'),

@@ -23,7 +23,7 @@ export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateR
   return {
     outcome,
     snapshotOk: facts.done.has('snapshot'),
-    updateOk: outcome === 'committed',
+    updateOk: outcome === 'committed' || isLeftOpen(facts),
     healthOk: outcome === 'committed',
     rolledBack: outcome === 'rolled_back',
     ...(isLeftOpen(facts) ? { leftOpen: true } : {}),

@@ -2,7 +2,7 @@ import { plural, problem } from '../../core/kit/index.ts'
 import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
 import { allowLongFence } from './plan.ts'
-import { phases } from './words.ts'
+import { fenceModes, phases } from './words.ts'
 
 export const create = command(
   'create',
@@ -14,6 +14,11 @@ export const create = command(
     skipRefused: flag('--skip-refused', 'leave out boxes that the plan refuses'),
     failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
     holdAfter: oneOf('--hold-after <phase>', 'pause when this phase is through', phases),
+    fenceMode: oneOf(
+      '--fence-mode <mode>',
+      'when chats open again: once a box proved stable (default), after its first good probe, or they are never closed; in the last two a box that turns sick when people are in stays on the new version until you decide',
+      fenceModes,
+    ),
     idempotencyKey: text('--idempotency-key <key>', 'a repeated call with the same key answers the same rollout'),
     start: flag('--start', 'start it'),
     ...followOptions,
@@ -40,6 +45,7 @@ export const create = command(
       'create --start --watch',
       "create --start --wait --json --reason 'weekly' > rollout.json",
       'create --target anna-schule,kita-sued',
+      'create --fence-mode until-first-ok --start --watch',
     ],
   },
 )

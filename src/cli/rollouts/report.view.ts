@@ -4,7 +4,19 @@ import { type Column, clean, fields, type Look, sections, stamp, table } from '.
 import { planView } from './plan.view.ts'
 import { actionColumns, beforeThat, countsText, stepsView } from './rollout.view.ts'
 import { timelineView } from './timeline.view.ts'
-import { errorOf, hasFailed, isUnderWay, nextSteps, outcomeTint, outcomeWord, rolloutTint, rolloutWord, stepWord, whyOf } from './words.ts'
+import {
+  errorOf,
+  fenceModeText,
+  hasFailed,
+  isUnderWay,
+  nextSteps,
+  outcomeTint,
+  outcomeWord,
+  rolloutTint,
+  rolloutWord,
+  stepWord,
+  whyOf,
+} from './words.ts'
 
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
@@ -36,6 +48,7 @@ function factsOf(report: Report, look: Look): string {
     ['boxes', countsText(rollout.counts)],
     ['reason', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
+    ['fence mode', fenceModeText(rollout.fenceMode)],
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['started', stamp(rollout.startedAt, now)],

@@ -2,7 +2,19 @@ import { duration, plural } from '../../core/kit/index.ts'
 import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
-import { errorOf, hasFailed, type NextStep, nextSteps, outcomeTint, outcomeWord, phases, rolloutTint, rolloutWord, whyOf } from './words.ts'
+import {
+  errorOf,
+  fenceModeText,
+  hasFailed,
+  type NextStep,
+  nextSteps,
+  outcomeTint,
+  outcomeWord,
+  phases,
+  rolloutTint,
+  rolloutWord,
+  whyOf,
+} from './words.ts'
 
 /** How far the boxes are, and, of a rollout that was rolled back with them, their way back. */
 export const countsText = (counts: ActionCounts): string =>
@@ -45,6 +57,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
     ['reason', rollout.reason && clean(rollout.reason)],
     ['cve', rollout.cveId && clean(rollout.cveId)],
     ['manifest', `revision ${rollout.manifestRevision}`],
+    ['fence', fenceModeText(rollout.fenceMode)],
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],
     ['ended', stamp(rollout.finishedAt, now)],

@@ -94,6 +94,7 @@ export const RolloutSummary = z.object({
   failureThreshold: z.number().int(),
   /** Pauses by itself when this phase is through. */
   holdAfter: Phase.nullable(),
+  fenceMode: FenceMode,
   /** Nothing is under way, and the next box waits for its maintenance window until then. */
   waitingUntil: Timestamp.nullable(),
   createdAt: Timestamp,
@@ -107,7 +108,6 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
-  fenceMode: FenceMode,
   /** Boxes are updated outside their maintenance windows too; an emergency does so anyway. */
   ignoreWindows: z.boolean(),
   auditLog: z.array(AuditLine),

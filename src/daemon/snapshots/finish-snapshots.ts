@@ -46,12 +46,17 @@ export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
 // An update tells when it ended, not when its snapshot was taken: that was as the fence closed, and not before the command was taken up.
 // Rather too early than too late, because what came after it counts as lost by a restore.
 function updateFacts({ clock }: Needs, command: Command, result: UpdateResult): NewSnapshot | undefined {
-  const { snapshotOk, snapshotId, snapshotSha256, fencedMs, report } = result
+  const { snapshotOk, snapshotId, snapshotSha256, snapshotTakenAt, fencedMs, report } = result
   if (!snapshotOk || snapshotId === null) return undefined
   const now = clock.now().getTime()
   const said = Date.parse(report?.at ?? '')
   const ended = Number.isNaN(said) ? now : Math.min(said, now)
-  const takenAt = Math.max(ended - fencedMs, Date.parse(command.startedAt ?? command.createdAt))
+  // A box may have been open for long when its update ended. Both times are by the clock of its host: what lies between them is true.
+  const sinceMs = said - Date.parse(snapshotTakenAt ?? '')
+  const takenAt = Math.max(
+    ended - Math.max(fencedMs, Number.isNaN(sinceMs) ? 0 : sinceMs),
+    Date.parse(command.startedAt ?? command.createdAt),
+  )
   return { snapshotId, tier: 'pre-update', takenAt: isoIn(clock, takenAt - now), sha256: snapshotSha256 }
 }
 

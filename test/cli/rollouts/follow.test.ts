@@ -150,7 +150,7 @@ test('the options of create reach the API', async () => {
     '--hold-after',
     'canary',
   ]
-  const ran = await tenantry([...line, '--idempotency-key', 'week-1'], { answers: story('done') })
+  const ran = await tenantry([...line, '--fence-mode', 'until-first-ok', '--idempotency-key', 'week-1'], { answers: story('done') })
   expect(ran.exit).toBe(0)
   expect(ran.asked[0]?.body).toEqual({
     targetSlugs: ['a', 'b', 'c'],
@@ -158,8 +158,20 @@ test('the options of create reach the API', async () => {
     allowLongFence: true,
     failureThreshold: 2,
     holdAfter: 'canary',
+    fenceMode: 'until-first-ok',
   })
   expect(ran.asked[0]?.headers.get('idempotency-key')).toBe('week-1')
+})
+
+test('what opening chats early gives up is said in the help, and shown with the rollout', async () => {
+  const help = (await tenantry(['rollouts', 'create', '--help'])).stdout.replace(/\s+/g, ' ')
+  expect(help).toMatch(/--fence-mode <mode> when chats open again: .*stays on the new version until you decide/)
+  const early = aRolloutDetail([anAction('a')], { fenceMode: 'until-first-ok' })
+  const ran = await tenantry(['rollouts', 'create', '--fence-mode', 'until-first-ok'], {
+    answers: { 'POST /admin/tenant-boxes/rollouts': early },
+  })
+  expect(ran.stdout).toContain('lifted after the first good probe: what turns sick then stays on the new version until you decide')
+  expect((await tenantry(['rollouts', 'create', '--fence-mode', 'never'])).exit).toBe(2)
 })
 
 /** Sleeping costs nothing: time jumps to the end of each sleep. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import { enqueueCommand } from '../../../src/daemon/hosts/index.ts'
+import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, anUpdate, dayMs, hourMs, idOf, installed, snapshotsWorld } from '../../support/snapshots-world.ts'
 
@@ -127,6 +128,32 @@ onBothDialects('snapshots', (fresh) => {
     await post(third, { ok: true, result: anUpdate({ snapshotId: 'latest' }) })
     expect((await api.listSnapshots()).snapshots).toHaveLength(1)
     expect((await events()).map(({ eventType }) => eventType)).toEqual(['snapshot.taken'])
+  })
+
+  test('the snapshot of an update whose box was open long before it ended is as old as it is', async () => {
+    const { room, aBox, api, post, take, clock, db } = await snapshotsWorld(await fresh())
+    const box = await aBox('north')
+    const addressed = { slug: 'north', boxId: box.id, ownershipEpoch: 1, targets: { services: {}, migrationsHead: '0000' } }
+    const payload = { ...addressed, probe: room.probe, fence: { mode: 'until-first-ok' as const }, deadlineMs: 1000 }
+    const command = {
+      id: 'ro_1.north.1.update',
+      hostId: box.hostId,
+      boxId: box.id,
+      deadlineMs: hourMs,
+      kind: 'tenant-box.update' as const,
+      payload,
+    }
+    await db.transaction().execute((tx) => enqueueCommand(tx, clock, command))
+    const first = await take()
+    await clock.advance(600_000)
+    const now = clock.now().getTime()
+    // Its host's clock is an hour behind.
+    const there = (agoMs: number) => new Date(now - hourMs - agoMs).toISOString()
+    const report = aReport('north', { at: there(0) })
+    const result = anUpdate({ snapshotId: idOf('u'), fencedMs: 1_000, snapshotTakenAt: there(300_000), report })
+    await post(first, { ok: true, result })
+    const takenAt = Date.parse((await api.listSnapshots()).snapshots[0]?.takenAt ?? '')
+    expect(takenAt).toBeLessThanOrEqual(now - 300_000)
   })
 
   test('a time to come, as an agent whose clock is ahead says it, counts as now', async () => {
