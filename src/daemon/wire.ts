@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { api } from '../core/api.ts'
+import type { Checkpoint } from '../core/audit/index.ts'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
 import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
-import { alertMetrics, alertsRoutes, alertWork, channelsOf, forgetAlerts, makeSender } from './alerts/index.ts'
+import { alertMetrics, alertsRoutes, alertWork, channelsOf, forgetAlerts, makeSender, tellBrokenAudit } from './alerts/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
 import {
@@ -40,7 +41,15 @@ import {
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
 import { makeMailer } from './mail/index.ts'
-import { commandsOfRollouts, forgetRollouts, makeRolloutBus, rolloutsRoutes, snapshotsOfRollouts, startRolloutEngine } from './rollouts/index.ts'
+import {
+  commandsOfRollouts,
+  forgetRollouts,
+  makeRolloutBus,
+  rolloutsRoutes,
+  snapshotsOfRollouts,
+  startRolloutEngine,
+  tellHead,
+} from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
 import {
@@ -137,7 +146,11 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     draining,
     runs: trackRuns((err) => log.error({ err }, 'the end of a job run was not stored')),
   }
-  const checkpoints = { db, clock, log, dataDir: config.dataDir }
+  const checkpoints = {
+    ...{ db, clock, log, dataDir: config.dataDir },
+    signed: (head: Checkpoint) => tellHead(needs, head),
+    broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
+  }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })

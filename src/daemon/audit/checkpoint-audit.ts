@@ -8,7 +8,16 @@ import { type Db, enqueueOutbox, type OutboxHandler, type Tx } from '../db/index
 import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
 
-export type CheckpointNeeds = Readonly<{ db: Db; clock: Clock; log: Logger; dataDir: string }>
+export type CheckpointNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  log: Logger
+  dataDir: string
+  /** Told of each head that was signed, so that it leaves the machine. */
+  signed?: (checkpoint: Checkpoint) => Promise<void>
+  /** Told of a chain that no longer holds what was signed of it; `count` entries were, at `at`. */
+  broken?: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => Promise<void>
+}>
 
 /** The outbox topic of `requestCheckpoint`. */
 export const checkpointTopic = 'audit.checkpoint'
@@ -47,11 +56,19 @@ export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain
   const cutShort = before !== '' && !before.endsWith('\n') // a crash in the middle of a line: ours begins on the next
   const lines = made.map((checkpoint) => `${JSON.stringify(checkpoint)}\n`).join('')
   await appendFile(file, cutShort ? `\n${lines}` : lines, { mode: 0o600, flush: true })
-  for (const checkpoint of made) log.info({ checkpoint }, 'audit checkpoint')
+  for (const checkpoint of made) {
+    log.info({ checkpoint }, 'audit checkpoint')
+    await needs.signed?.(checkpoint)
+  }
   return made
 }
 
-async function isToSign({ db, log }: CheckpointNeeds, chain: string, head: ChainHead, last: Checkpoint | undefined): Promise<boolean> {
+async function isToSign(
+  { db, log, broken }: CheckpointNeeds,
+  chain: string,
+  head: ChainHead,
+  last: Checkpoint | undefined,
+): Promise<boolean> {
   if (!last) return head.seq > 0
   if (last.hash === head.hash) return false
   const [then] = await entriesAfter(db, chain, last.count - 1, 1)
@@ -60,6 +77,7 @@ async function isToSign({ db, log }: CheckpointNeeds, chain: string, head: Chain
     { chain, count: last.count, signedAt: last.at },
     'the audit log no longer holds what was signed of it: it was cut or written anew; keep the database and compare it with a backup',
   )
+  await broken?.({ chain, count: last.count, at: last.at })
   return false
 }
 

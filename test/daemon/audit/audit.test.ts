@@ -99,4 +99,28 @@ onBothDialects('the audit log', (fresh) => {
     expect(holds({ ...(checkpoints[0] as Checkpoint), count: 1 })).toBe(false)
     expect((await stat(join(dataDir, 'audit-checkpoint.key'))).mode & 0o777).toBe(0o600)
   })
+
+  test('who is told of heads hears of each once, and of a log that no longer holds what was signed', async () => {
+    const db = await fresh()
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
+    const told: unknown[] = []
+    const signed = async ({ count }: Checkpoint) => void told.push(['signed', count])
+    const broken = async (facts: unknown) => void told.push(['broken', facts])
+    const needs = { db, clock, log: silentLogger(), dataDir, signed, broken }
+    await writeMany(db, 3)
+    await checkpointAudit(needs)
+    await checkpointAudit(needs)
+    await db.deleteFrom('audit').where('seq', '>', 1).execute()
+    const { hash } = await db.selectFrom('audit').select('hash').executeTakeFirstOrThrow()
+    await db.updateTable('audit_heads').set({ seq: 1, hash }).execute()
+    await checkpointAudit(needs)
+    await writeMany(db, 5)
+    expect(await checkpointAudit(needs)).toEqual([])
+    const facts = { chain: 'admin', count: 3, at: expect.any(String) }
+    expect(told).toEqual([
+      ['signed', 3],
+      ['broken', facts],
+      ['broken', facts],
+    ])
+  })
 })

@@ -15,6 +15,7 @@ import {
   enqueueCommands,
   lockHost,
   requireWindows,
+  stepsOfCommands,
 } from '../../../src/daemon/hosts/index.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
@@ -273,7 +274,7 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('progress makes a command running, keeps the newest steps, and wakes who waits for a change', async () => {
-    const { enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
+    const { needs, enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
     const { revision } = await admin.showCommand({ params: { id } })
@@ -285,6 +286,8 @@ onBothDialects('commands of agents', (fresh) => {
     const many = Array.from({ length: 100 }, (_, at) => step(`step-${at}`))
     for (let times = 0; times < 3; times++) await agent.postProgress({ params: { id }, body: { leaseToken: 1, progress: many } })
     expect((await stored()).progress).toHaveLength(200)
+    const [{ steps } = { steps: [] }] = await stepsOfCommands(needs.db, [id])
+    expect(steps.slice(0, 2).map((told) => told.step)).toEqual(['pull', 'step-0']) // what it began with is not lost
   })
 
   test('whoever awaits a command gets it when it is over', async () => {
