@@ -1,4 +1,5 @@
 import { accounts, login, logout, tokens, whoAmI } from './admin/index.ts'
+import { alerts } from './alerts/index.ts'
 import { audit } from './audit/index.ts'
 import { boxes, manifest } from './boxes/index.ts'
 import { completionOf } from './completion/index.ts'
@@ -8,9 +9,10 @@ import type { Tree } from './kit/index.ts'
 import { rollouts } from './rollouts/index.ts'
 import { doctor } from './service/index.ts'
 import { snapshots } from './snapshots/index.ts'
+import { tenants } from './tenants/index.ts'
 
 /** Every command there is; help, completion and parsing are made from it. */
 export const tree: Tree = {
-  nouns: [hosts, boxes, manifest, snapshots, rollouts, crons, audit, tokens, accounts, completionOf(() => tree)],
+  nouns: [hosts, tenants, boxes, manifest, snapshots, rollouts, alerts, crons, audit, tokens, accounts, completionOf(() => tree)],
   alone: [login, logout, whoAmI, doctor],
 }

@@ -1,6 +1,7 @@
 import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { openingWords, windowWords } from '../tenants/index.ts'
 import { lifeSections } from './life.view.ts'
 
 /** Severity as it is shown: `none` reads as a failure to look, so in sync is said in words. */
@@ -67,6 +68,7 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['drift', paint[severityTint[box.severity]](severityText(box.severity))],
     ['host', `${box.host}${box.hostOnline ? '' : paint.yellow(' (offline)')}`],
     ['chat domain', box.chatDomain],
+    ['window', box.window && `${windowWords(box.window)}; ${openingWords(box.window, now)}`],
     ['public', clean(box.publicUrl)],
     ['internal', box.internalUrl && clean(box.internalUrl)],
     ['folder', box.folder && clean(box.folder)],

@@ -1,5 +1,5 @@
 import type { InstalledVersions, ProbeResult, SynapseSchemas, Tier, VersionsReport } from '../boxes/index.ts'
-import type { WindowInForce } from '../windows/index.ts'
+import type { ZonedWindow } from '../wall-clock/index.ts'
 
 /** A box as the registry and its last report know it. */
 export type KnownBox = Readonly<{
@@ -24,7 +24,7 @@ export type KnownBox = Readonly<{
   /** The last one, whoever asked for it. */
   probe: ProbeResult | null
   /** When its tenant may be disturbed; null: at any time. */
-  window: Pick<WindowInForce, 'window' | 'timeZone'> | null
+  window: ZonedWindow | null
   /** Who holds it, if anybody does. */
   heldBy: string | null
 }>

@@ -1,5 +1,5 @@
 import { printable } from '../kit/index.ts'
-import { momentText } from '../windows/index.ts'
+import { momentText } from '../wall-clock/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 import type { Phase } from './rollout.ts'
 

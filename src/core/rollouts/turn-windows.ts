@@ -1,5 +1,5 @@
 import { duration } from '../kit/index.ts'
-import { asTimes, type WindowCalendar, type WindowInForce, windowCalendar, windowText } from '../windows/index.ts'
+import { asTimes, type WindowCalendar, windowCalendar, windowText, type ZonedWindow } from '../wall-clock/index.ts'
 import { type Finding, refuse } from './finding.ts'
 import type { ClosedWindow } from './pause-reason.ts'
 import type { PlannedBox } from './plan.ts'
@@ -9,7 +9,6 @@ import type { Expectation } from './plan-expectations.ts'
 // warm snapshot, nobody notices; but it takes time, so the box begins in its window too, and is looked at once more before the fence.
 
 type Expected = Pick<Expectation, 'expectedMs' | 'expectedFenceMs'>
-export type TurnWindow = Pick<WindowInForce, 'window' | 'timeZone'>
 
 /** Kept free before the window closes: a fifth of the time without chat, for what takes longer than it did before. */
 const marginMs = ({ expectedFenceMs }: Pick<Expected, 'expectedFenceMs'>): number => expectedFenceMs / 5
@@ -21,7 +20,7 @@ export const turnNeedsMs = (expected: Expected): number => Math.max(expected.exp
 export const fenceNeedsMs = (expected: Pick<Expected, 'expectedFenceMs'>): number => expected.expectedFenceMs + marginMs(expected)
 
 /** One calendar per window and zone: thousands of boxes share a few. */
-export function calendarsFrom(fromMs: number): (window: TurnWindow) => WindowCalendar {
+export function calendarsFrom(fromMs: number): (window: ZonedWindow) => WindowCalendar {
   const known = new Map<string, WindowCalendar>()
   return (window) => {
     const key = `${window.timeZone} ${windowText(window.window)}`
@@ -39,7 +38,7 @@ export type PlannedWindow = Readonly<{
   earliestMs: ((fromMs: number) => number) | undefined
 }>
 
-type Windowed = Readonly<{ slug: string; window: TurnWindow | null }>
+type Windowed = Readonly<{ slug: string; window: ZonedWindow | null }>
 
 /** Where any time is right, as in an emergency, windows are not looked at. */
 export function planWindows(now: string, anyTime: boolean): (box: Windowed, expected: Expectation) => PlannedWindow {
@@ -57,7 +56,7 @@ export function planWindows(now: string, anyTime: boolean): (box: Windowed, expe
   }
 }
 
-const tooShort = (slug: string, { window, timeZone }: TurnWindow, neededMs: number): Finding =>
+const tooShort = (slug: string, { window, timeZone }: ZonedWindow, neededMs: number): Finding =>
   refuse(
     'WINDOW_TOO_SHORT',
     `the update of ${slug} needs about ${duration(neededMs)}, and its maintenance window (${windowText(window)}, ${timeZone}) is never open ` +
@@ -66,8 +65,8 @@ const tooShort = (slug: string, { window, timeZone }: TurnWindow, neededMs: numb
 
 /** Why a box may not begin, or its fence go up, for which so much must be left of its window; null when it may. */
 export function closedWindow(
-  window: TurnWindow | null,
-  calendarOf: (window: TurnWindow) => WindowCalendar,
+  window: ZonedWindow | null,
+  calendarOf: (window: ZonedWindow) => WindowCalendar,
   now: string,
   neededMs: number,
 ): ClosedWindow | null {

@@ -1,7 +1,5 @@
-import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
-import { TimeZone } from './time-zone.ts'
-import { MaintenanceWindow, type TenantWindow } from './window.ts'
+import { asTimes, windowCalendar } from '../wall-clock/index.ts'
+import type { BoxWindow, MaintenanceWindow, TenantWindow } from './window.ts'
 
 /** What holds for tenants that say nothing themselves: a zone, and per tier a window, or null for any time. */
 export type WindowRules = Readonly<{
@@ -22,14 +20,8 @@ export function windowInForce(rules: WindowRules, tier: keyof WindowRules['windo
   return window && { window, timeZone: tenant.timeZone ?? rules.timeZone, own: tenant.maintenanceWindow !== null }
 }
 
-/** A window as answers show it, with the opening at the moment or the next one. */
-export const BoxWindow = z.object({
-  window: MaintenanceWindow,
-  timeZone: TimeZone,
-  /** False when it is the default of the tenant's tier. */
-  own: z.boolean(),
-  /** In the past while it is open. */
-  opensAt: Timestamp,
-  closesAt: Timestamp,
-})
-export type BoxWindow = z.infer<typeof BoxWindow>
+/** As answers show it at that moment. */
+export function windowAt(inForce: WindowInForce, nowIso: string): BoxWindow {
+  const nowMs = Date.parse(nowIso)
+  return { ...inForce, ...asTimes(windowCalendar(inForce, nowMs).at(nowMs)) }
+}

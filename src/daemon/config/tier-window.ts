@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { MaintenanceWindow, parseWindow } from '../../core/windows/index.ts'
+import { parseWindow } from '../../core/wall-clock/index.ts'
+import { MaintenanceWindow } from '../../core/windows/index.ts'
 
 /** The window of a tier: as text such as `mon-fri 02:00-05:00`, as a list in the file, or `any`. */
 export const TierWindow = z

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type KnownBox, makespanMs, type PlanInput, planRollout } from '../../../src/core/rollouts/index.ts'
-import { parseWindow, windowCalendar } from '../../../src/core/windows/index.ts'
+import { parseWindow, windowCalendar } from '../../../src/core/wall-clock/index.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'

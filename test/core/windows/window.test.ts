@@ -1,14 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  MaintenanceWindow,
-  momentText,
-  parseWindow,
-  TimeZone,
-  windowAt,
-  windowInForce,
-  windowText,
-} from '../../../src/core/windows/index.ts'
+import { momentText, parseWindow, windowText } from '../../../src/core/wall-clock/index.ts'
+import { MaintenanceWindow, TimeZone, windowAt, windowInForce } from '../../../src/core/windows/index.ts'
 
 describe('a window in words', () => {
   test.each([

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
-import { parseWindow } from '../../../src/core/windows/index.ts'
+import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
 import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { listRollouts } from '../../../src/daemon/rollouts/list-rollouts.ts'
@@ -33,7 +33,11 @@ async function until(world: RolloutWorld, iso: string): Promise<void> {
 }
 
 const setWindow = (world: RolloutWorld, slug: string, window: string | null, timeZone = berlin) =>
-  changeTenant(world.needs, anOperator, { slug, timeZone, maintenanceWindow: window === 'any' ? 'any' : window && parseWindow(window) })
+  changeTenant(world.needs, anOperator, {
+    slug,
+    timeZone,
+    maintenanceWindow: window === null || window === 'any' ? window : parseWindow(window),
+  })
 
 const actionOf = async (world: RolloutWorld, id: string, slug: string) =>
   (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === slug)

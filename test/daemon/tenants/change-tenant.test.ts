@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { parseWindow } from '../../../src/core/windows/index.ts'
+import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { aBoxesRoom, aLiveBox, anApi } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 

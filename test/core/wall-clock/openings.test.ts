@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type MaintenanceWindow, openings, parseWindow, windowCalendar } from '../../../src/core/windows/index.ts'
+import { openings, parseWindow, type WindowPart, windowCalendar } from '../../../src/core/wall-clock/index.ts'
 
 const ms = (iso: string) => Date.parse(iso)
 const hoursMs = 3_600_000
@@ -103,7 +103,7 @@ describe('against a walk minute by minute', () => {
     .map(([day, minutes]) => ms(`${day}T00:00Z`) + minutes * 60_000)
 
   /** What a person with a clock would say. */
-  function isOpen(window: MaintenanceWindow, format: Intl.DateTimeFormat, atMs: number): boolean {
+  function isOpen(window: readonly WindowPart[], format: Intl.DateTimeFormat, atMs: number): boolean {
     const [weekday = '', clock = ''] = format.format(atMs).split(/,? /)
     const today = names.indexOf(weekday.toLowerCase() as (typeof names)[number])
     const yesterday = names[(today + 6) % 7] as (typeof names)[number]

@@ -1,5 +1,5 @@
 import { stretches } from './time-zone.ts'
-import { days, type MaintenanceWindow, type WindowPart } from './window.ts'
+import { days, type WindowPart } from './window-text.ts'
 
 /** A span in which a window is open, in milliseconds of the epoch; its end is not in it. */
 export type Opening = Readonly<{ fromMs: number; toMs: number }>
@@ -7,7 +7,7 @@ export type Opening = Readonly<{ fromMs: number; toMs: number }>
 const dayMs = 24 * 60 * 60_000
 
 /** All openings within the span, first to last; one that reaches out of the span is cut. */
-export function openings(window: MaintenanceWindow, timeZone: string, fromMs: number, toMs: number): Opening[] {
+export function openings(window: readonly WindowPart[], timeZone: string, fromMs: number, toMs: number): Opening[] {
   const found = stretches(timeZone, fromMs, toMs).flatMap((stretch) => {
     const [from, to] = [stretch.fromMs + stretch.offsetMs, stretch.toMs + stretch.offsetMs]
     return onWallClock(window, from, to).map((open) => ({
@@ -19,7 +19,7 @@ export function openings(window: MaintenanceWindow, timeZone: string, fromMs: nu
 }
 
 /** As a clock that nobody changes shows them, from the day before: one that began then may still be open. */
-function onWallClock(window: MaintenanceWindow, fromMs: number, toMs: number): Opening[] {
+function onWallClock(window: readonly WindowPart[], fromMs: number, toMs: number): Opening[] {
   const found: Opening[] = []
   for (let day = Math.floor(fromMs / dayMs) - 1; day * dayMs < toMs; day++)
     for (const part of window) if (part.days.includes(weekday(day))) found.push(onDay(day, part))

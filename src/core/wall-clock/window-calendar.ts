@@ -1,5 +1,8 @@
-import type { BoxWindow, WindowInForce } from './in-force.ts'
 import { joined, type Opening, openings } from './openings.ts'
+import type { WindowPart } from './window-text.ts'
+
+/** A window and the zone by whose clock it opens. */
+export type ZonedWindow = Readonly<{ window: readonly WindowPart[]; timeZone: string }>
 
 /** The openings of one window from a moment on, worked out as far as somebody asks. */
 export type WindowCalendar = Readonly<{
@@ -17,7 +20,7 @@ const chunkMs = 16 * dayMs
 const horizonMs = 35 * dayMs
 
 /** Nothing that is asked may lie before `fromMs`. */
-export function windowCalendar({ window, timeZone }: Pick<WindowInForce, 'window' | 'timeZone'>, fromMs: number): WindowCalendar {
+export function windowCalendar({ window, timeZone }: ZonedWindow, fromMs: number): WindowCalendar {
   let known: Opening[] = []
   let knownToMs = fromMs - backMs
   const extend = () => {
@@ -52,12 +55,7 @@ function firstEndingAfter(known: readonly Opening[], ms: number): number {
   return low
 }
 
-/** A window as answers show it at that moment. */
-export function windowAt(inForce: WindowInForce, nowIso: string): BoxWindow {
-  const nowMs = Date.parse(nowIso)
-  return { ...inForce, ...asTimes(windowCalendar(inForce, nowMs).at(nowMs)) }
-}
-
+/** An opening as the wire has times. */
 export const asTimes = ({ fromMs, toMs }: Opening): { opensAt: string; closesAt: string } => ({
   opensAt: new Date(fromMs).toISOString(),
   closesAt: new Date(toMs).toISOString(),

@@ -1,0 +1,36 @@
+import type { Tenant } from '../../core/tenants/index.ts'
+import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { openingWords, windowWords } from './window-words.ts'
+
+const columns = ({ now }: Look): Column<Tenant>[] => [
+  { title: 'TENANT', value: ({ slug }) => slug, priority: 1, least: 12 },
+  { title: 'NAME', value: ({ name }) => name, priority: 3, least: 10 },
+  { title: 'PLAN', value: ({ plan }) => plan, priority: 2 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 2, paint: ({ status }) => (status === 'suspended' ? 'yellow' : undefined) },
+  { title: 'CHAT DOMAIN', value: ({ chatDomain }) => chatDomain, priority: 4, least: 12 },
+  { title: 'MAINTENANCE WINDOW', value: ({ window }) => windowWords(window), priority: 2, least: 16 },
+  { title: 'OPENS', value: ({ window }) => window && opens(window.opensAt, now), priority: 3 },
+]
+
+const opens = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= now.getTime() ? 'now' : ago(opensAt, now))
+
+type Page = Readonly<{ tenants: readonly Tenant[]; nextCursor: string | null }>
+
+export const tenantList = ({ tenants, nextCursor }: Page, look: Look): string =>
+  tenants.length === 0
+    ? 'No tenant fits. One comes into being with its box: tenantry boxes provision'
+    : sections(table(look, columns(look), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+
+export const tenantView = (tenant: Tenant, look: Look): string =>
+  fields(look, [
+    ['tenant', look.paint.bold(tenant.slug)],
+    ['name', clean(tenant.name)],
+    ['plan', `${tenant.plan} (tier ${tenant.tier})`],
+    ['status', tenant.status],
+    ['chat domain', clean(tenant.chatDomain)],
+    ['window', windowWords(tenant.window)],
+    ['', tenant.window && openingWords(tenant.window, look.now)],
+    ['time zone', tenant.timeZone ?? tenant.window?.timeZone],
+    ['created', stamp(tenant.createdAt, look.now)],
+    ['id', tenant.id],
+  ])

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import type { Tenant } from '../../../src/core/tenants/index.ts'
+import { parseWindow } from '../../../src/core/wall-clock/index.ts'
+import { problemAnswer, tenantry } from '../../support/command-line.ts'
+import { aBoxDetail, at } from '../../support/records.ts'
+
+// It is Monday, the 5th of January 2026, 02:00 UTC.
+
+const nights = parseWindow('mon-fri 02:00-05:00')
+const window = {
+  window: nights,
+  timeZone: 'Europe/Berlin',
+  own: true,
+  opensAt: '2026-01-05T01:00:00.000Z',
+  closesAt: '2026-01-05T04:00:00.000Z',
+}
+const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
+  id: 'ten_1',
+  slug: 'anna-schule',
+  name: 'Anna-Schule',
+  chatDomain: 'chat.anna.example',
+  plan: 'light',
+  tier: 'free',
+  status: 'active',
+  timeZone: 'Europe/Berlin',
+  maintenanceWindow: nights,
+  window,
+  createdAt: at('01:00:00'),
+  ...given,
+})
+const patch = 'PATCH /api/admin/v1/tenants/anna-schule'
+const closed = { ...window, own: false, opensAt: '2026-01-06T01:00:00.000Z', closesAt: '2026-01-06T04:00:00.000Z' }
+
+test('list shows when each may be disturbed', async () => {
+  const tenants = [
+    aTenant(),
+    aTenant({ slug: 'beta', window: closed, maintenanceWindow: null }),
+    aTenant({ slug: 'cora', window: null, name: 'Co\u001b[31mra' }),
+  ]
+  const { stdout } = await tenantry(['tenants', 'list'], {
+    answers: { 'GET /api/admin/v1/tenants': { tenants, nextCursor: 'cora' } },
+    columns: 140,
+    env: { NO_COLOR: '1' },
+  })
+  const lines = stdout.split('\n')
+  expect(lines[1]).toMatch(/^anna-schule +Anna-Schule +light +active +chat\.anna\.example +mon-fri 02:00-05:00 Europe\/Berlin +now$/)
+  expect(lines[2]).toMatch(/mon-fri 02:00-05:00 Europe\/Berlin, that of its tier +in 23 h$/)
+  expect(lines[3]).toMatch(/Co\ufffd\[31mra .* any time +-$/)
+  expect(stdout).toContain('--cursor cora')
+})
+
+test('show tells the opening by the clock of the tenant and in UTC', async () => {
+  const shown = async (tenant: Tenant) =>
+    (await tenantry(['tenants', 'show', 'anna-schule'], { answers: { 'GET /api/admin/v1/tenants/anna-schule': tenant } })).stdout
+  expect(await shown(aTenant())).toContain('open until Mon 2026-01-05 05:00 Europe/Berlin (2026-01-05 04:00 UTC)')
+  expect(await shown(aTenant({ window: closed }))).toContain('opens Tue 2026-01-06 02:00 Europe/Berlin (2026-01-06 01:00 UTC)')
+  expect(await shown(aTenant({ window: null, timeZone: null }))).toMatch(/window +any time/)
+})
+
+test('a box shows it too', async () => {
+  const ran = await tenantry(['boxes', 'show', 'anna-schule'], {
+    answers: { 'GET /api/admin/v1/boxes/anna-schule': aBoxDetail({ window: closed }) },
+    columns: 160,
+    env: { NO_COLOR: '1' },
+  })
+  expect(ran.stdout).toMatch(/window +mon-fri 02:00-05:00 Europe\/Berlin, that of its tier; opens Tue 2026-01-06 02:00/)
+})
+
+describe('window', () => {
+  const asked = async (...options: string[]) => {
+    const ran = await tenantry(['tenants', 'window', 'anna-schule', ...options], { answers: { [patch]: aTenant() } })
+    return { ...ran, body: ran.asked[0]?.body }
+  }
+
+  test.each([
+    [
+      ['--days', 'mon,tue', '--from', '02:00', '--to', '05:00', '--time-zone', 'Europe/Berlin'],
+      { timeZone: 'Europe/Berlin', maintenanceWindow: [{ days: ['mon', 'tue'], from: '02:00', to: '05:00' }] },
+    ],
+    [['--days', 'mon-fri', '--from', '02:00', '--to', '05:00'], { maintenanceWindow: nights }],
+    [['--at', 'mon-fri 02:00-05:00; sun 22:00-06:00'], { maintenanceWindow: parseWindow('mon-fri 02:00-05:00; sun 22:00-06:00') }],
+    [['--time-zone', 'Asia/Tokyo'], { timeZone: 'Asia/Tokyo' }],
+    [['--any-time'], { maintenanceWindow: 'any' }],
+    [['--clear'], { timeZone: null, maintenanceWindow: null }],
+  ])('%j', async (options, body) => {
+    expect(await asked(...options)).toMatchObject({ exit: 0, body })
+  })
+
+  test('--json prints what the API answers', async () => {
+    expect(JSON.parse((await asked('--any-time', '--json')).stdout)).toEqual(aTenant())
+  })
+
+  test.each([
+    [[], /say when it may be disturbed/],
+    [['--days', 'mon'], /belong together/],
+    [['--from', '02:00', '--to', '05:00'], /belong together/],
+    [['--any-time', '--clear'], /give one of/],
+    [['--clear', '--time-zone', 'UTC'], /--clear also gives up the time zone/],
+    [['--days', 'moonday', '--from', '02:00', '--to', '05:00'], /moonday is no day of the week/],
+    [['--days', 'mon', '--from', '2', '--to', '5'], /must be days and times/],
+  ])('%j is a question of usage, and nothing is asked', async (options, why) => {
+    const ran = await asked(...options)
+    expect([ran.exit, ran.stdout, ran.asked.length]).toEqual([2, '', 0])
+    expect(ran.stderr).toMatch(why)
+    expect(ran.stderr).toContain('tenantry tenants window anna-schule --days mon-fri')
+  })
+
+  test('a zone that the daemon does not know is refused by it', async () => {
+    const answers = { [patch]: problemAnswer(400, { code: 'VALIDATION', message: 'timeZone must be a time zone', retryable: false }) }
+    const ran = await tenantry(['tenants', 'window', 'anna-schule', '--time-zone', 'Mars/Olympus'], { answers })
+    expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('timeZone must be a time zone')])
+  })
+})
