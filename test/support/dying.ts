@@ -1,7 +1,8 @@
+import type { KyselyPlugin } from 'kysely'
 import type { Db } from '../../src/daemon/db/index.ts'
 
 /** The daemon was killed: nobody hears an answer. */
-class Died extends Error {}
+export class Died extends Error {}
 
 /**
  * A database whose client is killed at its n-th transaction, once: before the commit, so that nothing of it happened, or right after it, so that
@@ -30,4 +31,43 @@ export function dyingAt(db: Db, nth: number, when: 'before' | 'after'): { db: Db
     },
   })
   return { db: dying, died: () => died }
+}
+
+/**
+ * A database whose client is killed after so many steps: before a statement, between the last one and the commit, or right after the commit.
+ * From then on nothing that it is asked for happens; what it had begun is rolled back, as the database does with a connection that broke.
+ */
+export function mortal(db: Db, steps: number): { db: Db; isDead: () => boolean } {
+  let left = steps
+  const step = () => {
+    if (left <= 0) throw new Died('killed')
+    left -= 1
+  }
+  const counting: KyselyPlugin = {
+    transformQuery: ({ node }) => {
+      step()
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  }
+  const counted = db.withPlugin(counting)
+  const transaction = () => ({
+    execute: async (work: (tx: unknown) => Promise<unknown>) => {
+      const done = await counted.transaction().execute(async (tx) => {
+        const answer = await work(tx)
+        step()
+        return answer
+      })
+      step()
+      return done
+    },
+  })
+  const dying = new Proxy(counted, {
+    get: (target, name) => {
+      if (name === 'transaction') return transaction
+      const value = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { db: dying, isDead: () => left <= 0 }
 }

@@ -253,7 +253,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
 
   return {
-    ...{ needs, clock, signal, engine, installed, fates, said, reportOf },
+    ...{ needs, clock, signal, engine, installed, fates, said, reportOf, side },
     ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated, restored, rollBack },
     /** Every host is heard of, as its heartbeats would do. */
     heartbeat: async () => {

@@ -1,0 +1,68 @@
+import type { BoxCommandPayload, BoxCommandResult } from '../../src/core/boxes/index.ts'
+import { type AgentActor, isoNow, isProblem } from '../../src/core/kit/index.ts'
+import { takeProgress, takeResult } from '../../src/daemon/hosts/command-answers.ts'
+import type { HostsNeeds } from '../../src/daemon/hosts/index.ts'
+import { nextCommand } from '../../src/daemon/hosts/next-command.ts'
+import { Died } from './dying.ts'
+import { digestOf, type RolloutWorld } from './rollout-world.ts'
+
+type InHand = { leaseToken: number; result: unknown }
+
+/**
+ * The agents of a rollout world over the daemon's real channel: leases, progress, results. Like real ones they keep a journal, so that a
+ * command that is handed out twice has its effect once, and deliver an outcome until somebody took it.
+ */
+export function channelAgents(world: RolloutWorld) {
+  /** How often each command did something. */
+  const effects = new Map<string, number>()
+  const journal = new Map<string, unknown>()
+  const hands = new Map<string, Map<string, InHand>>()
+
+  const results: Record<string, (payload: never) => unknown> = {
+    'tenant-box.report_versions': ({ slug }: { slug: string }) => ({ report: world.reportOf(slug) }),
+    'tenant-box.prefetch': ({ targets }: BoxCommandPayload<'tenant-box.prefetch'>): BoxCommandResult<'tenant-box.prefetch'> => ({
+      digests: Object.fromEntries(Object.values(targets.services).map(({ image }) => [image, digestOf(image)])),
+      pulledMs: 1000,
+    }),
+    'tenant-box.update': ({ slug, targets }: BoxCommandPayload<'tenant-box.update'>) => world.updated(slug, targets),
+  }
+
+  const effectOf = (id: string, kind: string, payload: unknown): unknown => {
+    if (journal.has(id)) return journal.get(id)
+    effects.set(id, (effects.get(id) ?? 0) + 1)
+    const result = results[kind]?.(payload as never)
+    journal.set(id, result)
+    return result
+  }
+
+  /** What goes wrong on its way is tried again. */
+  const unlessKilled = async <Answer>(work: Promise<Answer>): Promise<Answer | undefined> => {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof Died || (isProblem(error) && error.retryable)) return undefined
+      throw error
+    }
+  }
+
+  /** One agent delivers what it has, asks for more, does it, and delivers that. What could not be delivered stays in its hand. */
+  const turn = async (replica: () => HostsNeeds, hostId: string): Promise<void> => {
+    const agent: AgentActor = { kind: 'agent', hostId, name: hostId, instanceId: 'agent-1' }
+    const hand = hands.get(hostId) ?? new Map<string, InHand>()
+    hands.set(hostId, hand)
+    const deliver = async () => {
+      for (const [id, { leaseToken, result }] of [...hand])
+        if (await unlessKilled(takeResult(replica(), agent, { id, leaseToken }, { ok: true, result }))) hand.delete(id)
+    }
+    await deliver()
+    const holding = [...hand].map(([id, { leaseToken }]) => ({ id, leaseToken }))
+    const command = await unlessKilled(nextCommand(replica(), agent, { holding, room: 'all' }, world.signal))
+    if (!command) return
+    const { id, kind, payload, leaseToken } = command
+    hand.set(id, { leaseToken, result: effectOf(id, kind, payload) })
+    const progress = [{ step: 'stop', at: isoNow(world.clock) }]
+    if (kind === 'tenant-box.update') await unlessKilled(takeProgress(replica(), agent, { id, leaseToken }, progress))
+    await deliver()
+  }
+  return { effects, turn }
+}
