@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { tree } from '../../../src/cli/tree.ts'
+import { type Alert, type AlertDelivery, alertOf } from '../../../src/core/alerts/index.ts'
+import { tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const stuck = alertOf.fence_stuck({ slug: 'anna-schule', holder: 'move', since: at('01:00:00') })
+const anAlert = (given: Partial<Alert> = {}): Alert => ({
+  ...{ id: 12, kind: stuck.kind, key: stuck.key, subject: 'anna-schule', severity: 'critical', status: 'open' },
+  ...{ title: stuck.title, body: stuck.body, command: stuck.command, count: 3, firstAt: at('01:00:00'), lastAt: at('01:58:00') },
+  ...{ acknowledgedAt: null, acknowledgedBy: null, closedAt: null, closedBecause: null },
+  deliveries: { sent: 1, pending: 0, dead: 1 },
+  ...given,
+})
+const dead: AlertDelivery = {
+  ...{ id: 'msg_1', channel: 'webhook', target: 'https://hooks.example', status: 'dead', attempts: 12 },
+  ...{ lastError: 'the webhook at https://hooks.example answered 500\u001b[31m', createdAt: at('01:00:00'), sentAt: null },
+}
+const letter = { id: 7, topic: 'audit.checkpoint', attempts: 12, lastError: 'the disk is full', createdAt: at('00:00:00') }
+const page = (alerts: Alert[], deadLetters = [letter]) => ({ alerts, nextCursor: null, deadLetters })
+const base = '/api/admin/v1/alerts'
+
+describe('list', () => {
+  test('shows what waits, whether somebody was told, and what else was given up', async () => {
+    const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) } })
+    const [head, row, , letterHead, letterRow] = ran.stdout.split('\n')
+    expect(head).toMatch(/NO +SEVERITY +STATUS +WHAT +TIMES +LAST +TOLD/)
+    expect(row).toMatch(/12 +critical +open +anna-schule is shut to its users for too long +3 +2 min ago +1 sent, 1 dead/)
+    expect(letterHead).toMatch(/LETTER +WORK/)
+    expect(letterRow).toMatch(/7 +audit\.checkpoint +2 h ago +12 +the disk is full/)
+    expect(ran.stdout).toContain('tenantry alerts retry')
+  })
+
+  test('hands filters on and prints the API’s result with --json', async () => {
+    const line = ['alerts', 'list', '--status', 'open', '--kind', 'fence_stuck', '--about', 'anna-schule', '--json']
+    const ran = await tenantry(line, { answers: { [`GET ${base}`]: page([anAlert()]) } })
+    expect(ran.asked[0]?.search).toBe('?status=open&kind=fence_stuck&subject=anna-schule')
+    expect(JSON.parse(ran.stdout)).toEqual(page([anAlert()]))
+  })
+
+  test.each([60, 100])('keeps within %i columns', async (columns) => {
+    const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) }, columns, env: { NO_COLOR: '1' } })
+    for (const line of ran.stdout.split('\n').filter((one) => !one.startsWith('Follow-up')))
+      expect(line.length).toBeLessThanOrEqual(columns)
+  })
+
+  test('without any says how to know that one would come', async () => {
+    const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([], []) } })
+    expect(ran.stdout).toContain('tenantry alerts test')
+  })
+})
+
+test('show tells it in full, who was told, and ends with what to type', async () => {
+  const ran = await tenantry(['alerts', 'show', '12'], { answers: { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [dead] } } })
+  expect(ran.stdout).toContain('CRITICAL anna-schule is shut to its users for too long')
+  expect(ran.stdout).toMatch(/webhook +https:\/\/hooks\.example +dead/)
+  expect(ran.stdout).not.toContain('\u001b[31m')
+  expect(ran.stdout.trim().split('\n').slice(-3)).toEqual([
+    'Next: tenantry boxes show anna-schule',
+    'Once somebody is on it: tenantry alerts acknowledge 12',
+    'Send what was given up again: tenantry alerts resend 12',
+  ])
+})
+
+test('acknowledge says who is on it', async () => {
+  const alert = anAlert({ status: 'acknowledged', acknowledgedBy: 'admin:anna', acknowledgedAt: at('02:00:00') })
+  const ran = await tenantry(['alerts', 'acknowledge', '12'], { answers: { [`POST ${base}/12/acknowledge`]: { alert, deliveries: [] } } })
+  expect(ran.stdout).toContain('Alert 12 is seen to by admin:anna.')
+})
+
+test.each([
+  [[], 'dead'],
+  [['--all'], 'all'],
+])('resend %j asks for what is %s', async (more, which) => {
+  const answers = { [`POST ${base}/12/resend`]: { alert: anAlert({ deliveries: { sent: 0, pending: 1, dead: 0 } }), deliveries: [dead] } }
+  const ran = await tenantry(['alerts', 'resend', '12', ...more], { answers })
+  expect(ran.asked[0]?.body).toEqual({ which })
+  expect(ran.stdout).toContain('1 message on the way')
+})
+
+test('test says what each channel said, and fails when one did not take it', async () => {
+  const ok = { channel: 'mail', target: 'ops@school.example', ok: true, says: 'taken by mx.school.example' }
+  const bad = { channel: 'webhook', target: 'https://hooks.example', ok: false, says: 'the webhook at https://hooks.example answered 403' }
+  const ran = await tenantry(['alerts', 'test'], { answers: { [`POST ${base}/test`]: { tried: [ok, bad] } } })
+  expect(ran.exit).toBe(1)
+  expect(ran.stdout).toContain('✓ mail to ops@school.example: taken by mx.school.example\n✗ webhook to https://hooks.example:')
+  expect((await tenantry(['alerts', 'test'], { answers: { [`POST ${base}/test`]: { tried: [ok] } } })).exit).toBe(0)
+})
+
+test('retry takes all, or the letters that are named', async () => {
+  const answers = { [`POST ${base}/dead-letters/retry`]: { retried: 2 } }
+  expect((await tenantry(['alerts', 'retry'], { answers })).asked[0]?.body).toEqual({})
+  const ran = await tenantry(['alerts', 'retry', '7', '8'], { answers })
+  expect(ran.asked[0]?.body).toEqual({ ids: [7, 8] })
+  expect(ran.stdout).toContain('2 pieces of work')
+})
+
+test('what is no number is said so', async () => {
+  const ran = await tenantry(['alerts', 'show', 'north'])
+  expect([ran.exit, ran.asked]).toEqual([2, []])
+  expect(ran.stderr).toContain('give the number of an alert')
+})
+
+// The line that a person is told to type at night must be one that the program takes.
+const box = { rolloutId: 'ro_0123456789abcdefghjk', slug: 'anna-schule', attempt: 1, error: null }
+const emergency = { rolloutId: box.rolloutId, cveId: 'CVE-2026-1', by: 'anna' }
+const lines = [
+  ...[alertOf.probe_failed(box), alertOf.action_rolled_back(box), alertOf.rollback_failed(box), alertOf.undo_failed(box)],
+  ...[
+    alertOf.box_reopened_unproven(box),
+    alertOf.deadline_overdue({ ...box, host: 'host-1' }),
+    stuck,
+    alertOf.host_frozen({ host: 'host-1' }),
+  ],
+  ...[true, false].map((held) => alertOf.rollout_paused({ ...box, reason: 'x', held })),
+  alertOf.rollout_rolled_back({ ...box, by: 'anna', reason: 'x', boxes: 'none' }),
+  ...[alertOf.emergency_created({ ...emergency, reason: 'x', boxes: 1 }), alertOf.emergency_started({ ...emergency, paused: [] })],
+  alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: null }] }),
+  alertOf.snapshot_damaged({ slug: 'anna-schule', missing: [], error: null }),
+  alertOf.drill_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0', error: null }),
+].map(({ command }) => command)
+
+test.each([...new Set(lines)])('%s is a command with such options', (line) => {
+  const [, noun, verb, ...words] = line.split(' ')
+  const found = tree.nouns.find(({ name }) => name === noun)?.verbs.find(({ name }) => name === verb)
+  const known = Object.values(found?.options ?? {}).map(({ flags }) => flags.split(' ')[0])
+  expect(found?.usage).toBeDefined()
+  for (const option of words.filter((word) => word.startsWith('--'))) expect(known).toContain(option)
+})
