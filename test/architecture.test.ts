@@ -56,6 +56,7 @@ test('each tree imports only what stands below it', () => {
     daemon: /^(core|node|daemon)\//,
     agent: /^(core|node|agent)\//,
     cli: /^(core|node|cli)\//,
+    rehearsal: /^(core|node|daemon|agent|rehearsal)\//,
     demo: /^(core|node|daemon|agent|demo)\//,
   }
   expect(list(imports.filter(({ from, to }) => isOurs(to) && !below[tree(from) as string]?.test(to)))).toEqual([])

@@ -8,17 +8,25 @@ import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
 import { requireWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
-import { loadSynapseSchemas } from './rollouts/index.ts'
+import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { wire } from './wire.ts'
 
-export type DaemonNeeds = Readonly<{ config: Config; clock: Clock; random: Random; log: Logger; validateAnswers?: boolean }>
+export type DaemonNeeds = Readonly<{
+  config: Config
+  clock: Clock
+  random: Random
+  log: Logger
+  validateAnswers?: boolean
+  /** Where rollouts are rehearsed; the daemon's own thread is no place for it. */
+  rehearse?: Rehearse
+}>
 
 /** A running daemon. `close` finishes requests, hands work back to other replicas, and closes the database. */
 export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
-export async function startDaemon({ config, clock, random, log, validateAnswers = false }: DaemonNeeds): Promise<Daemon> {
+export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonNeeds): Promise<Daemon> {
   requireWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
@@ -39,6 +47,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       log,
       migrations,
       schemas,
+      rehearse,
       draining: stopping.signal,
     })
     const { trustedProxies } = config

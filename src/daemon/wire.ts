@@ -45,6 +45,7 @@ import {
   commandsOfRollouts,
   forgetRollouts,
   makeRolloutBus,
+  type Rehearse,
   rolloutsRoutes,
   snapshotsOfRollouts,
   startRolloutEngine,
@@ -79,6 +80,7 @@ export type WireNeeds = Readonly<{
   /** What the package carries for boxes. */
   migrations: readonly BoxMigration[]
   schemas: SynapseSchemas
+  rehearse?: Rehearse | undefined
   draining: AbortSignal
 }>
 
@@ -118,6 +120,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     schemas: needs.schemas,
     daemonVersion: packageVersion(),
     approvalTokenSha256: config.approvalTokenSha256,
+    rehearse: needs.rehearse,
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
   const snapshots = {

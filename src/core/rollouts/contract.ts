@@ -5,6 +5,7 @@ import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
 import { EmergencyTargets, namesNoTarget, targetNames } from './emergency.ts'
 import { RolloutPlan } from './plan.ts'
 import { proofContract } from './proof-contract.ts'
+import { rehearseRollout } from './rehearsal-contract.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { UndoPlan } from './undo-plan.ts'
 
@@ -79,6 +80,7 @@ export type RolloutEvent = z.infer<typeof RolloutEvent>
 
 export const rolloutsContract = {
   ...proofContract,
+  rehearseRollout,
   planRollout: endpoint({
     method: 'POST',
     path: `${base}/plan`,

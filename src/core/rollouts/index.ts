@@ -47,10 +47,18 @@ export { makespanMs, nextTurns, type Parallelism } from './makespan.ts'
 export { type ClosedWindow, explainEmergencyPause, explainHold, explainOverdue, explainWait } from './pause-reason.ts'
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, RolloutPlan } from './plan.ts'
-export type { PastUpdate } from './plan-expectations.ts'
+export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export { type DoneUpdate, type KeptSnapshot, lastFirst, planUndo, planUndoOf } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'
+export {
+  Rehearsal,
+  RehearsalWanted,
+  type RehearsedBox,
+  type RehearsedFaults,
+  type RehearsedPause,
+} from './rehearsal-contract.ts'
+export type { RehearsalGiven, RehearsalSettings } from './rehearsal-settings.ts'
 export { type Pause, type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
 export {
   ActionCounts,

@@ -14,6 +14,8 @@ type Sized = Readonly<{ slug: string; tier: Tier; databaseBytes: number | null }
 const workMs = 60_000
 /** What a dump or a load brings forward in a second, on the disk of a modest host. */
 const bytesPerMs = 25_000
+/** What the size of a database adds to its dump, or to its load. */
+export const dumpMsOf = (databaseBytes: number | null): number => Math.round((databaseBytes ?? 0) / bytesPerMs)
 
 /** A box's own last update tells best; then what its tier usually takes and what its size adds. */
 export function expectations(history: readonly PastUpdate[], probe: ProbeRule): (box: Sized) => Expectation {
@@ -21,7 +23,7 @@ export function expectations(history: readonly PastUpdate[], probe: ProbeRule): 
   const provenMs = (probe.consecutive - 1) * probe.spacingMs
   const usual = new Map(Tier.options.map((tier) => [tier, usualOf(history.filter((past) => past.tier === tier))]))
   return ({ slug, tier, databaseBytes }) => {
-    const dumpMs = Math.round((databaseBytes ?? 0) / bytesPerMs)
+    const dumpMs = dumpMsOf(databaseBytes)
     const own = bySlug.get(slug)
     const guess = usual.get(tier) ?? { durationMs: 2 * workMs + provenMs, fencedMs: workMs + provenMs }
     return {

@@ -2,13 +2,14 @@ import { makeLogger } from '../../node/index.ts'
 import type { Globals, Machine } from '../../node/machine.ts'
 import { startDaemon } from '../daemon.ts'
 import { settingsOf } from './installation.ts'
+import { rehearseInWorker } from './rehearse-in-worker.ts'
 
 /** Runs the daemon until SIGINT or SIGTERM, then finishes requests and hands its work to other replicas. */
 export async function serveDaemon(machine: Machine, options: Globals): Promise<undefined> {
   const { clock, random, signal, stdout } = machine
   const config = settingsOf(machine, options)
   const log = makeLogger({ form: config.log ?? (stdout.isTTY ? 'pretty' : 'json'), level: config.logLevel, program: 'tenantryd' })
-  const daemon = await startDaemon({ config, clock, random, log })
+  const daemon = await startDaemon({ config, clock, random, log, rehearse: rehearseInWorker(config.databaseUrl) })
   await new Promise<void>((ended) => {
     signal.addEventListener('abort', () => ended())
     if (signal.aborted) ended()

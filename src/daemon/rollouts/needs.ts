@@ -1,6 +1,6 @@
 import type { BoxMigration, ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Parallelism } from '../../core/rollouts/index.ts'
+import type { Parallelism, Rehearsal, RehearsalGiven } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
@@ -8,6 +8,9 @@ import type { CommandBus } from '../hosts/index.ts'
 import type { RolloutBus } from './rollout-bus.ts'
 
 type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
+
+/** Throws what making the rollout would throw, and the signal's reason once it aborts. */
+export type Rehearse = (given: RehearsalGiven, signal: AbortSignal) => Promise<Rehearsal>
 
 /** All that rollouts need; each verb names what it takes of it. */
 export type RolloutsNeeds = Readonly<{
@@ -35,6 +38,8 @@ export type RolloutsNeeds = Readonly<{
   requireSnapshots(): unknown
   /** What the daemon carries for boxes; no emergency aims beyond it. */
   migrations: readonly BoxMigration[]
+  /** Plays a rollout through where it holds up nobody; undefined where nobody gave the daemon a place for it. */
+  rehearse?: Rehearse | undefined
   /** The hash of the token without which no emergency is made; undefined where nobody made one. */
   approvalTokenSha256: string | undefined
 }>

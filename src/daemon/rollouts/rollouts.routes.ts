@@ -8,6 +8,7 @@ import { listRollouts } from './list-rollouts.ts'
 import type { RolloutsNeeds } from './needs.ts'
 import { pauseRollout } from './pause-rollout.ts'
 import { planWanted } from './plan-rollout.ts'
+import { rehearsals } from './rehearse-rollout.ts'
 import { listEvidence, reportRollout } from './report-rollout.ts'
 import { resumeRollout } from './resume-rollout.ts'
 import { showAction, showRollout } from './show-rollout.ts'
@@ -16,8 +17,9 @@ import { planUndo } from './undo/plan-undo.ts'
 import { resumeUndo, stopUndo } from './undo/resume-undo.ts'
 import { rollbackRollout } from './undo/roll-back.ts'
 
-export const rolloutsRoutes = (needs: RolloutsNeeds): Served[] => [
+export const rolloutsRoutes = (needs: RolloutsNeeds, rehearse = rehearsals(needs)): Served[] => [
   serve(rolloutsContract.planRollout, async ({ body }) => (await planWanted(needs, body)).plan),
+  serve(rolloutsContract.rehearseRollout, ({ body, signal }) => rehearse(body, signal)),
   serve(rolloutsContract.createRollout, ({ actor, body, header }) => createRollout(needs, actor, body, header('idempotency-key'))),
   serve(emergencyContract.createEmergency, ({ actor, body, header }) => createEmergency(needs, actor, body, header('idempotency-key'))),
   serve(rolloutsContract.listRollouts, ({ query }) => listRollouts(needs, query)),

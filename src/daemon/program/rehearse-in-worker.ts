@@ -1,0 +1,43 @@
+import { Worker } from 'node:worker_threads'
+import { type ProblemCode, problem } from '../../core/kit/index.ts'
+import type { Rehearsal } from '../../core/rollouts/index.ts'
+import type { Rehearse } from '../rollouts/index.ts'
+
+/** Far more than ten thousand boxes need; beyond it the thread ends and the daemon goes on. */
+const mostMegabytes = 2048
+
+type Answer =
+  | Readonly<{ rehearsal: Rehearsal }>
+  | Readonly<{ problem: Readonly<{ code: ProblemCode; message: string; details?: { path: string; reason: string }[] }> }>
+
+/** Plays rehearsals in a thread that dies alone: with what it needs too much of, with an error of its own, or when nobody waits any more. */
+export const rehearseInWorker =
+  (databaseUrl: string): Rehearse =>
+  (given, signal) =>
+    new Promise<Rehearsal>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const worker = new Worker(new URL('../../rehearsal/worker.js', import.meta.url), {
+        workerData: { ...given, databaseUrl },
+        resourceLimits: { maxOldGenerationSizeMb: mostMegabytes },
+      })
+      const end = (settle: () => void) => {
+        signal.removeEventListener('abort', aborted)
+        settle()
+        void worker.terminate()
+      }
+      const aborted = () => end(() => reject(signal.reason))
+      signal.addEventListener('abort', aborted, { once: true })
+      worker.once('message', (answer: Answer) =>
+        end(() => ('rehearsal' in answer ? resolve(answer.rehearsal) : reject(problemOf(answer.problem)))),
+      )
+      worker.once('error', (cause) => end(() => reject(broken(cause))))
+      worker.once('exit', () => end(() => reject(broken())))
+    })
+
+const problemOf = ({ code, message, details }: Extract<Answer, { problem: unknown }>['problem']) =>
+  problem(code, message, details ? { details } : {})
+
+const broken = (cause?: unknown) =>
+  problem('UNAVAILABLE', 'the rehearsal broke off: the log of the daemon says why; name fewer boxes (--target) if it was out of memory', {
+    cause,
+  })

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seededRandom } from '../agent/simulated/index.ts'
+import type { Actor } from '../core/kit/index.ts'
+import { Phase, type Rehearsal, type RehearsalGiven, type RehearsalSettings } from '../core/rollouts/index.ts'
+import { makeCommandBus } from '../daemon/hosts/index.ts'
+import {
+  createRollout,
+  makeRolloutBus,
+  makeRolloutEngine,
+  type RolloutsNeeds,
+  resumeRollout,
+  rolloutById,
+  showRollout,
+  startRollout,
+} from '../daemon/rollouts/index.ts'
+import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
+import { type FleetCopy, fleetDatabase } from './fleet-copy.ts'
+import { play } from './play.ts'
+import { type Played, sumUp } from './sum-up.ts'
+import { theatre } from './theatre.ts'
+import { nextOpeningMs } from './windows.ts'
+
+type Given = RehearsalGiven &
+  Readonly<{
+    fleet: FleetCopy
+    signal: AbortSignal
+    /** Files of simulated boxes lie below it while their turn lasts; a disk in memory is much faster. */
+    scratch?: string
+  }>
+
+const actor: Actor = { kind: 'system', name: 'rehearsal' }
+
+/** So many pauses tell enough; whoever has more should look at the first. */
+const mostPauses = 100
+
+/** Plays the rollout through, once per run, and says what would happen. Throws what making the rollout throws, and the signal's reason. */
+export async function rehearse(given: Given): Promise<Rehearsal> {
+  const played: Played[] = []
+  for (let run = 0; run < given.wanted.runs; run++)
+    played.push(await playOnce(given, run === 0 ? `${given.wanted.seed}` : `${given.wanted.seed}/${run}`))
+  return sumUp(given.wanted, given.startIso, given.settings, played)
+}
+
+async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = tmpdir() }: Given, seed: string): Promise<Played> {
+  const { db, close } = await fleetDatabase(fleet)
+  const folder = await mkdtemp(join(scratch, 'tenantry-rehearsal-'))
+  try {
+    const clock = virtualClock(startIso)
+    // The rollout bears the same name in every run: the draw of early boxes belongs to it.
+    const needs = needsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
+    const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = wanted
+    const asked = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
+    const { id, plan } = await createRollout(needs, actor, { ...asked, ...(targetSlugs ? { targetSlugs } : {}) })
+    await startRollout(needs, actor, { id })
+    const stage = await theatre({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
+    const pauses: Played['pauses'][number][] = []
+    const goOn = async () => {
+      const { status, previousStatus, pauseReason } = await rolloutById(db, id)
+      if (status !== 'paused' || pauses.length >= mostPauses) return false
+      pauses.push({
+        atMs: clock.monotonicMs(),
+        phase: Phase.options.find((phase) => phase === previousStatus) ?? null,
+        reason: pauseReason ?? '',
+      })
+      await resumeRollout(needs, actor, { id, skipFailed: true })
+      return true
+    }
+    const engine = makeRolloutEngine(needs)
+    await play({ db, clock, engine, signal, perform: stage.perform, nextChangeMs: () => nextOpeningMs(db, clock, id), goOn })
+    return { rollout: await showRollout(needs, id), pauses, endMs: clock.monotonicMs(), startIso }
+  } finally {
+    await close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+type World = Readonly<{ db: RolloutsNeeds['db']; clock: VirtualClock; random: RolloutsNeeds['random'] }>
+
+const needsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): RolloutsNeeds => ({
+  ...settings,
+  ...world,
+  settings: rollouts,
+  log: silentLogger(),
+  bus: makeCommandBus(),
+  rolloutBus: makeRolloutBus(),
+  holder: 'rehearsal',
+  requireSnapshots: () => undefined,
+  approvalTokenSha256: undefined,
+})

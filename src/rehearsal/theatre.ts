@@ -1,0 +1,105 @@
+import { join } from 'node:path'
+import type { CommandContext } from '../agent/ports/index.ts'
+import { type BoxMigration, parseImage, type Service, VersionedService } from '../core/boxes/index.ts'
+import type { Clock } from '../core/kit/index.ts'
+import type { PlannedBox, RehearsalSettings, RehearsedFaults, RolloutPlan } from '../core/rollouts/index.ts'
+import { currentManifest } from '../daemon/boxes/index.ts'
+import type { Db } from '../daemon/db/index.ts'
+import { type StagedBox, stageBox } from './box-stage.ts'
+import type { QueuedCommand } from './commands.ts'
+import { faultsOf, isOffline } from './faults.ts'
+import { latenciesOf } from './latencies.ts'
+
+type Needs = Readonly<{
+  db: Db
+  clock: Clock
+  seed: string
+  folder: string
+  settings: RehearsalSettings
+  faults: RehearsedFaults
+  plan: RolloutPlan
+}>
+
+/** Where boxes are played: each is set up when its first command comes, and cleared away after its last. */
+export async function theatre(needs: Needs): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
+  const stages = new Map<string, Promise<StagedBox>>()
+  const setUp = await stagehand(needs)
+  const planned = new Map(needs.plan.boxes.map((box) => [box.tenantSlug, box]))
+  const away = (box: PlannedBox) => isOffline(needs.seed, needs.faults, box.hostName ?? box.hostId)
+
+  const work = async (command: QueuedCommand, box: PlannedBox) => {
+    const staged = stages.get(box.tenantSlug) ?? setUp(box)
+    stages.set(box.tenantSlug, staged)
+    const { executors, close } = await staged
+    const execute = executors[command.kind as keyof typeof executors] as (context: CommandContext, payload: unknown) => Promise<unknown>
+    let isLast = command.kind === 'tenant-box.update'
+    try {
+      return await execute(contextOf(needs, command), command.payload)
+    } catch (error) {
+      isLast = true
+      throw error
+    } finally {
+      if (isLast) {
+        stages.delete(box.tenantSlug)
+        await close()
+      }
+    }
+  }
+  return {
+    perform: (command) => {
+      const box = planned.get(command.payload.slug)
+      return box && !away(box) ? work(command, box) : undefined
+    },
+  }
+}
+
+const contextOf = ({ settings }: Needs, { id, payload }: QueuedCommand): CommandContext => ({
+  commandId: id,
+  signal: new AbortController().signal,
+  progress: () => undefined,
+  secrets: async () => ({ snapshots: { repository: `rehearsal:${payload.slug}`, password: 'rehearsal', env: {} } }),
+  migrations: async () => settings.migrations,
+  deliver: async () => undefined,
+})
+
+async function stagehand({ db, clock, seed, folder, settings, faults }: Needs) {
+  const { manifest } = await currentManifest(db)
+  const known = await db.selectFrom('boxes').select(['id', 'ownership_epoch', 'database_bytes']).execute()
+  const boxes = new Map(known.map((row) => [row.id as string, row]))
+  const past = new Set(
+    (await db.selectFrom('rollout_actions').select('tier').where('status', '=', 'succeeded').distinct().execute()).map(({ tier }) => tier),
+  )
+  const brought = new Set<string>()
+  const allowedImages = [...new Set(Object.values(manifest.images).map((image) => parseImage(image.replace('{version}', '0')).repository))]
+
+  return async (box: PlannedBox): Promise<StagedBox> => {
+    const { tenantSlug: slug, boxId, hostId, tier, from, images: targets, expectedMs, expectedFenceMs, worstFenceMs } = box
+    const row = boxes.get(boxId)
+    const databaseBytes = row?.database_bytes == null ? null : Number(row.database_bytes)
+    const [service, target] = Object.entries(targets).sort(([one]) => (one === 'synapse' ? -1 : 1))[0] ?? []
+    const image = target?.image
+    const imageIsHere = image !== undefined && brought.has(`${hostId} ${image}`)
+    if (image !== undefined) brought.add(`${hostId} ${image}`)
+    const expectation = { expectedMs, expectedFenceMs, worstFenceMs }
+    return stageBox({
+      ...{ clock, seed, slug, boxId, allowedImages },
+      folder: join(folder, slug),
+      ownershipEpoch: Number(row?.ownership_epoch ?? 1),
+      images: imagesNow(manifest.images, from),
+      migrations: appliedTo(settings.migrations, from.migrationsHead),
+      latencies: latenciesOf(settings.probe, { expectation, databaseBytes, hasHistory: past.has(tier), imageIsHere }),
+      faults: faultsOf(seed, faults, { slug, image, isSynapse: service === 'synapse' }),
+    })
+  }
+}
+
+/** What runs, under the names that the manifest gives: a box that came from elsewhere is played as if it were one of ours. */
+const imagesNow = (images: Readonly<Record<Service, string>>, from: PlannedBox['from']): Record<Service, string> => ({
+  edge: images.edge,
+  ...(Object.fromEntries(
+    VersionedService.options.map((service) => [service, images[service].replace('{version}', from[service])]),
+  ) as Record<VersionedService, string>),
+})
+
+const appliedTo = (migrations: readonly BoxMigration[], head: string): BoxMigration[] =>
+  migrations.filter((migration) => migration.head <= head)

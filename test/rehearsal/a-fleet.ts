@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { isoNow } from '../../src/core/kit/index.ts'
+import { type Rehearsal, type RehearsalSettings, RehearsalWanted } from '../../src/core/rollouts/index.ts'
+import { readFleet, rehearse } from '../../src/rehearsal/index.ts'
+import { emptyDatabase } from '../support/databases.ts'
+import { type BoxSpec, rolloutWorld } from '../support/rollout-world.ts'
+
+export const scratch = existsSync('/dev/shm') ? '/dev/shm' : undefined
+
+/** Rehearsals of a fleet that is behind its manifest. */
+export async function aFleet(boxes: readonly BoxSpec[], change: Partial<RehearsalSettings> = {}) {
+  const { db } = await emptyDatabase('sqlite')
+  const world = await rolloutWorld(db, boxes)
+  const settings: RehearsalSettings = { ...world.needs, rollouts: world.needs.settings, ...change }
+  const fleet = await readFleet(db)
+  const play = (wanted: object = {}, signal = new AbortController().signal): Promise<Rehearsal> =>
+    rehearse({
+      fleet,
+      settings,
+      wanted: RehearsalWanted.parse(wanted),
+      startIso: isoNow(world.clock),
+      signal,
+      ...(scratch ? { scratch } : {}),
+    })
+  return { db, world, settings, fleet, play }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { Rehearsal } from '../../src/core/rollouts/index.ts'
+import { aFleet } from './a-fleet.ts'
+
+const fleet = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta' },
+  { slug: 'cora' },
+  { slug: 'dora' },
+  { slug: 'prima', plan: 'pro' as const },
+  { slug: 'magna', plan: 'dedicated' as const, host: 'big' },
+]
+
+describe('a rehearsal', () => {
+  test('plays the whole rollout through and says when each box goes and how long its chat is away', async () => {
+    const { play, world } = await aFleet(fleet)
+    const played = await play()
+    expect(Rehearsal.parse(played)).toEqual(played)
+    expect(played).toMatchObject({ ended: 'done', updates: 6, refused: 0, pauses: [] })
+    const { consecutive, spacingMs } = world.needs.probe
+    for (const box of played.boxes) {
+      expect(box).toMatchObject({ status: 'succeeded', error: null })
+      expect(box.fenceMs).toBeGreaterThan((consecutive - 1) * spacingMs)
+      expect(box.fenceMs).toBeLessThan(box.worstFenceMs)
+    }
+    expect(played.makespanMs).toBeLessThan(played.worstMs)
+  })
+
+  test('finds the box that will not prove healthy, and why that pauses its phase', async () => {
+    const { play } = await aFleet(fleet)
+    const { ended, boxes, pauses } = await play({ faults: { failProbes: ['prima'] } })
+    expect(boxes.find(({ tenantSlug }) => tenantSlug === 'prima')).toMatchObject({ status: 'rolled_back', error: { code: 'PROBE_FAILED' } })
+    expect(pauses).toEqual([{ atMs: expect.any(Number), phase: 'pro', reason: expect.stringContaining('prima failed and was restored') }])
+    expect(ended).toBe('done')
+  })
+
+  test('says which host would be missed', async () => {
+    const { play } = await aFleet(fleet)
+    const { boxes, pauses } = await play({ faults: { offlineHosts: ['big'] } })
+    expect(boxes.find(({ tenantSlug }) => tenantSlug === 'magna')).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
+    expect(pauses.map(({ phase }) => phase)).toEqual(['enterprise'])
+  })
+
+  test('of the same seed is the same, of another is another', async () => {
+    const { play } = await aFleet(fleet)
+    const faults = { probeFailRate: 0.3, slowPullRate: 0.3 }
+    const first = await play({ seed: 7, faults })
+    expect(await play({ seed: 7, faults })).toEqual(first)
+    expect(await play({ seed: 8, faults })).not.toEqual(first)
+  })
+})
