@@ -1,8 +1,9 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { ActionCounts, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
+import type { ActionCounts, Phase, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
 import {
+  emergencyPhases,
   errorOf,
   fenceModeText,
   hasFailed,
@@ -13,6 +14,7 @@ import {
   phases,
   rolloutTint,
   rolloutWord,
+  waitOf,
   whyOf,
 } from './words.ts'
 
@@ -54,8 +56,10 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
     ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
+    ['waiting', waitingText(rollout, now)],
     ['reason', rollout.reason && clean(rollout.reason)],
     ['cve', rollout.cveId && clean(rollout.cveId)],
+    ['decided by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['manifest', `revision ${rollout.manifestRevision}`],
     ['fence', fenceModeText(rollout.fenceMode)],
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
@@ -65,12 +69,22 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
   ])
   return sections(
     facts,
-    actions.length > 0 ? table(look, actionColumns, [...actions].sort(byPhase)) : '',
+    actions.length > 0 ? table(look, actionColumns, [...actions].sort(byPhase(rollout))) : '',
     stepsView(nextSteps(rollout, actions.filter(openFailure)), look),
   )
 }
 
-const byPhase = (a: RolloutAction, b: RolloutAction) => phases.indexOf(a.phase) - phases.indexOf(b.phase)
+/** In the order in which its kind takes them. */
+/** Until when nothing can be done but wait. */
+export const waitingText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
+  waitingUntil && Date.parse(waitingUntil) > now.getTime()
+    ? `until ${stamp(waitingUntil, now)}: no maintenance window opens before`
+    : undefined
+
+const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
+  const order: readonly Phase[] = kind === 'staged' ? phases : emergencyPhases
+  return (a: RolloutAction, b: RolloutAction) => order.indexOf(a.phase) - order.indexOf(b.phase)
+}
 
 const openFailure = (action: RolloutAction) => hasFailed(action) && !action.waived
 
@@ -96,6 +110,7 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
   { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
+  { title: 'WAITS', value: (action) => waitOf(action), priority: 3, least: 14 },
   { title: 'ERROR', value: errorText, priority: 2, least: 14, paint: () => 'red' },
 ]
 
@@ -115,6 +130,11 @@ const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
     value: ({ counts: { undo } }) => undo && `${undo.undone}/${undo.total}`,
     priority: 3,
     align: 'right',
+  },
+  {
+    title: 'WAITING UNTIL',
+    value: ({ waitingUntil }) => waitingUntil && `${waitingUntil.slice(0, 16).replace('T', ' ')} UTC`,
+    priority: 2,
   },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
   { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, least: 8 },

@@ -11,6 +11,8 @@ import type { Paint } from '../kit/index.ts'
 
 /** The phases of a staged rollout, in their order. */
 export const phases = ['canary', 'free_5', 'free_100', 'pro', 'enterprise'] as const satisfies readonly Phase[]
+/** Those of an emergency, in theirs. */
+export const emergencyPhases = ['pro', 'enterprise', 'free_100'] as const satisfies readonly Phase[]
 
 // How states are named and coloured wherever a rollout is shown.
 
@@ -137,6 +139,10 @@ function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[
 /** What scripts branch on when they wait for boxes to be brought back: 1 when one was not, 8 when it stands still until a person decides. */
 export const exitOfUndo = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
   undo && undo.pending + undo.running > 0 ? 8 : undo && undo.failed > 0 ? 1 : 0
+
+/** For what a box waits that has not begun: somebody who holds it, or its maintenance window. */
+export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
+  status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
 
 export const fenceModes = FenceMode.options
 

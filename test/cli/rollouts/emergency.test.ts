@@ -258,3 +258,20 @@ describe('for a person', () => {
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('done')])
   })
 })
+
+test('an emergency that is shown lists its boxes in the order in which it takes them, and who decided it', async () => {
+  const actions = [anAction('acme', { phase: 'free_100' }), anAction('magna', { phase: 'enterprise' }), anAction('prima', { phase: 'pro' })]
+  const detail = aRolloutDetail(actions, {
+    id,
+    kind: 'emergency_cve',
+    status: 'pro',
+    cveId: 'CVE-2026-12345',
+    triggeredBy: 'anna, on call',
+  })
+  const ran = await tenantry(['rollouts', 'show', id, '--boxes'], {
+    answers: { [`GET /admin/tenant-boxes/rollouts/${id}`]: detail },
+    columns: 120,
+  })
+  expect(ran.stdout).toContain('anna, on call')
+  expect(ran.stdout.match(/acme|magna|prima/g)?.slice(0, 3)).toEqual(['prima', 'magna', 'acme'])
+})
