@@ -23,14 +23,20 @@ export function dyingAt(db: Db, nth: number, when: 'before' | 'after'): { db: Db
       throw new Died('killed after the commit')
     },
   })
-  const dying = new Proxy(db, {
-    get: (target, name) => {
-      if (name === 'transaction') return transaction
-      const value = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
+  return { db: withTransaction(db, transaction), died: () => died }
+}
+
+/** The database as one meets it to whom something happens right before the n-th transaction. */
+export function interrupted(db: Db, nth: number, happens: () => Promise<unknown>): Db {
+  let count = 0
+  const transaction = () => ({
+    execute: async (work: (tx: unknown) => Promise<unknown>) => {
+      count += 1
+      if (count === nth) await happens()
+      return db.transaction().execute(work as never)
     },
   })
-  return { db: dying, died: () => died }
+  return withTransaction(db, transaction)
 }
 
 /**
@@ -62,12 +68,14 @@ export function mortal(db: Db, steps: number): { db: Db; isDead: () => boolean }
       return done
     },
   })
-  const dying = new Proxy(counted, {
+  return { db: withTransaction(counted, transaction), isDead: () => left <= 0 }
+}
+
+const withTransaction = (db: Db, transaction: () => unknown): Db =>
+  new Proxy(db, {
     get: (target, name) => {
       if (name === 'transaction') return transaction
       const value = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  return { db: dying, isDead: () => left <= 0 }
-}

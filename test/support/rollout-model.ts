@@ -7,7 +7,7 @@ import type { Command } from '../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
 import { makeRolloutEngine } from '../../src/daemon/rollouts/index.ts'
 import { anOperator } from './boxes-room.ts'
-import { mortal } from './dying.ts'
+import { interrupted, mortal } from './dying.ts'
 import { historyOf, violationsIn } from './rollout-history.ts'
 import type { Fate, RolloutWorld } from './rollout-world.ts'
 
@@ -76,10 +76,16 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
       .catch(() => undefined)
   }
 
+  /** The first replica looks; right before its n-th step, when it has decided already, something happens. */
+  const tickMeanwhile = async (nth: number, happens: () => Promise<unknown>) => {
+    const db = interrupted(needs.db, nth, happens)
+    await makeRolloutEngine({ ...needs, db }).tick(signal)
+  }
+
   const statusOf = async (): Promise<RolloutStatus> =>
     (await needs.db.selectFrom('rollouts').select('status').where('id', '=', id).executeTakeFirstOrThrow()).status as RolloutStatus
 
-  return { world, id, replicas, effects, fenced, work, answerLate, take, tickMortally, statusOf }
+  return { world, id, replicas, effects, fenced, work, answerLate, take, tickMortally, tickMeanwhile, statusOf }
 }
 
 /** Nothing but a problem may be answered to a verb; its code, or undefined when it was done. */

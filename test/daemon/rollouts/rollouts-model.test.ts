@@ -108,6 +108,32 @@ const time = fc.constantFrom(3_000, 12_000, 31_000, 70_000).map((ms) =>
   }),
 )
 
+/** A person's word, or an agent's, between what a replica has decided and what it does. */
+const meanwhile = fc
+  .record({
+    nth: fc.integer({ min: 1, max: 4 }),
+    what: fc.constantFrom('pause', 'pause', 'resume', 'abort', 'roll back', 'work', 'other replica'),
+  })
+  .map(({ nth, what }) =>
+    happening(`${what}, right before step ${nth} of a replica`, (_, { tickMeanwhile, world, id, replicas, work }) => {
+      const { needs } = world
+      const words: Record<string, () => Promise<unknown>> = {
+        pause: () => pauseRollout(needs, anOperator, { id, reason: 'lunch time' }),
+        resume: () => resumeRollout(needs, anOperator, { id, skipFailed: true }),
+        abort: () => abortRollout(needs, anOperator, { id }),
+        'roll back': () => world.rollBack(id, 'images', { skipRefused: true }),
+        work: async () => {
+          for (const command of await world.open()) await work(command, 'commits')
+        },
+        'other replica': async () => {
+          await world.clock.advance(31_000)
+          await replicas[1]!.tick(world.signal)
+        },
+      }
+      return tickMeanwhile(nth, () => refusalOf(words[what]!))
+    }),
+  )
+
 const ofOpen = (
   what: string,
   does: (subject: RolloutSubject, command: Awaited<ReturnType<RolloutSubject['world']['open']>>[number]) => unknown,
@@ -141,6 +167,7 @@ const happenings = [
   ...often(2, together),
   ...often(10, work),
   ...often(2, take),
+  ...often(6, meanwhile),
   ...[start, start, pause, resume, resume, resume, progress, expire, late, late, killed, killed, time, time, time, rollBack, undo, abort],
 ]
 
