@@ -37,6 +37,7 @@ export const FindingCode = z.enum([
   'CHANGED_SINCE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
+  'SYNC_POSITIONS',
 ])
 export type FindingCode = z.infer<typeof FindingCode>
 

@@ -108,6 +108,6 @@ function backgroundFindings({ slug, backgroundBefore }: DoneUpdate, facts: BoxFa
   if (unknown.length === 0) return []
   const some = `${unknown.slice(0, 3).join(', ')}${unknown.length > 3 ? ', …' : ''}`
   const [have, them] = unknown.length === 1 ? ['has', 'it'] : ['have', 'them']
-  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${have} not ended (${some}), and the former one may not know ${them}: wait until they are done, or go back by snapshot`
+  const message = `${plural(unknown.length, 'background update')} of the chat server in ${slug} ${have} not ended (${some}), and the former one may not know ${them}: wait until they are done (\`tenantry boxes scan\` asks again), or go back by snapshot`
   return [refuse('BACKGROUND_UPDATES', message)]
 }

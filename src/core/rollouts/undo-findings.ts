@@ -1,7 +1,7 @@
 import { VersionedService } from '../boxes/index.ts'
 import type { UndoMode } from './action.ts'
 import { fenceFindings, hostFindings, reportFindings } from './examine-state.ts'
-import { type Finding, refuse } from './finding.ts'
+import { type Finding, refuse, warn } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import type { DoneUpdate } from './plan-undo.ts'
 
@@ -22,6 +22,7 @@ export function standingFindings(mode: UndoMode, update: DoneUpdate, box: KnownB
     ...fenceFindings(box),
     ...reportFindings(box, limits),
     ...changedSince(mode, update, box),
+    ...syncFindings(update, box),
   ]
 }
 
@@ -38,3 +39,15 @@ function changedSince(mode: UndoMode, update: DoneUpdate, { slug, report, instal
   const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead} by now, and this rollout brought them to ${update.to.migrationsHead}: the snapshot would take back more than the rollout`
   return [refuse('CHANGED_SINCE', message)]
 }
+
+/**
+ * Newer chat servers tell clients their position in more streams than older ones know, and an older one refuses such a position (400, Invalid
+ * stream token) instead of passing over what it does not know.
+ */
+function syncFindings({ from, to }: DoneUpdate, { slug }: KnownBox): Finding[] {
+  if (minorOf(from.synapse) === minorOf(to.synapse)) return []
+  const message = `apps that are logged in to ${slug} hold a position that Synapse ${to.synapse} told them, and Synapse ${from.synapse} may refuse it: who sees nothing new then clears the app's cache or logs in again, by which nothing is lost`
+  return [warn('SYNC_POSITIONS', message)]
+}
+
+const minorOf = (version: string): string => /^\d+\.\d+/.exec(version)?.[0] ?? version

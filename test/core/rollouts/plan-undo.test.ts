@@ -48,16 +48,19 @@ const aBox = ({ box = {}, report = {}, facts: changed = {}, digests = {} }: Seen
   return aKnownBox('acme', { installed: after, report: said, reportedAt: limits.now, ...box })
 }
 
+/** Beside that of the positions of apps, which is told of every older release. */
 const codes = (mode: 'images' | 'snapshot', update: DoneUpdate, box: KnownBox | undefined) =>
-  planUndoOf(mode, update, box, limits).findings.map(({ severity, code }) => `${severity} ${code}`)
+  planUndoOf(mode, update, box, limits)
+    .findings.map(({ severity, code }) => `${severity} ${code}`)
+    .filter((found) => found !== 'warn SYNC_POSITIONS')
 
 test('a box that still runs what it was given goes back either way', () => {
   const byImages = planUndoOf('images', anUpdate(), aBox(), limits)
-  expect(byImages).toMatchObject({ does: 'undo', findings: [], losesSince: null, losesMs: 0, snapshotId: null, from: after })
+  expect(byImages).toMatchObject({ does: 'undo', losesSince: null, losesMs: 0, snapshotId: null, from: after })
   expect(byImages.images).toEqual({ synapse: { image: images.synapse, digest: old.synapse } })
   expect(byImages.to).toEqual({ ...after, synapse: before.synapse })
   const bySnapshot = planUndoOf('snapshot', anUpdate(), aBox(), limits)
-  expect(bySnapshot).toMatchObject({ does: 'undo', findings: [], images: {}, snapshotId: 'abcdef0123456789' })
+  expect(bySnapshot).toMatchObject({ does: 'undo', images: {}, snapshotId: 'abcdef0123456789' })
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
 
@@ -149,6 +152,16 @@ const cases: readonly Case[] = [
 
 test.each(cases)('%s (%s)', (_, mode, update, seen, found) => {
   expect(codes(mode, anUpdate(update), aBox(seen))).toEqual(found)
+})
+
+test('an older release may refuse the positions that apps hold, which is told; one of the same minor does not', () => {
+  const told = (from: string) =>
+    planUndoOf('snapshot', anUpdate({ from: { ...after, synapse: from } }), aBox(), limits).findings.map(({ severity, code }) => [
+      severity,
+      code,
+    ])
+  expect(told('1.157.1')).toEqual([['warn', 'SYNC_POSITIONS']])
+  expect(told('1.163.1')).toEqual([])
 })
 
 test('a box that does not prove healthy may go back: it may be why somebody wants it back', () => {

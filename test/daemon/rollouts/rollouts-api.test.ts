@@ -160,10 +160,8 @@ onBothDialects('the rollouts api', (fresh) => {
     })
     expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary', pauseReason: null })
     expect(await api.resumeRollout({ params, body: {} })).toMatchObject({ status: 'canary' })
-    const how = { reason: 'wrong version', boxes: 'images' as const }
-    await expect(api.rollbackRollout({ params, body: how })).rejects.toEqual(refusedWith('VALIDATION', /not possible yet/))
-    const ended = await api.rollbackRollout({ params, body: { ...how, boxes: 'none' } })
-    expect(ended).toMatchObject({ status: 'rolled_back', error: 'wrong version', counts: { cancelled: 3 } })
+    const ended = await api.rollbackRollout({ params, body: { reason: 'wrong version' } })
+    expect(ended).toMatchObject({ status: 'rolled_back', error: 'wrong version', counts: { cancelled: 3, undo: null } })
     expect(ended.auditLog.map(({ action }) => action)).toEqual([
       'rollout.created',
       'rollout.started',
@@ -172,6 +170,30 @@ onBothDialects('the rollouts api', (fresh) => {
       'rollout.rolled_back',
     ])
     await expect(api.abortRollout({ params, body: {} })).rejects.toEqual(refusedWith('INVALID_TRANSITION'))
+  })
+
+  test('a rollback with its boxes: the plan, the call, and what stops and resumes it', async () => {
+    const { world, api } = await begin()
+    const params = { id: (await api.createRollout({ body: { holdAfter: 'free_100' } })).id }
+    await api.startRollout({ params })
+    await world.settle()
+    const plan = await api.planUndo({ params, body: { boxes: 'images' } })
+    expect(plan).toMatchObject({ mode: 'images', undoes: 2, refusals: 0, boxes: [{ does: 'undo' }, { does: 'undo' }] })
+    await expect(api.resumeUndo({ params })).rejects.toEqual(refusedWith('CONFLICT', /rollback/))
+    const rolledBack = await api.rollbackRollout({ params, body: { reason: 'wrong version', boxes: 'images' } })
+    expect(rolledBack).toMatchObject({ status: 'rolled_back', counts: { undo: { total: 2, pending: 2 } } })
+    await expect(api.rollbackRollout({ params, body: { reason: 'again', boxes: 'images' } })).rejects.toEqual(
+      refusedWith('INVALID_TRANSITION'),
+    )
+    expect((await api.stopUndo({ params, body: { reason: 'not yet' } })).counts.undo).toMatchObject({ pending: 0, failed: 2 })
+    expect((await api.resumeUndo({ params })).counts.undo).toMatchObject({ pending: 2, failed: 0 })
+    await world.settle()
+    const { action, attempts } = await api.getRolloutAction({ params: { ...params, slug: 'acme' } })
+    expect(action).toMatchObject({ status: 'rolled_back', rolledBack: true, undo: { mode: 'images', status: 'undone', error: null } })
+    expect(attempts.map(({ kind }) => kind)).toEqual(['update', 'undo-images'])
+    const viewer = await apiOf(world, 'viewer')
+    await expect(viewer.stopUndo({ params, body: { reason: 'not mine' } })).rejects.toEqual(refusedWith('FORBIDDEN'))
+    expect(await viewer.planUndo({ params, body: { boxes: 'snapshot' } })).toMatchObject({ undoes: 0 })
   })
 
   test('every act of a person stands in the log of the admins too', async () => {

@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import { formatStreamMessage } from '../../../src/core/contract/index.ts'
+import type { RolloutAction, UndoneBox, UndoPlan } from '../../../src/core/rollouts/index.ts'
+import { type Answers, tenantry } from '../../support/command-line.ts'
+import { anAction, anEvent, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+
+const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
+const now = { migrationsHead: '0000', postgres: '17.6', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+
+const aBox = (tenantSlug: string, given: Partial<UndoneBox> = {}): UndoneBox => ({
+  tenantSlug,
+  boxId: `box_${tenantSlug}`,
+  hostId: 'host_1',
+  hostName: 'host-1',
+  does: 'undo',
+  from: now,
+  to: { ...now, synapse: '1.157.1' },
+  images: {},
+  snapshotId: null,
+  losesSince: null,
+  losesMs: 0,
+  findings: [],
+  ...given,
+})
+const bySnapshot = { snapshotId: '3f2a91c0aa', losesSince: at('14:02:00'), losesMs: (3 * 60 + 12) * 60_000 }
+const refused = aBox('b', { does: 'refuse', findings: [{ severity: 'refuse', code: 'SCHEMA_TOO_NEW', message: 'b cannot be read' }] })
+
+function aPlan(mode: UndoPlan['mode'], ...boxes: UndoneBox[]): UndoPlan {
+  const undoes = boxes.filter(({ does }) => does === 'undo').length
+  return { rolloutId, mode, madeAt: at('17:14:00'), boxes, undoes, refusals: boxes.length - undoes }
+}
+
+const undo = (status: 'pending' | 'running' | 'undone' | 'failed', error: RolloutAction['error'] = null) =>
+  ({ mode: 'images', status, error }) as const
+const counted = (status: 'pending' | 'undone' | 'failed') => ({
+  ...aRollout().counts,
+  undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 0, [status]: 1 },
+})
+const rolledBack = aRollout({ status: 'rolled_back', error: 'bad', counts: counted('pending') })
+
+const answers = (plan: UndoPlan, more: Answers = {}): Answers => ({
+  [`POST ${path}/rollback/plan`]: plan,
+  [`POST ${path}/rollback`]: rolledBack,
+  ...more,
+})
+const rollback = ['rollouts', 'rollback', rolloutId]
+
+describe('the plan of a way back', () => {
+  test('by images says from what to what, and that nothing is lost', async () => {
+    const { stdout, exit, asked } = await tenantry([...rollback, '--boxes', 'images', '--plan'], {
+      answers: answers(aPlan('images', aBox('a'), refused)),
+      columns: 120,
+    })
+    expect(exit).toBe(0)
+    expect(stdout).toContain('synapse 1.163.2 → 1.157.1')
+    expect(stdout).toMatch(/nothing that was\s+written is lost/)
+    expect(stdout).toContain('b: b cannot be read [SCHEMA_TOO_NEW]')
+    expect(asked.map(({ path }) => path)).toEqual([`${path}/rollback/plan`])
+  })
+
+  test('by snapshot says since when, and how long that is', async () => {
+    const { stdout } = await tenantry([...rollback, '--boxes', 'snapshot', '--plan'], {
+      answers: answers(aPlan('snapshot', aBox('a', bySnapshot))),
+      columns: 140,
+    })
+    expect(stdout).toContain('2026-01-05 14:02 UTC')
+    expect(stdout).toContain('3 h 12 min')
+    expect(stdout).toMatch(/Everything written in them since their update .* is lost/)
+  })
+
+  test('of no boxes is none', async () => {
+    const ran = await tenantry([...rollback, '--plan'], { answers: {} })
+    expect(ran.exit).toBe(2)
+  })
+})
+
+describe('rolling back', () => {
+  test('shows the plan on stderr, then asks the daemon, with a reason', async () => {
+    const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes'], {
+      answers: answers(aPlan('images', aBox('a'))),
+    })
+    expect(ran.exit).toBe(0)
+    expect(ran.stderr).toContain('1 box goes back by images')
+    expect(ran.asked.at(-1)?.body).toEqual({ reason: 'bad', boxes: 'images', skipRefused: false })
+    expect(ran.stdout).toContain('0 of 1 brought back')
+  })
+
+  test('with refusals changes nothing unless they are to be left', async () => {
+    const both = answers(aPlan('images', aBox('a'), refused))
+    const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes'], { answers: both })
+    expect(ran.exit).toBe(5)
+    expect(ran.stderr).toContain('--skip-refused')
+    expect(ran.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(false)
+    const left = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--skip-refused', '--yes'], { answers: both })
+    expect(left.asked.at(-1)?.body).toMatchObject({ skipRefused: true })
+  })
+
+  test('by snapshot is asked for by more than a keystroke: without a terminal it takes --yes', async () => {
+    const plan = answers(aPlan('snapshot', aBox('a', bySnapshot)))
+    const ran = await tenantry([...rollback, '--boxes', 'snapshot', '--reason', 'bad'], { answers: plan })
+    expect(ran.exit).toBe(2)
+    expect(ran.stderr).toContain('--yes')
+    expect(ran.asked.some(({ path }) => path.endsWith('/rollback'))).toBe(false)
+  })
+
+  test('without a reason is no rollback', async () => {
+    expect((await tenantry([...rollback, '--yes'], { answers: {} })).exit).toBe(2)
+  })
+})
+
+describe('--wait', () => {
+  const story = (ends: 'undone' | 'failed'): Answers => {
+    const error = ends === 'failed' ? { code: 'PULL_FAILED', message: 'no such image' } : null
+    const action = (status: RolloutAction['status'], way: Parameters<typeof undo>[0]) =>
+      anAction('a', { status, undo: undo(way, way === 'failed' ? error : null) })
+    const steps = [action('rolling_back', 'running'), action(ends === 'undone' ? 'rolled_back' : 'succeeded', ends)]
+    const events = steps.map((step, n) =>
+      formatStreamMessage({ id: `${8 + n}`, event: 'rollout.action', data: anEvent({ action: step, status: 'rolled_back' }) }),
+    )
+    return answers(aPlan('images', aBox('a')), {
+      [`GET ${path}`]: [
+        aRolloutDetail([action('succeeded', 'pending')], { status: 'rolled_back', counts: counted('pending') }),
+        aRolloutDetail([steps[1] as RolloutAction], { status: 'rolled_back', counts: counted(ends) }),
+      ],
+      [`GET ${path}/events`]: () => new Response(`: open\n\n${events.join('')}`, { headers: { 'content-type': 'text/event-stream' } }),
+    })
+  }
+
+  test.each([
+    ['undone', 0, 'a  brought back'],
+    ['failed', 1, 'a  not brought back: no such image [PULL_FAILED]'],
+  ] as const)('goes on past the end of the rollout until its boxes are back: %s exits %i', async (ends, exit, line) => {
+    const ran = await tenantry([...rollback, '--boxes', 'images', '--reason', 'bad', '--yes', '--wait'], { answers: story(ends) })
+    expect(ran.stderr).toContain('a  going back')
+    expect(ran.stderr).toContain(line)
+    expect(ran.exit).toBe(exit)
+  })
+})
+
+test('a way back that stands still is gone on with, or stopped with a reason', async () => {
+  const resumed = await tenantry(['rollouts', 'undo', rolloutId, '--resume'], { answers: { [`POST ${path}/undo/resume`]: rolledBack } })
+  expect(resumed.exit).toBe(0)
+  const stopped = await tenantry(['rollouts', 'undo', rolloutId, '--stop', '--reason', 'by hand', '--yes'], {
+    answers: { [`POST ${path}/undo/stop`]: rolledBack },
+  })
+  expect(stopped.asked.at(-1)?.body).toEqual({ reason: 'by hand' })
+  for (const args of [[], ['--resume', '--stop'], ['--stop', '--yes']])
+    expect((await tenantry(['rollouts', 'undo', rolloutId, ...args], { answers: {} })).exit).toBe(2)
+})
+
+test('what a box at rest keeps waiting is said, with what to type', async () => {
+  const atRest = anAction('a', { status: 'rollback_failed', undo: undo('failed', { code: 'RESTORE_FAILED', message: 'no' }) })
+  const waiting = anAction('b', { status: 'succeeded', undo: undo('pending') })
+  const { stdout } = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], {
+    answers: { [`GET ${path}`]: aRolloutDetail([atRest, waiting], { status: 'rolled_back' }) },
+    columns: 140,
+  })
+  expect(stdout).toContain('to be brought back')
+  expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --resume`)
+  expect(stdout).toContain(`tenantry rollouts undo ${rolloutId} --stop`)
+})
