@@ -58,11 +58,15 @@ async function moved({ api, ask, stderr }: Context, slug: string, { to, reason, 
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
   const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
-  if (plan.snapshot)
+  if (plan.snapshot) {
     stderr.write(
       `${plan.from} is dead: ${slug} comes back from ${plan.snapshot.takenAt}. ALL that was written in the ${duration(plan.losesMs)} since is lost.\n`,
     )
-  else stderr.write(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.\n`)
+    if (plan.snapshot.damaged)
+      stderr.write(
+        `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.\n`,
+      )
+  } else stderr.write(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.\n`)
   await mustConfirm(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }

@@ -25,7 +25,7 @@ const MovePlan = z.object({
   to: z.string(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }),
   /** Only when the old host is dead: otherwise the snapshot is taken when the box stands still, and nothing is lost. */
-  snapshot: z.object({ snapshotId: z.string(), takenAt: Timestamp }).nullable(),
+  snapshot: z.object({ snapshotId: z.string(), takenAt: Timestamp, damaged: z.boolean() }).nullable(),
   losesMs: z.number(),
 })
 
@@ -126,7 +126,7 @@ export const lifeContract = {
     params: bySlug,
     returns: BoxRemoval,
     status: 202,
-    problems: ['INVALID_TRANSITION', 'HOST_OFFLINE'],
+    problems: ['INVALID_TRANSITION', 'HOST_OFFLINE', 'HOST_REVOKED'],
     summary: 'Let a removed box run again',
   }),
   completeBox: endpoint({

@@ -8,8 +8,10 @@ import { lockRepository, newestDamaged, newestPresent } from './snapshots.repo.t
 export async function snapshotForMove(
   tx: Tx,
   tenantId: string,
-): Promise<{ snapshotId: string; snapshotSha256: string | null; takenAt: string } | undefined> {
+): Promise<{ snapshotId: string; snapshotSha256: string | null; takenAt: string; damaged: boolean } | undefined> {
   await lockRepository(tx, tenantId)
   const newest = (await newestPresent(tx, tenantId)) ?? (await newestDamaged(tx, tenantId))
-  return newest && { snapshotId: newest.snapshot_id, snapshotSha256: newest.sha256, takenAt: newest.taken_at }
+  if (!newest) return undefined
+  const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
+  return { snapshotId, snapshotSha256, takenAt, damaged: status === 'damaged' }
 }

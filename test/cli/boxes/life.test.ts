@@ -103,6 +103,10 @@ describe('move', () => {
     const dead = { ...answers, [`POST ${base}/move/plan`]: { ...plan, snapshot, losesMs: 7_200_000 } }
     const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
     expect(ran.stderr).toContain('ALL that was written in the 2 h 00 min since is lost')
+    expect(ran.stderr).not.toContain('DAMAGED')
+    const broken = { ...dead, [`POST ${base}/move/plan`]: { ...plan, snapshot: { ...snapshot, damaged: true }, losesMs: 7_200_000 } }
+    const warned = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: broken })
+    expect(warned.stderr).toMatch(/snapshot \(aaaaaaaa\) was found DAMAGED, and there is no better one/)
     expect(ran.asked[1]?.body).toEqual({ to: 'host-2', reason: 'full', oldHostIsDead: 'host-1' })
   })
 

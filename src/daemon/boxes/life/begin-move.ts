@@ -14,8 +14,8 @@ type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
 export const showMovePlan = ({ db, ...needs }: LifeNeeds, slug: string, wish: MoveWish) =>
   db.transaction().execute(async (tx) => {
     const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...needs }, tx, slug, wish)
-    const { snapshotId, takenAt } = snapshot ?? {}
-    return { from: from.name, to: to.name, ports, snapshot: snapshotId && takenAt ? { snapshotId, takenAt } : null, losesMs }
+    const shown = snapshot && { snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt, damaged: snapshot.damaged ?? false }
+    return { from: from.name, to: to.name, ports, snapshot: shown, losesMs }
   })
 
 /** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */

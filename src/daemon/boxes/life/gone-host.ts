@@ -14,6 +14,14 @@ export async function gone(needs: LifeNeeds, tx: Tx, { slug, hostId, managed, fo
   return { code: 'HOST_REVOKED', message: `the host ${host.name} was revoked: data of ${slug} may still lie on it` }
 }
 
+/** Its data lie where nobody can be asked: only the machine itself, enrolled again, brings them back. Throws HOST_REVOKED. */
+export function refuseUndo({ slug }: BoxRecord, { message }: Error): never {
+  throw problem(
+    'HOST_REVOKED',
+    `${message}, so the box cannot run there again. If the machine is still whole: \`tenantry hosts invite\` its name, \`tenantry-agent enrol --anew\` on it, then try again. If not: \`tenantry boxes remove ${slug} --now --reason <why>\` gives it up; its snapshots stay, and docs/snapshots.md tells how their data are had with restic alone`,
+  )
+}
+
 /** Nothing can be kept there for a time, so a person has to say that it is given up. Throws HOST_REVOKED. */
 export function refuseUnlessNow({ slug, live }: BoxRecord, { message }: Error, now: boolean): void {
   if (now) return

@@ -19,6 +19,9 @@ export type LifeRules = Readonly<{
 /** What is needed to go on with what was begun. */
 export type StepNeeds = LifeRules & Readonly<{ clock: Clock }>
 
+/** `damaged`: a check or a drill found it so, and there is no better one. */
+export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean }>
+
 export type LifeNeeds = SetUpNeeds &
   LifeRules &
   Readonly<{
@@ -28,7 +31,7 @@ export type LifeNeeds = SetUpNeeds &
     /** What other rooms have to do when a command that nobody took is given up. */
     givenUp(tx: Tx, command: Command): Promise<void>
     /** Of the box's tenant; it is not given up before the commit. */
-    newestSnapshot(tx: Tx, tenantId: TenantId): Promise<MoveSnapshot | undefined>
+    newestSnapshot(tx: Tx, tenantId: TenantId): Promise<ChosenSnapshot | undefined>
   }>
 
 /** Waiting for an agent that is briefly away is not part of the work. */

@@ -6,8 +6,8 @@ import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox, portsTaken } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
-import { type Move, type MoveSnapshot, openMove } from './moves.repo.ts'
-import type { LifeNeeds } from './needs.ts'
+import { type Move, openMove } from './moves.repo.ts'
+import type { ChosenSnapshot, LifeNeeds } from './needs.ts'
 import { moveHolder } from './step-move.ts'
 
 export type MoveWish = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
@@ -19,7 +19,7 @@ type Planned = Readonly<{
   ports: BoxPorts
   dead: boolean
   /** Only when the old host is dead. */
-  snapshot: MoveSnapshot | null
+  snapshot: ChosenSnapshot | null
   losesMs: number
   /** The move that hangs because the old host died, and that this one replaces. */
   replaces: Move | undefined
@@ -88,7 +88,7 @@ async function replaced({ clock }: LifeNeeds, tx: Tx, { id, slug }: BoxRecord, d
 const nextOf = ({ state }: Move, slug: string): string =>
   state === 'confirming' ? `\`tenantry boxes move ${slug} --confirm\` ends that move` : `\`tenantry boxes show ${slug}\` tells how far`
 
-async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, { slug, tenantId }: BoxRecord): Promise<MoveSnapshot> {
+async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, { slug, tenantId }: BoxRecord): Promise<ChosenSnapshot> {
   const snapshot = await newestSnapshot(tx, tenantId)
   if (snapshot) return snapshot
   throw problem('CONFLICT', `there is no snapshot of ${slug} to bring it back from: \`tenantry snapshots list --slug ${slug}\` shows all`)

@@ -7,7 +7,7 @@ import { requireOnline } from '../ask-boxes.ts'
 import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
-import { gone, refuseUnlessNow } from './gone-host.ts'
+import { gone, refuseUndo, refuseUnlessNow } from './gone-host.ts'
 import { highestEpoch, openMove } from './moves.repo.ts'
 import { forever, type LifeNeeds } from './needs.ts'
 import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
@@ -42,11 +42,13 @@ const underWay = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
     ? `the box ${slug} is removed and its data are kept until ${keepUntil}: --now erases them, --undo lets it run again`
     : `the removal of ${slug} is under way (${state.replace('_', ' ')}): \`tenantry boxes show ${slug}\` tells how far`
 
-/** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
+/** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
 export const undoRemoval = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxRemoval> =>
   act(needs, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
     if (!open) throw problem('INVALID_TRANSITION', `the box ${slug} is not removed: there is nothing to undo`)
+    const error = await gone(needs, tx, box)
+    if (error) refuseUndo(box, error)
     await requireOnline(needs, tx, box)
     return stepRemoval(needs, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })

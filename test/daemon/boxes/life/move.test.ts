@@ -279,6 +279,14 @@ onBothDialects('a move from a dead host', (fresh) => {
   const snapshot = { snapshotId: sha256Hex('daily'), snapshotSha256: null, takenAt: '2026-01-05T00:00:00.000Z' }
   const dead = { ...north, body: { to: 'host-2', reason: 'it burned', oldHostIsDead: 'host-1' } }
 
+  test('says in its plan that the snapshot was found damaged, when there is no better one', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => ({ ...snapshot, damaged: true }) })
+    await world.aBox('north')
+    await world.silence('host-1')
+    const plan = await (await world.api()).planMove({ ...north, body: { to: 'host-2', oldHostIsDead: 'host-1' } })
+    expect(plan.snapshot).toEqual({ snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt, damaged: true })
+  })
+
   test('skips the hand-over and says how much of the box is lost', async () => {
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     const { id } = await world.aBox('north')
@@ -288,7 +296,10 @@ onBothDialects('a move from a dead host', (fresh) => {
     expect(await code(api.moveBox(toHost2))).toBe('HOST_OFFLINE')
     expect(await code(api.moveBox({ ...dead, body: { ...dead.body, oldHostIsDead: 'host-3' } }))).toBe('VALIDATION')
     const lost = world.clock.now().getTime() - Date.parse(snapshot.takenAt)
-    expect(await api.planMove({ ...north, body: { to: 'host-2', oldHostIsDead: 'host-1' } })).toMatchObject({ losesMs: lost })
+    expect(await api.planMove({ ...north, body: { to: 'host-2', oldHostIsDead: 'host-1' } })).toMatchObject({
+      losesMs: lost,
+      snapshot: { snapshotId: snapshot.snapshotId, damaged: false },
+    })
     expect(await api.moveBox(dead)).toMatchObject({ state: 'taking_over', losesMs: lost, snapshotId: snapshot.snapshotId, epoch: 2 })
 
     // The host was only slow: what it says of the box is not heard, and it must stop it before the new one runs it.

@@ -190,6 +190,8 @@ onBothDialects('a removal', (fresh) => {
     if (how === 'kept') await world.answer('host-1', 'tenant-box.hand_over')
     else await world.take('host-1')
     await revoke(world)
+    const undo = (await world.api()).undoRemoval(north)
+    await expect(undo).rejects.toMatchObject({ code: 'HOST_REVOKED', message: expect.stringMatching(/enrol --anew.*remove north --now/) })
     expect(await remove(world, { now: true })).toMatchObject({ state: 'erased' })
     expect([(await world.box(id)).removal, await world.holds()]).toEqual(['erased', []])
   })
