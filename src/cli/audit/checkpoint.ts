@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { type Column, command, sections, table, text } from '../kit/index.ts'
-import { chainOf } from './export-lines.ts'
+import { chainOf } from './chain-of.ts'
 
 const columns: readonly Column<Checkpoint>[] = [
   { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, least: 10 },

@@ -8,9 +8,6 @@ type Needs = Pick<Context, 'api' | 'clock' | 'signal'>
 export type Read = Readonly<{ entries: number; of: number; checkpoints: number; evidence: number }>
 type Wanted = Readonly<{ chain: string; evidence: boolean; told?: (read: Read) => void }>
 
-/** `ro_…` and `cve-…` mean the chain of that rollout; every other name is that of a chain. */
-export const chainOf = (name: string): string => (/^(ro_|cve-)/.test(name) ? `rollout:${name}` : name)
-
 /**
  * A chain as the lines of an export, up to the head that it has now, a page in memory at a time. A page that is missing ends it early, which
  * the proof then finds: nothing is judged here.

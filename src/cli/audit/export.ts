@@ -1,6 +1,7 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { type Context, command, fields, flag, required, sections, text } from '../kit/index.ts'
-import { chainOf, exportLines, type Read } from './export-lines.ts'
+import { chainOf } from './chain-of.ts'
+import type { Read } from './export-lines.ts'
 
 type Exported = Readonly<{ chain: string; file: string }> & Omit<Read, 'of'>
 
@@ -36,7 +37,7 @@ export const exportChain = command(
 )
 
 async function written(context: Context, wanted: { chain: string; evidence: boolean }, out: string): Promise<Read> {
-  const { writeFileAtomic } = await import('../../node/index.ts')
+  const [{ writeFileAtomic }, { exportLines }] = await Promise.all([import('../../node/index.ts'), import('./export-lines.ts')])
   const progress = await context.progress(`reading ${wanted.chain}`)
   let last: Read = { entries: 0, of: 0, checkpoints: 0, evidence: 0 }
   const told = (read: Read) => {

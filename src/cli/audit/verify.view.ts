@@ -1,7 +1,7 @@
 import type { ChainReport, Proof } from '../../core/audit/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import { type Column, type Look, sections, table } from '../kit/index.ts'
-import type { Proven } from './verify.ts'
+import type { Proven } from './prove.ts'
 
 const state = { title: 'STATE', value: ({ ok }: { ok: boolean }) => (ok ? 'holds' : 'broken'), priority: 1 } as const
 const tint = ({ ok }: { ok: boolean }) => (ok ? 'green' : 'red')

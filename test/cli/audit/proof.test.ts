@@ -21,7 +21,7 @@ const elsewhere = (...line: string[]) => tenantry(line, { answers: {} })
 /** A daemon's rooms over HTTP, with a rollout of which one box was restored; all that an auditor wants is kept. */
 async function setUp() {
   const { db } = await emptyDatabase('sqlite')
-  const world = await rolloutWorld(db, [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma' }])
+  const world = await rolloutWorld(db, [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma', plan: 'pro' }])
   world.fates.set('beta', ['rolls-back'])
   const folder = await temporaryFolder()
   const needs = { db, clock: world.clock, log: silentLogger(), dataDir: folder }
