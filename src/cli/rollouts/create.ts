@@ -1,7 +1,7 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
-import { allowLongFence } from './plan.ts'
+import { allowLongFence, ignoreWindows } from './plan.ts'
 import { fenceModes, phases } from './words.ts'
 
 export const create = command(
@@ -11,6 +11,7 @@ export const create = command(
     target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
     reason: text('--reason <text>', 'why; it stands in the audit log'),
     allowLongFence,
+    ignoreWindows,
     skipRefused: flag('--skip-refused', 'leave out boxes that the plan refuses'),
     failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
     holdAfter: oneOf('--hold-after <phase>', 'pause when this phase is through', phases),
@@ -28,7 +29,8 @@ export const create = command(
     if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait need --start: a queued rollout does nothing')
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
-    if (start && !body.skipRefused) await refuseBefore(context, { ...targets, allowLongFence: body.allowLongFence })
+    if (start && !body.skipRefused)
+      await refuseBefore(context, { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows })
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     if (!start) return queued
@@ -50,8 +52,10 @@ export const create = command(
   },
 )
 
+type Refusable = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
+
 /** What cannot start is not created either: no queued rollout is left behind by a plan that refuses. */
-async function refuseBefore({ api }: Context, wanted: { targetSlugs?: string[]; allowLongFence: boolean }): Promise<void> {
+async function refuseBefore({ api }: Context, wanted: Refusable): Promise<void> {
   const { boxes, refusals } = await api.rollouts.planRollout({ body: wanted })
   if (refusals === 0) return
   const details = boxes

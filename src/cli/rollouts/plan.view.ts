@@ -1,7 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
+import { ago, type Column, clean, type Look, sections, table } from '../kit/index.ts'
 
 /** Refusals first, because they keep a rollout from starting; then who goes when, from what to what; then the totals. */
 export function planView(plan: RolloutPlan, look: Look): string {
@@ -9,7 +9,7 @@ export function planView(plan: RolloutPlan, look: Look): string {
   return sections(
     refusals(plan, look),
     moving.length > 0
-      ? table(look, columns, moving)
+      ? table(look, columns(look), moving)
       : plan.refusals > 0
         ? ''
         : 'No box has to move: all are at the versions of the manifest.',
@@ -18,14 +18,17 @@ export function planView(plan: RolloutPlan, look: Look): string {
   )
 }
 
-const columns: readonly Column<PlannedBox>[] = [
+const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [
   { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
   { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 3, least: 6 },
   { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 1, least: 18 },
   { title: 'FINDINGS', value: ({ findings }) => findings.map(({ code }) => code).join(' '), priority: 3, least: 10, paint: () => 'yellow' },
+  { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
   { title: 'FENCE', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
 ]
+
+const opening = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= now.getTime() ? 'open' : ago(opensAt, now))
 
 function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
   const order = phases.map(({ phase }) => phase)
@@ -70,7 +73,10 @@ function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
     `${plan.parallel} at a time`,
     `manifest revision ${plan.manifestRevision}`,
   ]
+  const waits = moving.some(({ window }) => window) ? ', started now and with its maintenance windows,' : ''
   const time =
-    plan.updates > 0 ? ` About ${duration(plan.expectedMs)} if nothing fails; no chat is away for longer than ${duration(worst)}.` : ''
+    plan.updates > 0
+      ? ` About ${duration(plan.expectedMs)}${waits} if nothing fails; no chat is away for longer than ${duration(worst)}.`
+      : ''
   return `${parts.filter(Boolean).join(', ')}.${time}`
 }

@@ -2,7 +2,7 @@ import { duration, plural } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
-import { actionColumns, beforeThat, countsText, stepsView } from './rollout.view.ts'
+import { actionColumns, beforeThat, countsText, stepsView, waitingText } from './rollout.view.ts'
 import { timelineView } from './timeline.view.ts'
 import {
   errorOf,
@@ -46,6 +46,7 @@ function factsOf(report: Report, look: Look): string {
     ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
+    ['waiting', waitingText(rollout, now)],
     ['reason', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
     ['fence mode', fenceModeText(rollout.fenceMode)],

@@ -61,6 +61,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
     ['cve', rollout.cveId && clean(rollout.cveId)],
     ['decided by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['manifest', `revision ${rollout.manifestRevision}`],
+    ['windows', rollout.ignoreWindows ? 'ignored: boxes are updated at any time' : null],
     ['fence', fenceModeText(rollout.fenceMode)],
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],

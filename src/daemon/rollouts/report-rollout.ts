@@ -15,6 +15,7 @@ import type { VerbNeeds } from './needs.ts'
 import { actionsByIds, type BoxTimes, evidencePage, stepsOfUpdates, storyOf, timesOfBoxes } from './report.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
+import { waitingUntil } from './waiting-until.repo.ts'
 
 type Needs = Pick<VerbNeeds, 'db' | 'clock'>
 
@@ -32,8 +33,9 @@ export async function reportRollout({ db, clock }: Needs, { id }: { id: string }
     shown.map((box) => box.id),
   )
   const counts = await countActions(db, [id])
+  const waits = await waitingUntil(db, [stored], counts)
   return {
-    rollout: summaryOf(stored, counts(id)),
+    rollout: summaryOf(stored, counts(id), waits(id)),
     madeAt: now,
     durationMs: stored.startedAt === null ? null : elapsedMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),

@@ -21,7 +21,7 @@ type Needs = Readonly<{ db: Db }>
 /** The newest lines of a chain that an answer carries; `tenantry audit list` has all. */
 const auditLines = 1000
 
-export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null = null): RolloutSummary {
+export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null): RolloutSummary {
   const { manifest, digests, skipRefused, ignoreWindows, ...summary } = stored
   return { ...summary, counts, waitingUntil }
 }

@@ -156,6 +156,7 @@ test('the options of create reach the API', async () => {
     targetSlugs: ['a', 'b', 'c'],
     skipRefused: true,
     allowLongFence: true,
+    ignoreWindows: false,
     failureThreshold: 2,
     holdAfter: 'canary',
     fenceMode: 'until-first-ok',

@@ -4,18 +4,26 @@ import type { BoardState } from './state.ts'
 
 /**
  * How long it takes if nothing fails from here on: per phase the work that is left, shared by the workers, never less than its longest box.
- * The plan's expectations are scaled by how long the boxes so far really took. Undefined while it rests or once it ended.
+ * A box that waits for its maintenance window ends no sooner than after that. The plan's expectations are scaled by how long the boxes so far really took. Undefined while it rests or once it ended.
  */
 export function remainingMs(state: BoardState, nowMs: number): number | undefined {
   const { rollout, plan } = state
   if (hasEnded(rollout.status) || rollout.status === 'paused' || rollout.status === 'queued') return undefined
   const pace = paceOf(state)
   const left = new Map(plan.boxes.map(({ tenantSlug, expectedMs }) => [tenantSlug, expectedMs * pace]))
+  const windows = new Map(plan.boxes.map(({ tenantSlug, window }) => [tenantSlug, window?.opensAt]))
   return plan.phases.reduce((sum, { phase }) => {
     const own = [...state.actions.values()].filter((action) => action.phase === phase)
     const works = own.map((action) => workLeft(action, left.get(action.tenantSlug) ?? 0, nowMs)).filter((ms) => ms > 0)
-    return sum + Math.max(0, ...works, works.reduce((total, ms) => total + ms, 0) / plan.parallel)
+    const waits = own.map((action) => untilWindowMs(action, windows.get(action.tenantSlug), nowMs) + (left.get(action.tenantSlug) ?? 0))
+    return Math.max(sum + Math.max(0, ...works, works.reduce((total, ms) => total + ms, 0) / plan.parallel), ...waits)
   }, 0)
+}
+
+/** Minus infinity when it waits for none: that says nothing about when it ends. */
+function untilWindowMs({ status, waitsUntil }: RolloutAction, plannedAt: string | undefined, nowMs: number): number {
+  const opensAt = status === 'pending' ? (waitsUntil ?? plannedAt) : undefined
+  return opensAt && Date.parse(opensAt) > nowMs ? Date.parse(opensAt) - nowMs : Number.NEGATIVE_INFINITY
 }
 
 /** The least that a box under way still takes: an estimate that was passed is no reason to say "now". */

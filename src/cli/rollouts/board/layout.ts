@@ -22,7 +22,7 @@ const footRows = 2
  */
 export function layout(model: BoardModel, { columns, rows }: Size): Layout {
   const { inFlight, failures } = model
-  const spare = rows - frameRows - footRows - outcomeRows(model, columns)
+  const spare = rows - frameRows - footRows - (model.waiting ? 1 : 0) - outcomeRows(model, columns)
   if (inFlight.length === 0 || failures.length === 0) return cut(model, spare - listRows, spare - listRows)
   const both = spare - 2 * listRows
   if (both < 2) return model.next.length > 0 ? cut(model, 0, spare - listRows) : cut(model, spare - listRows, 0)

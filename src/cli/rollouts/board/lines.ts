@@ -1,7 +1,7 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutWord, whyOf } from '../words.ts'
+import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutWord, waitOf, whyOf } from '../words.ts'
 import { type BoardModel, boardModel } from './model.ts'
 import type { BoardMessage, BoardState } from './state.ts'
 
@@ -12,6 +12,7 @@ export function openingLines({ rollout, actions }: BoardState): string[] {
   return [
     `rollout ${rollout.id} is ${rolloutWord(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`because ${clean(why)}`] : []),
+    ...[...actions.values()].flatMap((action) => waitLine(undefined, action) ?? []),
   ]
 }
 
@@ -63,8 +64,14 @@ function actionLine(before: RolloutAction | undefined, after: RolloutAction): st
   const forward = order.indexOf(is) > order.indexOf(was)
   const anotherTry = was === 'over' && is !== 'over'
   const otherOutcome = was === 'over' && is === 'over' && before?.status !== after.status
-  if (!(forward || anotherTry || otherOutcome) || is === 'waiting') return undefined
+  if (!(forward || anotherTry || otherOutcome) || is === 'waiting') return waitLine(before, after)
   return `${after.tenantSlug}  ${is === 'over' ? outcomeOf(after) : is}`
+}
+
+/** `waits for its maintenance window, opens at …`: once, and again when it is for something else. */
+function waitLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
+  const wait = waitOf(after)
+  return wait === undefined || (before && wait === waitOf(before)) ? undefined : `${after.tenantSlug}  ${clean(wait)}`
 }
 
 /** `going back`, `brought back in 40 s, fenced 22 s`, `not brought back: … [PROBE_FAILED]` */

@@ -21,6 +21,8 @@ export type BoardModel = Readonly<{
   total: number
   /** How far the way back is of a rollout that was rolled back with its boxes. */
   back: Readonly<{ undone: number; ended: number; total: number }> | undefined
+  /** Boxes whose turn it is, and whose maintenance window opens later; until when the first of them waits. */
+  waiting: Readonly<{ boxes: number; until: string }> | undefined
   etaMs: number | undefined
   inFlight: readonly InFlight[]
   failures: readonly Failure[]
@@ -47,6 +49,7 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     settled: settled.length,
     total: counted.length,
     back,
+    waiting: rollout.status === 'paused' ? undefined : waitingOf(actions, nowMs),
     etaMs: remainingMs(state, nowMs),
     inFlight: actions.filter(isUnderWay).sort(byStart).map(inFlightAt(nowMs)),
     failures: actions.filter(hasFailed).sort(openFirst).map(failureOf),
@@ -54,6 +57,13 @@ export function boardModel(state: BoardState, localNowMs: number): BoardModel {
     next: nextSteps(rollout, open),
     connected: state.connected,
   }
+}
+
+function waitingOf(actions: readonly RolloutAction[], nowMs: number): BoardModel['waiting'] {
+  const hours = actions
+    .flatMap(({ status, waitsUntil }) => (status === 'pending' && waitsUntil && Date.parse(waitsUntil) > nowMs ? [waitsUntil] : []))
+    .sort()
+  return hours[0] === undefined ? undefined : { boxes: hours.length, until: hours[0] }
 }
 
 function backOf(actions: readonly RolloutAction[]): BoardModel['back'] {

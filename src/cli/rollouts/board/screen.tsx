@@ -29,6 +29,7 @@ export function Screen({ model, size, colour, keys }: { model: BoardModel; size:
       <Phases part={model.phases} colour={colour} width={width} />
       <Gap />
       <Bar part={model} colour={colour} width={width} />
+      {model.waiting && <Waiting part={model.waiting} colour={colour} width={width} />}
       {shown.inFlight.length > 0 && <UnderWay part={shown.inFlight} more={shown.moreInFlight} colour={colour} width={width} />}
       {shown.failures.length > 0 && <Failures part={shown.failures} more={shown.moreFailures} colour={colour} width={width} />}
       <Outcome part={model} colour={colour} width={width} />
@@ -103,6 +104,15 @@ function Bar({ part: { progress, settled, total, back, etaMs, status }, colour, 
       </Tinted>
       {words}
     </Text>
+  )
+}
+
+function Waiting({ part: { boxes, until }, colour, width }: Part<NonNullable<BoardModel['waiting']>>) {
+  const who = boxes === 1 ? '1 box waits for its maintenance window' : `${boxes} boxes wait for their maintenance windows, the first`
+  return (
+    <Tinted colour={colour} tint="yellow">
+      {shorten(`${who} until ${until.slice(0, 16).replace('T', ' ')} UTC`, width)}
+    </Tinted>
   )
 }
 

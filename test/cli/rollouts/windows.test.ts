@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { paintWith } from '../../../src/cli/kit/index.ts'
+import { linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
+import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
+import { openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import { planView } from '../../../src/cli/rollouts/plan.view.ts'
+import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view.ts'
+import { tenantry } from '../../support/command-line.ts'
+import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
+
+// It is Monday, the 5th of January 2026, 02:00 UTC.
+
+const now = new Date(at('02:00:00'))
+const look = { width: 160, paint: paintWith(false), colour: false, now }
+const opens = '2026-01-06T01:00:00.000Z'
+const why = 'waits for its maintenance window, opens at Tue 2026-01-06 02:00 Europe/Berlin (2026-01-06 01:00 UTC)'
+const waiting = anAction('anna-schule', { waitsUntil: opens, progress: { step: 'wait', detail: why, at: at('02:00:00') } })
+const window = { opensAt: opens, closesAt: '2026-01-06T04:00:00.000Z' }
+
+describe('a plan with windows', () => {
+  const open = { opensAt: at('01:00:00'), closesAt: at('04:00:00') }
+  const boxes = [aPlannedBox('anna-schule', { window }), aPlannedBox('beta', { window: open }), aPlannedBox('cora', { window: null })]
+
+  test('shows when each opens, and says that its time counts from now', () => {
+    const shown = planView(aPlan(boxes), look)
+    expect(shown).toMatch(/anna-schule .* in 23 h +3 min$/m)
+    expect(shown).toMatch(/beta .* open +3 min$/m)
+    expect(shown).toMatch(/cora .* - +3 min$/m)
+    expect(shown).toContain('About 12 min, started now and with its maintenance windows, if nothing fails;')
+  })
+
+  test('without any says nothing of them', () => {
+    const shown = planView(aPlan([aPlannedBox('cora', { window: null })]), look)
+    expect(shown).not.toMatch(/window/i)
+  })
+})
+
+describe('a rollout that only waits', () => {
+  const rollout = aRollout({ waitingUntil: opens })
+
+  test('says until when, in its list and in full', () => {
+    expect(rolloutList({ rollouts: [rollout], nextCursor: null }, look)).toMatch(/WAITING UNTIL[\s\S]*2026-01-06 01:00 UTC/)
+    const shown = rolloutView({ ...aRolloutDetail([waiting]), ...rollout }, look)
+    expect(shown).toMatch(/waiting +until 2026-01-06 01:00:00 UTC \(in 23 h\): no maintenance window opens before/)
+    expect(shown).toMatch(/anna-schule .* waits for its maintenance window, opens at Tue/)
+  })
+
+  test('says nothing of an hour that has passed', () => {
+    expect(rolloutView(aRollout({ waitingUntil: at('01:59:59') }), look)).not.toContain('waiting')
+  })
+
+  test('tells each box once in plain lines, and again when it is for something else', () => {
+    const before = openBoard(aRolloutDetail([anAction('anna-schule')]))
+    const event = { kind: 'event' as const, event: anEvent({ action: waiting, progress: waiting.progress }), receivedAtMs: now.getTime() }
+    const after = reduce(before, event)
+    expect(linesOf(before, event, after)).toEqual([`02:00:10  anna-schule  ${why}`])
+    expect(linesOf(after, event, reduce(after, event))).toEqual([])
+    const held = { ...waiting, waitsUntil: null, progress: { step: 'wait', detail: 'held by move x', at: at('02:00:00') } }
+    const other = { ...event, event: anEvent({ action: held, progress: held.progress }) }
+    expect(linesOf(after, other, reduce(after, other))).toEqual(['02:00:10  anna-schule  held by move x'])
+    expect(openingLines(after)).toContain(`anna-schule  ${why}`)
+  })
+
+  test('counts on the board those that wait, and expects no end before their hour', () => {
+    const later = anAction('beta', { waitsUntil: '2026-01-06T03:00:00.000Z' })
+    const model = boardModel(openBoard(aRolloutDetail([waiting, later])), now.getTime())
+    expect(model.waiting).toEqual({ boxes: 2, until: opens })
+    expect(model.etaMs).toBe(25 * 3_600_000 + 240_000)
+    expect(boardModel(openBoard(aRolloutDetail([waiting])), Date.parse(opens)).waiting).toBeUndefined()
+    expect(boardModel(openBoard(aRolloutDetail([waiting], { status: 'paused' })), now.getTime()).waiting).toBeUndefined()
+  })
+})
+
+test('--ignore-windows goes with plan and create, and stands on the rollout', async () => {
+  const answers = {
+    'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('anna-schule')]),
+    'POST /admin/tenant-boxes/rollouts': aRolloutDetail([anAction('anna-schule')], { status: 'queued', ignoreWindows: true }),
+  }
+  const plan = await tenantry(['rollouts', 'plan', '--ignore-windows'], { answers })
+  expect(plan.asked[0]?.body).toMatchObject({ ignoreWindows: true })
+  const created = await tenantry(['rollouts', 'create', '--ignore-windows'], { answers })
+  expect(created.asked[0]?.body).toMatchObject({ ignoreWindows: true })
+  expect(created.stdout).toContain(rolloutId)
+  expect(created.stdout).toMatch(/windows +ignored: boxes are updated at any time/)
+})
