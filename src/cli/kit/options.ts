@@ -42,6 +42,18 @@ export const count = (flags: string, summary: string, least = 1): OptionSpec<num
   },
 })
 
+/** A share of all: `0.02` is one in fifty. */
+export const share = (flags: string, summary: string): OptionSpec<number | undefined> => ({
+  flags,
+  summary,
+  mandatory: false,
+  parse: (given) => {
+    const value = Number(given)
+    if (given.trim() === '' || !(value >= 0 && value <= 1)) throw new Error('must be a number from 0 to 1, such as 0.02')
+    return value
+  },
+})
+
 /** One of a few words. */
 export const oneOf = <const Choice extends string>(
   flags: string,

@@ -7,6 +7,7 @@ import { emergency } from './emergency.ts'
 import { list } from './list.ts'
 import { pause } from './pause.ts'
 import { plan } from './plan.ts'
+import { rehearse } from './rehearse.ts'
 import { resume } from './resume.ts'
 import { rollback } from './rollback.ts'
 import { show } from './show.ts'
@@ -16,6 +17,7 @@ import { watch } from './watch.ts'
 
 export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions of the manifest', [
   plan,
+  rehearse,
   create,
   start,
   watch,

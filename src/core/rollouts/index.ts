@@ -49,7 +49,7 @@ export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, RolloutPlan } from './plan.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
-export { type DoneUpdate, type KeptSnapshot, lastFirst, planUndo, planUndoOf } from './plan-undo.ts'
+export { type DoneUpdate, planUndo, planUndoOf } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'
 export {
   Rehearsal,

@@ -24,6 +24,9 @@ export const RehearsedFaults = z.strictObject({
 })
 export type RehearsedFaults = z.infer<typeof RehearsedFaults>
 
+/** So many runs of one rehearsal at most. */
+const mostRehearsalRuns = 9
+
 export const RehearsalWanted = z.strictObject({
   targetSlugs: Slugs.min(1).optional(),
   allowLongFence: z.boolean().default(false),
@@ -38,7 +41,7 @@ export const RehearsalWanted = z.strictObject({
     .max(2 ** 31)
     .default(1),
   /** Each further run draws anew; figures are then the middle of all. */
-  runs: z.number().int().min(1).max(9).default(1),
+  runs: z.number().int().min(1).max(mostRehearsalRuns).default(1),
   faults: RehearsedFaults.prefault({}),
 })
 export type RehearsalWanted = z.infer<typeof RehearsalWanted>

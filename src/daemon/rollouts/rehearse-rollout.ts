@@ -2,13 +2,13 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { Rehearsal, RehearsalSettings, RehearsalWanted } from '../../core/rollouts/index.ts'
 import type { RolloutsNeeds } from './needs.ts'
 
-/** Ten thousand boxes take a few minutes; what takes longer would take for ever. */
-const longestMs = 10 * 60_000
+/** Who asks over HTTP waits five minutes for an answer to begin. */
+const longestMs = 4 * 60_000
 
 type Needs = Pick<RolloutsNeeds, 'clock' | 'rehearse' | keyof Omit<RehearsalSettings, 'rollouts'> | 'settings'>
 
 /**
- * Rehearsals, one at a time: each takes a core for itself. It ends with its caller, and after ten minutes at the latest. Throws CONFLICT
+ * Rehearsals, one at a time: each takes a core for itself. It ends with its caller, and after four minutes at the latest. Throws CONFLICT
  * while another is played, UNAVAILABLE when it took too long or there is no place for it, and what making the rollout would throw.
  */
 export function rehearsals(needs: Needs): (wanted: RehearsalWanted, signal: AbortSignal) => Promise<Rehearsal> {

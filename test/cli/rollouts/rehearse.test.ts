@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest'
+import type { Rehearsal, RehearsedBox } from '../../../src/core/rollouts/index.ts'
+import { tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const endpoint = 'POST /admin/tenant-boxes/rollouts/rehearse'
+
+const aRehearsedBox = (tenantSlug: string, given: Partial<RehearsedBox> = {}): RehearsedBox => ({
+  tenantSlug,
+  hostName: 'host-1',
+  phase: 'canary',
+  status: 'succeeded',
+  beginsMs: 0,
+  endsMs: 240_000,
+  fenceMs: 180_000,
+  fenceP50Ms: 180_000,
+  fenceP95Ms: 190_000,
+  worstFenceMs: 3_720_000,
+  error: null,
+  waits: null,
+  ...given,
+})
+
+const aRehearsal = (given: Partial<Rehearsal> = {}): Rehearsal => ({
+  seed: 1,
+  runs: 1,
+  startedAt: at('02:00:00'),
+  manifestRevision: 2,
+  ended: 'done',
+  updates: 1,
+  refused: 0,
+  skipped: 0,
+  makespanMs: 240_000,
+  worstMs: 3_780_000,
+  phases: [
+    { phase: 'canary', boxes: 1, beginsMs: 0, endsMs: 240_000 },
+    { phase: 'free_5', boxes: 0, beginsMs: null, endsMs: null },
+  ],
+  boxes: [aRehearsedBox('oak')],
+  pauses: [],
+  findings: [],
+  ...given,
+})
+
+test('faults go to the API as they were typed, and --json prints what came back', async () => {
+  const result = aRehearsal({ seed: 7 })
+  const line = ['rollouts', 'rehearse', '--target', 'oak,elm', '--seed', '7', '--fail', 'oak', '--fail-rate', '0.02', '--offline', 'host-3']
+  const ran = await tenantry([...line, '--json'], { answers: { [endpoint]: result } })
+  expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, result])
+  expect(ran.asked.at(-1)?.body).toMatchObject({
+    targetSlugs: ['oak', 'elm'],
+    seed: 7,
+    faults: { probeFailRate: 0.02, failProbes: ['oak'], failPulls: [], offlineHosts: ['host-3'] },
+  })
+})
+
+test('what would pause it stands first, without advice for a rollout that stands still', async () => {
+  const reason = 'canary stopped: oak failed and was restored (PROBE_FAILED: \u001b[2Jsick). Next: resume the rollout to try it again.'
+  const played = aRehearsal({
+    pauses: [{ atMs: 2_000_000, phase: 'canary', reason }],
+    boxes: [aRehearsedBox('oak', { status: 'rolled_back' })],
+  })
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 120 })
+  const [first, second] = stdout.split('\n')
+  expect(first).toContain('It would pause 1 time')
+  expect(second).toContain('canary stopped: oak failed and was restored (PROBE_FAILED:')
+  expect(stdout).not.toContain('\u001b[2J')
+  expect(stdout).not.toContain('Next:')
+  expect(stdout).toMatch(/oak +canary +at once +rolled back +3 min/)
+  expect(stdout).toContain('1 box to move, seed 1. About 4 min if every pause is resumed at once')
+})
+
+test('boxes that wait for others are named, and phases without boxes are not', async () => {
+  const waits = 'held by maintenance; it begins when it is free'
+  const played = aRehearsal({ ended: 'stuck', boxes: [aRehearsedBox('oak', { status: 'pending', beginsMs: null, fenceMs: null, waits })] })
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 120 })
+  expect(stdout).toContain('It would never end by itself')
+  expect(stdout).toContain(`oak: ${waits}`)
+  expect(stdout).not.toContain('free_5')
+})
+
+test('a share beyond all is a wrong option', async () => {
+  const ran = await tenantry(['rollouts', 'rehearse', '--fail-rate', '2'], { answers: {} })
+  expect(ran.exit).toBe(2)
+  expect(ran.stderr).toContain('from 0 to 1')
+})
