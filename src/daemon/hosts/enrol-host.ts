@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint } from 'jose'
 import { type AgentPublicKey, commonProtocol, plainUrl, supportedProtocols } from '../../core/hosts/index.ts'
 import { isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
+import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findHostByKeyId, findHostByName, saveEnrolment } from './host.repo.ts'
@@ -36,6 +37,7 @@ async function admit({ clock, random }: Needs, tx: Tx, { name, keyId, enrol }: {
   const id = former?.id ?? newId(random, 'host')
   const { publicKey, agentVersion } = enrol
   await saveEnrolment(tx, { id, name, keyId, publicKey, agentVersion, at: isoNow(clock) })
+  await closeAlerts(tx, clock, { subject: name, kinds: ['host_frozen'], because: 'the host was enrolled anew' })
   const actor = { kind: 'agent', hostId: id, name, instanceId: 'enrolment' } as const
   await recordAudit(tx, clock, { actor, action: 'host.enrolled', subject: name, data: { hostId: id, keyId, again: former !== undefined } })
   return id

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { duration, isProblem } from '../../core/kit/index.ts'
+import { duration, isProblem, plural } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
 import type { Machine } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
@@ -19,7 +19,8 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
     opened = openDatabase(config.databaseUrl)
     const schema = await schemaCheck(opened.db)
     if (schema.state === 'failed') return [keys.check, schema]
-    const more = schema.state === 'ok' ? [await clockCheck(machine, opened.db), await accounts(opened.db)] : []
+    const more =
+      schema.state === 'ok' ? [await clockCheck(machine, opened.db), await accounts(opened.db), ...(await givenUp(opened.db))] : []
     const opens = schema.state === 'ok' && keys.keyring ? await secretsOpen(opened.db, keys.keyring) : keys.check
     return [opens, schema, ...more]
   } catch (error) {
@@ -100,4 +101,21 @@ async function accounts(db: Db): Promise<Check> {
     .execute()
   if (admins.length === 0) return doubtful('accounts', 'nobody with the role admin can log in', '`tenantryd admin create --name <name>`')
   return well('accounts', `${admins.length === 1 ? '1 admin' : `${admins.length} admins`} can log in`)
+}
+
+/** What the daemon was to do or to tell, and could not. */
+async function givenUp(db: Db): Promise<Check[]> {
+  const counted = db.fn.countAll().as('count')
+  const letters = await db.selectFrom('outbox').select(counted).where('status', '=', 'dead').executeTakeFirst()
+  const messages = await db.selectFrom('alert_deliveries').select(counted).where('status', '=', 'dead').executeTakeFirst()
+  const [work, told] = [Number(letters?.count ?? 0), Number(messages?.count ?? 0)]
+  if (work + told === 0) return []
+  const says = `${plural(told, 'message')} of alerts and ${plural(work, 'other piece')} of follow-up work were given up`
+  return [
+    doubtful(
+      'given up',
+      says,
+      '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry alerts retry` try again',
+    ),
+  ]
 }

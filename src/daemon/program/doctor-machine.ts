@@ -17,6 +17,7 @@ export async function machineChecks(config: Config, options: Globals): Promise<C
     recovery(config),
     ...(await upkeep(config)),
     approval(config),
+    alerts(config),
   ]
 }
 
@@ -84,6 +85,19 @@ async function upkeep(config: Config): Promise<Check[]> {
   if (own) return [well(name, `restic ${version}, with a credential that agents lack`)]
   const mend = 'set TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID and …_SECRET_ACCESS_KEY, and take the right to delete from the agents’ key'
   return [doubtful(name, 'agents have the credential that removes snapshots', mend)]
+}
+
+/** Nobody looks at three at night: something must reach somebody. */
+const alerts = ({ alerts: { mailTo, webhook }, mail }: Config): Check => {
+  const name = 'alerts'
+  const mend = 'set TENANTRY_ALERTS_MAIL_TO and TENANTRY_MAIL_SMTP, or TENANTRY_ALERTS_WEBHOOK_URL and …_SECRET'
+  if (mailTo.length === 0 && !webhook) return doubtful(name, 'nobody is told when a rollout pauses or a box is down', mend)
+  if (!webhook && mail.smtp === undefined) return doubtful(name, 'mail goes into a folder, where nobody is woken by it', mend)
+  const ways = [
+    ...(mailTo.length > 0 ? [`mail to ${mailTo.join(', ')}`] : []),
+    ...(webhook ? [`a webhook at ${new URL(webhook.url).origin}`] : []),
+  ]
+  return well(name, `${ways.join(' and ')}; \`tenantry alerts test\` tries them`)
 }
 
 const approval = ({ approvalTokenSha256 }: Config): Check =>

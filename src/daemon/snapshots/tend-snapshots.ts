@@ -64,11 +64,11 @@ export async function takeTended({ clock }: { clock: Clock }, tx: Tx, { owner, t
     .set({ tended_at: now, ...looked })
     .where('tenant_id', '=', tenantId)
     .execute()
+  await wake({ clock }, tx, owner, missing, tended)
   const tell = (eventType: string, payload: object) =>
     appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { boxId: owner.id, slug: owner.slug, ...payload } })
   if (missing.length > 0) await tell('snapshot.missing', { snapshotIds: missing })
   if (check && !check.ok) await tell('snapshot.check_failed', { error: check.error })
-  await wake({ clock }, tx, owner, missing, tended)
 }
 
 /** A repository that is not whole is for a person to hear of; one that was read and found whole takes that back. */

@@ -1,0 +1,195 @@
+import { expect, test } from 'vitest'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { watchFences } from '../../../src/daemon/boxes/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { hostById } from '../../../src/daemon/hosts/host.repo.ts'
+import { freezeHost, revokeHost } from '../../../src/daemon/hosts/shut-out-host.ts'
+import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
+import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
+import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
+import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
+import { silentLogger } from '../../../src/node/index.ts'
+import { aReport } from '../../support/boxes.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { hostWorld } from '../../support/host-world.ts'
+import { lifeWorld } from '../../support/life-world.ts'
+import { type Fate, rolloutWorld } from '../../support/rollout-world.ts'
+import { aDrill, aTended, hourMs, snapshotsWorld } from '../../support/snapshots-world.ts'
+
+const minute = 60_000
+const alertsOf = async (db: Db) =>
+  (await db.selectFrom('alerts').select(['kind', 'subject', 'status', 'count']).orderBy('id').execute()).map(
+    ({ kind, subject, status, count }) => `${kind} ${subject} ${status}${count > 1 ? ` ${count}x` : ''}`,
+  )
+
+onBothDialects('an alert of a rollout', (fresh) => {
+  const withFate = async (fate: Fate) => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    world.fates.set('acme', [fate])
+    const id = await world.started()
+    await world.settle()
+    return { ...world, id, db: world.needs.db }
+  }
+
+  test.each([
+    ['rolls-back', 'action_rolled_back acme open'],
+    ['rollback-fails', 'rollback_failed acme open'],
+    ['fails', 'probe_failed acme open'],
+  ] as const)('is raised for a box that %s, and one for the pause', async (fate, raised) => {
+    const { db, id } = await withFate(fate)
+    expect(await alertsOf(db)).toEqual([raised, `rollout_paused ${id} open`])
+  })
+
+  test('is not raised for a box that was not touched, but for the pause; the pause is over when somebody resumes', async () => {
+    const { db, id, needs, settle } = await withFate('pull-fails')
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} open`])
+    await resumeRollout(needs, anOperator, { id, skipFailed: false })
+    await settle()
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
+  })
+
+  test('is not raised when a person pauses it; an abort ends what the engine had raised', async () => {
+    const { db, id, needs } = await withFate('pull-fails')
+    await resumeRollout(needs, anOperator, { id, skipFailed: true })
+    await pauseRollout(needs, anOperator, { id, reason: 'lunch' })
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
+    await abortRollout(needs, anOperator, { id })
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
+  })
+
+  test('is raised where it holds as asked, and a second pause is another', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    const id = await world.started({ holdAfter: 'canary' })
+    await world.settle()
+    const [row] = await world.needs.db.selectFrom('alerts').select(['severity', 'command']).execute()
+    expect(row).toEqual({ severity: 'info', command: `tenantry rollouts resume ${id}` })
+    world.fates.set('beta', ['rolls-back'])
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    expect(await alertsOf(world.needs.db)).toEqual([
+      `rollout_paused ${id} closed`,
+      'action_rolled_back beta open',
+      `rollout_paused ${id} open`,
+    ])
+  })
+
+  test('is raised for an update of which nothing is heard, once, and is over when its agent answers', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    for (let step = 0; step < 2; step++) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    const [update] = await world.open()
+    await world.take(update?.id as string)
+    await world.expire(update?.id as string)
+    await world.tick()
+    await world.tick()
+    expect(await alertsOf(world.needs.db)).toEqual(['deadline_overdue acme open', `rollout_paused ${id} open`])
+    const [late] = await world.lost()
+    if (late) await world.work(late)
+    await world.tick()
+    expect((await alertsOf(world.needs.db))[0]).toBe('deadline_overdue acme closed')
+  })
+
+  test('is raised when a person takes it back, in the transaction of that', async () => {
+    const { db, id, rollBack } = await withFate('pull-fails')
+    await rollBack(id, 'none')
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`, `rollout_rolled_back ${id} open`])
+  })
+})
+
+onBothDialects('an alert of a host', (fresh) => {
+  test('is raised when it is frozen, and is over when it is revoked', async () => {
+    const { needs, enrol } = await hostWorld(await fresh())
+    const { hostId } = await enrol('host-1')
+    await freezeHost(needs, await hostById(needs.db, hostId), 'another')
+    await freezeHost(needs, await hostById(needs.db, hostId), 'another')
+    expect(await alertsOf(needs.db)).toEqual(['host_frozen host-1 open'])
+    await revokeHost(needs, anOperator, { name: 'host-1', reason: 'stolen' })
+    expect(await alertsOf(needs.db)).toEqual(['host_frozen host-1 closed'])
+  })
+})
+
+onBothDialects('an alert of a fence', (fresh) => {
+  test('is raised when it stands for too long, and is over when the box is open', async () => {
+    const world = await lifeWorld(await fresh())
+    await world.aBox('north')
+    const { db } = world.room
+    await world.clock.advance(minute)
+    const since = isoNow(world.clock)
+    await world.report('host-1', [aReport('north', { at: since, fenced: true, fence: { holder: 'cmd_gone', since } })])
+    await world.clock.advance(16 * minute)
+    await watchFences({ ...world.room, log: silentLogger() })
+    await watchFences({ ...world.room, log: silentLogger() })
+    expect(await alertsOf(db)).toEqual(['fence_stuck north open'])
+    await world.report('host-1', [aReport('north', { at: isoNow(world.clock) })])
+    expect(await alertsOf(db)).toEqual(['fence_stuck north closed'])
+  })
+})
+
+onBothDialects('an alert of snapshots', (fresh) => {
+  const setUp = async () => {
+    const world = await snapshotsWorld(await fresh())
+    const box = await world.aBox('north')
+    await world.aSnapshot('north', 'a')
+    return { ...world, box }
+  }
+
+  test('is raised when one cannot be proven, counts, and is over when one is', async () => {
+    const { api, answer, db } = await setUp()
+    const drill = async (given: Parameters<typeof aDrill>[0]) => {
+      await api.drillBox({ params: { slug: 'north' }, body: {} })
+      await answer('tenant-box.drill', aDrill(given))
+    }
+    const bad = { ok: false, error: { code: 'DISK_FULL', message: 'no room' } }
+    await drill(bad)
+    await drill(bad)
+    expect(await alertsOf(db)).toEqual(['drill_failed north open 2x'])
+    await drill({ ok: true })
+    expect(await alertsOf(db)).toEqual(['drill_failed north closed'].map((one) => `${one} 2x`))
+  })
+
+  test('is raised when one is missing or the repository fails its check, and is over when a check finds it whole', async () => {
+    const { needs, box, answer, db } = await setUp()
+    const tend = async (tended: ReturnType<typeof aTended>) => {
+      await askForTurns(needs, 'check', [box.tenantId])
+      await takeTurns(needs)
+      await answer('tenant-box.tend_snapshots', tended)
+    }
+    await tend(aTended([]))
+    await tend(aTended(['a'], { check: { ok: false, error: { code: 'SNAPSHOT_FAILED', message: 'one pack is damaged' } } }))
+    expect(await alertsOf(db)).toEqual(['snapshot_damaged north open 2x'])
+    await tend(aTended(['a'], { check: { ok: true, error: null } }))
+    expect(await alertsOf(db)).toEqual(['snapshot_damaged north closed 2x'])
+  })
+
+  test('is raised once for all boxes without a fresh one, and is over when each has one', async () => {
+    const { needs, clock, heard, aBox, aSnapshot, db } = await setUp()
+    await aBox('south')
+    const daily = snapshotsJobs(needs).find(({ key }) => key === 'snapshot-daily')
+    const run = () => daily?.run({ signal: new AbortController().signal })
+    await run()
+    expect(await alertsOf(db)).toEqual([])
+    await clock.advance(27 * hourMs)
+    await heard()
+    await run()
+    const [alert] = await db.selectFrom('alerts').selectAll().execute()
+    expect(alert).toMatchObject({
+      kind: 'snapshot_overdue',
+      title: '2 boxes have no fresh snapshot',
+      command: 'tenantry snapshots take south --wait',
+    })
+    for (const [slug, word] of [
+      ['north', 'b'],
+      ['south', 'c'],
+    ] as const)
+      await aSnapshot(slug, word)
+    await run()
+    expect(await alertsOf(db)).toEqual(['snapshot_overdue snapshots closed'])
+  })
+})

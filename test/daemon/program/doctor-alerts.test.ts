@@ -1,0 +1,80 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeEach, expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { migrate, openDatabase } from '../../../src/daemon/db/index.ts'
+import { runProgram } from '../../../src/daemon/program/run-program.ts'
+import { systemRandom } from '../../../src/node/index.ts'
+
+let env: Record<string, string>
+beforeEach(async () => {
+  env = { TENANTRY_DATA_DIR: await mkdtemp(join(tmpdir(), 'tenantryd-')) }
+})
+
+async function tenantryd(line: readonly string[]) {
+  const out: string[] = []
+  const exit = await runProgram(line, {
+    env,
+    stdin: (async function* () {})(),
+    stdout: { write: (text) => out.push(text) },
+    stderr: { write: () => undefined },
+    signal: new AbortController().signal,
+    clock: manualClock(),
+    random: systemRandom,
+  })
+  return { exit, out: out.join('') }
+}
+
+const check = async (name: string) => {
+  const { exit, out } = await tenantryd(['doctor', '--json'])
+  return { exit, check: (JSON.parse(out).checks as { name: string; state: string; says: string }[]).find((one) => one.name === name) }
+}
+const webhook = {
+  TENANTRY_ALERTS_WEBHOOK_URL: 'https://hooks.example/t0psecretpath',
+  TENANTRY_ALERTS_WEBHOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
+}
+
+test('when nobody would be told, the doctor warns, and it is no fault', async () => {
+  expect(await check('alerts')).toMatchObject({ exit: 0, check: { state: 'warn', says: expect.stringContaining('nobody is told') } })
+  env.TENANTRY_ALERTS_MAIL_TO = 'ops@school.example'
+  expect(await check('alerts')).toMatchObject({ exit: 0, check: { state: 'warn', says: expect.stringContaining('into a folder') } })
+})
+
+test('who would be told is said without what opens the way to them', async () => {
+  Object.assign(env, webhook, { TENANTRY_ALERTS_MAIL_TO: 'ops@school.example', TENANTRY_MAIL_SMTP: 'smtps://u:hunter2@mx.example' })
+  const { check: found } = await check('alerts')
+  expect(found).toMatchObject({
+    state: 'ok',
+    says: expect.stringContaining('mail to ops@school.example and a webhook at https://hooks.example;'),
+  })
+  const { out } = await tenantryd(['check-config'])
+  expect(out).toContain('smtps://u:[secret]@mx.example')
+  expect(`${out}${JSON.stringify(found)}`).not.toMatch(/hunter2|t0psecretpath|whsec_/)
+})
+
+test('messages and work that were given up are worth a warning', async () => {
+  const { db, close } = openDatabase(`sqlite:${join(env.TENANTRY_DATA_DIR as string, 'tenantry.db')}`)
+  await migrate(db)
+  expect((await check('given up')).check).toBeUndefined()
+  const alertId = await db.transaction().execute((tx) => raiseAlert(tx, manualClock(), alertOf.host_frozen({ host: 'host-1' })))
+  const at = '2026-01-05T02:00:00.000Z'
+  const dead = {
+    id: 'msg_1',
+    alert_id: alertId,
+    channel: 'webhook',
+    target: 'https://hooks.example',
+    status: 'dead',
+    attempts: 12,
+    created_at: at,
+  } as const
+  await db.insertInto('alert_deliveries').values(dead).execute()
+  await db.updateTable('outbox').set({ status: 'dead' }).execute()
+  await close()
+  expect((await check('given up')).check).toMatchObject({
+    state: 'warn',
+    says: '1 message of alerts and 1 other piece of follow-up work were given up',
+  })
+})
