@@ -126,6 +126,51 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     return entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Record<string, unknown>
   }
 
+  test('one that is opened after its first good probe and turns sick then stays open on what it runs, with all that people write', async () => {
+    const { inside } = needs
+    const opened: unknown[] = []
+    const probe: typeof inside.probe = async (box, signal) => {
+      const good = await inside.probe(box, signal)
+      if ((await fence()) !== undefined || good.verdict !== 'ok') return good
+      if (opened.push(good) === 1) await talk.say('as soon as it was open')
+      return { ...good, verdict: 'failed', reason: 'sick once people are in' }
+    }
+    const payload = payloadOf('synapse-1.163.2')
+    const early = { ...payload, fence: { mode: 'until-first-ok' as const }, probe: { ...payload.probe, timeoutMs: 25_000 } }
+    const result = await update({ ...needs, inside: { ...inside, probe } })(contextOf('early'), early)
+    expect(result).toMatchObject({
+      outcome: 'failed',
+      leftOpen: true,
+      snapshotOk: true,
+      report: { installed: { synapse: '1.163.2' }, fenced: false },
+    })
+    expect(result.error?.message).toMatch(/sick once people are in; .* is open to its users on the new version/)
+    expect(result.fencedMs).toBeLessThan(result.durationMs)
+    expect(await fence()).toBeUndefined()
+    await talk.expectComplete()
+    await talk.say('and later')
+  })
+
+  test('one without a fence answers like a server that is away while it rests, in JSON that browsers may read', async () => {
+    const answers: unknown[] = []
+    const inside: typeof needs.inside = {
+      ...needs.inside,
+      dumpDatabase: async (...given) => {
+        const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/versions`, {
+          headers: { origin: 'https://chat.example' },
+        })
+        const { errcode } = (await answer.json()) as { errcode?: string }
+        answers.push([answer.status, errcode, answer.headers.get('access-control-allow-origin'), await fence()])
+        return needs.inside.dumpDatabase(...given)
+      },
+    }
+    const payload = { ...payloadOf('synapse-1.157.1'), fence: { mode: 'none' as const } }
+    const result = await update({ ...needs, inside })(contextOf('open'), payload)
+    expect(result).toMatchObject({ outcome: 'committed', fencedMs: 0, report: { installed: { synapse: '1.157.1' } } })
+    expect(answers).toEqual([[502, 'M_UNKNOWN', '*', undefined]])
+    await talk.expectComplete()
+  })
+
   test('a newer one is prefetched, updated to, and keeps every message', async () => {
     const payload = payloadOf('synapse-1.163.2')
     const { targets, slug, boxId, ownershipEpoch } = payload

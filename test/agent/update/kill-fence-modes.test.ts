@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Shelf } from '../../../src/agent/journal/index.ts'
 import { type Fault, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload, UpdateResult } from '../../../src/core/boxes/index.ts'
@@ -89,20 +89,36 @@ const mortalShelf = (shelf: Shelf, { touch }: Mortal): Shelf => ({
   write: async (name, text) => void (await touch('write', () => shelf.write(name, text))),
 })
 
-async function killedEverywhere(one: Case, when: When, lives: Lives): Promise<void> {
-  for (let place = 1; await killedAt(one, place, when, lives); place++) if (place > 500) throw new Error('there is no end of places')
+async function killedEverywhere(one: Case, when: When, lives: Lives, from = 1): Promise<void> {
+  for (let place = from; await killedAt(one, place, when, lives); place++) if (place > 500) throw new Error('there is no end of places')
 }
 
-describe.each(['before', 'after'] as const)('killed %s it happens', (when) => {
-  test.each(named('sick after the first good probe', 'sick, without a fence', 'without a fence, and its new database dies'))(
-    'at every single touch of the host: %s',
-    (_, one) => killedEverywhere(one, when, atTouches),
-    180_000,
-  )
-})
+/** The touch just before the box is stopped: what comes before is the same in every mode, and has a test of its own. */
+async function beforeTheStop({ mode, targets }: Case): Promise<number> {
+  const world = await aWorld()
+  const names: string[] = []
+  const life = mortal((_, name) => names.push(name) === 0, 'before')
+  const needs = await atTouches(world, life, (same) => same)
+  await world.run(aPayload({ fence: { mode }, ...(targets ? { targets } : {}) }), { needs })
+  return names.indexOf('stop')
+}
+
+const atEveryTouch = async (one: Case, when: When) => killedEverywhere(one, when, atTouches, await beforeTheStop(one))
+
+test.each(named('sick after the first good probe', 'without a fence, and its new database dies'))(
+  'killed before every single touch of the host: %s',
+  (_, one) => atEveryTouch(one, 'before'),
+  240_000,
+)
+
+test.each(named('sick after the first good probe', 'sick, without a fence'))(
+  'killed after every single touch of the host: %s',
+  (_, one) => atEveryTouch(one, 'after'),
+  240_000,
+)
 
 test.each(named(...(Object.keys(cases) as (keyof typeof cases)[])))(
   'killed at every single line of the journal: %s',
   (_, one) => killedEverywhere(one, 'after', atLines),
-  180_000,
+  240_000,
 )
