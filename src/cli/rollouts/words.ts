@@ -95,7 +95,7 @@ export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>):
 type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
 
 /** Its boxes are being brought back; where one came to rest on its way, the others wait for a person. */
-export function goesBack(actions: readonly Undone[]): boolean {
+function goesBack(actions: readonly Undone[]): boolean {
   const undone = actions.filter(({ undo }) => undo !== null)
   if (undone.some(isUnderWay)) return true
   return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isUndoAtRest)

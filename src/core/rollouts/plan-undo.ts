@@ -10,7 +10,7 @@ import { standingFindings } from './undo-findings.ts'
 import type { UndoneBox, UndoPlan } from './undo-plan.ts'
 
 /** The snapshot from before an update, as the registry has it. */
-export type KeptSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
+type KeptSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
 
 /** What a rollout made of a box, from the evidence of the update. */
 export type DoneUpdate = Readonly<{

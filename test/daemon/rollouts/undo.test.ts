@@ -133,8 +133,8 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     expect(JSON.parse(attempts[1]?.digests_after ?? '')).toEqual(JSON.parse(attempts[0]?.digests_before ?? ''))
     expect(attempts[1]).toMatchObject({ snapshot_id: snapshotIdOf('acme', 2), finished_at: expect.any(String) })
     const { auditLog } = await world.show(id)
-    const said = auditLog.map(({ action }) => action).filter((action) => /undo|rolled_back/.test(action))
-    expect(said.filter((action) => action === 'rollout.undo.undone')).toHaveLength(3)
+    const said = auditLog.map(({ action }) => action).filter((action) => /undo|undone|rollout.rolled_back/.test(action))
+    expect(said.filter((action) => action === 'rollout.action.undone')).toHaveLength(3)
     expect(said[0]).toBe('rollout.rolled_back')
   })
 

@@ -31,7 +31,7 @@ export const beginUndo = (owned: Owned, slug: string): Promise<void> =>
     await replaceAction(tx, begun, sent)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: sent })
     const data = { slug, attempt: sent.attempt, hostId: sent.hostId, by: action.undo?.mode }
-    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.undo.begun', data })
+    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.undo_begun', data })
     return sent
   })
 

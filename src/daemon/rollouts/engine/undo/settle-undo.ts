@@ -44,7 +44,11 @@ export async function settleUndo(
   if (verdict.undo === 'failed') await alert(tx, { clock }, rollout, action, verdict)
   await checkpointAtEnd(tx, { clock }, rollout)
   const data = { slug: settled.tenantSlug, attempt: settled.attempt, by: settled.undo?.mode, status, error, evidence: sum }
-  await writeDown(tx, clock, rollout, { actor: engineActor, action: `rollout.undo.${verdict.undo}`, data })
+  await writeDown(tx, clock, rollout, {
+    actor: engineActor,
+    action: verdict.undo === 'undone' ? 'rollout.action.undone' : 'rollout.action.undo_failed',
+    data,
+  })
 }
 
 /** A box that stays as it was updated is told of as that: its times are those of the update. */
