@@ -26,7 +26,7 @@ export const EmergencyTargets = z.strictObject({
 })
 export type EmergencyTargets = z.infer<typeof EmergencyTargets>
 
-export const componentOfTarget = {
+const componentOfTarget = {
   toChatServer: 'synapse',
   toDatabase: 'postgres',
   toObjectStore: 'minio',

@@ -27,7 +27,8 @@ export type Fleet = Readonly<{
 
 const backupKey = Buffer.alloc(32, 7).toString('base64')
 
-export async function startFleet(): Promise<Fleet> {
+/** `more` are settings of the daemon beside those that every test needs. */
+export async function startFleet(more: Environment = {}): Promise<Fleet> {
   const testbed = readTestbed()
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-e2e-'))
   const first = await freePorts(40)
@@ -42,6 +43,7 @@ export async function startFleet(): Promise<Fleet> {
     TENANTRY_ROLLOUTS_POLL_MS: '500',
     TENANTRY_BOXES_FIRST_PORT: String(first + 4),
     TENANTRY_LOG: 'json',
+    ...more,
   }
   const agentEnv: Environment = {
     TENANTRY_AGENT_STATE_DIR: join(folder, 'agent'),

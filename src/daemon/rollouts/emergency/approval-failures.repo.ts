@@ -5,8 +5,8 @@ import type { Db } from '../../db/index.ts'
 type Needs = Readonly<{ db: Db; clock: Clock }>
 
 /** So many wrong tokens within the window lock the account out of emergencies for as long again. */
-export const mostWrongTokens = 5
-export const windowMs = 15 * 60_000
+const mostWrongTokens = 5
+const windowMs = 15 * 60_000
 
 /**
  * Counts a try as wrong before the token is looked at, in one statement: of a hundred at once, five are compared. Throws RATE_LIMITED while
