@@ -2,7 +2,7 @@
 // A window is open whenever a clock in its zone shows a time that lies in it: what such a clock skips does not open, what it shows twice
 // opens twice. Nothing here knows whose window it is, or what time it is now.
 export { momentText } from './moment-text.ts'
-export { type Opening, openings } from './openings.ts'
+export { openings } from './openings.ts'
 export { isTimeZone } from './time-zone.ts'
 export { asTimes, type WindowCalendar, windowCalendar, type ZonedWindow } from './window-calendar.ts'
 export { days, isTimeOfDay, parseWindow, type WindowPart, windowText } from './window-text.ts'

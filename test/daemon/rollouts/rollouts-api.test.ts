@@ -3,8 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { type RolloutEvent, rolloutsContract } from '../../../src/core/rollouts/index.ts'
+import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
+import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -78,6 +80,35 @@ onBothDialects('the rollouts api', (fresh) => {
     ])
     expect(created.auditLog.map(({ action, actor }) => [action, actor])).toEqual([['rollout.created', 'admin:anna']])
     expect(await api.getRollout({ params: { id: created.id } })).toEqual(created)
+  })
+
+  describe('maintenance windows', () => {
+    const slug = 'beta'
+    const body = { maintenanceWindow: parseWindow('daily 12:00-12:03') }
+
+    test('that are never open for long enough keep a rollout from starting, unless it may ignore them', async () => {
+      const { world, api } = await begin()
+      await changeTenant(world.needs, anOperator, { slug, ...body })
+      expect(await api.planRollout({ body: {} })).toMatchObject({ updates: 2, refusals: 1 })
+      expect(await api.planRollout({ body: { ignoreWindows: true } })).toMatchObject({ updates: 3, refusals: 0 })
+      const { id } = await api.createRollout({ body: {} })
+      await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /beta: WINDOW_TOO_SHORT/))
+      const allowed = await api.createRollout({ body: { ignoreWindows: true } })
+      expect(await api.startRollout({ params: { id: allowed.id } })).toMatchObject({ status: 'canary', ignoreWindows: true })
+    })
+
+    test('of a rollout that waits are told by its list, by itself and by its boxes', async () => {
+      const { world, api } = await begin([{ slug: 'acme' }])
+      await changeTenant(world.needs, anOperator, { slug: 'acme', maintenanceWindow: parseWindow('daily 12:00-13:00') })
+      const id = await world.started()
+      await world.settle()
+      const waitingUntil = '2026-01-05T12:00:00.000Z'
+      expect((await api.listRollouts()).rollouts).toMatchObject([{ id, status: 'canary', waitingUntil }])
+      const { plan, actions, ...rollout } = await api.getRollout({ params: { id } })
+      expect(rollout).toMatchObject({ waitingUntil, ignoreWindows: false })
+      expect(plan.boxes[0]?.window).toEqual({ opensAt: waitingUntil, closesAt: '2026-01-05T13:00:00.000Z' })
+      expect(actions[0]).toMatchObject({ status: 'pending', waitsUntil: waitingUntil })
+    })
   })
 
   describe('an Idempotency-Key', () => {
