@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export type Received = Readonly<{ from: string; to: readonly string[]; message: string }>
+type Received = Readonly<{ from: string; to: readonly string[]; message: string }>
 
 type Manner = Readonly<{
   /** What it says to a sender's name and password; without it, it takes anybody. */

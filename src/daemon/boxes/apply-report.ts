@@ -19,22 +19,32 @@ export async function applyReports(needs: Needs, tx: Tx, hostId: HostId, reports
     tx,
     reports.map(({ slug }) => slug),
   )
+  const opened: BoxRecord[] = []
   for (const report of reports) {
     const box = boxes.get(report.slug)
-    if (box?.hostId === hostId && !calledDead.has(box.id)) await storeReport(needs, tx, box, report, { current })
+    if (box?.hostId !== hostId || calledDead.has(box.id)) continue
+    if ((await storeReport(needs, tx, box, report, { current })) && isOpened(box, report)) opened.push(box)
   }
+  for (const box of opened) await closeFenceAlerts(needs, tx, box) // last: it locks a stream that others wait for with a box in hand
 }
 
 /** Stores what runs in a box and compares it with the manifest at once. False when the report does not count. */
-export const applyReport = async (needs: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> =>
-  storeReport(needs, tx, box, report, { current: await newestManifest(tx), probe })
+export async function applyReport(needs: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
+  const saved = await storeReport(needs, tx, box, report, { current: await newestManifest(tx), probe })
+  if (saved && isOpened(box, report)) await closeFenceAlerts(needs, tx, box)
+  return saved
+}
+
+/** Of a box that changed hands nobody knows whether it was shut. */
+const isOpened = ({ fence, reportedAt }: BoxRecord, { fenced }: VersionsReport): boolean =>
+  !fenced && (fence !== null || reportedAt === null)
 
 type Beside = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
 
 async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
-  const saved = await saveReport(tx, box, reportedAt, {
+  return saveReport(tx, box, reportedAt, {
     ...(report.handedOver ? {} : runningColumns(clock, current, box, report)),
     managed: report.managed ? 1 : 0,
     fenced: report.fenced ? 1 : 0,
@@ -42,8 +52,6 @@ async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: Ver
     last_report: JSON.stringify(report),
     ...(probe ? { last_probe: JSON.stringify(probe) } : {}),
   })
-  if (saved && !report.fenced && (box.fence !== null || box.reportedAt === null)) await closeFenceAlerts({ clock }, tx, box)
-  return saved
 }
 
 const closeFenceAlerts = ({ clock }: Needs, tx: Tx, { slug }: BoxRecord) =>

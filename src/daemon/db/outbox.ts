@@ -5,7 +5,7 @@ import type { Db, Tx } from './database.ts'
 import { skipLocked } from './dialects.ts'
 
 /** Which try this is: after the last one that fails the work is given up. The signal aborts when this process is about to end. */
-export type OutboxTry = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
+type OutboxTry = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
 
 /** Does the follow-up work of one topic. It must be idempotent: after a crash it is called again. Throwing means "later". */
 export type OutboxHandler = (payload: unknown, attempt: OutboxTry) => Promise<void>
