@@ -47,16 +47,18 @@ export async function reportRollout({ db, clock }: Needs, { id }: { id: string }
   }
 }
 
-const hasFailed = ({ status }: BoxTimes) => status === 'failed' || status === 'rolled_back' || status === 'rollback_failed'
+const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
+/** A box that was brought back with its whole rollout is no failure; one that could not be is. */
+const hasFailed = ({ status, undo }: BoxTimes) => undo === 'failed' || (failures.includes(status) && undo !== 'undone')
+const wasUpdated = ({ status, undo }: BoxTimes) => status === 'succeeded' || undo !== null
 
-const weights: Partial<Record<ActionStatus, number>> = { rollback_failed: 0, rolled_back: 1, failed: 1 }
-const weightOf = ({ status }: BoxTimes) => weights[status] ?? (isInFlight(status) ? 2 : 3)
+const weightOf = (box: BoxTimes) => (box.status === 'rollback_failed' ? 0 : hasFailed(box) ? 1 : isInFlight(box.status) ? 2 : 3)
 const byWeight = (a: BoxTimes, b: BoxTimes) => weightOf(a) - weightOf(b) || (b.durationMs ?? 0) - (a.durationMs ?? 0)
 
 const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
   Phase.options.map((phase) => {
     const own = times.filter((box) => box.phase === phase && box.status !== 'skipped')
-    const succeeded = own.filter(({ status }) => status === 'succeeded').length
+    const succeeded = own.filter(wasUpdated).length
     return { phase, boxes: own.length, succeeded, failed: own.filter(hasFailed).length }
   })
 

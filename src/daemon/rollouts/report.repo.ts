@@ -1,4 +1,4 @@
-import { type ActionStatus, type AttemptEvidence, evidenceOf, type Phase } from '../../core/rollouts/index.ts'
+import { type ActionStatus, type ActionUndo, type AttemptEvidence, evidenceOf, type Phase } from '../../core/rollouts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { actionOf, type StoredAction } from './actions.repo.ts'
 import { attemptOf } from './attempts.repo.ts'
@@ -30,6 +30,7 @@ export type BoxTimes = Readonly<{
   slug: string
   phase: Phase
   status: ActionStatus
+  undo: ActionUndo['status'] | null
   durationMs: number | null
   fencedMs: number | null
 }>
@@ -38,12 +39,14 @@ export type BoxTimes = Readonly<{
 export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select(['id', 'slug', 'phase', 'status', 'duration_ms', 'fenced_ms'])
+    .select(['id', 'slug', 'phase', 'status', 'undo_status', 'duration_ms', 'fenced_ms'])
     .where('rollout_id', '=', rolloutId)
     .orderBy('slug')
     .execute()
   const ms = (value: number | null) => (value === null ? null : Number(value))
-  return rows.map(({ duration_ms, fenced_ms, ...row }) => ({ ...row, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }))
+  return rows.map(({ duration_ms, fenced_ms, undo_status, ...row }) => {
+    return { ...row, undo: undo_status, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
+  })
 }
 
 /** The steps of each attempt at an update; ways back are another matter. */

@@ -139,4 +139,19 @@ onBothDialects('the report of a rollout', (fresh) => {
       'rollout.resumed',
     ])
   })
+
+  test('a box that was brought back with the rollout is no failure, one that could not be is', async () => {
+    const { world, db } = await setUp()
+    const id = await world.started()
+    await world.settle()
+    const set = (slug: string, undo_status: 'undone' | 'failed', status: 'rolled_back' | 'succeeded') =>
+      db.updateTable('rollout_actions').set({ undo_mode: 'images', undo_status, status }).where('slug', '=', slug).execute()
+    await set('acme', 'undone', 'rolled_back')
+    await set('gamma', 'failed', 'succeeded')
+    const { boxes, phases, rollout } = await reportRollout(world.needs, { id })
+    expect(boxes[0]?.tenantSlug).toBe('gamma')
+    expect(phases.find(({ phase }) => phase === 'canary')).toMatchObject({ succeeded: 1, failed: 0 })
+    expect(phases.find(({ phase }) => phase === 'pro')).toMatchObject({ succeeded: 1, failed: 1 })
+    expect(rollout.counts.undo).toMatchObject({ total: 2, undone: 1, failed: 1 })
+  })
 })
