@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
+import { type Rehearsal, type RehearsalGiven, RehearsalWanted } from '../../../src/core/rollouts/index.ts'
+import type { Rehearse } from '../../../src/daemon/rollouts/index.ts'
+import { rehearsals } from '../../../src/daemon/rollouts/rehearse-rollout.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
+
+const wanted = RehearsalWanted.parse({})
+const result = { seed: 1 } as Rehearsal
+
+function aRoom(rehearse: Rehearse | undefined) {
+  const clock = manualClock()
+  const needs = {
+    ...{ clock, rehearse, schemas: synapseSchemas, migrations: [], daemonVersion: '0.1.0' },
+    ...{ staleAfterMs: 1, offlineAfterMs: 1, fenceMaxMs: 1, probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 } },
+    settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000 },
+    windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
+  }
+  return { clock, play: rehearsals(needs) }
+}
+
+const never = () => new AbortController().signal
+const failing = (code: Parameters<typeof isProblem>[1]) => expect.toSatisfy((error) => isProblem(error, code))
+
+test('is given what the daemon goes by, and the moment', async () => {
+  const given: RehearsalGiven[] = []
+  const { play, clock } = aRoom(async (one) => {
+    given.push(one)
+    return result
+  })
+  expect(await play(wanted, never())).toBe(result)
+  expect(given).toMatchObject([
+    { wanted, startIso: clock.now().toISOString(), settings: { rollouts: { parallel: 3 }, daemonVersion: '0.1.0' } },
+  ])
+  expect(structuredClone(given)).toEqual(given)
+})
+
+test('is played one at a time, and the next may begin when it is over', async () => {
+  const done: (() => void)[] = []
+  const { play } = aRoom(() => new Promise((resolve) => done.push(() => resolve(result))))
+  const first = play(wanted, never())
+  await expect(play(wanted, never())).rejects.toEqual(failing('CONFLICT'))
+  done[0]?.()
+  await first
+  const second = play(wanted, never())
+  done[1]?.()
+  expect(await second).toBe(result)
+})
+
+const untilAborted: Rehearse = (_, signal) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+
+test('ends with its caller, and after four minutes at the latest', async () => {
+  const { play, clock } = aRoom(untilAborted)
+  const caller = new AbortController()
+  const left = play(wanted, caller.signal)
+  caller.abort(new Error('gone'))
+  await expect(left).rejects.toThrow('gone')
+  const long = play(wanted, never())
+  const ended = expect(long).rejects.toEqual(failing('UNAVAILABLE'))
+  await clock.advance(4 * 60_000)
+  await ended
+})
+
+test('a daemon without a place for it says so', async () => {
+  await expect(aRoom(undefined).play(wanted, never())).rejects.toEqual(failing('UNAVAILABLE'))
+})
