@@ -59,7 +59,7 @@ export {
   type RehearsedPause,
 } from './rehearsal-contract.ts'
 export type { RehearsalGiven, RehearsalSettings } from './rehearsal-settings.ts'
-export { type Pause, type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
+export { type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
 export {
   ActionCounts,
   type AuditLine,

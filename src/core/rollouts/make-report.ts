@@ -4,7 +4,7 @@ import { Phase, type RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
 
 /** An entry of the rollout's audit chain that is about the rollout itself. */
-export type StoryLine = Readonly<{ at: string; actor: string; action: string; data: unknown }>
+type StoryLine = Readonly<{ at: string; actor: string; action: string; data: unknown }>
 
 /** Whose numbers a phase is told with. */
 export type PhaseBoxes = Readonly<{ phase: Phase; boxes: number; succeeded: number; failed: number }>
