@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { openDatabase } from '../../../src/daemon/db/index.ts'
+import { systemClock } from '../../../src/node/index.ts'
+import { stuck } from '../../support/alerts-world.ts'
+import { aRunningDaemon, clientOf, loggedIn } from '../../support/running-daemon.ts'
+import { proven, webhookSecret, webhookServer } from '../../support/webhook-server.ts'
+
+test('a running daemon sends what anybody raised, tests its channels, and shows all that over its API', async () => {
+  const hook = await webhookServer()
+  const env = { TENANTRY_ALERTS_WEBHOOK_URL: hook.url, TENANTRY_ALERTS_WEBHOOK_SECRET: webhookSecret }
+  const daemon = await aRunningDaemon({ env })
+  try {
+    const { alerts } = clientOf(daemon.url, await loggedIn(daemon, 'operator'))
+    expect(await alerts.testAlerts({ body: {} })).toMatchObject({ tried: [{ channel: 'webhook', ok: true }] })
+    expect(proven(hook.posts[0] as never)).toMatchObject({ type: 'alert.test', data: { command: 'tenantry alerts list' } })
+
+    const { db, close } = openDatabase(daemon.config.databaseUrl)
+    const id = await db.transaction().execute((tx) => raiseAlert(tx, systemClock, stuck))
+    await close()
+    await expect.poll(() => hook.posts.length, { timeout: 10_000 }).toBe(2)
+    expect(proven(hook.posts[1] as never)).toMatchObject({ data: { alertId: id, daemon: daemon.config.baseUrl } })
+    await expect.poll(async () => (await alerts.getAlert({ params: { id } })).alert.deliveries.sent, { timeout: 10_000 }).toBe(1)
+    expect(await alerts.acknowledgeAlert({ params: { id } })).toMatchObject({ alert: { acknowledgedBy: 'admin:the-operator' } })
+    expect(await alerts.listAlerts({ query: { status: 'open' } })).toEqual({ alerts: [], nextCursor: null, deadLetters: [] })
+  } finally {
+    await daemon.close()
+  }
+})
