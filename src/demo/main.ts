@@ -96,6 +96,7 @@ You are the operator now. In another terminal:
   export TENANTRY_TOKEN=${token}
 
   npx tenantry rollouts show ${id} --box ${unlucky}
+  npx tenantry rollouts rehearse --fail ${unlucky}
   npx tenantry rollouts resume ${id} --skip-failed
   npx tenantry rollouts watch ${id}
   npx tenantry boxes list

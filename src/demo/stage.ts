@@ -8,6 +8,7 @@ import { createAccountWithPassword } from '../daemon/admin/index.ts'
 import { loadConfig } from '../daemon/config/index.ts'
 import { type Daemon, startDaemon } from '../daemon/daemon.ts'
 import { migrate, openDatabase } from '../daemon/db/index.ts'
+import { rehearseInWorker } from '../daemon/rehearse-in-worker.ts'
 import { silentLogger, systemClock, systemRandom } from '../node/index.ts'
 import { fleet, hosts, manifestWith, unlucky } from './fleet.ts'
 import { runSimulatedAgent } from './simulated-agent.ts'
@@ -33,7 +34,8 @@ export async function openStage(): Promise<Stage> {
     TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
   }
   const config = loadConfig({ env })
-  const machine = { config, clock: systemClock, random: systemRandom, log: silentLogger() }
+  const rehearse = rehearseInWorker(config.databaseUrl)
+  const machine = { config, clock: systemClock, random: systemRandom, log: silentLogger(), rehearse }
   const daemon: Daemon = await startDaemon(machine)
   const password = key()
   await createFirstAdmin(config.databaseUrl, password)

@@ -1,8 +1,8 @@
 import { makeLogger } from '../../node/index.ts'
 import type { Globals, Machine } from '../../node/machine.ts'
 import { startDaemon } from '../daemon.ts'
+import { rehearseInWorker } from '../rehearse-in-worker.ts'
 import { settingsOf } from './installation.ts'
-import { rehearseInWorker } from './rehearse-in-worker.ts'
 
 /** Runs the daemon until SIGINT or SIGTERM, then finishes requests and hands its work to other replicas. */
 export async function serveDaemon(machine: Machine, options: Globals): Promise<undefined> {

@@ -10,14 +10,34 @@ export function remainingMs(state: BoardState, nowMs: number): number | undefine
   const { rollout, plan } = state
   if (hasEnded(rollout.status) || rollout.status === 'paused' || rollout.status === 'queued') return undefined
   const pace = paceOf(state)
-  const left = new Map(plan.boxes.map(({ tenantSlug, expectedMs }) => [tenantSlug, expectedMs * pace]))
-  const windows = new Map(plan.boxes.map(({ tenantSlug, window }) => [tenantSlug, window?.opensAt]))
+  const planned = plannedBy(plan)
+  const open = [...state.actions.values()].filter(isOpen)
   return plan.phases.reduce((sum, { phase }) => {
-    const own = [...state.actions.values()].filter((action) => action.phase === phase)
-    const works = own.map((action) => workLeft(action, left.get(action.tenantSlug) ?? 0, nowMs)).filter((ms) => ms > 0)
-    const waits = own.map((action) => untilWindowMs(action, windows.get(action.tenantSlug), nowMs) + (left.get(action.tenantSlug) ?? 0))
-    return Math.max(sum + Math.max(0, ...works, works.reduce((total, ms) => total + ms, 0) / plan.parallel), ...waits)
+    let [longest, total, latest] = [0, 0, Number.NEGATIVE_INFINITY]
+    for (const action of open) {
+      if (action.phase !== phase) continue
+      const { expectedMs = 0, opensAt } = planned.get(action.tenantSlug) ?? {}
+      const ms = workLeft(action, expectedMs * pace, nowMs)
+      longest = Math.max(longest, ms)
+      total += ms
+      latest = Math.max(latest, untilWindowMs(action, opensAt, nowMs) + expectedMs * pace)
+    }
+    return Math.max(sum + Math.max(longest, total / plan.parallel), latest)
   }, 0)
+}
+
+const isOpen = (action: RolloutAction): boolean => action.status === 'pending' || isUnderWay(action)
+
+type Planned = ReadonlyMap<string, Readonly<{ expectedMs: number; opensAt: string | undefined }>>
+const plans = new WeakMap<BoardState['plan'], Planned>()
+
+/** Read many times a minute, and never changed. */
+export function plannedBy(plan: BoardState['plan']): Planned {
+  const known = plans.get(plan)
+  if (known) return known
+  const planned = new Map(plan.boxes.map(({ tenantSlug, expectedMs, window }) => [tenantSlug, { expectedMs, opensAt: window?.opensAt }]))
+  plans.set(plan, planned)
+  return planned
 }
 
 /** Minus infinity when it waits for none: that says nothing about when it ends. */
@@ -37,10 +57,10 @@ function workLeft(action: RolloutAction, expectedMs: number, nowMs: number): num
 
 /** Real time over expected time, in the middle of the boxes that are through. */
 function paceOf({ actions, plan }: BoardState): number {
-  const expected = new Map(plan.boxes.map(({ tenantSlug, expectedMs }) => [tenantSlug, expectedMs]))
+  const planned = plannedBy(plan)
   const ratios = [...actions.values()]
     .filter(({ status, durationMs }) => status === 'succeeded' && durationMs !== null)
-    .map(({ tenantSlug, durationMs }) => (durationMs as number) / Math.max(1, expected.get(tenantSlug) ?? 1))
+    .map(({ tenantSlug, durationMs }) => (durationMs as number) / Math.max(1, planned.get(tenantSlug)?.expectedMs ?? 1))
     .sort((a, b) => a - b)
   return ratios[Math.floor(ratios.length / 2)] ?? 1
 }

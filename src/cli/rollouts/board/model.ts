@@ -1,6 +1,6 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
 import { errorOf, hasFailed, isUnderWay, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
-import { remainingMs } from './estimate.ts'
+import { plannedBy, remainingMs } from './estimate.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
 
 export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
@@ -91,11 +91,11 @@ function phaseLine({ rollout, actions }: BoardState, phase: Phase): PhaseLine {
 /** A box under way counts by its share of the expected time, but never as nearly done. */
 function progressOf({ plan }: BoardState, counted: readonly RolloutAction[], nowMs: number): number {
   if (counted.length === 0) return 1
-  const expected = new Map(plan.boxes.map(({ tenantSlug, expectedMs }) => [tenantSlug, expectedMs]))
+  const planned = plannedBy(plan)
   const share = (action: RolloutAction) => {
     if (isSettled(action)) return 1
     if (!isUnderWay(action) || !action.startedAt) return 0
-    return Math.min(0.9, Math.max(0, nowMs - Date.parse(action.startedAt)) / Math.max(1, expected.get(action.tenantSlug) ?? 1))
+    return Math.min(0.9, Math.max(0, nowMs - Date.parse(action.startedAt)) / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
   }
   return counted.reduce((sum, action) => sum + share(action), 0) / counted.length
 }

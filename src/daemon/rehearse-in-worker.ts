@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
-import { type ProblemCode, problem } from '../../core/kit/index.ts'
-import type { Rehearsal } from '../../core/rollouts/index.ts'
-import type { Rehearse } from '../rollouts/index.ts'
+import { type ProblemCode, problem } from '../core/kit/index.ts'
+import type { Rehearsal } from '../core/rollouts/index.ts'
+import type { Rehearse } from './rollouts/index.ts'
 
 /** Far more than ten thousand boxes need; beyond it the thread ends and the daemon goes on. */
 const mostMegabytes = 2048
@@ -16,7 +16,7 @@ export const rehearseInWorker =
   (given, signal) =>
     new Promise<Rehearsal>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
-      const worker = new Worker(new URL('../../rehearsal/worker.js', import.meta.url), {
+      const worker = new Worker(new URL('../rehearsal/worker.js', import.meta.url), {
         workerData: { ...given, databaseUrl },
         resourceLimits: { maxOldGenerationSizeMb: mostMegabytes },
       })
