@@ -6,10 +6,23 @@ import { cliHelp } from './cli-help.js'
 import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
+import { rolloutBoard } from './rollout-board.js'
+import { rolloutEngine } from './rollout-engine.js'
+import { rolloutMakespan } from './rollout-makespan.js'
 import { routeThroughput } from './route-throughput.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 
-const benchmarks = [cliHelp, idleDaemon, idleAgent, routeThroughput, fleetScale, snapshotOverhead]
+const benchmarks = [
+  cliHelp,
+  idleDaemon,
+  idleAgent,
+  routeThroughput,
+  fleetScale,
+  rolloutMakespan,
+  rolloutEngine,
+  rolloutBoard,
+  snapshotOverhead,
+]
 
 const rows = []
 for (const benchmark of benchmarks) rows.push(...(await benchmark()))

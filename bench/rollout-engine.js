@@ -1,0 +1,170 @@
+import { fork } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { openDatabase } from '../dist/daemon/db/index.js'
+import { wait } from './daemon-process.js'
+import { seedRollout } from './rollout-fleet.js'
+
+const fleet = { hosts: 1000, boxesPerHost: 10 }
+const boxes = fleet.hosts * fleet.boxesPerHost
+/** A step of a box takes about so long; in life it is tens of seconds. */
+const stepMs = 1
+const [mostCpuMs, mostRecoveryMs] = [3, 1000]
+
+/** The engine's own share of a rollout of 10,000 boxes in real time, and how fast another replica goes on with it in the middle. */
+export async function rolloutEngine({ all = boxes } = {}) {
+  // The commits are to be durable, and what a disk makes of that is not the engine's.
+  const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'tenantry-bench-'))
+  const databaseUrl = `sqlite:${join(folder, 'tenantry.db')}`
+  try {
+    await seedRollout(databaseUrl, fleet)
+    const agents = makeAgents(databaseUrl)
+    const first = startReplica(databaseUrl, 'first', agents)
+    await agents.until(all / 2)
+    const firstCpuMs = await first.cpuMs()
+    first.kill()
+    const handled = agents.updated()
+    await agents.freeLease()
+    const second = startReplica(databaseUrl, 'second', agents)
+    const recoveryMs = await second.firstStepMs()
+    await agents.until(all)
+    const perActionMs = (firstCpuMs + (await second.cpuMs())) / all
+    second.kill()
+    await agents.close()
+    return [
+      {
+        what: 'rollout of 10,000 boxes, CPU of the engine per box',
+        measured: `${perActionMs.toFixed(2)} ms`,
+        reach: `under ${mostCpuMs} ms`,
+        ok: perActionMs < mostCpuMs,
+      },
+      {
+        what: `another engine takes over after ${handled.toLocaleString('en')} of 10,000 boxes, to its first step`,
+        measured: `${Math.round(recoveryMs)} ms`,
+        reach: `under ${mostRecoveryMs} ms`,
+        ok: recoveryMs < mostRecoveryMs,
+      },
+    ]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** `firstStepMs`: from when it was ready until it did something. */
+function startReplica(databaseUrl, holder, agents) {
+  const child = fork(fileURLToPath(new URL('./rollout-replica.js', import.meta.url)), [databaseUrl, holder])
+  const told = (what) => new Promise((resolve) => child.on('message', (message) => what in message && resolve(message)))
+  const ready = told('ready')
+  const firstStep = told('queued').then(() => performance.timeOrigin + performance.now())
+  child.on('message', ({ queued }) => queued && agents.work(queued, (id) => child.connected && child.send({ changed: id })))
+  return {
+    cpuMs: async () => {
+      const answer = told('cpu')
+      child.send({ ask: true })
+      const { user, system } = (await answer).cpu
+      return (user + system) / 1000
+    },
+    firstStepMs: async () => {
+      const { atMs } = await ready
+      await agents.workOn((id) => child.connected && child.send({ changed: id }))
+      return (await firstStep) - atMs
+    },
+    kill: () => child.kill('SIGKILL'),
+  }
+}
+
+const updateSteps = ['prefetch', 'fence', 'snapshot', 'recreate', 'probe', 'unfence']
+const digest = (image) => `sha256:${Buffer.from(image).toString('hex').padEnd(64, '0').slice(0, 64)}`
+const service = (image) => ({ image, digest: digest(image), state: 'running', restartCount: 0 })
+const part = { ok: true, ms: 3 }
+
+/** Agents that do at once what they are told, and tell it step by step. What they need of CPU is this process's. */
+function makeAgents(databaseUrl) {
+  const { db, close } = openDatabase(databaseUrl)
+  let updated = 0
+  const busy = new Set()
+  const change = (id, set) =>
+    db
+      .updateTable('commands')
+      .set((e) => ({ ...set, revision: e('revision', '+', 1), heard_at: new Date().toISOString() }))
+      .where('id', '=', id)
+      .execute()
+  const report = (slug, version) => ({
+    slug,
+    at: new Date().toISOString(),
+    installed: { migrationsHead: '0000', postgres: '15.18', synapse: version, minio: 'RELEASE.2025-09-07T16-13-09Z' },
+    services: { synapse: service(`registry.bench/synapse:v${version}`) },
+    fenced: false,
+    ownershipEpoch: 1,
+    managed: true,
+    databaseBytes: 25_000_000,
+  })
+  const probe = () => ({
+    at: new Date().toISOString(),
+    verdict: 'ok',
+    components: { chatApi: part, chatSync: part, database: part, objectStorage: part },
+  })
+  const results = {
+    'tenant-box.report_versions': ({ slug }) => ({ report: report(slug, '1.157.1') }),
+    'tenant-box.prefetch': ({ targets }) => ({
+      digests: Object.fromEntries(Object.values(targets.services).map(({ image }) => [image, digest(image)])),
+      pulledMs: 1000,
+    }),
+    'tenant-box.update': ({ slug, targets }) => ({
+      outcome: 'committed',
+      ...{ snapshotOk: true, updateOk: true, healthOk: true, rolledBack: false, error: null },
+      ...{ snapshotId: 'a'.repeat(64), snapshotSha256: 'b'.repeat(64), durationMs: 240_000, fencedMs: 180_000 },
+      digestsBefore: { synapse: digest('registry.bench/synapse:v1.157.1') },
+      digestsAfter: Object.fromEntries(Object.entries(targets.services).map(([name, { image }]) => [name, digest(image)])),
+      probes: [probe(), probe(), probe()],
+      composeBackup: `compose.yaml.${slug}`,
+      report: report(slug, '1.163.2'),
+    }),
+  }
+  const steps = { 'tenant-box.report_versions': [], 'tenant-box.prefetch': ['pull', 'warm-snapshot'], 'tenant-box.update': updateSteps }
+  const perform = async ({ id, kind, payload }, changed) => {
+    const now = () => new Date().toISOString()
+    await change(id, { status: 'running', lease_token: 1, started_at: now() })
+    const told = []
+    for (const step of steps[kind]) {
+      await wait(stepMs)
+      told.push({ step, at: now() })
+      await change(id, { progress: JSON.stringify(told) })
+      changed(id)
+    }
+    await wait(stepMs)
+    await change(id, { status: 'succeeded', finished_at: now(), result: JSON.stringify(results[kind](JSON.parse(payload))) })
+    if (kind === 'tenant-box.update') updated++
+    changed(id)
+  }
+  const queued = () => db.selectFrom('commands').select(['id', 'kind', 'payload', 'host_id']).where('status', 'in', ['queued', 'running'])
+  const take = async (command, changed) => {
+    if (busy.has(command.id)) return
+    busy.add(command.id)
+    await perform(command, changed)
+    busy.delete(command.id)
+  }
+  return {
+    updated: () => updated,
+    /** All that is queued for a host. */
+    work: async (hostId, changed) => {
+      for (const command of await queued().where('host_id', '=', hostId).execute()) void take(command, changed)
+    },
+    /** All that was left by the replica before. */
+    workOn: async (changed) => {
+      for (const command of await queued().execute()) void take(command, changed)
+    },
+    until: async (count) => {
+      while (updated < count) await wait(50)
+      await wait(200)
+    },
+    /** As if the time of the dead owner were over. */
+    freeLease: async () => {
+      while (busy.size > 0) await wait(10)
+      await db.updateTable('leases').set({ expires_at: '2000-01-01T00:00:00.000Z' }).execute()
+    },
+    close,
+  }
+}

@@ -1,0 +1,58 @@
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RehearsalWanted } from '../dist/core/rollouts/index.js'
+import { openDatabase } from '../dist/daemon/db/index.js'
+import { readFleet, rehearse } from '../dist/rehearsal/index.js'
+import { rolloutNeeds, seedRollout } from './rollout-fleet.js'
+
+const fleet = { hosts: 100, boxesPerHost: 10 }
+const boxes = fleet.hosts * fleet.boxesPerHost
+const [mostRatio, mostSeconds] = [1.02, 30]
+
+/**
+ * A rehearsal of 1,000 boxes: real engine, real agents, virtual time. The bound: the boxes of each phase one after the other on three workers
+ * that never wait, which is the sum of their durations as they were, divided by three; and never less than the longest of them, because
+ * a box cannot be shared.
+ */
+export async function rolloutMakespan() {
+  const scratch = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+  const folder = mkdtempSync(join(scratch, 'tenantry-bench-'))
+  try {
+    const databaseUrl = `sqlite:${join(folder, 'tenantry.db')}`
+    await seedRollout(databaseUrl, fleet)
+    const { db, close } = openDatabase(databaseUrl)
+    const { settings: rollouts, ...settings } = rolloutNeeds(db, 'bench')
+    const copy = await readFleet(db)
+    await close()
+    const begun = process.cpuUsage()
+    const given = { settings: { ...settings, rollouts }, wanted: RehearsalWanted.parse({}), startIso: new Date().toISOString() }
+    const played = await rehearse({ ...given, fleet: copy, scratch, signal: new AbortController().signal })
+    const { user, system } = process.cpuUsage(begun)
+    const seconds = (user + system) / 1e6
+    const ratio = played.makespanMs / boundMs(played)
+    return [
+      {
+        what: 'rollout of 1,000 boxes in virtual time against the bound of three workers',
+        measured: `${ratio.toFixed(3)}×`,
+        reach: `at most ${mostRatio}×`,
+        ok: ratio <= mostRatio && played.boxes.length === boxes,
+      },
+      {
+        what: 'rehearsal of 1,000 boxes, CPU',
+        measured: `${seconds.toFixed(1)} s`,
+        reach: `under ${mostSeconds} s`,
+        ok: seconds < mostSeconds,
+      },
+    ]
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function boundMs({ phases, boxes }) {
+  return phases.reduce((sum, { phase }) => {
+    const durations = boxes.filter((box) => box.phase === phase && box.endsMs !== null).map(({ beginsMs, endsMs }) => endsMs - beginsMs)
+    return sum + Math.max(0, ...durations, durations.reduce((all, ms) => all + ms, 0) / 3)
+  }, 0)
+}
