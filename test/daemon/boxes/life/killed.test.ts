@@ -93,7 +93,7 @@ onBothDialects('a daemon that is killed at any transaction', (fresh, dialect) =>
         const open = await world.db.selectFrom('commands').select('id').where('status', 'in', ['queued', 'leased', 'running']).execute()
         expect(open).toEqual([])
       }
-      expect(nth).toBeGreaterThan(9)
+      expect(nth).toBeGreaterThan(6) // polls that find nothing are no transactions
     },
     60_000,
   )
