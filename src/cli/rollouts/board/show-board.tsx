@@ -9,6 +9,8 @@ import type { BoardState } from './state.ts'
 
 /** Redraws are at least this far apart. */
 const frameMs = 250
+/** A board over thousands of boxes takes its time to draw: the longer it takes, the longer it then rests, so that it never eats a machine. */
+const [restsTimes, longestRestMs] = [30, 5000]
 
 /** Shows a rollout on the terminal until it ended or the person leaves with q or Ctrl-C; the last screen stays. */
 export async function showBoard(context: Context, id: string): Promise<void> {
@@ -44,12 +46,14 @@ export async function showBoard(context: Context, id: string): Promise<void> {
 
 /** Draws what changed, and once a second what time alone changes. */
 async function redraw({ clock }: Context, board: { stale: boolean; ended: boolean }, draw: () => void): Promise<void> {
-  let drawnAt = Number.NEGATIVE_INFINITY
+  let [drawnAt, restMs] = [Number.NEGATIVE_INFINITY, 0]
   while (!board.ended) {
-    if (board.stale || clock.monotonicMs() - drawnAt >= 1000) {
+    const sinceMs = clock.monotonicMs() - drawnAt
+    if (sinceMs >= restMs && (board.stale || sinceMs >= 1000)) {
       board.stale = false
       drawnAt = clock.monotonicMs()
       draw()
+      restMs = Math.min(longestRestMs, (clock.monotonicMs() - drawnAt) * restsTimes)
     }
     await clock.sleep(frameMs)
   }
