@@ -24,15 +24,18 @@ const clientOf = (who: string) => makeClient(contract, { baseUrl, headers: () =>
 beforeAll(async () => {
   const { db } = await emptyDatabase('sqlite')
   room = await anAdminRoom(db)
-  const app = buildApp([...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir: '/nonexistent' }), ...authRoutes(room)], {
-    ...room,
-    authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    draining: new AbortController().signal,
-    trustedProxies: [],
-    validateAnswers: true,
-  })
+  const app = buildApp(
+    [...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir: '/nonexistent' }), ...authRoutes(room)],
+    {
+      ...room,
+      authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
+      log: silentLogger(),
+      metrics: makeMetrics(),
+      draining: new AbortController().signal,
+      trustedProxies: [],
+      validateAnswers: true,
+    },
+  )
   server = app.listen(0, '127.0.0.1')
   await new Promise((ready) => server.once('listening', ready))
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
