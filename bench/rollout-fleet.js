@@ -14,7 +14,7 @@ import { seedFleet } from './fleet-seed.js'
 const schemas = parseSynapseSchemas(parse(readFileSync(packageRoot('config/synapse-schema.yaml'), 'utf8')))
 const actor = { kind: 'system', name: 'bench' }
 const versions = { migrationsHead: '0000', postgres: '15.18', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
-export const images = {
+const images = {
   edge: 'registry.bench/edge:1',
   synapse: 'registry.bench/synapse:v{version}',
   postgres: 'registry.bench/postgres:{version}',

@@ -5,7 +5,7 @@ import { readFleet, rehearse } from '../../src/rehearsal/index.ts'
 import { emptyDatabase } from '../support/databases.ts'
 import { type BoxSpec, rolloutWorld } from '../support/rollout-world.ts'
 
-export const scratch = existsSync('/dev/shm') ? '/dev/shm' : undefined
+const scratch = existsSync('/dev/shm') ? '/dev/shm' : undefined
 
 /** Rehearsals of a fleet that is behind its manifest. */
 export async function aFleet(boxes: readonly BoxSpec[], change: Partial<RehearsalSettings> = {}) {

@@ -47,7 +47,7 @@ export const RehearsalWanted = z.strictObject({
 export type RehearsalWanted = z.infer<typeof RehearsalWanted>
 
 /** All times count from the start of the rollout. */
-export const RehearsedPhase = z.object({
+const RehearsedPhase = z.object({
   phase: Phase,
   boxes: z.number().int(),
   beginsMs: z.number().nullable(),

@@ -39,7 +39,7 @@ export type RolloutTable = {
   finished_at: string | null
 }
 
-export type RolloutPlanTable = { rollout_id: string; plan: string }
+type RolloutPlanTable = { rollout_id: string; plan: string }
 
 export type RolloutActionTable = {
   id: string
