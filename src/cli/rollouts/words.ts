@@ -1,12 +1,4 @@
-import {
-  type ActionStatus,
-  FenceMode,
-  isUndoAtRest,
-  type Phase,
-  type Rollout,
-  type RolloutAction,
-  type RolloutStatus,
-} from '../../core/rollouts/index.ts'
+import type { ActionStatus, FenceMode, Phase, Rollout, RolloutAction, RolloutStatus } from '../../core/rollouts/index.ts'
 import type { Paint } from '../kit/index.ts'
 
 /** The phases of a staged rollout, in their order. */
@@ -34,8 +26,8 @@ export const rolloutWord = (status: RolloutStatus): string => (status === 'rolle
 
 /** Steps of the agent in the words of an operator; empty where the status says the same. Steps that are not here keep their name. */
 const stepWords: Readonly<Record<string, string>> = {
-  prefetch: 'images',
   pull: 'images',
+  prefetch: 'images once more',
   'warm-snapshot': 'warm snapshot',
   fence: 'fencing',
   stop: 'stopping chat and object store',
@@ -94,6 +86,9 @@ export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>):
 
 type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
 
+/** A box that came to rest on its way back, and that nobody has passed over yet: the engine's rule, which is not loaded for help's sake. */
+const isUndoAtRest = ({ status, undo, waived }: Undone): boolean => status === 'rollback_failed' && undo !== null && !waived
+
 /** Its boxes are being brought back; where one came to rest on its way, the others wait for a person. */
 function goesBack(actions: readonly Undone[]): boolean {
   const undone = actions.filter(({ undo }) => undo !== null)
@@ -144,15 +139,15 @@ export const exitOfUndo = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1
 export const waitOf = ({ status, progress }: Pick<RolloutAction, 'status' | 'progress'>): string | undefined =>
   status === 'pending' && progress?.step === 'wait' ? progress.detail : undefined
 
-export const fenceModes = FenceMode.options
+const fenceTexts = {
+  'until-stable': null,
+  'until-first-ok': 'lifted after the first good probe: what turns sick then stays on the new version until you decide',
+  none: 'none: chats see errors while a box is updated, and nothing goes back once the new version runs',
+} as const satisfies Record<FenceMode, string | null>
+export const fenceModes = Object.keys(fenceTexts) as FenceMode[]
 
 /** What an operator gave up for chats that are back earlier; nothing for the usual way. */
-export const fenceModeText = (mode: FenceMode): string | null =>
-  ({
-    'until-stable': null,
-    'until-first-ok': 'lifted after the first good probe: what turns sick then stays on the new version until you decide',
-    none: 'none: chats see errors while a box is updated, and nothing goes back once the new version runs',
-  })[mode]
+export const fenceModeText = (mode: FenceMode): string | null => fenceTexts[mode]
 
 /** 7 ended badly, 8 paused (what scripts branch on). */
 export const exitOfRollout = ({ status }: { status: RolloutStatus }): 0 | 7 | 8 =>

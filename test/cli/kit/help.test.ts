@@ -11,9 +11,10 @@ const promised = {
   boxes: 'list show provision adopt scan check logs maintenance move remove release',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',
-  rollouts: 'plan create start watch pause resume abort rollback undo show list emergency',
+  rollouts: 'plan rehearse create start watch pause resume abort rollback undo show list emergency',
+  alerts: 'list show acknowledge resend test retry',
   crons: 'list run history',
-  audit: 'list verify',
+  audit: 'list verify export checkpoint public-key',
   tokens: 'list create revoke',
   accounts: 'list create disable role',
   completion: 'bash zsh fish',
@@ -64,7 +65,7 @@ describe('completion', () => {
       return execFileSync('bash', ['-c', run], { encoding: 'utf8' }).trim()
     }
     expect(complete('tenantry', 'ro')).toBe('rollouts')
-    expect(complete('tenantry', 'rollouts', 're')).toBe('resume')
+    expect(complete('tenantry', 'rollouts', 'res')).toBe('resume')
     expect(complete('tenantry', 'rollouts', 'resume', 'ro_x', '--skip-')).toBe('--skip-failed')
     expect(complete('tenantry', 'login', '--na')).toBe('--name')
   })

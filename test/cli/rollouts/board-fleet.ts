@@ -26,7 +26,7 @@ export function fleetActions(): RolloutAction[] {
       phase: 'free_5',
       status: 'pulling',
       startedAt: at('02:05:30'),
-      progress: { step: 'prefetch', percent: 40, at: at('02:06:30') },
+      progress: { step: 'pull', percent: 40, at: at('02:06:30') },
     }),
     ...waiting('free_100', 14),
     ...waiting('pro', 4),

@@ -11,12 +11,7 @@ import { commandIdOf } from './owned.ts'
  * settles an action puts it as `evidence` into the entry of the audit chain, so that the evidence cannot be changed unseen either. `commandMs`
  * is how long the last command took by its agent's own clock.
  */
-export async function closeAttempt(
-  tx: Tx,
-  action: StoredAction,
-  evidence: Evidence,
-  commandMs = evidence.durationMs ?? null,
-): Promise<string> {
+export async function closeAttempt(tx: Tx, action: StoredAction, evidence: Evidence, commandMs: number | null): Promise<string> {
   const which = { actionId: action.id, attempt: action.attempt }
   await keepEvidence(tx, which, { ...evidence, steps: await stepsOf(tx, action, commandMs) })
   // As it will be read back: what is rounded or left out in the row is so in the sum.
@@ -28,9 +23,6 @@ async function stepsOf(tx: Tx, action: StoredAction, commandMs: number | null): 
   const ids = [...earlier.filter((id) => id !== action.commandId), ...(action.commandId === null ? [] : [action.commandId])]
   const commands = await stepsOfCommands(tx, ids)
   return attemptSteps(
-    commands.map(({ id, steps, finishedAt }) => ({
-      steps,
-      endedAt: endOfCommand(steps, id === action.commandId ? commandMs : null, finishedAt),
-    })),
+    commands.map(({ id, steps }) => ({ steps, endedAt: endOfCommand(steps, id === action.commandId ? commandMs : null) })),
   )
 }

@@ -20,10 +20,11 @@ export async function putOff(
   rollout: StoredRollout,
   action: StoredAction,
 ): Promise<undefined> {
-  const waiting: StoredAction = { ...action, ...untried, status: isOver(rollout.status) ? 'cancelled' : 'pending' }
+  // Its rollout may have been rolled back with its boxes meanwhile: this one was not updated, and there is nothing to bring back.
+  const waiting: StoredAction = { ...action, ...untried, undo: null, status: isOver(rollout.status) ? 'cancelled' : 'pending' }
   const error = { code: 'WINDOW_CLOSES', message: 'getting the images took until shortly before its maintenance window closes' }
   await replaceAction(tx, action, waiting)
-  const evidence = await closeAttempt(tx, action, { status: 'cancelled', error, finishedAt: isoNow(clock) })
+  const evidence = await closeAttempt(tx, action, { status: 'cancelled', error, finishedAt: isoNow(clock) }, null)
   await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
   await tell(tx, clock, rollout, { type: 'rollout.action', action: waiting })
   const data = { slug: action.tenantSlug, attempt: action.attempt, error, evidence }
