@@ -7,7 +7,16 @@ import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
 import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
-import { alertMetrics, alertsRoutes, alertWork, channelsOf, forgetAlerts, makeSender, tellBrokenAudit } from './alerts/index.ts'
+import {
+  alertMetrics,
+  alertsRoutes,
+  alertWork,
+  channelsOf,
+  forgetAlerts,
+  makeSender,
+  tellBrokenAudit,
+  tellWholeAudit,
+} from './alerts/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
 import {
@@ -153,6 +162,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...{ db, clock, log, dataDir: config.dataDir },
     signed: (head: Checkpoint) => tellHead(needs, head),
     broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
+    whole: (chain: string) => tellWholeAudit(needs, chain),
   }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })

@@ -5,8 +5,18 @@ import { problem } from '../../core/kit/index.ts'
 type Keys = ReadonlyMap<string, KeyObject>
 export type Judge = (checkpoint: Checkpoint, header: Pick<ExportHeader, 'publicKey'>) => SignatureVerdict
 
-/** Judges signatures by the keys that are given (several in one file, one after another), or else by the one that comes with each export. */
-export async function judgeBy(given: string | undefined): Promise<Judge> {
+type Trusted = Readonly<{
+  /** Keys that were kept elsewhere: several in one file, one after another. */
+  pem: string | undefined
+  /** The ids of the keys that kept checkpoints are signed with. */
+  named: ReadonlySet<string> | undefined
+}>
+
+/**
+ * Judges signatures by the keys that are given, or else by those that come with each export. Of these only what kept checkpoints name counts
+ * where there are some: whoever writes on after what was signed could bring a key of his own.
+ */
+export async function judgeBy({ pem: given, named }: Trusted): Promise<Judge> {
   const crypto = await import('node:crypto')
   const read = (pem: string): Keys => new Map(pemBlocks(pem).map((block) => keyed(crypto.createPublicKey(block))))
   const trusted = given === undefined ? undefined : readGiven(given, read)
@@ -17,7 +27,8 @@ export async function judgeBy(given: string | undefined): Promise<Judge> {
     return known
   }
   return (checkpoint, header) => {
-    const key = (trusted ?? keysIn(header)).get(checkpoint.keyId)
+    const isStrange = trusted === undefined && named !== undefined && !named.has(checkpoint.keyId)
+    const key = isStrange ? undefined : (trusted ?? keysIn(header)).get(checkpoint.keyId)
     if (!key) return 'other-key'
     const signature = Buffer.from(checkpoint.signature, 'base64url')
     return crypto.verify(null, Buffer.from(checkpointText(checkpoint)), key, signature) ? 'good' : 'bad'

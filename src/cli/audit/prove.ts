@@ -28,12 +28,15 @@ export async function prove(context: Context, given: Given): Promise<Proven> {
   const kept = given.checkpoint === undefined ? undefined : readCheckpoints(await readTextFile(given.checkpoint))
   if (kept && kept.checkpoints.length === 0)
     throw problem('USAGE', `${given.checkpoint} holds no checkpoint: \`tenantry audit checkpoint --out <file>\` writes some`)
-  const judge = await judgeBy(given.publicKey === undefined ? undefined : await readTextFile(given.publicKey))
   const checkpoints = kept?.checkpoints ?? []
+  const judge = await judgeBy({
+    pem: given.publicKey === undefined ? undefined : await readTextFile(given.publicKey),
+    named: kept && new Set(checkpoints.map(({ keyId }) => keyId)),
+  })
   const proofs =
     given.export === undefined
       ? await proveLog(context, given, checkpoints, judge)
-      : [await proveExport(linesOf(given.export), { checkpoints, judge })]
+      : [await proveExport(linesOf(given.export), { checkpoints, judge, needsSignature: given.publicKey !== undefined })]
   const trust = kept ? 'checkpoint' : given.publicKey === undefined ? 'none' : 'key'
   return { proofs, trust, passedOver: kept?.passedOver ?? 0 }
 }

@@ -39,12 +39,19 @@ const ExportLine = z.discriminatedUnion('kind', [
 ])
 export type ExportLine = Readonly<z.infer<typeof ExportLine>>
 
-export const writeExportLine = (line: ExportLine): string => `${JSON.stringify(line)}\n`
+export const writeExportLine = (line: ExportLine): string => `${lineOf(line)}\n`
 
-/** Undefined for what is no line of an export. */
+/** In JSON these two may stand as they are; whoever reads lines takes them for the end of one. */
+const lineOf = (value: unknown): string => JSON.stringify(value).replace(/[\u2028\u2029]/g, (end) => `\\u${end.charCodeAt(0).toString(16)}`)
+
+/**
+ * Undefined for what is no line of an export, letter by letter as it is written: a key that stands twice, or a number that no number here can
+ * hold, would show one thing to a person and prove another.
+ */
 export function readExportLine(text: string): ExportLine | undefined {
   try {
-    return ExportLine.safeParse(JSON.parse(text)).data
+    const value: unknown = JSON.parse(text)
+    return lineOf(value) === text ? ExportLine.safeParse(value).data : undefined
   } catch {
     return undefined
   }

@@ -28,6 +28,8 @@ type ProofNeeds = Readonly<{
   checkpoints: readonly Checkpoint[]
   /** Judges by the keys that were kept elsewhere, or else by the one that came with the export. */
   judge: (checkpoint: Checkpoint, header: ExportHeader) => SignatureVerdict
+  /** Whoever gives a key wants to see it at work: an export from which all signatures were taken proves nothing to him. */
+  needsSignature?: boolean
 }>
 
 /** Stops the walk with what is wrong. */
@@ -131,6 +133,15 @@ class Walk {
 
   end(): Broken | undefined {
     if (!this.#header) return { reason: 'the file is empty' }
+    return this.#missing(this.#header) ?? this.#unsigned()
+  }
+
+  #unsigned(): Broken | undefined {
+    if (!this.#needs.needsSignature || this.#proved) return undefined
+    return { reason: 'nothing in it is signed, so no key can prove it: sign the log (`tenantry audit checkpoint`) and export it again' }
+  }
+
+  #missing({ entries }: ExportHeader): Broken | undefined {
     const { seq } = this.#head
     const [later] = [...this.#waiting.values()].flat().toSorted((a, b) => b.count - a.count)
     if (later)
@@ -138,8 +149,8 @@ class Walk {
         brokenAt: seq + 1,
         reason: `the log ends at entry ${seq}, and at ${later.at} it was signed with ${later.count}: its end was cut off`,
       }
-    if (seq !== this.#header.entries)
-      return { brokenAt: seq + 1, reason: `the file ends at entry ${seq}, and says that it has ${this.#header.entries}: export it again` }
+    if (seq !== entries)
+      return { brokenAt: seq + 1, reason: `the file ends at entry ${seq}, and says that it has ${entries}: export it again` }
     return undefined
   }
 

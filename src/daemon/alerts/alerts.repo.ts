@@ -19,6 +19,11 @@ export async function lockAlert(tx: Tx, id: number): Promise<AlertRow> {
   return alertById(tx, id)
 }
 
+/** Ever, as far as alerts are kept, also when it is over. */
+export async function wasRaised(db: DbOrTx, key: string): Promise<boolean> {
+  return (await db.selectFrom('alerts').select('id').where('key', '=', key).limit(1).executeTakeFirst()) !== undefined
+}
+
 export async function deliveryById(db: DbOrTx, id: string): Promise<AlertDeliveryTable | undefined> {
   return db.selectFrom('alert_deliveries').selectAll().where('id', '=', id).executeTakeFirst()
 }

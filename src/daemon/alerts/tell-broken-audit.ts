@@ -2,6 +2,7 @@ import { alertOf } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
+import { closeAlerts } from './close-alerts.ts'
 import { raiseAlert } from './raise-alert.ts'
 
 type Needs = Readonly<{ db: Db; clock: Clock }>
@@ -11,3 +12,9 @@ export const tellBrokenAudit = ({ db, clock }: Needs, facts: Pick<Checkpoint, 'c
   db.transaction().execute(async (tx) => {
     await raiseAlert(tx, clock, alertOf.audit_broken(facts))
   })
+
+/** It was settled. Who had said that he was on it is told anew should it happen again. */
+export const tellWholeAudit = ({ db, clock }: Needs, chain: string): Promise<void> =>
+  db
+    .transaction()
+    .execute((tx) => closeAlerts(tx, clock, { subject: chain, kinds: ['audit_broken'], because: 'the log holds what was signed' }))

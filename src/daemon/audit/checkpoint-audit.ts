@@ -13,10 +13,12 @@ export type CheckpointNeeds = Readonly<{
   clock: Clock
   log: Logger
   dataDir: string
-  /** Told of each head that was signed, so that it leaves the machine. */
+  /** Told of each head that was signed, so that it leaves the machine; of the same one again after a crash. */
   signed?: (checkpoint: Checkpoint) => Promise<void>
   /** Told of a chain that no longer holds what was signed of it; `count` entries were, at `at`. */
   broken?: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => Promise<void>
+  /** Told of a chain that holds what was signed of it, each time that is looked at. */
+  whole?: (chain: string) => Promise<void>
 }>
 
 /** The outbox topic of `requestCheckpoint`. */
@@ -29,7 +31,11 @@ export const requestCheckpoint = (tx: Tx, clock: Clock, { chain = 'admin' }: { c
 export const checkpointHandler =
   (needs: CheckpointNeeds): OutboxHandler =>
   async (payload) => {
-    await checkpointAudit(needs, payload as { chain?: string })
+    const { chain } = payload as { chain?: string }
+    if ((await checkpointAudit(needs, { chain })).length > 0) return
+    // Signed already, maybe by a process that died before it told anybody: who is told knows a head that he has heard of.
+    const last = (await checkpointsOf(needs)).findLast((one) => one.chain === chain)
+    if (last) await needs.signed?.(last)
   }
 
 const fileIn = (dataDir: string): string => join(dataDir, 'audit-checkpoints.jsonl')
@@ -64,15 +70,17 @@ export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain
 }
 
 async function isToSign(
-  { db, log, broken }: CheckpointNeeds,
+  { db, log, broken, whole }: CheckpointNeeds,
   chain: string,
   head: ChainHead,
   last: Checkpoint | undefined,
 ): Promise<boolean> {
   if (!last) return head.seq > 0
-  if (last.hash === head.hash) return false
-  const [then] = await entriesAfter(db, chain, last.count - 1, 1)
-  if (then?.hash === last.hash && head.seq > last.count) return true
+  const [then] = last.hash === head.hash ? [head] : await entriesAfter(db, chain, last.count - 1, 1)
+  if (then?.hash === last.hash && (then === head || head.seq > last.count)) {
+    await whole?.(chain)
+    return then !== head
+  }
   log.error(
     { chain, count: last.count, signedAt: last.at },
     'the audit log no longer holds what was signed of it: it was cut or written anew; keep the database and compare it with a backup',

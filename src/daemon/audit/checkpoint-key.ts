@@ -11,9 +11,17 @@ export type CheckpointKey = Readonly<{ id: string; privateKey: KeyObject; public
 export async function loadCheckpointKey(dataDir: string): Promise<CheckpointKey> {
   const file = join(dataDir, 'audit-checkpoint.key')
   const found = await readIfThere(file)
-  if (found === undefined) return makeKey(file)
+  if (found === undefined) return making.get(file) ?? makeOnce(file)
   if ((statSync(file).mode & 0o077) !== 0) throw problem('CONFIG', `${file} can be read by others: chmod 600 ${file}`)
   return asKey(createPrivateKey(found))
+}
+
+/** Two that want the first key at once get one: what is signed by a key that another overwrote could never be proved. */
+const making = new Map<string, Promise<CheckpointKey>>()
+function makeOnce(file: string): Promise<CheckpointKey> {
+  const made = makeKey(file).finally(() => making.delete(file))
+  making.set(file, made)
+  return made
 }
 
 async function makeKey(file: string): Promise<CheckpointKey> {

@@ -25,6 +25,9 @@ async function verifyOne(db: Db, chain: string): Promise<ChainReport> {
     await breathe()
   }
   if (proved.hash !== head.hash) return broken(head.seq, 'the head does not belong to the last entry')
-  if (head.seq === 0 && (await entriesAfter(db, chain, 0, 1)).length > 0) return broken(1, 'there are entries, but the head is gone')
+  const [beyond] = await entriesAfter(db, chain, head.seq, 1)
+  // What is written meanwhile moves the head with it; an entry that no head counts was left over when somebody set it back.
+  if (beyond && (await headOf(db, chain)).seq < beyond.seq)
+    return broken(beyond.seq, head.seq === 0 ? 'there are entries, but the head is gone' : `entry ${beyond.seq} stands after the head`)
   return { chain, entries: head.seq, ok: true, head }
 }

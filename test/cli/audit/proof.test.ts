@@ -1,9 +1,9 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { auditHash, genesisHash } from '../../../src/core/audit/index.ts'
+import { auditHash, checkpointKeyId, checkpointText, genesisHash } from '../../../src/core/audit/index.ts'
 import { auditRoutes, recordAudit } from '../../../src/daemon/audit/index.ts'
 import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
@@ -146,6 +146,29 @@ test('whoever signs anew with a key of their own is found by the key that was ke
   expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('not the one that is trusted') })
   await it.rewrite(([header, ...lines]) => [JSON.stringify({ ...JSON.parse(header as string), publicKey: other }), ...lines])
   expect(await it.proof('--checkpoint', it.file('kept.jsonl'))).toMatchObject({ exit: 1, ok: false })
+})
+
+test('what was written on behind a kept checkpoint and signed by a key that came with the file counts as nothing', async () => {
+  const it = await setUp()
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+  await it.rewrite(([first, ...others]) => {
+    const header = JSON.parse(first as string)
+    const entries = others.map((line) => JSON.parse(line)).filter(({ kind }) => kind === 'entry')
+    const { kind: _, hash: previousHash, ...last } = entries.at(-1)
+    const content = { ...last, seq: last.seq + 1, actor: 'admin:mallory', data: {}, previousHash }
+    const entry = { kind: 'entry', ...content, hash: auditHash(content) }
+    const head = { chain: it.chain, count: entry.seq, hash: entry.hash, at: '2026-01-06T02:00:00.000Z' }
+    const keyId = checkpointKeyId(publicKey.export({ type: 'spki', format: 'der' }))
+    const signature = sign(null, Buffer.from(checkpointText(head)), privateKey).toString('base64url')
+    const both = `${header.publicKey}${publicKey.export({ type: 'spki', format: 'pem' })}`
+    const lines = [
+      { ...header, publicKey: both, entries: entry.seq },
+      { kind: 'checkpoint', ...head, keyId, signature },
+    ]
+    return [...lines.map((line) => JSON.stringify(line)), ...others, JSON.stringify(entry)]
+  })
+  const proof = await it.proof('--checkpoint', it.file('kept.jsonl'))
+  expect(proof).toMatchObject({ exit: 1, ok: false, reason: expect.stringContaining('not the one that is trusted') })
 })
 
 test('an attempt whose evidence was made better is found', async () => {

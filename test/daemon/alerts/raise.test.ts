@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { closeAlerts, raiseAlert, tellBrokenAudit, tellWholeAudit } from '../../../src/daemon/alerts/index.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -41,6 +41,20 @@ onBothDialects('raising alerts', (fresh) => {
       { status: 'closed', count: 1 },
       { status: 'open', count: 1 },
     ])
+  })
+
+  test('a broken audit log is over when it holds again what was signed, also when somebody was on it: the next time is told anew', async () => {
+    const db = await fresh()
+    const needs = { db, clock }
+    const facts = { chain: 'admin', count: 3, at: '2026-01-05T02:00:00.000Z' }
+    await tellBrokenAudit(needs, facts)
+    await tellBrokenAudit(needs, facts)
+    await db.updateTable('alerts').set({ status: 'acknowledged' }).execute()
+    await tellWholeAudit(needs, 'rollout:1')
+    expect(await rows(db)).toMatchObject([{ status: 'acknowledged', count: 2 }])
+    await tellWholeAudit(needs, 'admin')
+    await tellBrokenAudit(needs, facts)
+    expect(await rows(db)).toMatchObject([{ status: 'closed' }, { status: 'open', count: 1 }])
   })
 
   test('closing leaves alerts of other kinds and subjects open', async () => {

@@ -55,6 +55,13 @@ onBothDialects('the audit log', (fresh) => {
     'unreadable data': [(db) => db.updateTable('audit').set({ data: '{' }).where('seq', '=', 3).execute(), 3],
     'a cut end': [(db) => db.deleteFrom('audit').where('seq', '>', 3).execute(), 4],
     'a head set back': [(db) => db.updateTable('audit_heads').set({ seq: 4 }).execute(), 4],
+    'a head set back, with the hash of then': [
+      async (db) => {
+        const { hash } = await db.selectFrom('audit').select('hash').where('seq', '=', 3).executeTakeFirstOrThrow()
+        await db.updateTable('audit_heads').set({ seq: 3, hash }).execute()
+      },
+      4,
+    ],
     'a head taken away': [(db) => db.deleteFrom('audit_heads').execute(), 1],
   }
   test.each(Object.keys(tampering))('verify finds %s', async (kind) => {
@@ -122,5 +129,48 @@ onBothDialects('the audit log', (fresh) => {
       ['broken', facts],
       ['broken', facts],
     ])
+  })
+
+  test('a head that was signed by a process which died before it told anybody is told by the next', async () => {
+    const db = await fresh()
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
+    const needs = { db, clock, log: silentLogger(), dataDir }
+    await writeMany(db, 2)
+    const died = async () => Promise.reject(new Error('killed'))
+    await expect(checkpointHandler({ ...needs, signed: died })({ chain: 'admin' }, { last: false })).rejects.toThrow('killed')
+    const told: number[] = []
+    await checkpointHandler({ ...needs, signed: async ({ count }) => void told.push(count) })({ chain: 'admin' }, { last: false })
+    expect(told).toEqual([2])
+  })
+
+  test('a log that holds again what was signed is told too', async () => {
+    const db = await fresh()
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
+    const told: string[] = []
+    const broken = async () => void told.push('broken')
+    const whole = async (chain: string) => void told.push(`${chain} is whole`)
+    const needs = { db, clock, log: silentLogger(), dataDir, broken, whole }
+    await writeMany(db, 2)
+    await checkpointAudit(needs)
+    const { hash } = await db.selectFrom('audit').select('hash').where('seq', '=', 2).executeTakeFirstOrThrow()
+    await db.updateTable('audit_heads').set({ hash: 'x' }).execute()
+    await db.updateTable('audit').set({ hash: 'x' }).where('seq', '=', 2).execute()
+    await checkpointAudit(needs)
+    await db.updateTable('audit_heads').set({ hash }).execute()
+    await db.updateTable('audit').set({ hash }).where('seq', '=', 2).execute()
+    await checkpointAudit(needs)
+    await write(db, 'third')
+    await checkpointAudit(needs)
+    expect(told).toEqual(['broken', 'admin is whole', 'admin is whole'])
+  })
+
+  test('two that sign for the first time at once use one key', async () => {
+    const db = await fresh()
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
+    const needs = { db, clock, log: silentLogger(), dataDir }
+    await writeMany(db, 1)
+    await write(db, 'act', { chain: 'rollout:1' })
+    const both = await Promise.all(['admin', 'rollout:1'].map((chain) => checkpointAudit(needs, { chain })))
+    expect(new Set(both.flat().map(({ keyId }) => keyId)).size).toBe(1)
   })
 })
