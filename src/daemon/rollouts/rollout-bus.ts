@@ -13,7 +13,8 @@ export type Watcher = Readonly<{
  * and looks by itself now and then for what other replicas did.
  */
 export type RolloutBus = Readonly<{
-  changed(rolloutId: string): void
+  /** `by` has seen it already and is not woken. */
+  changed(rolloutId: string, by?: Watcher): void
   /** One rollout, or all of them. */
   watch(rolloutId?: string): Watcher
 }>
@@ -21,8 +22,8 @@ export type RolloutBus = Readonly<{
 export function makeRolloutBus(): RolloutBus {
   const watchers = new Map<Watcher, string | undefined>()
   return {
-    changed: (rolloutId) => {
-      for (const [watcher, wanted] of watchers) if (wanted === undefined || wanted === rolloutId) watcher.wake()
+    changed: (rolloutId, by) => {
+      for (const [watcher, wanted] of watchers) if (watcher !== by && (wanted === undefined || wanted === rolloutId)) watcher.wake()
     },
     watch: (rolloutId) => {
       const watcher = makeWatcher(() => watchers.delete(watcher))

@@ -7,6 +7,7 @@ import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { listRollouts } from '../../../src/daemon/rollouts/list-rollouts.ts'
 import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { rolloutsToDrive } from '../../../src/daemon/rollouts/rollouts.repo.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -105,6 +106,8 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     }
     await rest()
     expect(await world.open()).toEqual([])
+    await world.clock.advance(20) // what comes together it looks at together
+    await rest()
     await world.clock.advance(world.needs.settings.pollMs)
     await rest()
     expect((await world.open()).map((command) => command.id)).toEqual([`${id}.acme.1.observe`])
@@ -166,6 +169,19 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
       [2, 'succeeded', undefined],
     ])
     expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
+  })
+
+  test('put off after its rollout was rolled back with its boxes, it was not updated and does not wait to be brought back', async () => {
+    const { world, id } = await onSaturday([{ slug: 'acme' }])
+    await until(world, '2026-03-29T01:50:00.000Z')
+    await world.tick()
+    for (const command of await world.open()) await world.work(command)
+    await world.tick()
+    await until(world, '2026-03-29T01:57:00.000Z')
+    await world.rollBack(id, 'images')
+    await world.settle()
+    expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', undo: null })
+    expect(await rolloutsToDrive(world.needs.db)).toEqual([])
   })
 
   describe('a window that is changed holds at once', () => {

@@ -13,6 +13,9 @@ const shortestLeaseMs = 30_000
 /** A bound on what one look at a rollout may set off, so that none of them starves the others. */
 const mostRounds = 50
 
+/** Agents tell several things within a moment: they are looked at together. */
+const togetherMs = 20
+
 export type RolloutEngine = Readonly<{
   /** Brings every rollout that this replica owns, or can take, as far as it goes now; answers the commands it waits for. */
   tick(signal: AbortSignal): Promise<readonly Command[]>
@@ -23,7 +26,7 @@ export type RolloutEngine = Readonly<{
 type HeldLease = Readonly<{ lease: Lease; takenMs: number }>
 
 /** All that the engine remembers is which leases it holds: killed at any point, the next one goes on from the database. */
-export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
+export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = () => undefined): RolloutEngine {
   const { db, clock, log, holder, settings } = needs
   const leases = new Map<string, HeldLease>()
   const ttlMs = Math.max(shortestLeaseMs, settings.pollMs * 4)
@@ -44,7 +47,9 @@ export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
     if (!lease) return []
     for (let rounds = 1; ; rounds++) {
       const { goesOn, waitingFor } = await round({ needs, lease, rolloutId }, signal)
-      if (!goesOn || rounds === mostRounds || signal.aborted) return waitingFor
+      if (goesOn && rounds < mostRounds && !signal.aborted) continue
+      if (goesOn) lookAgain() // the others have their turn first
+      return waitingFor
     }
   }
 
@@ -78,13 +83,15 @@ export function makeRolloutEngine(needs: RolloutsNeeds): RolloutEngine {
 }
 
 /**
- * Drives rollouts until the signal aborts: looks every `pollMs` and at once when a command or a rollout changed in this process. Any number
+ * Drives rollouts until the signal aborts: looks every `pollMs` and a moment after a command or a rollout changed in this process. Any number
  * of replicas may run it; each rollout has one owner. Resolves once the leases are handed back.
  */
 export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSignal): Promise<void> {
   const { clock, log, rolloutBus, settings } = needs
-  const engine = makeRolloutEngine(needs)
   const watcher = rolloutBus.watch()
+  // What the engine itself has done it knows: it looks again for what others did.
+  const ours = { ...rolloutBus, changed: (id: string) => rolloutBus.changed(id, watcher) }
+  const engine = makeRolloutEngine({ ...needs, rolloutBus: ours }, watcher.wake)
   try {
     while (!signal.aborted) {
       const waitingFor = await engine.tick(signal).catch((err) => {
@@ -92,6 +99,7 @@ export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSign
         return []
       })
       const stopListening = listen(needs, waitingFor, watcher)
+      await clock.sleep(togetherMs, signal)
       await watcher.wait(clock, settings.pollMs, signal)
       stopListening()
     }
