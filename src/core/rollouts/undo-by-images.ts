@@ -1,4 +1,4 @@
-import { type BoxFacts, Service, synapseSchemaOf, type VersionedService } from '../boxes/index.ts'
+import { type BoxFacts, ImageRef, Service, synapseSchemaOf, type VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import { composeFindings, spaceFindings } from './examine-facts.ts'
 import { isUnknown, majorOf, schemaTooNew } from './examine-versions.ts'
@@ -18,10 +18,13 @@ const goesBack = (service: VersionedService): boolean => service !== 'minio'
 export function imagesBack(update: DoneUpdate): UndoneBox['images'] {
   const known = changedBy(update).flatMap((service) => {
     const [image, digest] = [update.imagesBefore[service], update.digestsBefore[service]]
-    return goesBack(service) && image && digest ? [[service, { image, digest }] as const] : []
+    return goesBack(service) && canBeOrdered(image) && digest ? [[service, { image, digest }] as const] : []
   })
   return Object.fromEntries(known)
 }
+
+/** A box that was adopted may have run an image without a tag, or one named by its digest alone: no command can name that. */
+const canBeOrdered = (image: string | undefined): image is string => ImageRef.safeParse(image).success
 
 /** What speaks against the former images over the data as it is now. */
 export function takenBack(update: DoneUpdate, box: KnownBox, limits: Limits): Finding[] {
@@ -52,9 +55,9 @@ function nothingGoesBack(update: DoneUpdate, changed: readonly VersionedService[
 }
 
 function evidenceFindings({ slug, imagesBefore, digestsBefore }: DoneUpdate, back: readonly VersionedService[]): Finding[] {
-  const unknown = back.filter((service) => !imagesBefore[service] || !digestsBefore[service])
+  const unknown = back.filter((service) => !canBeOrdered(imagesBefore[service]) || !digestsBefore[service])
   if (unknown.length === 0) return []
-  const message = `which image of ${unknown.join(', ')} ${slug} ran before is not kept with a digest (it may never have been in a registry): only its snapshot leads back`
+  const message = `which image of ${unknown.join(', ')} ${slug} ran before is not kept with a tag and a digest (it may never have been in a registry): only its snapshot leads back`
   return [refuse('NO_EVIDENCE', message)]
 }
 
