@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type BoxCommandKind, boxCommands, type CommandOutputs, type CommandSecrets, type Progress } from '../../core/boxes/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
 import { addSteps, type CommandOutcome, type CommandStatus, channelLimits, type HeldCommand, isFinal } from '../../core/hosts/index.ts'
-import { type AgentActor, isoNow, problem } from '../../core/kit/index.ts'
+import { type AgentActor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, commandById } from './command.repo.ts'
 import { heldCommand, lockHeldCommand, renew } from './held-commands.ts'
@@ -48,7 +48,7 @@ async function store(tx: Tx, { clock, boxes }: HostsNeeds, command: Command, out
     .set({
       status,
       lease_until: null,
-      heard_at: isoNow(clock),
+      heard_at: heardAt(clock, command),
       finished_at: command.finishedAt ?? isoNow(clock),
       result: result && JSON.stringify(result),
       ...(outcome.ok ? {} : { error: JSON.stringify(outcome.error) }),
@@ -63,6 +63,12 @@ async function store(tx: Tx, { clock, boxes }: HostsNeeds, command: Command, out
   if (result) await handle(boxes.resultHandlers[command.kind], tx, stored, result)
   else await boxes.failureHandlers?.[command.kind]?.(tx, stored, { told: true })
   return status
+}
+
+/** After the end of one that was given up, also where another replica's clock is ahead: by that its late answer is told from silence. */
+function heardAt(clock: Clock, { finishedAt }: Command): string {
+  const now = isoNow(clock)
+  return finishedAt === null || finishedAt < now ? now : new Date(Date.parse(finishedAt) + 1).toISOString()
 }
 
 type AnyHandler = ((tx: Tx, command: Command, result: never) => Promise<void>) | undefined

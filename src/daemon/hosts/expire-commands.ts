@@ -4,6 +4,12 @@ import type { Tx } from '../db/index.ts'
 
 export const openStatuses = ['queued', 'leased', 'running'] as const
 
+/**
+ * An answer that comes late is told by being heard of after this time. An agent that renewed a moment ago, by another replica's clock or while
+ * this one waited for its turn, has not answered.
+ */
+export const notBeforeHeard = (now: string) => sql<string>`case when heard_at > ${now} then heard_at else ${now} end`
+
 type Which = Readonly<{ error: CommandError; hostId?: string; deadlineBefore?: string; silentSince?: string }>
 
 /**
@@ -13,7 +19,13 @@ type Which = Readonly<{ error: CommandError; hostId?: string; deadlineBefore?: s
 export async function expireCommands(tx: Tx, now: string, { error, hostId, deadlineBefore, silentSince }: Which): Promise<string[]> {
   let update = tx
     .updateTable('commands')
-    .set({ status: 'expired', lease_until: null, finished_at: now, error: JSON.stringify(error), revision: sql`revision + 1` })
+    .set({
+      status: 'expired',
+      lease_until: null,
+      finished_at: notBeforeHeard(now),
+      error: JSON.stringify(error),
+      revision: sql`revision + 1`,
+    })
     .where('status', 'in', openStatuses)
   if (hostId !== undefined) update = update.where('host_id', '=', hostId)
   if (deadlineBefore !== undefined) update = update.where('deadline_at', '<=', deadlineBefore)

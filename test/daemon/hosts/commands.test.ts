@@ -4,7 +4,7 @@ import { type AgentIdentity, connect } from '../../../src/agent/channel/index.ts
 import { isQuestion } from '../../../src/core/boxes/index.ts'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { hostsContract } from '../../../src/core/hosts/index.ts'
-import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { isoIn, isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import type { Tx } from '../../../src/daemon/db/index.ts'
 import {
   awaitCommand,
@@ -384,6 +384,21 @@ onBothDialects('commands of agents', (fresh) => {
     await agent.postResult(call)
     expect(told.results).toHaveLength(1)
     expect(await stored()).toMatchObject({ status: 'expired', result: { report: { slug: 'elm-school' } } })
+  })
+
+  test('an agent that renewed by a clock that is ahead has not answered; one whose late answer comes by a clock that is behind has', async () => {
+    const { needs, clock, enqueue, hostId, next, agent, sweep, stored } = await setUp()
+    await enqueue({ id, hostId, deadlineMs: 60_000 })
+    await next()
+    await clock.advance(60_000)
+    const ahead = isoIn(clock, 500)
+    await needs.db.updateTable('commands').set({ heard_at: ahead }).where('id', '=', id).execute()
+    await sweep()
+    expect(await stored()).toMatchObject({ status: 'expired', finishedAt: ahead, heardAt: ahead })
+    const outcome = { ok: false as const, error: { code: 'PULL_FAILED', message: 'no such tag' } }
+    await agent.postResult({ params: { id }, body: { leaseToken: 1, outcome } })
+    const { heardAt, finishedAt } = await stored()
+    expect(String(heardAt) > String(finishedAt)).toBe(true)
   })
 
   test('a box whose command the daemon gave up is not free while its agent still works on it', async () => {
