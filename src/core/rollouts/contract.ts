@@ -215,6 +215,7 @@ export const rolloutsContract = {
     params: one,
     body: z.strictObject({ boxes: UndoMode }),
     returns: UndoPlan,
+    problems: ['INVALID_TRANSITION'],
     summary: 'Show which updated boxes could be brought back, how, and what they would lose; nothing is stored',
   }),
   resumeUndo: endpoint({

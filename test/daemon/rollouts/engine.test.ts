@@ -324,6 +324,19 @@ onBothDialects('the rollout engine', (fresh) => {
     })
   })
 
+  test('a box that somebody else took while its images were fetched is not updated: its hold was released, and both would act on it', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    await world.tick()
+    for (const command of await world.open()) await world.work(command)
+    await world.tick()
+    await world.needs.db.updateTable('box_holds').set({ holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }).execute()
+    await world.settle()
+    expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'BOX_HELD' } })
+    expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
+    expect((await holdsOf(world.needs.db, world.clock)).get('box_acme' as never)?.holder).toBe('restore:cmd_1')
+  })
+
   describe('an agent that is not heard of', () => {
     const atUpdate = async () => {
       const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
@@ -373,6 +386,39 @@ onBothDialects('the rollout engine', (fresh) => {
       expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
       expect((await world.show(id)).status).toBe('failed')
       expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    })
+
+    test.each([
+      ['was brought up on another host', { host_id: 'hst_host-of-beta' }],
+      ['was given up', { live: 0, removal: 'erased' as const }],
+    ])('whose box %s since can answer no more: the attempt has failed, and the rollout can end', async (_, change) => {
+      const { world, id, update } = await atUpdate()
+      const { db } = world.needs
+      await world.take(update)
+      await world.expire(update)
+      await world.tick()
+      await db.deleteFrom('box_holds').execute()
+      await world.tick()
+      expect(await world.statuses(id)).toMatchObject({ acme: 'pulling' })
+      await db.updateTable('boxes').set(change).where('id', '=', 'box_acme').execute()
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.tick()
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+      await world.settle()
+      expect((await world.show(id)).status).toBe('done')
+    })
+
+    test('is told of also where somebody else has taken its box by now, who keeps it', async () => {
+      const { world, id, update } = await atUpdate()
+      const { db } = world.needs
+      await world.take(update)
+      await db.updateTable('box_holds').set({ holder: 'move:mov_1' }).execute()
+      await world.expire(update)
+      await world.tick()
+      expect((await world.show(id)).status).toBe('paused')
+      expect(await db.selectFrom('alerts').select('id').where('kind', '=', 'deadline_overdue').execute()).toHaveLength(1)
+      expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([{ holder: 'move:mov_1' }])
     })
 
     test('and answers late with an error ends its attempt', async () => {

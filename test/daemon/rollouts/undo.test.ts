@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { createRollout } from '../../../src/daemon/rollouts/create-rollout.ts'
+import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
 import { planUndo } from '../../../src/daemon/rollouts/undo/plan-undo.ts'
 import { resumeUndo, stopUndo } from '../../../src/daemon/rollouts/undo/resume-undo.ts'
@@ -228,14 +230,52 @@ onBothDialects('what cannot go back', (fresh) => {
     expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, failed: 1 })
   })
 
-  test('of a rollout that is done nothing does, and the answer says what can be done', async () => {
-    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
-    const id = await world.started()
+  test.each([
+    ['done', async () => undefined],
+    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.needs, anOperator, { id })],
+    ['rolled_back', (world: RolloutWorld, id: string) => world.rollBack(id, 'none')],
+  ] as const)('of a rollout that is %s nothing does; the plan and the call say so at once, and what can be done', async (status, end) => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const id = await world.started(status === 'done' ? {} : { holdAfter: 'canary' })
     await world.settle()
-    await expect(world.rollBack(id, 'images')).rejects.toMatchObject({
-      code: 'INVALID_TRANSITION',
-      message: expect.stringContaining('tenantry snapshots restore'),
-    })
+    await end(world, id)
+    expect((await world.show(id)).status).toBe(status)
+    const refused = { code: 'INVALID_TRANSITION', message: expect.stringContaining('tenantry snapshots restore') }
+    await expect(planUndo(world.needs, { id, boxes: 'images' })).rejects.toMatchObject(refused)
+    await expect(world.rollBack(id, 'images')).rejects.toMatchObject(refused)
+  })
+
+  test('nor of one that has not begun', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const wanted = { skipRefused: false, allowLongFence: false, failureThreshold: 1 }
+    const { id } = await createRollout(world.needs, anOperator, wanted)
+    await expect(planUndo(world.needs, { id, boxes: 'images' })).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
+  })
+
+  test.each([
+    ['images', 'observe'],
+    ['images', 'prefetch'],
+    ['snapshot', 'observe'],
+  ] as const)('by %s: a box that somebody else took after %s is left alone', async (mode, last) => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', plan: 'pro' },
+    ])
+    const { db } = world.needs
+    const id = await updatedBut(world, 'beta')
+    await world.rollBack(id, mode)
+    await world.tick()
+    if (last === 'prefetch') {
+      for (const command of await world.open()) await world.work(command)
+      await world.tick()
+    }
+    expect((await world.open()).map((command) => command.id)).toEqual([`${id}.acme.2.${last}`])
+    await db.updateTable('box_holds').set({ holder: 'move:mov_1', until: '2999-01-01T00:00:00.000Z' }).execute()
+    await world.settle()
+    const [acme] = (await world.show(id)).actions
+    expect(acme).toMatchObject({ status: 'succeeded', undo: { status: 'failed', error: { code: 'BOX_HELD' } } })
+    expect((await world.commandIds()).filter((command) => /acme\.2\.(update|restore)/.test(command))).toEqual([])
+    expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([{ holder: 'move:mov_1' }])
   })
 
   test('a snapshot that is gone from its repository leads nowhere', async () => {

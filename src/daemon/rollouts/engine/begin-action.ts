@@ -18,7 +18,7 @@ import { settle } from './settle.ts'
 export const observeMs = 10 * 60_000
 
 /** The hold outlives the deadline: an update may be under way until its agent says otherwise. */
-export const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadlineMs + 24 * 60 * 60_000
+const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadlineMs + 24 * 60 * 60_000
 
 /**
  * The turn of a box: it is held, and its agent asked what runs now. Nothing happens when the rollout left the phase meanwhile, or when
@@ -65,7 +65,8 @@ export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { win
   return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
 }
 
-export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: KnownBox): Promise<boolean> {
+/** False where somebody else has it. */
+export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: Pick<KnownBox, 'boxId'>): Promise<boolean> {
   try {
     const until = isoIn(needs.clock, holdForMs(needs))
     await holdBox(tx, needs.clock, { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until })
@@ -75,5 +76,11 @@ export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout,
     return false
   }
 }
+
+/** A person may have released its hold, or it ran out while no daemon ran: nothing is stopped in a box that others act on by now. */
+export const takenByOthers = (slug: string): ActionError => ({
+  code: 'BOX_HELD',
+  message: `somebody else has taken the box ${slug} meanwhile; nothing was stopped: try again once it is free`,
+})
 
 const gone = (slug: string): ActionError => ({ code: 'NOT_FOUND', message: `${slug} has no live box any more: leave it out` })

@@ -5,7 +5,7 @@ import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { knownBox } from '../known-boxes.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
-import { isClosed } from './begin-action.ts'
+import { hold, isClosed, takenByOthers } from './begin-action.ts'
 import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
 import { putOff } from './put-off.ts'
 import { settle } from './settle.ts'
@@ -30,6 +30,7 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
     if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
     if (isClosed(needs, rollout, box, fenceNeedsMs(action))) return putOff(tx, needs, rollout, action)
+    if (!(await hold(tx, needs, rollout, box))) return settle(tx, needs, rollout, action, { status: 'failed', error: takenByOthers(slug) })
     const updating = await update(tx, owned, rollout, { ...action, progress: null }, pinned, box.ownershipEpoch)
     await replaceAction(tx, action, updating)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: updating })

@@ -12,6 +12,7 @@ import { examineAction } from './examine-action.ts'
 import { failAction, judgeAction } from './judge-action.ts'
 import type { Owned } from './owned.ts'
 import { pinDigests } from './pin-digests.ts'
+import { unanswerable } from './unanswerable.repo.ts'
 import { beginUndo } from './undo/begin-undo.ts'
 import { examineUndo } from './undo/examine-undo.ts'
 import { failUndo, judgeUndo } from './undo/judge-undo.ts'
@@ -34,7 +35,8 @@ export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
     : await actionsInSight(db, { ...(await windowsOf(owned, rollout)), rolloutId: rollout.id, holds, limits: settings })
   const ids = actions.flatMap(({ status, commandId }) => (isInFlight(status) && commandId !== null ? [commandId] : []))
   const waitingFor = await commandsByIds(db, ids)
-  const commands = new Map(waitingFor.map((command) => [command.id, seen(command)]))
+  const silent = await unanswerable(db, waitingFor)
+  const commands = new Map(waitingFor.map((command) => [command.id, silent.has(command.id) ? neverAnswers(command) : seen(command)]))
   const steps = isUndone ? decideUndo(actions, commands, settings) : decide(rollout, actions, commands, settings)
   let goesOn = false
   for (const step of steps) if (!signal.aborted && (await attempt(owned, step)) && !isTelling(step)) goesOn = true
@@ -65,6 +67,14 @@ function seen({ id, status, leaseToken, result, error, progress, heardAt, finish
     error,
     progress,
   }
+}
+
+const neverAnswers = (command: Command): EngineCommand => ({ ...seen(command), status: 'failed', error: unheard })
+
+const unheard = {
+  code: 'HOST_OFFLINE',
+  message:
+    'its agent never said how it ended, and the box is on another host by now, or was given up: it is looked at anew when it is tried again',
 }
 
 /** False when the step could not be taken; one box's trouble keeps no other from its turn. Throws LEASE_LOST. */

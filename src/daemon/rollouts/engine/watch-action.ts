@@ -1,13 +1,12 @@
 import { alertOf } from '../../../core/alerts/index.ts'
-import type { BoxId, Progress } from '../../../core/boxes/index.ts'
-import { isoIn, isoNow } from '../../../core/kit/index.ts'
+import type { Progress } from '../../../core/boxes/index.ts'
+import { isoNow } from '../../../core/kit/index.ts'
 import { type ActionStatus, explainOverdue, phaseOf } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
-import { holdBox } from '../../boxes/index.ts'
 import { hostById } from '../../hosts/index.ts'
 import { actionBySlug, replaceAction } from '../actions.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
-import { holdForMs } from './begin-action.ts'
+import { engineActor, tell, writeDown } from '../tell.ts'
+import { hold } from './begin-action.ts'
 import { pauseByEngine } from './drive-phase.ts'
 import { asOwner, awaiting, type Owned } from './owned.ts'
 
@@ -47,8 +46,7 @@ export const noteOverdue = (owned: Owned, slug: string, commandId: string): Prom
     if (!action || action.overdueAt !== null) return undefined
     const overdue = { ...action, overdueAt: isoNow(needs.clock) }
     await replaceAction(tx, action, overdue)
-    const until = isoIn(needs.clock, holdForMs(needs))
-    await holdBox(tx, needs.clock, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id), until })
+    await hold(tx, needs, rollout, action) // unless somebody else has it by now: that it is overdue is told all the same
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: overdue })
     const { name: host } = await hostById(tx, action.hostId)
     const { attempt, hostId } = action

@@ -1,19 +1,25 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { planUndo as plan, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
+import { planUndo as plan, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { knownBoxes } from '../known-boxes.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { rolloutById } from '../rollouts.repo.ts'
 import { doneUpdates } from './done-updates.ts'
+import { refuseEnded } from './refuse-ended.ts'
 
 export type UndoNeeds = Pick<RolloutsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'schemas' | 'daemonVersion' | 'windows'>
 
-/** Which updated boxes could be brought back, how, and what they would lose; stores nothing. Throws NOT_FOUND. */
+/**
+ * Which updated boxes could be brought back, how, and what they would lose; stores nothing. Throws NOT_FOUND, and INVALID_TRANSITION for a
+ * rollout that cannot be rolled back: nobody should read a plan and decide, only to be told then.
+ */
 export async function planUndo(
   needs: UndoNeeds & Pick<RolloutsNeeds, 'db'>,
   { id, boxes }: Readonly<{ id: string; boxes: UndoMode }>,
 ): Promise<UndoPlan> {
-  await rolloutById(needs.db, id)
+  const rollout = await rolloutById(needs.db, id)
+  refuseEnded(rollout)
+  transition(rollout, { type: 'rollback', reason: 'as it would be', at: isoNow(needs.clock) })
   return undoPlanOf(needs, needs.db, id, boxes)
 }
 

@@ -11,6 +11,7 @@ import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { streamOf, tell, writeDown } from '../tell.ts'
 import { type UndoNeeds, undoPlanOf } from './plan-undo.ts'
+import { refuseEnded } from './refuse-ended.ts'
 
 type Needs = VerbNeeds & UndoNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
 type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; skipRefused: boolean }>
@@ -22,7 +23,7 @@ type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; s
 export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes, skipRefused }: Wanted): Promise<Rollout> =>
   changeRollout(needs, id, async (tx, rollout) => {
     const { clock } = needs
-    refuseDone(rollout)
+    refuseEnded(rollout)
     const ended = transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
     if (boxes !== 'none') needs.requireSnapshots()
     const undos = boxes === 'none' ? [] : await undosWanted(needs, tx, rollout, boxes, skipRefused)
@@ -38,16 +39,6 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
     const data = { reason, cancelled, boxes, undoes: undos.length - left.length, leftAsTheyAre: left }
     await writeDown(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
   })
-
-/** What is done is done: nothing of it is under way that could be taken back as one. */
-function refuseDone({ id, status }: StoredRollout): void {
-  if (status !== 'done') return
-  throw problem(
-    'INVALID_TRANSITION',
-    `the rollout ${id} is done and stays so: bring single boxes back with \`tenantry snapshots restore <slug> --snapshot <id>\` ` +
-      '(`tenantry snapshots list --slug <slug>` tells the one from before the update)',
-  )
-}
 
 type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
 

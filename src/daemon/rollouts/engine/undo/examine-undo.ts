@@ -10,6 +10,7 @@ import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
 import { tell } from '../../tell.ts'
 import { doneUpdates } from '../../undo/done-updates.ts'
+import { hold, takenByOthers } from '../begin-action.ts'
 import { asOwner, awaiting, leftMs, type Owned, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
 
@@ -29,6 +30,8 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned) }
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(error), evidence: { report } })
     }
+    if (!(await hold(tx, needs, rollout, seen)))
+      return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(takenByOthers(slug)), evidence: { report } })
     await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, runningNow(report))
     const ordered = await order(tx, needs, rollout, action, { update, planned, box: seen })
     await replaceAction(tx, action, ordered)
