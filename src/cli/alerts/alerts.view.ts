@@ -17,7 +17,7 @@ const columns = ({ now }: Look): Column<Alert>[] => [
 ]
 
 function toldText({ deliveries: { sent, pending, dead } }: Pick<Alert, 'deliveries'>): string {
-  if (sent + pending + dead === 0) return 'nobody'
+  if (sent + pending + dead === 0) return 'not by itself'
   return [sent > 0 && `${sent} sent`, pending > 0 && `${pending} waiting`, dead > 0 && `${dead} dead`].filter(Boolean).join(', ')
 }
 
@@ -63,7 +63,10 @@ export function alertView({ alert, deliveries }: AlertDetail, look: Look): strin
     ['Over', alert.closedAt ? `${stamp(alert.closedAt, now)}: ${clean(alert.closedBecause ?? '')}` : undefined],
     ['What', alert.body.split('\n').map(clean).join('\n')],
   ])
-  const told = deliveries.length === 0 ? 'Nobody was told: no channel was set.' : table(look, deliveryColumns(look), deliveries)
+  const told =
+    deliveries.length === 0
+      ? 'It was not sent by itself: no channel was set, or so many of its kind came at once that one message speaks for all.'
+      : table(look, deliveryColumns(look), deliveries)
   return sections(head, facts, told, nextSteps(alert))
 }
 

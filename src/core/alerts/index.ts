@@ -12,5 +12,6 @@ export {
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
+export { manyAlerts, mostOfAKind, standsAlone } from './many-alerts.ts'
 export { type AlertMessage, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
 export { alertOf } from './texts.ts'

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { isoIn, isoNow, sha256Hex } from '../../core/kit/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import type { AlertRow } from './alerts.repo.ts'
+import { fold, isOneOfMany } from './fold-alerts.ts'
 import type { AlertsNeeds } from './needs.ts'
 
 /** The outbox topic of one message to one place. */
@@ -28,9 +29,13 @@ export const tellHandler =
         )
         .returningAll()
         .executeTakeFirst()
-      if (due) await makeDeliveries(needs, tx, { ...due, id: Number(due.id) })
+      if (due) await tell(needs, tx, { ...due, id: Number(due.id) })
     })
   }
+
+/** One by one, until so many of a kind come at once that one message speaks for the others. */
+const tell = async (needs: Needs, tx: Tx, alert: AlertRow): Promise<void> =>
+  (await isOneOfMany(tx, needs.clock, alert)) ? fold(tx, needs.clock, alert) : makeDeliveries(needs, tx, alert)
 
 /** A message per channel that is set now, each with work to send it, in the transaction that counted it as told. */
 export async function makeDeliveries({ clock, channels }: Pick<Needs, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {

@@ -45,7 +45,10 @@ export async function drainOutbox(needs: Needs, signal?: AbortSignal): Promise<n
 
 type LeasedRow = { id: number; topic: string; payload: string; attempts: number }
 
-/** A row whose lease ran out belonged to a process that died; it is due again. */
+/**
+ * A row whose lease ran out belonged to a process that died; it is due again. What was tried least goes first: a thousand mails to a server
+ * that does not answer hold up nothing that is new.
+ */
 async function leaseNext({ db, clock }: Needs): Promise<LeasedRow | undefined> {
   const now = isoNow(clock)
   const { rows } = await sql<LeasedRow>`
@@ -53,7 +56,7 @@ async function leaseNext({ db, clock }: Needs): Promise<LeasedRow | undefined> {
     where id = (
       select id from outbox
       where (status = 'pending' and next_at <= ${now}) or (status = 'leased' and lease_until <= ${now})
-      order by id limit 1 ${skipLocked(db)}
+      order by attempts, id limit 1 ${skipLocked(db)}
     )
     returning id, topic, payload, attempts`.execute(db)
   return rows[0]

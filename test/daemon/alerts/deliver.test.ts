@@ -18,6 +18,8 @@ const everything = async (db: Db) =>
     await db.selectFrom('events').selectAll().execute(),
   ])
 
+const subjectOf = (post: Parameters<typeof proven>[0]) => (proven(post) as { data: { subject: string } }).data.subject
+
 onBothDialects('telling of alerts', (fresh) => {
   test('two replicas that work at once send one message to each place', async () => {
     const [db, mail, hook] = [await fresh(), await smtpServer(), await webhookServer()]
@@ -29,6 +31,29 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(hook.posts.map(({ headers }) => headers['webhook-id'])).toHaveLength(2)
     expect(new Set(hook.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('of a thousand boxes that fail at once twenty are told one by one, and one message that counts speaks for the others', async () => {
+    const [db, hook] = [await fresh(), await webhookServer()]
+    const { clock, drain, raise, outbox, needs } = await alertsWorld(db, { webhook: hook.url })
+    const boxes = 60
+    for (let n = 1; n <= boxes; n++) await raise(restored(n))
+    await drain()
+    const subjects = hook.posts.map(subjectOf)
+    expect(subjects.filter((subject) => subject === 'north')).toHaveLength(20)
+    expect(subjects.filter((subject) => subject === 'many at once')).toHaveLength(1)
+    const rows = await db.selectFrom('alerts').select(['id', 'key', 'count', 'status']).orderBy('id').execute()
+    expect(rows).toHaveLength(boxes + 1) // none is lost: each is listed
+    expect(rows.find(({ key }) => key === 'many:action_rolled_back')).toMatchObject({ status: 'open', count: boxes - 20 })
+    await outbox.handlers['alerts.tell']?.({ alertId: rows[0]?.id }, { last: false })
+    await raise(stuck)
+    await drain()
+    expect(subjectOf(hook.posts.at(-1) as never)).toBe('north') // another kind is told by itself meanwhile
+    expect(hook.posts).toHaveLength(22)
+    await clock.advance(needs.repeatAfterMs)
+    await raise(restored(boxes + 1))
+    await drain()
+    expect(hook.posts).toHaveLength(23) // and so is this kind, once it is quiet again
   })
 
   test('what is sent is signed, says what to type, and its mail ends with it', async () => {

@@ -27,6 +27,23 @@ onBothDialects('outbox', (fresh) => {
     expect(seen).toEqual([{ to: 'a' }, { to: 'a' }])
   })
 
+  test('what was never tried goes before what failed: old work that cannot be done holds up nothing new', async () => {
+    const db = await fresh()
+    const seen: unknown[] = []
+    const handlers = {
+      mail: async (payload: unknown) => {
+        seen.push(payload)
+        if (payload !== 'new') throw new Error('the mail server is away')
+      },
+    }
+    for (const payload of ['old 1', 'old 2']) await put(db, payload)
+    await drainOutbox({ db, clock, log: silentLogger(), handlers })
+    await clock.advance(5000)
+    await put(db, 'new')
+    await drainOutbox({ db, clock, log: silentLogger(), handlers })
+    expect(seen).toEqual(['old 1', 'old 2', 'new', 'old 1', 'old 2'])
+  })
+
   test('work that is done leaves nothing behind', async () => {
     const db = await fresh()
     await put(db, { to: 'a' })
