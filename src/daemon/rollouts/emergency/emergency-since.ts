@@ -1,17 +1,23 @@
 import type { DbOrTx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
-/** The last emergency that updated the box since this rollout was planned; null where none did. */
+/** The last emergency that updated the box since this rollout was planned; null where none did. It is asked for every box: emergencies are few, actions are not. */
 export async function emergencySince(db: DbOrTx, { createdAt }: StoredRollout, boxId: string): Promise<string | null> {
+  const emergencies = await db.selectFrom('rollouts').select('id').where('kind', '=', 'emergency_cve').execute()
+  if (emergencies.length === 0) return null
   const row = await db
-    .selectFrom('rollout_actions as action')
-    .innerJoin('rollouts as rollout', 'rollout.id', 'action.rollout_id')
-    .select('rollout.id')
-    .where('action.box_id', '=', boxId)
-    .where('action.status', '=', 'succeeded')
-    .where('action.finished_at', '>=', createdAt)
-    .where('rollout.kind', '=', 'emergency_cve')
-    .orderBy('action.finished_at', 'desc')
+    .selectFrom('rollout_actions')
+    .select('rollout_id')
+    .where(
+      'rollout_id',
+      'in',
+      emergencies.map(({ id }) => id),
+    )
+    .where('slug', '=', (query) => query.selectFrom('boxes').select('slug').where('id', '=', boxId))
+    .where('box_id', '=', boxId)
+    .where('status', '=', 'succeeded')
+    .where('finished_at', '>=', createdAt)
+    .orderBy('finished_at', 'desc')
     .executeTakeFirst()
-  return row?.id ?? null
+  return row?.rollout_id ?? null
 }
