@@ -153,6 +153,8 @@ const foundElsewhere = [
   'CHANGED_SINCE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
+  'SYNC_POSITIONS',
+  'SYNC_POSITIONS',
 ]
 
 describe('found', () => {
