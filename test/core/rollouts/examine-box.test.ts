@@ -154,7 +154,6 @@ const foundElsewhere = [
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
   'SYNC_POSITIONS',
-  'SYNC_POSITIONS',
 ]
 
 describe('found', () => {
