@@ -1,6 +1,6 @@
 import { Component, driftOf, type TierVersions } from '../boxes/index.ts'
 import { factFindings } from './examine-facts.ts'
-import { reportFindings, stateFindings } from './examine-state.ts'
+import { fenceFindings, healthFindings, reportFindings, stateFindings } from './examine-state.ts'
 import { versionFindings } from './examine-versions.ts'
 import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
@@ -21,6 +21,16 @@ export function examineBox(box: KnownBox, target: TierVersions, limits: Limits):
     ...factFindings(box, target, changes, limits),
   ]
   return { does: isRefused(findings) ? 'refuse' : 'update', changes, findings }
+}
+
+/**
+ * The look at a box whose earlier attempt did not go well. One that runs its target by now may have been opened on it and have failed then: it
+ * is passed over only once it is well, or trying again would be a way past its failure.
+ */
+export function examineAgain(box: KnownBox, target: TierVersions, limits: Limits): Examination {
+  const found = examineBox(box, target, limits)
+  const findings = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
+  return isRefused(findings) ? { ...found, does: 'refuse', findings } : found
 }
 
 export const isRefused = (findings: readonly Finding[]): boolean => findings.some(({ severity }) => severity === 'refuse')

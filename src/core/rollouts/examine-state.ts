@@ -61,7 +61,7 @@ export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
 }
 
 /** Every service runs, and the last probe was good: an update of a sick box would be taken back for what it did not do. */
-function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
+export function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
   const down = Service.options.flatMap((service) => {
     const state = report?.services[service]?.state
     return state === undefined || state === 'running' ? [] : [`${service} is ${state}`]

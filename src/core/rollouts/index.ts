@@ -37,7 +37,7 @@ export {
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
 export { AttemptEvidence, evidenceOf } from './evidence.ts'
-export { type Examination, examineBox } from './examine-box.ts'
+export { type Examination, examineAgain, examineBox } from './examine-box.ts'
 export { FindingCode } from './finding.ts'
 export { judgeImagesBack, judgeSnapshotBack, type UndoVerdict, undoFailed } from './judge-undo.ts'
 export { judgeUpdate } from './judge-update.ts'

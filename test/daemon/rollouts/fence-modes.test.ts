@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
+import { aProbe } from '../../support/boxes.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
 
@@ -34,5 +37,40 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(action).toMatchObject({ status: 'failed', snapshotOk: true, rolledBack: false, error })
     expect(attempts).toHaveLength(1)
     expect(await world.open()).toEqual([])
+  })
+
+  test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    const id = await world.started({ fenceMode: 'until-first-ok' })
+    for (const _ of ['observe', 'prefetch']) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    const [update] = await world.open()
+    if (!update) throw new Error('no update was ordered')
+    const { targets } = update.payload as { targets: Parameters<typeof world.updated>[1] }
+    const sick = { outcome: 'failed', healthOk: false, leftOpen: true, error: { code: 'PROBE_FAILED', message: 'no sync' } }
+    const probes = [{ ...aProbe(), verdict: 'failed' as const, reason: 'no sync' }]
+    await world.answer(update.id, { ...world.updated('acme', targets), ...sick, probes })
+    await world.settle()
+
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    const { status, actions } = await world.show(id)
+    expect(status).toBe('paused')
+    expect(actions[0]).toMatchObject({
+      status: 'failed',
+      error: { code: 'PREFLIGHT_REFUSED', message: expect.stringContaining('boxes check acme') },
+    })
+
+    await world.needs.db
+      .updateTable('boxes')
+      .set({ last_probe: JSON.stringify(aProbe()) })
+      .where('slug', '=', 'acme')
+      .execute()
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    expect(await world.show(id)).toMatchObject({ status: 'done', counts: { skipped: 1, succeeded: 1 } })
   })
 })

@@ -370,7 +370,10 @@ onBothDialects('a way back that fails', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'none')
-    await expect(resumeUndo(world.needs, anOperator, { id })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(resumeUndo(world.needs, anOperator, { id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('snapshots restore'),
+    })
     await expect(stopUndo(world.needs, anOperator, { id, reason: 'no' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 

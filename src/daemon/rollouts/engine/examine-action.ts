@@ -1,6 +1,6 @@
 import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { aheadOfPlan, changedImages, type Examination, examineBox } from '../../../core/rollouts/index.ts'
+import { aheadOfPlan, changedImages, type Examination, examineAgain, examineBox } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { keepBackground, keepEvidence } from '../attempts.repo.ts'
@@ -37,7 +37,8 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
       managed: box.managed && report.managed,
     }
     const { staleAfterMs, schemas, daemonVersion } = needs
-    const found = examineBox(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })
+    const examine = action.attempt > 1 ? examineAgain : examineBox
+    const found = examine(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })
     const ahead = aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId))
     const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
     const ending = ahead ? passedOver : endingOf(found)

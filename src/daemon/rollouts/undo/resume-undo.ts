@@ -1,5 +1,5 @@
 import { type Actor, actorLabel, problem } from '../../../core/kit/index.ts'
-import { isUndoAtRest, type Rollout } from '../../../core/rollouts/index.ts'
+import { isOver, isUndoAtRest, type Rollout } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { changeRollout } from '../change-rollout.ts'
@@ -42,10 +42,10 @@ export const stopUndo = (needs: VerbNeeds, actor: Actor, { id, reason }: Readonl
 async function undosOf(tx: Tx, { id, status }: StoredRollout): Promise<StoredAction[]> {
   const undone = (await actionsOf(tx, id)).filter(({ undo }) => undo !== null)
   if (undone.length > 0) return undone
-  throw problem(
-    'CONFLICT',
-    `the rollout ${id} is ${status} and none of its boxes are being brought back: \`tenantry rollouts rollback ${id} --boxes …\` asks for that`,
-  )
+  const instead = isOver(status)
+    ? '`tenantry snapshots restore <slug> --snapshot <id>` brings back single ones'
+    : `\`tenantry rollouts rollback ${id} --boxes …\` asks for that`
+  throw problem('CONFLICT', `the rollout ${id} is ${status} and none of its boxes are being brought back: ${instead}`)
 }
 
 const slugsOf = (actions: readonly StoredAction[]): string[] => actions.map(({ tenantSlug }) => tenantSlug)
