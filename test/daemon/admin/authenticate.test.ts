@@ -43,7 +43,7 @@ onBothDialects('who is calling', (fresh) => {
     await logout(one, actor)
     expect(await answer(one, authorization)).toBe('UNAUTHENTICATED')
     await one.clock.advance(500)
-    await vi.waitFor(async () => expect(await answer(two, authorization)).toBe('UNAUTHENTICATED'))
+    await vi.waitFor(async () => expect(await answer(two, authorization)).toBe('UNAUTHENTICATED'), { timeout: 15_000 })
   })
 
   test('a replica that cannot follow the revocations asks the database each time', async () => {

@@ -17,7 +17,7 @@ onBothDialects('revocations', (fresh) => {
     watch.onRevoked((revoked) => heard.push(revoked))
     await revokeOne(db, clock)
     await clock.advance(500)
-    await vi.waitFor(() => expect(heard).toEqual([{ kind: 'admin-session', subject: 'ses_1' }]))
+    await vi.waitFor(() => expect(heard).toEqual([{ kind: 'admin-session', subject: 'ses_1' }]), { timeout: 15_000 })
     abort.abort()
   })
 

@@ -134,10 +134,10 @@ onBothDialects('crons', (fresh) => {
     await replica.look(job.defined)
     await replica.clock.advance(7 * minuteMs)
     await beginAllDue(replica, [job.defined], going)
-    await vi.waitFor(() => expect(job.ran).toBe(1))
+    await vi.waitFor(() => expect(job.ran).toBe(1), { timeout: 15_000 })
     for (let twenty = 0; twenty < 180; twenty++) {
       await replica.clock.advance(20_000)
-      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1 }) // the heartbeat has renewed its lease
+      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1, timeout: 15_000 }) // the heartbeat has renewed its lease
     }
     await beginAllDue(replica, [job.defined], going)
     finish(undefined)
@@ -179,10 +179,10 @@ onBothDialects('crons', (fresh) => {
     const stop = new AbortController()
     const over = runScheduler(replica, [job.defined], stop.signal)
     for (let minute = 0; minute < 70; minute++) {
-      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1 })
+      await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(1), { interval: 1, timeout: 15_000 })
       await replica.clock.advance(minuteMs)
     }
-    await vi.waitFor(() => expect(job.ran).toBe(2))
+    await vi.waitFor(() => expect(job.ran).toBe(2), { timeout: 15_000 })
     stop.abort()
     await over
     expect(await history(replica.db)).toEqual(['succeeded 02:07 counted 1', 'succeeded 03:07 counted 2'])
@@ -207,9 +207,9 @@ onBothDialects('crons', (fresh) => {
       finish = resolve
     })
     const long = api.triggerCron({ params: { jobKey: 'count-things' } })
-    await vi.waitFor(() => expect(job.ran).toBe(3))
+    await vi.waitFor(() => expect(job.ran).toBe(3), { timeout: 15_000 })
     await expect(api.triggerCron({ params: { jobKey: 'count-things' } })).rejects.toSatisfy((error) => isProblem(error, 'CONFLICT'))
-    await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(2))
+    await vi.waitFor(() => expect(replica.clock.sleepers()).toBe(2), { timeout: 15_000 })
     await replica.clock.advance(30_000)
     expect((await long).message).toContain('is running')
     finish(undefined)
