@@ -256,7 +256,7 @@ describe('an update whose box is opened before it is decided', () => {
         outcome: 'failed',
         leftOpen: true,
         snapshotOk: true,
-        updateOk: false,
+        updateOk: true,
         healthOk: false,
         rolledBack: false,
       })
