@@ -73,7 +73,7 @@ export const drillFailed = (of: Readonly<{ slug: string; snapshotId: string; err
   severity: 'warning',
   title: `${of.slug}: its snapshot could not be proven`,
   body:
-    `The drill brought snapshot ${of.snapshotId.slice(0, 8)} of ${of.slug} up beside the box, and that failed.\n${because(of.error)}\n` +
+    `The drill was to bring snapshot ${of.snapshotId.slice(0, 8)} of ${of.slug} up beside the box, and that failed.\n${because(of.error)}\n` +
     'The box itself is well. Until a drill succeeds nobody knows that its data would come back.',
   command: `tenantry snapshots drill ${of.slug}`,
 })

@@ -17,7 +17,7 @@ export const said = (text: string, longest = 400): string => {
   return line.length > longest ? `${line.slice(0, longest - 1)}…` : line
 }
 
-export const because = (error: Told): string => (error ? `${error.code}: ${said(error.message)}` : 'The agent did not say why.')
+export const because = (error: Told): string => (error ? `${said(error.code, 60)}: ${said(error.message)}` : 'The agent did not say why.')
 
 const showBox = ({ rolloutId, slug }: Pick<OfBox, 'rolloutId' | 'slug'>) => `tenantry rollouts show ${rolloutId} --box ${slug}`
 

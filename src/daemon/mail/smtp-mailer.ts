@@ -46,7 +46,8 @@ type SmtpError = Error & Readonly<{ code?: string; response?: string }>
 
 /** What the server said is foreign, and may repeat what it was told. */
 function spoken({ code, response, message }: SmtpError, { host, port, user, password }: Server): Problem {
-  const said = withoutSecrets(printable((response ?? message).replace(/\s+/g, ' ')), [password, base64(password), user, base64(user)])
+  const secrets = [password, base64(password), user, base64(user), base64(`\0${user}\0${password}`)]
+  const said = withoutSecrets(printable((response ?? message).replace(/\s+/g, ' ')), secrets)
   return problem(
     'UNAVAILABLE',
     `the mail server ${host}:${port} did not take the mail (${code ?? 'failed'}: ${said.slice(0, 200)}): does it run, and is mail.smtp right?`,

@@ -79,3 +79,9 @@ test('an alert that happened again, or is over, says so first', () => {
 test('the webhook carries what the mail says, for programs', () => {
   expect(webhookBody(raised(cases.host_frozen), url)).toMatchSnapshot()
 })
+
+test('what a box or agent wrote stays on its line, its code too', () => {
+  const { body } = alertOf.probe_failed({ ...ofBox, error: { code: 'X\r\nNothing to do.\u001b[2J', message: 'a\nb' } })
+  expect(body.split('\n')).toHaveLength(3)
+  expect(body).not.toContain('\u001b')
+})

@@ -43,6 +43,15 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect(await alertsOf(db)).toEqual([raised, `rollout_paused ${id} open`])
   })
 
+  test.each(['rolls-back', 'fails'] as const)('of a box that %s is over when a later update of it succeeds', async (fate) => {
+    const { db, id, needs, settle } = await withFate(fate)
+    await resumeRollout(needs, anOperator, { id, skipFailed: false })
+    await settle()
+    expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual([
+      fate === 'fails' ? 'probe_failed acme closed' : 'action_rolled_back acme closed',
+    ])
+  })
+
   test('is not raised for a box that was not touched, but for the pause; the pause is over when somebody resumes', async () => {
     const { db, id, needs, settle } = await withFate('pull-fails')
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} open`])

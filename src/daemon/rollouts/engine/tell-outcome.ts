@@ -9,11 +9,16 @@ type Outcome = Readonly<{ before: StoredAction; settled: StoredAction; leftOpen:
 
 /** Whoever is to be woken for how a box ended, is. A box that was merely not touched wakes nobody: its rollout pauses and says so. */
 export async function tellOutcome(tx: Tx, clock: Clock, { before, settled, leftOpen }: Outcome): Promise<void> {
-  const subject = settled.tenantSlug
-  if (before.overdueAt !== null) await closeAlerts(tx, clock, { subject, kinds: ['deadline_overdue'], because: 'its agent has answered' })
+  const isUpdated = settled.status === 'succeeded'
+  const because = isUpdated ? 'an update of the box succeeded' : 'its agent has answered'
+  const kinds = [...(before.overdueAt === null ? [] : ['deadline_overdue' as const]), ...(isUpdated ? mendedByUpdate : [])]
+  if (kinds.length > 0) await closeAlerts(tx, clock, { subject: settled.tenantSlug, kinds, because })
   const alert = alertFor(settled, leftOpen)
   if (alert) await raiseAlert(tx, clock, alert)
 }
+
+/** What an earlier attempt, of whichever rollout, left to be seen to: the box is proven now. */
+const mendedByUpdate = ['probe_failed', 'action_rolled_back', 'box_reopened_unproven'] as const
 
 function alertFor({ rolloutId, tenantSlug: slug, attempt, status, error }: StoredAction, leftOpen: boolean): NewAlert | undefined {
   const box = { rolloutId, slug, attempt, error }
