@@ -43,10 +43,13 @@ export async function prove(context: Context, given: Given): Promise<Proven> {
 
 async function* linesOf(file: string): AsyncGenerator<string> {
   const [{ open }, { createInterface }] = await Promise.all([import('node:fs/promises'), import('node:readline')])
+  const unreadable = (code: string | undefined) =>
+    problem('USAGE', `${file} cannot be read (${code}): give the path of a file that you may read`)
   const handle = await open(file).catch(({ code }: NodeJS.ErrnoException) => {
-    throw problem('USAGE', `${file} cannot be read (${code}): give the path of a file that you may read`)
+    throw unreadable(code)
   })
   try {
+    if ((await handle.stat()).isDirectory()) throw unreadable('EISDIR')
     yield* createInterface({ input: handle.createReadStream({ encoding: 'utf8', autoClose: false }), crlfDelay: Number.POSITIVE_INFINITY })
   } finally {
     await handle.close()

@@ -212,7 +212,8 @@ test('the daemon does not sign a log that no longer holds what it signed', async
 })
 
 test.each<[string, string[], RegExp]>([
-  ['a file that is not there', ['verify', '--export', '/nonexistent'], /cannot be read/],
+  ['a file that is not there', ['verify', '--export', '/etc/no-such-export'], /cannot be read \(ENOENT\)/],
+  ['a folder', ['verify', '--export', '/etc'], /cannot be read \(EISDIR\)/],
   ['a checkpoint file without checkpoints', ['verify', '--checkpoint', '/etc/hostname'], /holds no checkpoint/],
   ['a key that is none', ['verify', '--export', '/etc/hostname', '--public-key', '/etc/hostname'], /no Ed25519 public key/],
   ['a key alone', ['verify', '--public-key', '/etc/hostname'], /give --checkpoint or --export/],

@@ -1,5 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { adminContract } from '../../../src/core/admin/index.ts'
 import { auditContract } from '../../../src/core/audit/index.ts'
@@ -17,25 +20,24 @@ const contract = { ...adminContract, ...auditContract, ...authContract }
 let room: AdminRoom
 let server: Server
 let baseUrl: string
+let dataDir: string
 const authorizations: Record<string, string> = {}
 
 const clientOf = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: authorizations[who] ?? '' }) })
 
 beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'tenantry-admin-'))
   const { db } = await emptyDatabase('sqlite')
   room = await anAdminRoom(db)
-  const app = buildApp(
-    [...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir: '/nonexistent' }), ...authRoutes(room)],
-    {
-      ...room,
-      authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
-      log: silentLogger(),
-      metrics: makeMetrics(),
-      draining: new AbortController().signal,
-      trustedProxies: [],
-      validateAnswers: true,
-    },
-  )
+  const app = buildApp([...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir }), ...authRoutes(room)], {
+    ...room,
+    authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    draining: new AbortController().signal,
+    trustedProxies: [],
+    validateAnswers: true,
+  })
   server = app.listen(0, '127.0.0.1')
   await new Promise((ready) => server.once('listening', ready))
   baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -46,9 +48,10 @@ beforeAll(async () => {
   const { token } = await clientOf('admin').createToken({ body: { name: 'ci', role: 'operator', days: 7 } })
   authorizations.token = `Bearer ${token}`
 })
-afterAll(() => {
+afterAll(async () => {
   room.stop()
   server.close()
+  await rm(dataDir, { recursive: true, force: true })
 })
 
 const callers = [...adminRoles, 'token', 'nobody'] as const
