@@ -17,11 +17,12 @@ export const show = command(
     box: text('--box <slug>', 'what proves the outcome for one box, attempt by attempt'),
     boxes: flag('--boxes', 'every box in a table'),
     plan: flag('--plan', 'the plan that it was made with'),
+    report: flag('--report', 'with --json: the post-mortem, instead of the whole record with all boxes'),
   },
-  async (context, { id, box, boxes, plan }): Promise<Shown> => {
+  async (context, { id, box, boxes, plan, report }): Promise<Shown> => {
     const params = { id }
     if (box) return context.api.rollouts.getRolloutAction({ params: { id, slug: box } })
-    if (boxes || plan) return context.api.rollouts.getRollout({ params })
+    if (boxes || plan || (context.json && !report)) return context.api.rollouts.getRollout({ params })
     return withPlan(context, await context.api.rollouts.reportRollout({ params }))
   },
   (result, look, { plan }) => {
