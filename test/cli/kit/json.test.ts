@@ -22,7 +22,6 @@ test.each<[string[], string, unknown]>([
   [['rollouts', 'create'], `POST ${rollouts}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'list'], `GET ${rollouts}`, { rollouts: [aRollout()], nextCursor: null }],
   [['rollouts', 'show', rolloutId, '--report'], `GET ${rollouts}/${rolloutId}/report`, aReport([anAction('a')])],
-  [['rollouts', 'show', rolloutId], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'show', rolloutId, '--boxes'], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'show', rolloutId, '--plan'], `GET ${rollouts}/${rolloutId}`, aRolloutDetail([anAction('a')])],
   [['rollouts', 'pause', rolloutId, '--reason', 'lunch'], `POST ${rollouts}/${rolloutId}/pause`, aRollout({ status: 'paused' })],
@@ -66,4 +65,10 @@ test('an end without a body prints nothing', async () => {
     answers: { 'GET /api/admin/v1/tokens': { tokens: [token] }, [`DELETE /api/admin/v1/tokens/${token.id}`]: undefined },
   })
   expect([ran.exit, ran.stdout]).toEqual([0, ''])
+})
+
+test('--json of rollouts show is the whole record, where a person is shown the post-mortem', async () => {
+  const record = aRolloutDetail([anAction('a')])
+  const ran = await tenantry(['rollouts', 'show', rolloutId, '--json'], { answers: { [`GET ${rollouts}/${rolloutId}`]: record } })
+  expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, record])
 })
