@@ -7,6 +7,7 @@ import { keepBackground, keepEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
 import { knownBox } from '../known-boxes.ts'
 import { tell } from '../tell.ts'
+import { observedBox } from './observed-box.ts'
 import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
 import { type Ending, settle } from './settle.ts'
 
@@ -25,17 +26,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
         error: { code: 'NOT_FOUND', message: `${slug} has no live box any more` },
       })
     const now = isoNow(needs.clock)
-    // It has answered just now and is held by us; the registry only adds what the report cannot know.
-    const seen = {
-      ...box,
-      installed: report.installed,
-      report,
-      reportedAt: now,
-      databaseBytes: report.databaseBytes ?? box.databaseBytes,
-      hostOnline: true,
-      heldBy: null,
-      managed: box.managed && report.managed,
-    }
+    const seen = observedBox(box, report, now)
     const { staleAfterMs, schemas, daemonVersion } = needs
     const examine = action.attempt > 1 ? examineAgain : examineBox
     const found = examine(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })

@@ -11,6 +11,7 @@ import type { StoredRollout } from '../../rollouts.repo.ts'
 import { tell } from '../../tell.ts'
 import { doneUpdates } from '../../undo/done-updates.ts'
 import { hold, takenByOthers } from '../begin-action.ts'
+import { observedBox } from '../observed-box.ts'
 import { asOwner, awaiting, leftMs, type Owned, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
 
@@ -24,7 +25,7 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
     if (!action) return undefined
     const update = await updateOf(tx, rollout.id, slug)
     const box = await knownBox(needs, tx, slug)
-    const seen = box && observed(box, report, isoNow(needs.clock))
+    const seen = box && observedBox(box, report, isoNow(needs.clock))
     const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, limitsOf(needs))
     if (!seen || planned.does === 'refuse') {
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned) }
@@ -51,18 +52,6 @@ const limitsOf = ({ clock, staleAfterMs, schemas, daemonVersion }: RolloutsNeeds
   staleAfterMs,
   schemas,
   daemonVersion,
-})
-
-/** It has answered just now and is held by us; the registry only adds what the report cannot know. */
-const observed = (box: KnownBox, report: Report, now: string): KnownBox => ({
-  ...box,
-  installed: report.installed,
-  report,
-  reportedAt: now,
-  databaseBytes: report.databaseBytes ?? box.databaseBytes,
-  hostOnline: true,
-  heldBy: null,
-  managed: box.managed && report.managed,
 })
 
 const refusalsOf = ({ findings }: UndoneBox): string =>
