@@ -51,18 +51,29 @@ const ended = (id: string) =>
     return ['done', 'paused', 'failed'].includes(rollout.status) ? rollout : undefined
   })
 
-/** True once the journal of the rollout's update says that the step was begun. */
-const begun = (id: string, step: string) =>
-  eventually(
-    `${step} was begun`,
-    async () => {
-      const folder = join(fleet.folder, 'agent', 'journal')
-      const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
-      const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
-      return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
-    },
-    { everyMs: 3 },
-  )
+/** Once the journal of the rollout's update says that the step was begun. An update that ends without it fails at once, and says why. */
+const begun = async (id: string, step: string) => {
+  const seen = new AbortController()
+  const journalled = eventually(`${step} was begun`, () => journalNames(id, step), { everyMs: 3 }).finally(() => seen.abort())
+  await Promise.race([journalled, endedWithout(id, step, seen.signal)])
+}
+
+async function journalNames(id: string, step: string): Promise<boolean> {
+  const folder = join(fleet.folder, 'agent', 'journal')
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
+  return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
+}
+
+const overWithoutEnd = ['done', 'paused', 'failed']
+async function endedWithout(id: string, step: string, seen: AbortSignal): Promise<void> {
+  const over = await eventually('the step was seen, or the rollout is over', async () => {
+    if (seen.aborted) return 'seen' as const
+    const rollout = await show(id)
+    return overWithoutEnd.includes(rollout.status) ? rollout : undefined
+  })
+  if (over !== 'seen' && !seen.aborted) throw new Error(`the rollout is over without "${step}": ${JSON.stringify(over.actions, null, 1)}`)
+}
 
 test('the daemon is killed in the middle: the agent commits alone, lifts the fence, and reports when the daemon is back', async () => {
   await newVersion()
