@@ -107,7 +107,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     expect(dumped.media.length).toBeGreaterThan(0)
     for (const data of manifest.paths.data) {
       const into = join(real.folder, 'data', data.service)
-      await fetchData(agent, { ...wanted, data, into })
+      await fetchData(agent, wanted, [{ data, into }])
       const files = await readdir(into, { recursive: true })
       if (data.key === 'media') expect(files).toEqual(expect.arrayContaining(dumped.media))
       else expect(files.some((name) => name.startsWith('tenantry-probe/probe/'))).toBe(true)
