@@ -107,7 +107,7 @@ test.each(['prefetch', 'fence', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'rec
 test.each(['restore-stop', 'restore-data', 'restore-start', 'restore-probe'])(
   'the agent is killed at "%s": it goes on and the box is as it was',
   async (step) => {
-    await newVersion('v1.163.2-broken')
+    await newVersion('v1.163.2-dies')
     const id = await startRollout()
     await begun(id, step)
     await fleet.agent.kill('SIGKILL')
