@@ -14,5 +14,7 @@ export async function sideBySide(works: readonly ((signal: AbortSignal) => Promi
       }
     }),
   )
+  // Who is to stop has not failed, whatever broke at the same time.
+  signal?.throwIfAborted()
   if (over.signal.aborted) throw over.signal.reason
 }

@@ -33,7 +33,7 @@ export const snapshot =
 
 async function perform(needs: SnapshotNeeds, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
   try {
-    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload))
+    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload, record))
     await clearDump(needs, context.commandId)
     return { snapshot }
   } catch (error) {
@@ -46,7 +46,7 @@ async function perform(needs: SnapshotNeeds, context: CommandContext, payload: P
 const storedBefore = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload): Promise<SnapshotTaken> {
+async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
   const { commandId, signal } = context
   const box = await boxOfCommand(needs.boxes, payload)
   const repository = await fetchRepository(context)
@@ -61,7 +61,8 @@ async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Pa
     { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
   )
   await write('store', 'done', taken)
-  await forgetOlder(needs, repository, commandId, taken.snapshotId)
+  // Only an earlier try can have left one, and to look for it is one more opening of the repository.
+  if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(needs, repository, commandId, taken.snapshotId)
   return taken
 }
 

@@ -23,8 +23,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(needs, box, 'pass')
   await needRoomBeside(run, before, compose)
+  await needs.snapshots.version()
   const repository = await run.repository()
-  await needs.snapshots.prepare(repository)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
   const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: fetchFolder(run), signal })
   const { manifest } = fetched
