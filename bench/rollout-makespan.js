@@ -20,7 +20,11 @@ export async function rolloutMakespan() {
   try {
     const databaseUrl = `sqlite:${join(folder, 'tenantry.db')}`
     await seedRollout(databaseUrl, fleet)
-    const given = { settings: settingsOf(rolloutNeeds(undefined, 'bench')), wanted: RehearsalWanted.parse({}), startIso: new Date().toISOString() }
+    const given = {
+      settings: settingsOf(rolloutNeeds(undefined, 'bench')),
+      wanted: RehearsalWanted.parse({}),
+      startIso: new Date().toISOString(),
+    }
     const begun = process.cpuUsage()
     const played = await rehearseInWorker(databaseUrl)(given, new AbortController().signal)
     const { user, system } = process.cpuUsage(begun)
