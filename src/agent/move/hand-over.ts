@@ -13,7 +13,9 @@ import {
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
 import { clearDump, fetchRepository, needRoom, takeBoxSnapshot, volumesInUse } from '../backup/index.ts'
 import {
+  boxOfBegun,
   boxOfCommand,
+  needManaged,
   needSafeFolder,
   readCompose,
   readFence,
@@ -50,8 +52,7 @@ export const handOver =
       {
         admit: () => admit(needs, payload),
         perform: async (record) => {
-          const box = await needs.boxes.find(payload.slug)
-          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const box = await boxOfBegun(needs.boxes, payload)
           const run = startRun(needs, context, payload, box)
           const steps = stepsOf(run)
           const holds = () => whatHolds(run)
@@ -67,7 +68,7 @@ export const handOver =
 
 async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before moving it`)
+  needManaged(box, 'moving')
 }
 
 function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload, box: LocalBox): Run {
