@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, placesFor, prepared, type Tx } from '../db/index.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
 /** A command as the daemon keeps it. `payload` and `result` have the shape that `boxCommands` gives their kind. */
@@ -64,9 +64,23 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
  * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
-  const [stored] = await enqueueCommands(tx, clock, [command])
-  return stored as Command
+  const row = rowOf(clock, command)
+  const { rows } = await insertOne(tx, row)
+  return rows.length > 0 ? commandOf(row) : ((await standing(tx, [command]))[0] as Command)
 }
+
+const insertOne = prepared<Selectable<CommandTable>, { id: string }>((db, place) =>
+  db
+    .insertInto('commands')
+    .values(placesFor(place, columns))
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id'),
+)
+
+const columns = [
+  ...(['id', 'host_id', 'box_id', 'kind', 'payload', 'status', 'lease_token', 'lease_until', 'heard_at'] as const),
+  ...(['revision', 'progress', 'steps', 'result', 'error', 'created_at', 'deadline_at', 'started_at', 'finished_at'] as const),
+]
 
 /** Rows per statement: 18 values each, far below what either dialect takes. */
 const rowsPerInsert = 500
