@@ -38,7 +38,7 @@ const nearestExisting = (path: string): Promise<string> =>
 /** Left free on every disk, for the journal and the box itself. */
 export const reserveBytes = 256 * 1024 * 1024
 
-type Room = Readonly<{ what: string; bytes: number; paths: readonly string[] }>
+export type Room = Readonly<{ what: string; bytes: number; paths: readonly string[] }>
 
 /** Throws DISK_FULL, with what is needed and what there is, unless that much is free beside the reserve on the disk of each path. */
 export async function needRoom(disk: Pick<DiskSpace, 'freeBytes'>, { what, bytes, paths }: Room): Promise<void> {

@@ -2,7 +2,7 @@ import { chmod, chown, stat } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
-import { type DataFolder, fetchData, fetchSnapshot, needRoom, type TellingManifest, volumesInUse } from '../backup/index.ts'
+import { type DataFolder, fetchData, fetchSnapshot, needRoom, type Room, type TellingManifest, volumesInUse } from '../backup/index.ts'
 import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
 import { keepImage, readComposeText } from '../guarded/index.ts'
 import { bringImages } from '../revive/index.ts'
@@ -22,7 +22,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const before = await lookBefore(run, text, compose)
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(needs, box, 'pass')
-  await needRoomBeside(run, before, compose)
+  const room = await roomBeside(run, before, compose)
+  await needRoom(needs.disk, room)
   await needs.snapshots.version()
   const repository = await run.repository()
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
@@ -33,6 +34,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   for (const { image, digest } of Object.values(before.images))
     await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
   await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
+  // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
+  await needRoom(needs.disk, room)
   const { images, migrationsHead } = manifest
   return { ...before, snapshot: { images, migrationsHead }, data: await bringData(run, manifest, compose) }
 }
@@ -64,15 +67,10 @@ function databaseVolume({ box }: RestoreRun, compose: ComposeFacts): Before['dat
 }
 
 /** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */
-async function needRoomBeside(
-  { needs, box }: RestoreRun,
-  { database }: Pick<Before, 'database'>,
-  { services }: ComposeFacts,
-): Promise<void> {
+async function roomBeside({ needs, box }: RestoreRun, { database }: Pick<Before, 'database'>, { services }: ComposeFacts): Promise<Room> {
   const { bytes, folders } = await volumesInUse(needs, [database.volume])
   const data = await volumesInUse(needs, [...(services.synapse?.volumes ?? []), ...(services.minio?.volumes ?? [])])
-  const paths = [...folders, needs.workFolder]
-  await needRoom(needs.disk, { what: `restoring ${box.slug}`, bytes: 2 * bytes + data.bytes, paths })
+  return { what: `restoring ${box.slug}`, bytes: 2 * bytes + data.bytes, paths: [...folders, needs.workFolder] }
 }
 
 async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
