@@ -34,7 +34,8 @@ async function readLogin(engine: ContainerEngine, id: string, signal: AbortSigna
   return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }
 }
 
-const isUnset = 1
+/** printenv's own word for it, and that of an image that has no printenv: both are answers. */
+const unset: readonly number[] = [1, 127]
 
 /**
  * Empty for a variable that is not set. A program that the stop of its container ended has said nothing: taken for an unset variable, it
@@ -42,7 +43,7 @@ const isUnset = 1
  */
 async function readVariable(engine: ContainerEngine, id: string, name: string, signal: AbortSignal): Promise<string> {
   const { exitCode, stdout } = await engine.exec(id, ['printenv', name], { signal })
-  if (exitCode === 0 || exitCode === isUnset) return stdout.trim()
+  if (exitCode === 0 || unset.includes(exitCode)) return stdout.trim()
   throw problem('BOX_UNHEALTHY', `the database container ${id.slice(0, 12)} cannot be asked for ${name}: exit code ${exitCode}`)
 }
 
