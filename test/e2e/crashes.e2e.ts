@@ -111,7 +111,7 @@ test.each([
   ['restore-data', 'broken'],
   ['restore-start', 'broken'],
   ['restore-probe', 'dies'],
-])('the agent is killed at "%s" after a new version that %s: it goes on and the box is as it was', async (step, how) => {
+])('the agent is killed at "%s" on the way back from 1.163.2-%s: it goes on and the box is as it was', async (step, how) => {
   await newVersion(`v1.163.2-${how}`)
   const id = await startRollout()
   await begun(id, step)
