@@ -22,7 +22,7 @@ type Row = Pick<Selectable<CommandTable>, (typeof columns)[number]>
 
 const statesAmong = preparedList<string, Row>((db, ids) => db.selectFrom('commands').select(columns).where('id', 'in', ids))
 
-const stateOf = (row: Row): CommandState => ({
+export const stateOf = (row: Row): CommandState => ({
   id: row.id,
   hostId: row.host_id,
   boxId: row.box_id,

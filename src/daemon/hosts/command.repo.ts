@@ -3,6 +3,7 @@ import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress
 import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type DbOrTx, placesFor, prepared, type Tx } from '../db/index.ts'
+import { stateOf } from './command-states.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
 /** A command as the daemon keeps it. `payload` and `result` have the shape that `boxCommands` gives their kind. */
@@ -40,22 +41,12 @@ export type NewCommand<Kind extends BoxCommandKind = BoxCommandKind> = Readonly<
 }>
 
 export const commandOf = (row: Selectable<CommandTable>): Command => ({
-  id: row.id,
-  hostId: row.host_id,
-  boxId: row.box_id,
+  ...stateOf(row),
   kind: row.kind as BoxCommandKind,
   payload: JSON.parse(row.payload),
-  status: row.status,
-  leaseToken: row.lease_token,
-  revision: row.revision,
-  progress: JSON.parse(row.progress),
-  result: row.result === null ? null : JSON.parse(row.result),
-  error: row.error === null ? null : JSON.parse(row.error),
   createdAt: row.created_at,
   deadlineAt: row.deadline_at,
   startedAt: row.started_at,
-  heardAt: row.heard_at,
-  finishedAt: row.finished_at,
 })
 
 /**

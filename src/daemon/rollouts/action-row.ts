@@ -20,8 +20,12 @@ export type ActionRow = Selectable<RolloutActionTable>
 
 const flag = (value: number | null): boolean | null => (value === null ? null : value === 1)
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0)
-const read = (text: string | null) => (text === null ? null : JSON.parse(text))
+export const read = (text: string | null) => (text === null ? null : JSON.parse(text))
 const written = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+
+/** The way back of an action; null while none was ordered. */
+export const undoOf = (row: Pick<ActionRow, 'undo_mode' | 'undo_status' | 'undo_error'>): StoredAction['undo'] =>
+  row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) }
 
 export const actionOf = (row: ActionRow): StoredAction => ({
   id: row.id,
@@ -33,7 +37,7 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   phase: row.phase,
   status: row.status,
   waived: row.waived === 1,
-  undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
+  undo: undoOf(row),
   attempt: row.attempt,
   step: row.step,
   commandId: row.command_id,

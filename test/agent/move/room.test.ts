@@ -65,10 +65,10 @@ test.each([
         needs: {
           disk: { freeBytes: async () => freeBytes, usedBytes: () => Promise.reject(new Error('ENOENT')) },
           engine: { volumesFolder: async () => undefined } as unknown as ContainerEngine,
-          workFolder: '/work',
+          workFolder: '/agent/work',
         },
         payload: takeOverPayload({ snapshotId: 'abc', snapshotSha256: null }),
-        folder: '/work/t',
+        folder: '/agent/work/t',
       },
       facts as StoredSnapshot,
     )

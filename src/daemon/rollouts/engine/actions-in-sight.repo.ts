@@ -8,6 +8,7 @@ import {
   type Phase,
 } from '../../../core/rollouts/index.ts'
 import { type DbOrTx, prepared } from '../../db/index.ts'
+import { read, undoOf } from '../action-row.ts'
 import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
 // A round is taken several times per box, so it must not read all boxes. `decide` answers the same for what is read here as for all actions
@@ -79,8 +80,6 @@ type Row = Awaited<ReturnType<Query['execute']>>[number]
 /** So many of those that have not begun, in their turn. */
 type Page = (limit: number, offset: number) => Promise<EngineAction[]>
 
-const read = (text: string | null) => (text === null ? null : JSON.parse(text))
-
 export const lookInto =
   (db: DbOrTx, rolloutId: string, holds: Wanted['holds'], windows: ClosedWindows = noWindows): Look =>
   async (narrow) =>
@@ -96,7 +95,7 @@ const reader =
     phase: row.phase,
     status: row.status,
     waived: row.waived === 1,
-    undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
+    undo: undoOf(row),
     finishedAt: row.finished_at,
     step: row.step,
     commandId: row.command_id,
