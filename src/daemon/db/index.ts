@@ -6,5 +6,5 @@ export { dialectOf, forNoKeyUpdate, forUpdate, isUniqueViolation, type OpenDatab
 export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler } from './outbox.ts'
-export { placesFor, prepared, preparedFor, preparedList } from './prepared.ts'
-export { appendEvent, eventsAfter, nextSeq } from './streams.ts'
+export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
+export { appendEvent, appendEvents, eventsAfter, nextSeq } from './streams.ts'

@@ -58,6 +58,36 @@ export function preparedFor<Shape extends string | number, Statement>(make: (sha
   }
 }
 
+const numbers = (size: number) => Array.from({ length: size }, (_, at) => at)
+
+type PlacesOf<Row> = { [Column in keyof Row & string]: RawBuilder<Row[Column]> }
+
+const rowsAtOnce = 16
+
+/** A statement about rows of these columns, one after the other in their order: as many as there are, up to some per statement. */
+export function preparedRows<Row extends object>(
+  columns: readonly (keyof Row & string)[],
+  build: (db: DbOrTx, rows: readonly PlacesOf<Row>[]) => Buildable<unknown>,
+): (db: DbOrTx, rows: readonly Row[]) => Promise<void> {
+  type Flat = Record<string, unknown>
+  const placesAt = (place: PlaceOf<Flat>, at: number) =>
+    Object.fromEntries(columns.map((column) => [column, place(`${column}.${at}`)])) as PlacesOf<Row>
+  const ofSize = preparedFor((size: number) =>
+    prepared<Flat, unknown>((db, place) =>
+      build(
+        db,
+        numbers(size).map((at) => placesAt(place, at)),
+      ),
+    ),
+  )
+  return async (db, rows) => {
+    for (let from = 0; from < rows.length; from += rowsAtOnce) {
+      const some = rows.slice(from, from + rowsAtOnce)
+      await ofSize(some.length)(db, Object.fromEntries(some.flatMap((row, at) => columns.map((name) => [`${name}.${at}`, row[name]]))))
+    }
+  }
+}
+
 type Listed<Value> = Readonly<Record<`at${number}`, Value>>
 
 /**
@@ -67,7 +97,6 @@ type Listed<Value> = Readonly<Record<`at${number}`, Value>>
 export function preparedList<Value, Row>(
   build: (db: DbOrTx, places: readonly RawBuilder<Value>[]) => Buildable<Row>,
 ): (db: DbOrTx, values: readonly Value[]) => Promise<readonly Row[]> {
-  const numbers = (size: number) => Array.from({ length: size }, (_, at) => at)
   const ofSize = preparedFor((size: number) =>
     prepared<Listed<Value>, Row>((db, place) =>
       build(

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from './database.ts'
-import { placesFor, prepared } from './prepared.ts'
+import { prepared, preparedRows } from './prepared.ts'
 import type { FrameTables } from './schema.ts'
 
 /** A stored event: its order within its stream is the order in which transactions committed. */
@@ -13,28 +13,41 @@ type NewEvent = Readonly<{ stream: string; source: string; eventType: string; pa
  * The next number of a stream. The counter row stays locked until the commit, so numbers become visible in order and without gaps
  * for readers: call it last in the transaction, to hold the lock shortly.
  */
-export async function nextSeq(tx: Tx, stream: string): Promise<number> {
-  const { rows } = await countUp(tx, { stream })
+export const nextSeq = (tx: Tx, stream: string): Promise<number> => lastOf(tx, stream, 1)
+
+/** Counts up by so many; answers the last of these numbers. */
+async function lastOf(tx: Tx, stream: string, by: number): Promise<number> {
+  const { rows } = await countUp(tx, { stream, by })
   return Number(rows[0]?.seq)
 }
 
-const countUp = prepared<{ stream: string }, { seq: number }>(
+const countUp = prepared<{ stream: string; by: number }, { seq: number }>(
   (_, place) =>
     sql<{ seq: number }>`
-      insert into streams (stream, seq) values (${place('stream')}, 1)
-      on conflict (stream) do update set seq = streams.seq + 1
+      insert into streams (stream, seq) values (${place('stream')}, ${place('by')})
+      on conflict (stream) do update set seq = streams.seq + excluded.seq
       returning seq`,
 )
 
 /** Appends an event in the transaction of the change that it tells of. */
-export async function appendEvent(tx: Tx, clock: Clock, { stream, source, eventType, payload }: NewEvent): Promise<number> {
-  const seq = await nextSeq(tx, stream)
-  await insertEvent(tx, { stream, seq, source, event_type: eventType, payload: JSON.stringify(payload), created_at: isoNow(clock) })
-  return seq
+export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
+  appendEvents(tx, stream, [{ ...event, createdAt: isoNow(clock) }])
+
+type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
+
+/** Appends several, which is not none, in their order; answers the number of the last. */
+export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
+  const last = await lastOf(tx, stream, events.length)
+  const first = last - events.length + 1
+  const rows = events.map(({ source, eventType, payload, createdAt }, at) => {
+    return { stream, seq: first + at, source, event_type: eventType, payload: JSON.stringify(payload), created_at: createdAt }
+  })
+  await insertEvents(tx, rows)
+  return last
 }
 
-const insertEvent = prepared<FrameTables['events'], unknown>((db, place) =>
-  db.insertInto('events').values(placesFor(place, ['stream', 'seq', 'source', 'event_type', 'payload', 'created_at'])),
+const insertEvents = preparedRows<FrameTables['events']>(['stream', 'seq', 'source', 'event_type', 'payload', 'created_at'], (db, rows) =>
+  db.insertInto('events').values([...rows]),
 )
 
 /** A page of a stream after `after`, oldest first. */

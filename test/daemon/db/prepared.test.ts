@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Db, placesFor, prepared, preparedFor, preparedList } from '../../../src/daemon/db/index.ts'
+import { type Db, placesFor, prepared, preparedFor, preparedList, preparedRows } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
 
@@ -24,6 +24,8 @@ const move = preparedFor((column: string) =>
 const among = preparedList<string, Stream>((db, names) =>
   db.selectFrom('streams').selectAll().where('stream', 'in', names).orderBy('stream'),
 )
+
+const insertAll = preparedRows<Stream>(['stream', 'seq'], (db, rows) => db.insertInto('streams').values([...rows]))
 
 onBothDialects('a prepared statement', (fresh) => {
   const withStreams = async (): Promise<Db> => {
@@ -63,6 +65,21 @@ onBothDialects('a prepared statement', (fresh) => {
       const found = await among(db, names.slice(0, many))
       expect(found.map(({ stream }) => stream)).toEqual(names.slice(0, many))
     }
+  })
+
+  test('about rows says all of them, however many, each with its own values', async () => {
+    for (const many of [1, 2, 16, 17, 40]) {
+      const db = await fresh()
+      const rows = Array.from({ length: many }, (_, at) => ({ stream: `s${String(at).padStart(2, '0')}`, seq: at }))
+      await insertAll(db, rows)
+      expect(await db.selectFrom('streams').selectAll().orderBy('stream').execute()).toEqual(rows)
+    }
+  })
+
+  test('about no rows says nothing', async () => {
+    const db = await fresh()
+    await insertAll(db, [])
+    expect(await db.selectFrom('streams').selectAll().execute()).toEqual([])
   })
 
   test('is seen by plugins each time: a client that was killed says it no more', async () => {
