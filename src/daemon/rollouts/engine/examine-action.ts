@@ -5,8 +5,8 @@ import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { keepEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
-import { knownBox } from '../known-boxes.ts'
 import { tell } from '../tell.ts'
+import { boxAsked } from './box-asked.repo.ts'
 import { observedBox } from './observed-box.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { type Ending, settle } from './settle.ts'
@@ -19,7 +19,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
-    const box = await knownBox(needs, tx, slug)
+    const box = await boxAsked(needs, tx, slug)
     if (!box)
       return settle(tx, needs, rollout, action, {
         status: 'failed',
