@@ -2,6 +2,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { ActionCounts, ActionStatus, ActionUndo, PastUpdate, RolloutAction, UndoCounts } from '../../core/rollouts/index.ts'
 import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
 import { type ActionColumns, type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
+import { takeAhead } from './actions-ahead.repo.ts'
 
 export { actionOf, type StoredAction } from './action-row.ts'
 
@@ -37,6 +38,8 @@ export async function actionsOf(db: DbOrTx, rolloutId: string, statuses?: readon
 
 /** Throws NOT_FOUND. */
 export async function actionBySlug(db: DbOrTx, rolloutId: string, slug: string): Promise<StoredAction> {
+  const known = takeAhead(db, rolloutId, slug)
+  if (known) return actionOf(known)
   const [row] = (await bySlug(db, { rolloutId, slug })).rows
   if (!row) throw problem('NOT_FOUND', `the rollout ${rolloutId} has no tenant ${slug}: \`tenantry rollouts show ${rolloutId}\` lists them`)
   return actionOf(row)

@@ -78,8 +78,15 @@ export async function rolloutById(db: DbOrTx, id: string): Promise<StoredRollout
 
 /** Reads it and keeps everybody else from changing it until the commit. Throws NOT_FOUND. */
 export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
-  return found(id, (await lockById(tx, { id })).rows)
+  const known = locked.get(tx)
+  if (known?.id === id) return known
+  const rollout = found(id, (await lockById(tx, { id })).rows)
+  locked.set(tx, rollout)
+  return rollout
 }
+
+/** What a transaction has locked it knows until it changes it itself: nobody else can. */
+const locked = new WeakMap<Tx, StoredRollout>()
 
 function found(id: string, [row]: readonly Row[]): StoredRollout {
   if (!row) throw notFound(id)
@@ -132,6 +139,7 @@ const stateColumns = (rollout: StoredRollout) => ({
 
 /** Stores what moves, pauses and pulls change. Guarded by the status that was read; throws CONFLICT when it is another by now. */
 export async function replaceRollout(tx: Tx, before: StoredRollout, after: StoredRollout): Promise<void> {
+  locked.delete(tx)
   const { numUpdatedRows } = await tx
     .updateTable('rollouts')
     .set(stateColumns(after))

@@ -60,6 +60,7 @@ async function takeTogether(owned: Owned, steps: readonly Step[]): Promise<Taken
     const sent = await together(
       owned,
       steps.map((step) => (within) => execute(within, step)),
+      steps.flatMap((step) => ('slug' in step ? [step.slug] : [])),
     )
     return steps.map((step, at) => ({ step, sent: sent[at] }))
   } catch (error) {
