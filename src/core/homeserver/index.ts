@@ -1,0 +1,14 @@
+// What the platform asks of a tenant's chat server, and the answers told apart by the server's own code, never by the status alone.
+// It decides what an answer means; it speaks to no server.
+export type {
+  Created,
+  Done,
+  Fault,
+  Homeserver,
+  Homeservers,
+  LoggedIn,
+  NewChatUser,
+  ServiceAnswer,
+  ServiceRequest,
+  WhoIs,
+} from './port.ts'

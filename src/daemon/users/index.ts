@@ -1,0 +1,6 @@
+// The registry of tenants' users: who they are, their roles, whether they may log in.
+// What it changes in the chat server goes through follow-up work; it never holds a password and never ends a session itself.
+import './users.tables.ts'
+
+export { ensureUser } from './ensure-user.ts'
+export { findUser, findUserById, type UserRecord, updateUser } from './users.repo.ts'
