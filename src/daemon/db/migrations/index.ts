@@ -17,6 +17,7 @@ import { undo } from './0016-undo.ts'
 import { commandsOfHosts } from './0017-commands.ts'
 import { users } from './0018-users.ts'
 import { sessions } from './0019-sessions.ts'
+import { tenantEvents } from './0021-events.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   commandsOfHosts,
   users,
   sessions,
+  tenantEvents,
 ]
