@@ -18,6 +18,7 @@ function expected({ auth }: EndpointShape, caller: Caller): number {
   if (caller === 'nobody' || caller === 'forger') return 401
   if ((auth.kind === 'agent') !== (caller === 'agent')) return 401
   if (auth.kind === 'agent') return 0
+  if (auth.kind === 'platform') return 401
   if (caller === 'api token') return auth.person || !roleAtLeast('operator', auth.role) ? 403 : 0
   return roleAtLeast(caller as (typeof adminRoles)[number], auth.role) ? 0 : 403
 }

@@ -29,7 +29,11 @@ export function openApiDocument(
     paths,
     components: {
       schemas: { Error: jsonSchema(ErrorBody, 'output') },
-      securitySchemes: { admin: bearer('Admin JWT or API token'), agent: bearer('JWT signed by the key of an enrolled host') },
+      securitySchemes: {
+        admin: bearer('Admin JWT or API token'),
+        agent: bearer('JWT signed by the key of an enrolled host'),
+        platform: bearer('Platform token of a user, from a login (`svc_jwt`)'),
+      },
     },
   }
 }
@@ -42,6 +46,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.spec ? { description: `Service specification, section ${shape.spec}.` } : {}),
     ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
+    ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
     parameters: [...parameters('path', shape.params), ...parameters('query', shape.query)],
     ...(shape.body
       ? {
@@ -89,6 +94,8 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'none') return []
   // CONFLICT asks an agent to say hello first.
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
+  if (auth.kind === 'platform')
+    return auth.capability ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
   return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']
 }
 

@@ -66,7 +66,7 @@ function tell(log: Logger, request: Request, response: Response, ms: number): vo
   if (!log.isLevelEnabled(level)) return
   const { requestId, actor } = response.locals
   const { method, path } = request
-  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name }, 'request')
+  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
 }
 
 /** 405 for a known path with another method, 404 for the rest. */

@@ -1,6 +1,8 @@
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
 import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
+import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { Capability } from '../../core/users/index.ts'
 import { addressKey, addressLimit } from './address-limit.ts'
 import { IncomingCall } from './incoming-call.ts'
 import type { Served } from './serve.ts'
@@ -11,6 +13,8 @@ export type Authenticators = Readonly<{
   /** Refuses a session that is not set up in full unless `setup` lets it in. */
   admin(authorization: string | undefined, options?: { setup?: boolean }): Promise<AdminActor | TokenActor>
   agent(authorization: string | undefined): Promise<AgentActor>
+  /** Throws INVALID_MATRIX_TOKEN for a chat token. */
+  platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
 
 export type MountNeeds = Readonly<{
@@ -66,10 +70,22 @@ function answerer({ endpoint, handler }: Served, needs: MountNeeds): RequestHand
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
   if (auth.kind === 'none') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
+  if (auth.kind === 'platform') return permitted(await userOf(request, authenticate), auth.capability)
   const actor = await authenticate.admin(request.get('authorization'), auth)
   if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens may not do this: log in as a person')
   if (!roleAtLeast(actor.role, auth.role)) throw problem('FORBIDDEN', `this needs the role ${auth.role}; ${actor.name} is ${actor.role}`)
   return actor
+}
+
+async function userOf(request: Request, { platform }: Authenticators): Promise<PlatformPrincipal> {
+  if (!platform) throw problem('UNAUTHENTICATED', 'nobody can log in here as a user of a tenant')
+  return platform(request.get('authorization'))
+}
+
+function permitted(principal: PlatformPrincipal, capability: Capability | undefined): PlatformPrincipal {
+  if (capability && !principal.capabilities.includes(capability))
+    throw problem('FORBIDDEN', `this needs the capability ${capability}: no role of yours grants it`)
+  return principal
 }
 
 async function answer(endpoint: EndpointShape, result: unknown, response: Response, call: IncomingCall, validate = false): Promise<void> {
