@@ -1,5 +1,6 @@
 // What the platform asks of a tenant's chat server, and the answers told apart by the server's own code, never by the status alone.
 // It decides what an answer means; it speaks to no server.
+export { type ChatAnswer, errcodeOf, errorOf, faultOf, isFault, unexpected } from './judge.ts'
 export type {
   Created,
   Done,

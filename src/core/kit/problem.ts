@@ -36,6 +36,8 @@ export const catalogue = {
   INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token where a platform token belongs'),
   REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
+  // chat servers of tenants
+  HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server cannot be used right now', true),
   // agents and hosts
   ENROLMENT_INVALID: entry(401, 4, 'The enrolment token is unknown, used or expired'),
   HOST_REVOKED: entry(401, 4, 'The host was revoked'),
