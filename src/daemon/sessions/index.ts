@@ -3,4 +3,8 @@
 // It keeps no password and no chat token, and it never decides what a role may do.
 import './sessions.tables.ts'
 
+export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
+export { forgetSessions } from './forget-sessions.ts'
+export type { SessionsNeeds } from './needs.ts'
 export { type Lost, lookAgain, revoke } from './revocations.ts'
+export { sessionsRoutes } from './sessions.routes.ts'

@@ -19,12 +19,13 @@ export async function revoke(
   by: EndedBy = kind === 'user' ? 'disabled' : 'admin',
 ): Promise<void> {
   if (kind !== 'tenant') {
-    await tx
+    const ended = await tx
       .updateTable('sessions')
       .set({ ended_at: isoNow(clock), ended_by: by })
       .where(kind === 'user' ? 'user_id' : 'id', '=', id)
       .where('ended_at', 'is', null)
-      .execute()
+      .executeTakeFirst()
+    if (kind === 'session' && ended.numUpdatedRows === 0n) return // it was over before, and everybody knows
   }
   await tellReplicas(tx, clock, { kind: kindOf[kind], subject: id })
 }

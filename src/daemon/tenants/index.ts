@@ -4,5 +4,5 @@ import './tenants.tables.ts'
 
 export { createTenant } from './create-tenant.ts'
 export { ownWindowOf } from './own-window.ts'
-export { deleteTenant, tenantBySlug } from './tenants.repo.ts'
+export { deleteTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'
