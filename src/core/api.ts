@@ -6,6 +6,7 @@ import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
+import { limitsContract } from './limits/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
@@ -24,5 +25,6 @@ export const api = {
   hosts: hostsContract,
   agent: agentContract,
   tenants: tenantsContract,
+  limits: limitsContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

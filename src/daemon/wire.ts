@@ -49,6 +49,7 @@ import {
   tellFailures,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
+import { type Limits, limitsRoutes, openLimits, watchBudgets } from './limits/index.ts'
 import { makeMailer } from './mail/index.ts'
 import {
   commandsOfRollouts,
@@ -98,6 +99,7 @@ export type Wired = Readonly<{
   served: readonly Served[]
   authenticate: Authenticators
   metrics: HttpMetrics
+  limits: Limits
   /** Starts the loops; each promise resolves once its loop has handed its work back. */
   begin(): readonly Promise<void>[]
 }>
@@ -105,6 +107,7 @@ export type Wired = Readonly<{
 const outboxEveryMs = 1000
 const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
+const budgetsEveryMs = 10_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -168,6 +171,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })
   alertMetrics({ db, registry: metrics.registry })
+  const limits = await openLimits({ ...needs, registry: metrics.registry })
+  const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
@@ -183,6 +188,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
+    repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
@@ -199,8 +205,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
+    ...limitsRoutes(budgets),
   ]
-  return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
+  return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, limits, begin }
 }
 
 /** Whom alerts go to, and what carries them there. */

@@ -18,6 +18,7 @@ const Base64Key = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
+const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {
   const address = readStoreAddress(text)
@@ -85,6 +86,27 @@ export const Settings = z.strictObject({
       pollMs: Ms.default(5000),
       /** A box that takes longer than this, all steps together, has failed. */
       actionDeadlineMs: Ms.default(2 * 60 * 60_000),
+    })
+    .prefault({}),
+  /** Where budgets are counted when several daemons share them; without it each counts for itself. */
+  redis: z.url({ protocol: /^rediss?$/, error: 'must be redis://host:port or rediss://user:password@host:port' }).optional(),
+  /** How much may be asked (service specification, section 8). */
+  limits: z
+    .strictObject({
+      /** Requests per minute that all users of a tenant share, by its plan. */
+      light: Budget.default(2000),
+      pro: Budget.default(10_000),
+      dedicated: Budget.default(20_000),
+      /** Requests that wait because their tenant is above 80 % of its budget, or for their turn to log in: on this daemon, and of one tenant. */
+      held: z.coerce.number().int().min(0).max(100_000).default(2000),
+      heldPerTenant: z.coerce.number().int().min(0).max(100_000).default(500),
+      /** Requests per second of one address; twice as many at once. */
+      perAddress: Budget.default(30),
+      loginsPerAddress: Budget.default(5),
+      /** Logins of one address beyond that, which wait for their turn. */
+      loginBuffer: z.coerce.number().int().min(0).max(1000).default(25),
+      /** A Redis that does not answer within this is passed over. */
+      storeTimeoutMs: Ms.max(10_000).default(250),
     })
     .prefault({}),
   /** Mail to people. Without `smtp` it is written into a folder. */

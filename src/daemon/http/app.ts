@@ -33,6 +33,7 @@ export function buildApp(served: readonly Served[], needs: AppNeeds): Express {
   app.set('trust proxy', needs.trustedProxies.length > 0 ? [...needs.trustedProxies] : false)
   app.use(helmet(headers))
   app.use(identifyRequest(needs))
+  needs.limits?.addresses(app)
   mount(app, served, needs)
   app.use(refuseUnknown(served))
   app.use(answerProblem(needs))

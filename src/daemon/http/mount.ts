@@ -3,7 +3,9 @@ import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core
 import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Capability } from '../../core/users/index.ts'
-import { addressKey, addressLimit } from './address-limit.ts'
+import { addressLimit } from './address-limit.ts'
+import type { CallLimits } from './call-limits.ts'
+import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
@@ -22,18 +24,28 @@ export type MountNeeds = Readonly<{
   clock: Clock
   /** Aborts when the daemon drains: long polls and streams end, so that their clients go to another replica. */
   draining: AbortSignal
+  limits?: CallLimits
   /** Tests check every answer against its contract. */
   validateAnswers?: boolean
 }>
+
+type AnswerNeeds = MountNeeds & Readonly<{ heart: Heart }>
 
 const defaultBodyLimit = 256 * 1024
 
 /** Joins the declared endpoints to the app: identity and role before a byte of the body is read, then content type, validation, handler, answer. */
 export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
+  const heart = makeHeart(needs.clock)
   for (const one of served) {
     const { endpoint } = one
     const method = endpoint.method.toLowerCase() as 'get'
-    app[method](endpoint.path, doorkeeper(endpoint, needs), ...bodyReader(endpoint), answerer(one, needs))
+    app[method](
+      endpoint.path,
+      doorkeeper(endpoint, needs),
+      ...budgetKeeper(endpoint, needs),
+      ...bodyReader(endpoint),
+      answerer(one, { ...needs, heart }),
+    )
   }
 }
 
@@ -52,18 +64,30 @@ function requireJson(request: Request, _: Response, next: NextFunction): void {
 function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountNeeds): RequestHandler {
   const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
   return async (request, response, next) => {
-    limit?.(addressKey(request.ip ?? 'unknown'))
+    limit?.(request.ip ?? 'unknown')
     const actor = await identify(auth, request, authenticate)
     if (actor) response.locals.actor = actor
     next()
   }
 }
 
-function answerer({ endpoint, handler }: Served, needs: MountNeeds): RequestHandler {
+/** Calls of tenants' users count against the budget of their tenant. */
+function budgetKeeper({ auth }: EndpointShape, { limits }: MountNeeds): RequestHandler[] {
+  if (!limits || auth.kind !== 'platform') return []
+  return [
+    async (_, response, next) => {
+      if (await limits.pass(response, (response.locals.actor as PlatformPrincipal).tenantId)) next()
+    },
+  ]
+}
+
+function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
     const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
-    await answer(endpoint, await handler(call as never), response, call, needs.validateAnswers)
+    const result = await handler(call as never)
+    if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
+    await answer(endpoint, result, response, call, needs)
   }
 }
 
@@ -88,7 +112,13 @@ function permitted(principal: PlatformPrincipal, capability: Capability | undefi
   return principal
 }
 
-async function answer(endpoint: EndpointShape, result: unknown, response: Response, call: IncomingCall, validate = false): Promise<void> {
+async function answer(
+  endpoint: EndpointShape,
+  result: unknown,
+  response: Response,
+  call: IncomingCall,
+  { validateAnswers: validate = false, heart }: AnswerNeeds,
+): Promise<void> {
   const { returns } = endpoint
   if (isSchema(returns)) {
     response.status(endpoint.status ?? 200).json(validate ? returns.parse(result) : result)
@@ -100,6 +130,6 @@ async function answer(endpoint: EndpointShape, result: unknown, response: Respon
       .type(returns.contentType)
       .send(result as string)
   } else {
-    await sendStream(response, result as never, call.signal)
+    await sendStream(response, result as never, { heart, signal: call.signal })
   }
 }

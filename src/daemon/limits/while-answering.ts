@@ -35,7 +35,7 @@ export async function whileAnswering({ clock, log, deadlineMs, probe, reconnect 
   let isWatching = false
 
   const goDown = (err: unknown) => {
-    if (!up) return
+    if (!up || closing.signal.aborted) return
     up = false
     for (const { fail } of pending) fail(away())
     pending.clear()
@@ -98,7 +98,9 @@ export async function whileAnswering({ clock, log, deadlineMs, probe, reconnect 
             resolve(result)
           },
           (error) => {
-            if (pending.has(one)) goDown(error)
+            if (!pending.has(one)) return // it was given up before
+            goDown(error)
+            reject(away())
           },
         )
       }),

@@ -20,6 +20,7 @@ function redacted(config: Config): Record<string, unknown> {
     ...(mail.smtp === undefined ? {} : { mail: { ...mail, smtp: withoutPassword(mail.smtp) } }),
     ...(alerts.webhook ? { alerts: { ...alerts, webhook: { url: `${new URL(alerts.webhook.url).origin}/…`, secret: hidden } } } : {}),
     ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
+    ...(config.redis === undefined ? {} : { redis: withoutPassword(config.redis) }),
     databaseUrl: withoutPassword(config.databaseUrl),
     ...(secretKey ? { secretKey: secretKey.map(() => hidden) } : {}),
     ...(backupKey ? { backupKey: hidden } : {}),

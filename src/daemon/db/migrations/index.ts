@@ -17,6 +17,7 @@ import { undo } from './0016-undo.ts'
 import { commandsOfHosts } from './0017-commands.ts'
 import { users } from './0018-users.ts'
 import { sessions } from './0019-sessions.ts'
+import { limits } from './0020-limits.ts'
 import { tenantEvents } from './0021-events.ts'
 import type { Migration } from './migration.ts'
 
@@ -41,5 +42,6 @@ export const migrations: readonly Migration[] = [
   commandsOfHosts,
   users,
   sessions,
+  limits,
   tenantEvents,
 ]

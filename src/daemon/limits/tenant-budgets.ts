@@ -1,0 +1,33 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { Budgets } from '../../core/limits/index.ts'
+import type { Db } from '../db/index.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock; budgets: Budgets }>
+type Known = { budget: number | Promise<number>; untilMs: number }
+
+/** A new plan counts on every replica after this long at the latest. */
+const keptMs = 5000
+
+/** What a tenant may use, by its plan; a tenant that is gone has the smallest budget. Read from the database now and then. */
+export function tenantBudgets({ db, clock, budgets }: Needs): (tenantId: string) => number | Promise<number> {
+  const known = new Map<string, Known>()
+  const read = async (tenantId: string) => {
+    const row = await db.selectFrom('tenants').select('plan').where('id', '=', tenantId).executeTakeFirst()
+    return budgets[row?.plan ?? 'light']
+  }
+  return (tenantId) => {
+    const nowMs = clock.monotonicMs()
+    const fresh = known.get(tenantId)
+    if (fresh && fresh.untilMs > nowMs) return fresh.budget
+    const budget = read(tenantId)
+    const one: Known = { budget, untilMs: nowMs + keptMs }
+    known.set(tenantId, one)
+    budget.then(
+      (value) => {
+        one.budget = value
+      },
+      () => known.delete(tenantId),
+    )
+    return budget
+  }
+}
