@@ -2,6 +2,7 @@
 // It never touches a box, and it knows no user of a tenant.
 import './tenants.tables.ts'
 
+export { existingTenant } from './change-tenant.ts'
 export { createTenant } from './create-tenant.ts'
 export { ownWindowOf } from './own-window.ts'
 export { deleteTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'

@@ -2,5 +2,9 @@
 // What it changes in the chat server goes through follow-up work; it never holds a password and never ends a session itself.
 import './users.tables.ts'
 
+export { usersWork } from './align-chat.ts'
 export { ensureUser } from './ensure-user.ts'
+export { loadRoleBook } from './load-role-book.ts'
+export type { UsersNeeds } from './needs.ts'
 export { findUser, findUserById, type UserRecord, updateUser } from './users.repo.ts'
+export { usersRoutes } from './users.routes.ts'

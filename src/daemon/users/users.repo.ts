@@ -1,6 +1,6 @@
 import type { TenantId } from '../../core/boxes/index.ts'
 import type { UserId, UserStatus } from '../../core/users/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserTable } from './users.tables.ts'
 
 /** A user as the daemon's rooms know it. */
@@ -96,4 +96,28 @@ export async function updateUser(tx: Tx, id: string, updatedAt: string, changes:
     })
     .where('id', '=', id)
     .execute()
+}
+
+/** Others who would change the user wait until the transaction ends. */
+export async function lockUser(tx: Tx, { slug, localpart }: Readonly<{ slug: string; localpart: string }>): Promise<void> {
+  const tenant = tx.selectFrom('tenants').select('id').where('slug', '=', slug)
+  await tx
+    .selectFrom('users')
+    .select('id')
+    .where('tenant_id', '=', tenant)
+    .where('localpart', '=', localpart)
+    .modifyEnd(forUpdate(tx))
+    .execute()
+}
+
+/** Which of the names are taken in a tenant. */
+export async function takenNames(db: DbOrTx, tenantId: string, localparts: readonly string[]): Promise<Set<string>> {
+  if (localparts.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('users')
+    .select('localpart')
+    .where('tenant_id', '=', tenantId)
+    .where('localpart', 'in', [...localparts])
+    .execute()
+  return new Set(rows.map(({ localpart }) => localpart))
 }
