@@ -46,7 +46,7 @@ function placed({ id, slug, name, plan }: BudgetTenant, budgets: Budgets, used: 
   return { share, slug, use: { ...use, utilisation: Math.round(share * 10) / 10, slowdownMs: delayMs(used, budget) } }
 }
 
-const inOrder = (a: Place, b: Place): number => b.share - a.share || (a.slug < b.slug ? -1 : 1)
+const inOrder = (a: Place, b: Place): number => b.share - a.share || (a.slug < b.slug ? -1 : Number(a.slug > b.slug))
 const comesAfter = (one: Place, after: Place | undefined): boolean => after === undefined || inOrder(one, after) > 0
 
 function readCursor(cursor: string): Place {
