@@ -9,8 +9,10 @@ import { agentContract, hostsContract } from './hosts/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
+import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
 import { tenantsContract } from './tenants/index.ts'
+import { usersContract } from './users/index.ts'
 
 /** Every room's contract; the room's name is its tag in the documentation. Mounting, OpenAPI and clients are made from this list. */
 export const api = {
@@ -25,6 +27,8 @@ export const api = {
   hosts: hostsContract,
   agent: agentContract,
   tenants: tenantsContract,
+  users: usersContract,
+  sessions: sessionsContract,
   limits: limitsContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

@@ -10,6 +10,7 @@ import { requireWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
 import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
+import { loadRoleBook } from './users/index.ts'
 import { wire } from './wire.ts'
 
 export type DaemonNeeds = Readonly<{
@@ -30,6 +31,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   requireWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
+  const roles = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
   const { db, close: closeDatabase } = openDatabase(config.databaseUrl)
@@ -51,6 +53,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       log,
       migrations,
       schemas,
+      roles,
       rehearse,
       draining: stopping.signal,
     })

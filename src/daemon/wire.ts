@@ -4,6 +4,7 @@ import type { Checkpoint } from '../core/audit/index.ts'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
+import type { RoleBook } from '../core/users/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
 import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
@@ -33,6 +34,7 @@ import {
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
+import { makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
   authenticateAgent,
@@ -63,6 +65,7 @@ import {
 } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
+import { authenticateUser, forgetSessions, sessionsRoutes } from './sessions/index.ts'
 import {
   commandSecrets,
   commandsOfRestores,
@@ -79,6 +82,7 @@ import {
   snapshotsRoutes,
 } from './snapshots/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
+import { usersRoutes, usersWork } from './users/index.ts'
 
 export type WireNeeds = Readonly<{
   config: Config
@@ -90,6 +94,8 @@ export type WireNeeds = Readonly<{
   /** What the package carries for boxes. */
   migrations: readonly BoxMigration[]
   schemas: SynapseSchemas
+  /** What users of tenants may do, by their roles. */
+  roles: RoleBook
   rehearse?: Rehearse | undefined
   draining: AbortSignal
 }>
@@ -97,7 +103,7 @@ export type WireNeeds = Readonly<{
 /** All rooms joined: what is served, who may call, and the work that goes on until the daemon drains. */
 export type Wired = Readonly<{
   served: readonly Served[]
-  authenticate: Authenticators
+  authenticate: Required<Authenticators>
   metrics: HttpMetrics
   limits: Limits
   /** Starts the loops; each promise resolves once its loop has handed its work back. */
@@ -155,7 +161,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...boxesJobs(boxes),
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
-      ...hostsJobs({ db, clock, commandsInUse, others: [() => forgetAlerts(needs), (signal) => forgetRollouts(needs, signal)] }),
+      ...hostsJobs({
+        db,
+        clock,
+        commandsInUse,
+        others: [() => forgetAlerts(needs), (signal) => forgetRollouts(needs, signal), (signal) => forgetSessions(needs, signal)],
+      }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
     draining,
@@ -167,6 +178,10 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
     whole: (chain: string) => tellWholeAudit(needs, chain),
   }
+  const homeservers = makeHomeservers({ ...needs, networks: plainNetworks(config.homeservers.privateNetworks), ask: makeAsk().ask })
+  const users = { ...needs, homeservers }
+  const { revocations } = admin
+  const sessions = { ...users, keys: await openSigningKeys(needs, 'platform'), revocations, rules: config.sessions }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })
@@ -176,7 +191,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
-  const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts) } }
+  const outbox = {
+    db,
+    clock,
+    log,
+    handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts), ...usersWork(users) },
+  }
 
   const begin = () => [
     runBusPoll(hosts, draining),
@@ -189,7 +209,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
     repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
-    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
+    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
   const served = [
@@ -201,13 +221,16 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...hostsRoutes(hosts),
     ...agentRoutes(hosts),
     ...tenantsRoutes(boxes),
+    ...usersRoutes(users),
+    ...sessionsRoutes(sessions),
     ...boxesRoutes(boxes),
     ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
     ...limitsRoutes(budgets),
   ]
-  return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, limits, begin }
+  const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform: authenticateUser(sessions) }
+  return { served, authenticate, metrics, limits, begin }
 }
 
 /** Whom alerts go to, and what carries them there. */
@@ -245,6 +268,11 @@ async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {
   const { config, db, clock, random, keyring, draining } = needs
   const revocations = await watchRevocations(needs, draining)
   return { db, clock, random, keyring, keys: await openSigningKeys(needs, 'admin'), revocations, totpRequired: config.totpRequired }
+}
+
+async function rotateKeys(needs: WireNeeds): Promise<void> {
+  await rotateSigningKeys(needs, 'admin')
+  await rotateSigningKeys(needs, 'platform')
 }
 
 type Repeated = Readonly<{ ms: number; what: string; work: () => Promise<unknown> }>

@@ -163,6 +163,25 @@ export const Settings = z.strictObject({
       keepRemovedDays: Count.default(30),
     })
     .prefault({}),
+  /** Which roles the users of tenants may have; the default is `config/roles.yaml` of the package. */
+  roles: z.string().min(1).optional(),
+  /** Sessions of tenants' users. */
+  sessions: z
+    .strictObject({
+      /** Then a session ends however often it was refreshed. */
+      absoluteDays: Count.max(3650).default(90),
+      /** A refresh token that lies unused for longer is over. */
+      idleDays: Count.max(3650).default(30),
+      /** A refresh token just used is taken once more within this, as long as nothing that came of it was used. 0: using one twice ends its session. */
+      graceSeconds: z.coerce.number().int().min(0).max(300).default(0),
+    })
+    .prefault({}),
+  homeservers: z
+    .strictObject({
+      /** Networks besides loopback over which chat servers are reached by `http`. */
+      privateNetworks: List.default([]),
+    })
+    .prefault({}),
   admin: z
     .strictObject({
       /** Demand one-time codes of `admin` and `operator`; the default is yes unless everything is on loopback. */
