@@ -17,6 +17,8 @@ type Login = Readonly<{
   deviceName?: string | undefined
   issueRefreshToken: boolean
   address: string
+  /** Told whose login it was, once it is one. */
+  tellTenant?: (tenantId: string) => void
 }>
 
 type LoggedIn = Readonly<{
@@ -32,11 +34,12 @@ type LoggedIn = Readonly<{
 /** One login for platform and chat (spec 2.2, 2.3). All refusals are alike, in their answer and in their time. */
 export const login = (needs: SessionsNeeds, given: Login): Promise<LoggedIn> => holdingBack(needs.clock, () => logIn(needs, given))
 
-async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, ...login }: Login): Promise<LoggedIn> {
+async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, tellTenant, ...login }: Login): Promise<LoggedIn> {
   const deviceName = deviceNameOf(named)
   const tenant = await tenantOf(needs.db, given)
   const proved = await provePassword(needs, { ...login, tenant, given, deviceName })
   const opened = await opening(needs, proved, { deviceName, ...login })
+  tellTenant?.(proved.tenant.id)
   const { chat, localpart } = proved
   const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = opened
   const issued = await issueToken(needs, { id, localpart, tenantId, chatDomain, expiresAt })

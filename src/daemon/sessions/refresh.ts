@@ -6,13 +6,15 @@ import { rotateRefreshToken } from './rotate-refresh-token.ts'
 import { newRefreshToken, refreshHash, sessionOfToken } from './sessions.repo.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'random' | 'keys' | 'revocations' | 'rules'>
+/** `tellTenant` is told whose session it was. */
+type Refresh = Readonly<{ refreshToken: string; tellTenant?: (tenantId: string) => void }>
 type Refreshed = Readonly<{ token: string; expiresIn: number; refreshToken: string; refreshTokenExpiresAt: string }>
 
 /**
  * A new platform token and a new refresh token in place of the given one (spec 2.4). Throws REFRESH_TOKEN_REUSED and ends the session when it
  * was used before, REFRESH_TOKEN_INVALID for all else.
  */
-export async function refresh(needs: Needs, { refreshToken }: { refreshToken: string }): Promise<Refreshed> {
+export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refresh): Promise<Refreshed> {
   const { db, clock, random, rules, revocations } = needs
   const [hash, successor] = [refreshHash(refreshToken), newRefreshToken(random)]
   // Signed before the old token is spent: what can fail must not cost a session.
@@ -28,6 +30,7 @@ export async function refresh(needs: Needs, { refreshToken }: { refreshToken: st
     throw problem('REFRESH_TOKEN_REUSED', 'this refresh token was used before: its session has ended, log in again')
   }
   if (rotated.kind === 'invalid' || !issued) throw invalid()
+  if (session) tellTenant?.(session.tenantId)
   return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
 }
 

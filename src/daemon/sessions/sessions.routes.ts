@@ -13,8 +13,8 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 }
 
 export const sessionsRoutes = (needs: SessionsNeeds): Served[] => [
-  serve(contract.userLogin, ({ body, address }) => login(needs, { ...body, address })),
-  serve(contract.refresh, ({ body }) => refresh(needs, { refreshToken: body.refresh_token })),
+  serve(contract.userLogin, ({ body, address, tellTenant }) => login(needs, { ...body, address, tellTenant })),
+  serve(contract.refresh, ({ body, tellTenant }) => refresh(needs, { refreshToken: body.refresh_token, tellTenant })),
   serve(contract.userLogout, ({ body, header }) =>
     nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization') })),
   ),
