@@ -6,6 +6,7 @@ import { completionOf } from './completion/index.ts'
 import { crons } from './crons/index.ts'
 import { hosts } from './hosts/index.ts'
 import type { Tree } from './kit/index.ts'
+import { limits } from './limits/index.ts'
 import { rollouts } from './rollouts/index.ts'
 import { doctor } from './service/index.ts'
 import { snapshots } from './snapshots/index.ts'
@@ -13,6 +14,6 @@ import { tenants } from './tenants/index.ts'
 
 /** Every command there is; help, completion and parsing are made from it. */
 export const tree: Tree = {
-  nouns: [hosts, tenants, boxes, manifest, snapshots, rollouts, alerts, crons, audit, tokens, accounts, completionOf(() => tree)],
+  nouns: [hosts, tenants, limits, boxes, manifest, snapshots, rollouts, alerts, crons, audit, tokens, accounts, completionOf(() => tree)],
   alone: [login, logout, whoAmI, doctor],
 }
