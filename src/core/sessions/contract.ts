@@ -18,7 +18,7 @@ const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be the id of a se
 const RefreshToken = z.string().min(1).max(512)
 
 /** A refused login says nothing more than the code (SECURITY); a lock is the same whether the account exists or not. */
-const loginProblems = ['LOGIN_FAILED', 'ACCOUNT_LOCKED'] as const
+const loginProblems = ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'] as const
 
 export const Session = z.object({
   id: SessionId,
