@@ -5,6 +5,7 @@ import { authContract } from './auth/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
+import { eventsContract } from './events/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -30,5 +31,6 @@ export const api = {
   users: usersContract,
   sessions: sessionsContract,
   limits: limitsContract,
+  events: eventsContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

@@ -34,6 +34,7 @@ import {
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
+import { eventsRoutes, forgetEvents, nobodyInSpaces, openEvents, runEvents } from './events/index.ts'
 import { makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
@@ -165,7 +166,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
         db,
         clock,
         commandsInUse,
-        others: [() => forgetAlerts(needs), (signal) => forgetRollouts(needs, signal), (signal) => forgetSessions(needs, signal)],
+        others: [
+          () => forgetAlerts(needs),
+          (signal) => forgetRollouts(needs, signal),
+          (signal) => forgetSessions(needs, signal),
+          (signal) => forgetEvents(needs, signal),
+        ],
       }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
@@ -188,6 +194,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   alertMetrics({ db, registry: metrics.registry })
   const limits = await openLimits({ ...needs, registry: metrics.registry })
   const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
+  const platform = authenticateUser(sessions)
+  const events = openEvents({ ...needs, registry: metrics.registry, revocations, authenticate: platform, membersOf: nobodyInSpaces })
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
@@ -205,6 +213,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     startRolloutEngine(rollouts, draining),
     runSnapshotTurns(snapshots, draining),
     runStoreUpkeep(snapshots, draining),
+    runEvents(events, draining),
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
@@ -227,9 +236,10 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
+    ...eventsRoutes(events),
     ...limitsRoutes(budgets),
   ]
-  const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform: authenticateUser(sessions) }
+  const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform }
   return { served, authenticate, metrics, limits, begin }
 }
 

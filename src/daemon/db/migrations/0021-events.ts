@@ -1,9 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/**
- * Events of tenants: whose they are, and who of them is told. The order of creation alone finds what is old; with the stream it finds it per
- * stream, since it is forgotten from the front.
- */
+/** Events of tenants: whose they are, and who of them is told. */
 export const tenantEvents: Migration = {
   name: '0021-events',
   async up(db) {
