@@ -6,6 +6,7 @@ import { cliHelp } from './cli-help.js'
 import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
+import { limiter } from './limiter.js'
 import { rolloutBoard } from './rollout-board.js'
 import { rolloutEngine } from './rollout-engine.js'
 import { rolloutMakespan } from './rollout-makespan.js'
@@ -17,6 +18,7 @@ const benchmarks = [
   idleDaemon,
   idleAgent,
   routeThroughput,
+  limiter,
   fleetScale,
   rolloutMakespan,
   rolloutEngine,

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 
 // A tenant is one hash: `h` the newest second, `t` the sum, and a field for each of the 60 buckets that holds any. Whole seconds of the
 // server's clock, so that all replicas go by one. A clock that was set back by less than the window stands still until it has caught up;
-// one that was set back further starts afresh. The key ends when its last request has left the window.
+// one that was set back further starts afresh. The key ends when its last request has left the window; the index of who is busy is swept by
+// whoever reads it, which each daemon does all the time.
 
 /** One script with the name that the server knows it by. */
 export type Script = Readonly<{ text: string; sha: string }>
@@ -52,7 +53,6 @@ if head ~= now then
   redis.call('HSET', KEYS[1], 'h', now, 't', total)
   redis.call('EXPIRE', KEYS[1], 61)
   redis.call('ZADD', KEYS[2], now, ARGV[2])
-  redis.call('EXPIRE', KEYS[2], 61)
 end
 if total < budget then
   redis.call('HSET', KEYS[1], 't', total + 1, slot, count + 1)

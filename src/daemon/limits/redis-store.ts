@@ -54,7 +54,7 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
   return {
     name: 'redis',
-    take: async (tenantId, budget) => takenOf((await server.ask(() => takeOne(tenantId, budget))) as number),
+    take: (tenantId, budget) => server.ask(() => takeOne(tenantId, budget)).then(takenOf),
     giveBack: async (tenantId) => void (await server.ask(() => run(giveBackScript, [keyOf(tenantId)]))),
     used: async (tenantId) => (await usedBy([tenantId]))[0] as number,
     busy: async () => {
@@ -70,8 +70,8 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
 }
 
-const takenOf = (answer: number): Taken =>
-  answer >= 0 ? { accepted: true, used: answer } : { accepted: false, retryAfterSeconds: -answer }
+const takenOf = (answer: unknown): Taken =>
+  (answer as number) >= 0 ? { accepted: true, used: answer as number } : { accepted: false, retryAfterSeconds: -(answer as number) }
 
 type Client = Pick<ReturnType<typeof createClient>, 'sendCommand' | 'destroy'>
 
@@ -89,12 +89,10 @@ function connect(url: string): Client {
 }
 
 /** By its name, and whole when the server does not know it (any more). */
-async function runScript(client: Client, { sha, text }: Script, keys: readonly string[], more: readonly string[]): Promise<unknown> {
+function runScript(client: Client, { sha, text }: Script, keys: readonly string[], more: readonly string[]): Promise<unknown> {
   const rest = [String(keys.length), ...keys, ...more]
-  try {
-    return await client.sendCommand(['EVALSHA', sha, ...rest])
-  } catch (error) {
-    if (!(error as Error).message.startsWith('NOSCRIPT')) throw error
+  return client.sendCommand(['EVALSHA', sha, ...rest]).catch((error: Error) => {
+    if (!error.message.startsWith('NOSCRIPT')) throw error
     return client.sendCommand(['EVAL', text, ...rest])
-  }
+  })
 }
