@@ -1,6 +1,6 @@
 import { isFault } from '../../core/homeserver/index.ts'
-import { type Actor, problem, type Random, randomText, secret } from '../../core/kit/index.ts'
-import { type CreatedUser, isOwnAccount, type RoleBook, unknownRoles } from '../../core/users/index.ts'
+import { type Actor, problem, secret } from '../../core/kit/index.ts'
+import { type CreatedUser, isOwnAccount, newPassword, type RoleBook, unknownRoles } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import { enrolUser } from './enrol-user.ts'
@@ -16,9 +16,6 @@ type Wanted = Readonly<{
   roles?: readonly string[] | undefined
   password?: string | undefined
 }>
-
-/** Four groups of four, 80 bits: to be typed once by hand. */
-export const newPassword = (random: Random): string => (randomText(random, 16).match(/.{4}/g) ?? []).join('-')
 
 /**
  * Makes a user, the chat account first: a call that breaks off in between can be repeated, and finds the account there. One that exists in the

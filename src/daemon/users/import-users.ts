@@ -5,12 +5,12 @@ import {
   type ImportLine,
   type ImportOutcome,
   type ImportReport,
+  newPassword,
   type PlannedUser,
   planImport,
 } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
-import { newPassword } from './create-user.ts'
 import { enrolUser } from './enrol-user.ts'
 import type { UsersNeeds } from './needs.ts'
 import { readCsv } from './read-csv.ts'
