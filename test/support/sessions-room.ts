@@ -36,9 +36,9 @@ export async function twoTenants(db: Db): Promise<Readonly<Record<'ten_one' | 't
 }
 
 /** A clock that knows how many sleep whom a caller waits for: the half-second reads of the revocations are not among them. */
-export type WaitedClock = ManualClock & Readonly<{ waiting(): number; unseen: ManualClock }>
+type WaitedClock = ManualClock & Readonly<{ waiting(): number; unseen: ManualClock }>
 
-export function waitedClock(unseen = manualClock()): WaitedClock {
+function waitedClock(unseen = manualClock()): WaitedClock {
   let waiting = 0
   const sleep = (ms: number, signal?: AbortSignal) => {
     waiting += 1

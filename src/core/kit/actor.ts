@@ -18,7 +18,7 @@ export type AgentActor = Readonly<{ kind: 'agent'; hostId: string; name: string;
 export type SystemActor = Readonly<{ kind: 'system'; name: string }>
 
 /** A user of a tenant, as far as a record of what happened needs to know. */
-export type UserActor = Readonly<{ kind: 'user'; userId: string; matrixUserId: string; sessionId: string }>
+type UserActor = Readonly<{ kind: 'user'; userId: string; matrixUserId: string; sessionId: string }>
 
 export type Actor = AdminActor | TokenActor | AgentActor | SystemActor | UserActor
 

@@ -5,7 +5,7 @@ import type { Tx } from '../db/index.ts'
 import type { EndedBy } from './sessions.tables.ts'
 
 /** What lost its standing: one session, all of a user's, or a whole tenant. */
-export type Lost = Readonly<{ kind: 'session' | 'user' | 'tenant'; id: string }>
+type Lost = Readonly<{ kind: 'session' | 'user' | 'tenant'; id: string }>
 
 /**
  * Ends sessions in the transaction of the change that ends them; every replica knows within a second, and so do their streams. A user's
