@@ -11,8 +11,8 @@ export type WatchNeeds = Readonly<{ db: Db; clock: Clock; store: BudgetStore; bu
 
 type Seen = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
 
-/** Longer than the time between two looks: one replica keeps at it until it is gone. */
-const leaseMs = 60_000
+/** Longer than the time between two looks, so that one replica keeps at it; shorter than what breaks an episode off, once it is gone. */
+const leaseMs = 30_000
 
 /**
  * Looks at who is above 80 % of its budget; an operator is told once of an episode that lasts ten minutes. One replica does it, and what

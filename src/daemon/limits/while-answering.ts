@@ -46,11 +46,15 @@ export async function whileAnswering({ clock, log, deadlineMs, probe, reconnect 
     log.warn({ err }, 'the store of request budgets does not answer: requests are let through uncounted until it does')
 
   const answers = async () => {
+    const settled = new AbortController()
+    const late = clock.sleep(deadlineMs, settled.signal).then(() => false)
     const asked = probe().then(
       () => true,
       () => false,
     )
-    return Promise.race([asked, clock.sleep(deadlineMs, closing.signal).then(() => false)])
+    const isAnswered = await Promise.race([asked, late])
+    settled.abort()
+    return isAnswered
   }
   const comeBack = async () => {
     for (let failed = 1; !closing.signal.aborted; failed++) {
