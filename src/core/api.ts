@@ -6,6 +6,7 @@ import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { eventsContract } from './events/index.ts'
+import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { limitsContract } from './limits/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
@@ -29,6 +30,7 @@ export const api = {
   agent: agentContract,
   tenants: tenantsContract,
   users: usersContract,
+  homeserver: homeserverContract,
   sessions: sessionsContract,
   limits: limitsContract,
   events: eventsContract,

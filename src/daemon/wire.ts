@@ -35,7 +35,7 @@ import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
 import { eventsRoutes, forgetEvents, nobodyInSpaces, openEvents, runEvents } from './events/index.ts'
-import { makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
+import { homeserverRoutes, makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
   authenticateAgent,
@@ -184,7 +184,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
     whole: (chain: string) => tellWholeAudit(needs, chain),
   }
-  const homeservers = makeHomeservers({ ...needs, networks: plainNetworks(config.homeservers.privateNetworks), ask: makeAsk().ask })
+  const networks = plainNetworks(config.homeservers.privateNetworks)
+  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
   const users = { ...needs, homeservers }
   const { revocations } = admin
   const sessions = { ...users, keys: await openSigningKeys(needs, 'platform'), revocations, rules: config.sessions }
@@ -231,6 +232,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...agentRoutes(hosts),
     ...tenantsRoutes(boxes),
     ...usersRoutes(users),
+    ...homeserverRoutes({ db, clock, networks }),
     ...sessionsRoutes(sessions),
     ...boxesRoutes(boxes),
     ...snapshotsRoutes(snapshots),

@@ -10,6 +10,7 @@ import { sendToChat } from './send.ts'
 export { homeserverSealedColumns } from './admin-token.ts'
 export { type Ask, makeAsk } from './ask.ts'
 export { type PlainNetworks, plainNetworks, whyNotThere } from './plain-networks.ts'
+export { homeserverRoutes } from './platform-address.ts'
 export { homeserverProblem } from './problem-of.ts'
 
 /** The chat servers of all tenants. */

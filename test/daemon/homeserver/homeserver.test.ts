@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { PlatformAddress } from '../../../src/core/homeserver/index.ts'
 import { secret } from '../../../src/core/kit/index.ts'
 import { makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
+import { listPlatformAddresses, setPlatformAddress } from '../../../src/daemon/homeserver/platform-address.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { aChatServer, type ChatServer } from '../../support/chat-server.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aHomeserverWorld, type HomeserverWorld } from '../../support/homeserver-world.ts'
@@ -106,6 +109,39 @@ describe('a door that is shut', () => {
     expect(await login()).toMatchObject({ kind: 'unreachable', reason: expect.stringMatching(reason) })
     await set({ internal_url: chat.origin })
   })
+
+  test('on another host is where an operator says, from the next call on, and never over a network that nobody listed', async () => {
+    const origins: string[] = []
+    const networks = plainNetworks(['10.20.0.0/16'])
+    const ask = async (origin: string) => {
+      origins.push(origin)
+      return { status: 403, json: { errcode: 'M_FORBIDDEN' } }
+    }
+    const elsewhere = makeHomeservers({ ...world, networks, ask }).of(world.tenantId)
+    const say = (address: string | null) => setPlatformAddress({ ...world, networks }, anOperator, { name: 'host-1', address })
+    const asked = () => elsewhere.login({ localpart: 'anna', password: secret('a good password'), deviceName: 'Phone' })
+    await say('http://10.20.3.7:{port}')
+    expect(await asked()).toEqual({ kind: 'refused' })
+    await say('https://{slug}.boxes.example')
+    await asked()
+    expect(await listPlatformAddresses({ ...world, networks })).toMatchObject({
+      addresses: [{ host: 'host-1', address: 'https://{slug}.boxes.example' }],
+    })
+    await say(null)
+    await asked()
+    expect(origins).toEqual(['http://10.20.3.7:18001', 'https://acme.boxes.example', chat.origin])
+    await expect(say('http://10.21.3.7:{port}')).rejects.toThrow(/privateNetworks/)
+    await expect(say('http://boxes.internal:{port}')).rejects.toThrow(/privateNetworks/)
+  })
+
+  test.each([
+    'http://10.0.0.1:18001',
+    'ftp://10.0.0.1:{port}',
+    'https://{slug}.example/path',
+    'https://user@{slug}.example',
+    '{slug}',
+    'https://{slug}.Example',
+  ])('the address %s is none', (address) => expect(PlatformAddress.safeParse(address).success).toBe(false))
 
   test('a tenant without a live box has none', async () => {
     await set({ live: 0 })

@@ -28,6 +28,13 @@ export const users: Migration = {
       .addUniqueConstraint('users_of_tenant', ['tenant_id', 'localpart'])
       .execute()
     await db.schema
+      .createTable('platform_addresses')
+      .addColumn('host_id', 'text', (c) => c.primaryKey().references('hosts.id'))
+      .addColumn('address', 'text', (c) => c.notNull())
+      .addColumn('updated_at', 'text', (c) => c.notNull())
+      .addColumn('updated_by', 'text', (c) => c.notNull())
+      .execute()
+    await db.schema
       .createTable('homeserver_tokens')
       .addColumn('box_id', 'text', (c) => c.primaryKey().references('boxes.id'))
       .addColumn('sealed', 'text', (c) => c.notNull())
