@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { cliHelp } from './cli-help.js'
+import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
@@ -19,6 +20,7 @@ const benchmarks = [
   idleAgent,
   routeThroughput,
   limiter,
+  eventFanout,
   fleetScale,
   rolloutMakespan,
   rolloutEngine,

@@ -99,8 +99,11 @@ export class ClientStream implements Follower {
       const page = await bus.readBehind(this.topic.stream, this.#seq)
       if (course !== this.#course) return
       if (page.hasGap || page.told.length === 0) this.miss(this.topic.position)
-      else for (const one of page.told) this.tell(one, page.isMember)
-      await channel.drained()
+      for (const one of page.hasGap ? [] : page.told) {
+        this.tell(one, page.isMember)
+        await channel.drained()
+        if (course !== this.#course) return
+      }
     }
   }
 }

@@ -36,6 +36,7 @@ const liveReads = 4
 const readsBehind = 2
 /** Others get their turn after this time: a thousand clients take a while. */
 const longestBreathMs = 10
+const mostBytesAtOnce = 64 * 1024
 const streamsPerQuestion = 500
 
 export function makeEventBus(needs: BusNeeds): EventBus {
@@ -105,13 +106,17 @@ async function advance(needs: BusNeeds, topic: Topic): Promise<boolean> {
   return page.isFull
 }
 
+/** Sockets take what was written only in between: a healthy client is not to look slow. */
 async function tellAll(clock: Clock, topic: Topic, { told, isMember }: Page): Promise<void> {
   let breathedAt = clock.monotonicMs()
+  let bytes = 0
   for (const one of told) {
     topic.tell(one, isMember)
-    if (clock.monotonicMs() - breathedAt < longestBreathMs) continue
+    bytes += one.bytes?.length ?? 0
+    if (bytes < mostBytesAtOnce && clock.monotonicMs() - breathedAt < longestBreathMs) continue
     await breathe()
     breathedAt = clock.monotonicMs()
+    bytes = 0
   }
-  await breathe() // sockets take what was written before more comes
+  await breathe()
 }

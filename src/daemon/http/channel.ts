@@ -41,9 +41,9 @@ export class Channel {
     if (!this.closed) this.#response.end()
   }
 
-  /** Ends it now: what the client has not taken it does not get. */
+  /** Ends it now: a client that is far behind does not get the rest. */
   cut(): void {
-    if (this.#response.writableLength > 0) this.#response.destroy()
+    if (this.#response.writableNeedDrain) this.#response.destroy()
     else this.end()
   }
 }
