@@ -1,7 +1,8 @@
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import { pendingCalls } from './pending-calls.ts'
 
-export type AnsweringNeeds = Readonly<{
+type Needs = Readonly<{
   clock: Clock
   log: Logger
   /** What does not answer within this counts as away. */
@@ -22,95 +23,84 @@ export type Answering = Readonly<{
 const probeEveryMs = 500
 /** So many probes in vain, and the connection is made anew. */
 const patience = 10
-/** An answer may lie unread in the socket while this process was busy itself. */
-const graceMs = 20
 /** At the start of the program the connection is being made. */
-const startMs = 2000
+const [startMs, startEveryMs] = [2000, 20]
 
 /** Each outage is told once, and its end once. Resolves when the other side answered, or did not for a while. */
-export async function whileAnswering({ clock, log, deadlineMs, probe, reconnect }: AnsweringNeeds): Promise<Answering> {
-  const pending = new Set<{ sinceMs: number; fail: (error: unknown) => void }>()
+export async function whileAnswering(needs: Needs): Promise<Answering> {
+  const { clock, deadlineMs } = needs
   const closing = new AbortController()
-  let up = false
-  let isWatching = false
+  let up = await answersSoon(needs)
 
   const goDown = (err: unknown) => {
     if (!up || closing.signal.aborted) return
     up = false
-    for (const { fail } of pending) fail(away())
-    pending.clear()
-    tell(err)
-    void comeBack()
+    pending.failAll()
+    beAway(err)
   }
-  const tell = (err: unknown) =>
-    log.warn({ err }, 'the store of request budgets does not answer: requests are let through uncounted until it does')
+  const beAway = (err: unknown) => {
+    needs.log.warn({ err }, 'the store of request budgets does not answer: requests are let through uncounted until it does')
+    void untilItAnswers(needs, closing.signal).then((isBack) => {
+      up = isBack
+    })
+  }
+  const late = () => goDown(new Error(`no answer within ${deadlineMs} ms`))
+  const pending = pendingCalls({ clock, deadlineMs, closed: closing.signal, late })
+  if (!up) beAway(new Error('it could not be reached at the start'))
 
-  const answers = async () => {
-    const settled = new AbortController()
-    const late = clock.sleep(deadlineMs, settled.signal).then(() => false)
-    const asked = probe().then(
-      () => true,
-      () => false,
-    )
-    const isAnswered = await Promise.race([asked, late])
-    settled.abort()
-    return isAnswered
-  }
-  const comeBack = async () => {
-    for (let failed = 1; !closing.signal.aborted; failed++) {
-      await clock.sleep(probeEveryMs, closing.signal)
-      if (closing.signal.aborted) return
-      if (await answers()) {
-        up = true
-        return log.info('the store of request budgets answers again: requests are counted')
-      }
-      if (failed % patience === 0) reconnect()
-    }
-  }
-  /** One timer for all that is under way: the oldest is looked at when its time is up. */
-  const watch = async () => {
-    isWatching = true
-    for (let [oldest] = pending; oldest; [oldest] = pending) {
-      const leftMs = oldest.sinceMs + deadlineMs - clock.monotonicMs()
-      await clock.sleep(Math.max(leftMs, graceMs), closing.signal)
-      if (closing.signal.aborted) break
-      if (leftMs <= 0 && pending.has(oldest)) goDown(new Error(`no answer within ${deadlineMs} ms`))
-    }
-    isWatching = false
-  }
-
-  const untilMs = clock.monotonicMs() + startMs
-  while (!up && clock.monotonicMs() < untilMs) {
-    up = await answers()
-    if (!up) await clock.sleep(graceMs)
-  }
-  if (!up) {
-    tell(new Error('it could not be reached at the start'))
-    void comeBack()
-  }
-
-  return {
-    ask: (call) =>
-      new Promise((resolve, reject) => {
-        if (!up) return reject(away())
-        const one = { sinceMs: clock.monotonicMs(), fail: reject }
-        pending.add(one)
-        if (!isWatching) void watch()
-        call().then(
-          (result) => {
-            pending.delete(one)
-            resolve(result)
-          },
-          (error) => {
-            if (!pending.has(one)) return // it was given up before
-            goDown(error)
-            reject(away())
-          },
-        )
-      }),
-    isUp: () => up,
-    close: () => closing.abort(),
-  }
+  const ask = <Result>(call: () => Promise<Result>) =>
+    new Promise<Result>((resolve, reject) => {
+      if (!up) return reject(away())
+      const one = pending.add(() => reject(away()))
+      call().then(
+        (result) => {
+          pending.settle(one)
+          resolve(result)
+        },
+        (error) => {
+          if (!pending.settle(one)) return
+          goDown(error)
+          reject(away())
+        },
+      )
+    })
+  return { ask, isUp: () => up, close: () => closing.abort() }
 }
 
 const away = () => problem('UNAVAILABLE', 'the store of request budgets does not answer: look at TENANTRY_REDIS and the server behind it')
+
+/** One probe, within the deadline. */
+async function answers({ clock, deadlineMs, probe }: Needs): Promise<boolean> {
+  const settled = new AbortController()
+  const late = clock.sleep(deadlineMs, settled.signal).then(() => false)
+  const asked = probe().then(
+    () => true,
+    () => false,
+  )
+  const isAnswered = await Promise.race([asked, late])
+  settled.abort()
+  return isAnswered
+}
+
+async function answersSoon(needs: Needs): Promise<boolean> {
+  const untilMs = needs.clock.monotonicMs() + startMs
+  while (needs.clock.monotonicMs() < untilMs) {
+    if (await answers(needs)) return true
+    await needs.clock.sleep(startEveryMs)
+  }
+  return false
+}
+
+/** True once it answers, false when nobody asks any more. */
+async function untilItAnswers(needs: Needs, closed: AbortSignal): Promise<boolean> {
+  for (let failed = 1; !closed.aborted; failed++) {
+    await needs.clock.sleep(probeEveryMs, closed)
+    if (closed.aborted) return false
+    if (await answers(needs)) {
+      needs.log.info('the store of request budgets answers again: requests are counted')
+      return true
+    }
+    if (failed % patience === 0 && !closed.aborted) needs.reconnect()
+  }
+  return false
+}
