@@ -36,9 +36,10 @@ export const changeTenant = async (
     .transaction()
     .execute(async (tx) => {
       const tenant = await lockTenant(tx, slug)
+      // What is known first: that locks counters of streams, which come before the heads of audit chains.
+      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(needs, tx, actor, tenant, known)
       const window = timeZone !== undefined || maintenanceWindow !== undefined
       if (window) await changeWindow(needs, tx, actor, tenant, { timeZone, maintenanceWindow })
-      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(needs, tx, actor, tenant, known)
       return tenantView(needs, tx, await existingTenant(tx, slug))
     })
     .catch((error) => {

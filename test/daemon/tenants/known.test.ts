@@ -1,6 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
-import { aBoxesRoom, aLiveBox, anApi } from '../../support/boxes-room.ts'
+import { recordAudit } from '../../../src/daemon/audit/index.ts'
+import { revoke } from '../../../src/daemon/sessions/index.ts'
+import { aBoxesRoom, aLiveBox, anApi, anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain: 'acme.example' } as const
@@ -56,6 +59,20 @@ onBothDialects('what is known of a tenant', (fresh) => {
     expect(await lost(room.db)).toHaveLength(4)
     const flags = await room.db.selectFrom('events').select('event_type').where('stream', '=', `tenant:${before.id}`).execute()
     expect(flags.map(({ event_type }) => event_type)).toEqual(['tenant.flags_changed', 'tenant.flags_changed'])
+  })
+
+  test('a change of all at once and the end of a session do not wait for each other', async () => {
+    const { room, api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    const { db, clock } = room
+    let change: Promise<unknown> | undefined
+    await db.transaction().execute(async (tx) => {
+      await revoke(tx, clock, { kind: 'user', id: 'usr_1' })
+      change = api.changeTenant({ ...acme, body: { timeZone: 'Europe/Berlin', featureFlags: { newChat: true } } })
+      await setTimeout(300) // it is at the counter of the sequence by now
+      await recordAudit(tx, clock, { actor: anOperator, action: 'user.disabled' })
+    })
+    expect(await change).toMatchObject({ timeZone: 'Europe/Berlin', featureFlags: { newChat: true } })
   })
 
   test('two cannot pay as one customer', async () => {
