@@ -46,9 +46,20 @@ async function doAll(context: Context, { tenant, csv, passwords: file }: All): P
     throw isProblem(error) ? unfinished(error, file) : error
   })
   const report = joined(reports)
-  const made = new Set(report.lines.filter(({ outcome }) => outcome === 'created').map(({ localpart }) => localpart))
-  await replacePasswordFile(file, Object.fromEntries(Object.entries(passwords).filter(([localpart]) => made.has(localpart))))
+  const kept = namesToKeep(reports)
+  await replacePasswordFile(file, Object.fromEntries(Object.entries(passwords).filter(([localpart]) => kept.has(localpart))))
   return report
+}
+
+/**
+ * Whose passwords stay in the file: those that were made; and where a turn broke off, those whose account was there in the next turn. That turn
+ * may have made it without hearing so, and then nobody else has its password.
+ */
+function namesToKeep(reports: readonly ImportReport[]): ReadonlySet<string> {
+  const lines = reports.flatMap((report, turn) =>
+    report.lines.filter(({ outcome }) => outcome === 'created' || (outcome === 'adopted' && reports[turn - 1]?.stopped)),
+  )
+  return new Set(lines.map(({ localpart }) => localpart))
 }
 
 type Given = Readonly<{ csv: string; passwords: Readonly<Record<string, string>> }>

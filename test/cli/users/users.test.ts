@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
 import type { ImportLine, ImportReport, User } from '../../../src/core/users/index.ts'
 import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
@@ -74,6 +75,7 @@ describe('import', () => {
   const looked = aReport([line(2, 'anna', 'would_create'), line(3, 'ben', 'would_create'), line(4, 'admin', 'refused', '=reserved')], {
     dryRun: true,
   })
+  const atOnce = { ...manualClock(), sleep: async () => undefined }
   const aFile = async () => {
     const folder = await temporaryFolder()
     await writeFile(join(folder, 'users.csv'), 'username\nanna\nben\nadmin\n')
@@ -102,6 +104,18 @@ describe('import', () => {
     expect(await readFile(report, 'utf8')).toContain(`4,admin,refused,"'=reserved"`)
     expect(ran.stdout).toContain('3 lines: 1 created, 1 adopted, 1 refused')
     expect(ran.stdout + ran.stderr).not.toContain(sent.anna)
+  })
+
+  test('keeps the password of an account that a turn made without hearing so', async () => {
+    const { users, passwords } = await aFile()
+    const answers = importing(({ dryRun, fromLine }) => {
+      if (dryRun) return looked
+      if (fromLine === 1) return aReport([line(2, 'anna', 'created')], { nextLine: 3, stopped: 'no answer in 15 s' })
+      return aReport([line(3, 'ben', 'adopted', 'there')])
+    })
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers, clock: atOnce })
+    expect(ran.exit).toBe(0)
+    expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
   })
 
   test('only looks with --dry-run, and makes no file', async () => {
