@@ -14,21 +14,24 @@ export const Audience = z.union([
     users: z.array(z.string()).min(1).optional(),
     /** Users whose roles grant it. */
     capability: Capability.optional(),
+    /** Users who have one of these roles, as the role book spells them. */
+    roles: z.array(z.string()).min(1).optional(),
   }),
 ])
 export type Audience = Readonly<z.infer<typeof Audience>>
 
-export type Reader = Readonly<{ userId: string; capabilities: readonly Capability[] }>
+export type Reader = Readonly<{ userId: string; roles: readonly string[]; capabilities: readonly Capability[] }>
 /** Whether a user is a member of a space now. */
 export type IsMember = (spaceId: string, userId: string) => boolean
 
-export function reaches(audience: Audience | null, { userId, capabilities }: Reader, isMember: IsMember): boolean {
+export function reaches(audience: Audience | null, { userId, roles, capabilities }: Reader, isMember: IsMember): boolean {
   if (audience === null) return false
   if (audience === 'tenant') return true
-  const { spaces = [], users = [], capability } = audience
+  const { spaces = [], users = [], capability, roles: told = [] } = audience
   return (
     users.includes(userId) ||
     spaces.some((spaceId) => isMember(spaceId, userId)) ||
-    (capability !== undefined && capabilities.includes(capability))
+    (capability !== undefined && capabilities.includes(capability)) ||
+    told.some((role) => roles.includes(role))
   )
 }

@@ -12,7 +12,7 @@ export const EventRecord = z.object({
   type: z.string(),
   at: Timestamp,
   ids: z.record(z.string(), z.string()),
-  audience: z.string().meta({ description: '`tenant`, `spaces`, `users`, `capability:<name>`, several with +, or `none`' }),
+  audience: z.string().meta({ description: '`tenant`, `spaces`, `users`, `capability:<name>`, `roles`, several with +, or `none`' }),
 })
 export type EventRecord = z.infer<typeof EventRecord>
 

@@ -66,6 +66,8 @@ export const eventTypes = {
   'sla.warning': told('sla.warning', ['runId'], ['boardId', 'taskId']),
   'crisis.updated': told('crisis.updated', ['eventId'], ['roomId']),
   'message.notice': told('message.notice', ['roomId'], ['spaceId', 'eventId']),
+  // read by the platform itself: a name, a branding, an id that other systems know the tenant by
+  'tenant.changed': kept(),
   // what operators follow
   'rollout.created': kept('rolloutId'),
   'rollout.started': kept('rolloutId'),

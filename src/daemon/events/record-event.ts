@@ -24,3 +24,10 @@ export const recordEvent = <Type extends TenantEventType>(
   clock: Clock,
   { tenantId, source = 'core', type, payload, audience }: Happened<Type>,
 ): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source, eventType: type, payload, tenantId, audience })
+
+/** Stores what changed in a tenant for the platform's own readers, at its place among the others; nobody outside is told. Called as late. */
+export const noteEvent = (
+  tx: Tx,
+  clock: Clock,
+  { tenantId, type, payload = {} }: Readonly<{ tenantId: string; type: 'tenant.changed'; payload?: PayloadOf<'tenant.changed'> }>,
+): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source: 'core', eventType: type, payload, tenantId })

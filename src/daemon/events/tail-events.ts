@@ -104,6 +104,6 @@ function describer(db: Db): (event: StoredEvent) => Promise<StreamMessage<EventR
 const audienceWords = (audience: Audience | null): string => {
   if (audience === null) return 'none'
   if (audience === 'tenant') return 'tenant'
-  const { spaces, users, capability } = audience
-  return [spaces && 'spaces', users && 'users', capability && `capability:${capability}`].filter(Boolean).join('+')
+  const { spaces, users, capability, roles } = audience
+  return [spaces && 'spaces', users && 'users', capability && `capability:${capability}`, roles && 'roles'].filter(Boolean).join('+')
 }

@@ -4,7 +4,7 @@ import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, forUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
+import { noteEvent, recordEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
@@ -72,6 +72,7 @@ async function changeKnown(
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
   await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
   await lookAgain(tx, clock, { kind: 'tenant', id })
+  await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }

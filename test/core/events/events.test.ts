@@ -103,13 +103,15 @@ const audiences: readonly (readonly [string, Audience | null, boolean])[] = [
   ['other users', { users: ['u2'] }, false],
   ['those with a capability that the user has', { capability: 'manageModules' }, true],
   ['those with another capability', { capability: 'manageBoards' }, false],
+  ['those with a role that the user has', { roles: ['parent', 'teacher'] }, true],
+  ['those with another role', { roles: ['parent'] }, false],
   ['members of another space and the user', { spaces: ['other'], users: ['u1'] }, true],
   ['members of another space or those with a capability', { spaces: ['other'], capability: 'manageModules' }, true],
   ['nobody in particular', {}, false],
 ]
 
 test.each(audiences)('an event for %s', (_, audience, isTold) => {
-  const reader = { userId: 'u1', capabilities: ['manageModules'] as const }
+  const reader = { userId: 'u1', roles: ['teacher'], capabilities: ['manageModules'] as const }
   expect(reaches(audience, reader, (spaceId, userId) => spaceId === 'mine' && userId === 'u1')).toBe(isTold)
 })
 
