@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, adminPerson, type Contract, endpoint, Paging } from '../contract/index.ts'
 import { ImportBody, ImportReport } from './import-contract.ts'
-import { Localpart } from './localpart.ts'
+import { KnownLocalpart, Localpart } from './localpart.ts'
 import { DisplayName, Locale, NewPassword, Roles, User, UserStatus } from './user.ts'
 
 const base = '/api/admin/v1/tenants/:slug/users'
 const ofTenant = z.object({ slug: Slug })
-const one = z.object({ slug: Slug, localpart: Localpart })
+const one = z.object({ slug: Slug, localpart: KnownLocalpart })
 
 const CreateUserBody = z.strictObject({
   localpart: Localpart,

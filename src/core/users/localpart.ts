@@ -10,6 +10,10 @@ export const Localpart = z
   .max(100)
   .regex(/^[a-z0-9.=/+-][a-z0-9._=/+-]*$/, 'must be lower-case letters, digits and . _ = / + -, not starting with _')
   .refine((name) => !/^[0-9]+$/.test(name), 'must not be digits alone: the chat server keeps such names for itself')
+  .refine((name) => name !== '.' && name !== '..', 'must not be dots alone: it could be in no address')
+
+/** One that may be there already: chat servers made others than the platform does, and who logs in with one must be shown and shut out too. */
+export const KnownLocalpart = z.string().regex(/^[a-z0-9._=/+-]{1,255}$/, 'must be lower-case letters, digits and . _ = / + -')
 
 /** The spelling that rows, counters and locks go by: `Alice` and `alice` are one user to the chat server. */
 export const canonicalLocalpart = (name: string): string => name.trim().toLowerCase()

@@ -2,14 +2,15 @@ import type { TenantId } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook, UserId } from '../../core/users/index.ts'
 import type { Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
 import { findUser, insertUser, type UserRecord } from './users.repo.ts'
 
 type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
 type Known = Readonly<{ tenantId: TenantId; localpart: string; displayName?: string | null }>
 
 /**
- * The user of that canonical name; one whom only the chat server knew is made with the default role. Two first logins at once make one row.
- * Who calls has proved that it is that user.
+ * The user of that canonical name; one whom only the chat server knew is made with the default role, and the tenant's clients hear of it. Two
+ * first logins at once make one row. Who calls has proved that it is that user.
  */
 export async function ensureUser(
   { clock, random, roles }: Needs,
@@ -31,6 +32,9 @@ export async function ensureUser(
     createdAt: at,
     updatedAt: at,
   }
-  if (await insertUser(tx, user)) return user
+  if (await insertUser(tx, user)) {
+    await recordEvent(tx, clock, { tenantId, type: 'user.created', payload: { userId: user.id }, audience: 'tenant' })
+    return user
+  }
   return (await findUser(tx, { tenantId, localpart })) as UserRecord
 }

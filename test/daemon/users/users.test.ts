@@ -192,6 +192,15 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
   })
 
+  test('one with a name that only the chat server would make can be shut out like any other', async () => {
+    const { api, db, tenantId, clock, random } = await aUsersRoom(await fresh())
+    for (const localpart of ['_bridge', '4711', 'a'.repeat(200)]) {
+      await db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart }))
+      expect(await api.showUser(of(localpart))).toMatchObject({ localpart, status: 'active' })
+      expect(await api.disableUser({ ...of(localpart), body: { reason: 'left' } })).toMatchObject({ status: 'disabled' })
+    }
+  })
+
   test('whom only the chat knew gets the default role at the first login, once under parallel ones', async () => {
     const { db, tenantId, clock, random } = await aUsersRoom(await fresh())
     const first = () =>
@@ -199,5 +208,7 @@ onBothDialects('users of a tenant', (fresh) => {
     const made = await Promise.all([first(), first(), first()])
     expect(new Set(made.map(({ id }) => id)).size).toBe(1)
     expect(made[0]).toMatchObject({ roles: ['member'], status: 'active' })
+    const told = await db.selectFrom('events').select(['event_type', 'payload', 'audience']).where('tenant_id', '=', tenantId).execute()
+    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId: made[0]?.id }), audience: '"tenant"' }])
   })
 })
