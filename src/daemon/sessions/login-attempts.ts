@@ -5,15 +5,15 @@ import type { DbOrTx, Tx } from '../db/index.ts'
 
 /**
  * One try at a password, counted while it is looked at: of a hundred at once ten are. `counter` is the network where the user is known from it,
- * else empty: strangers share one counter, and cannot lock a user out of a network of their own.
+ * else empty: strangers share one counter, and cannot lock a user out of a network of their own. `until` is when a failure of it is forgotten,
+ * counted from its beginning: how long the chat server looked at the password would tell whether it knows the name.
  */
-export type Attempt = Readonly<{ subject: string; network: string; counter: string }>
+export type Attempt = Readonly<{ subject: string; network: string; counter: string; until: string }>
 
 type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
 
-/** While ten are under way, the next waits for what becomes of them. */
-const waitMs = 50
-const longestWaitMs = 20_000
+/** While ten are under way, the next waits for what becomes of them: it asks soon, then less and less often, because many may wait. */
+const [firstStepMs, longestStepMs, longestWaitMs] = [50, 500, 20_000]
 
 /**
  * Takes one of the ten places. Throws ACCOUNT_LOCKED once ten failures fill them, whoever that name is and whatever the password; such tries
@@ -22,11 +22,13 @@ const longestWaitMs = 20_000
 export async function reserveAttempt(needs: Needs, lockSubject: string, address: string): Promise<Attempt> {
   const [subject, network] = [sha256Hex(lockSubject), networkOf(address)]
   const counter = (await isKnown(needs, subject, network)) ? network : ''
-  const attempt = { subject, network, counter }
-  for (let waitedMs = 0; waitedMs <= longestWaitMs; waitedMs += waitMs) {
+  const came = needs.clock.now()
+  for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= longestWaitMs; stepMs = Math.min(2 * stepMs, longestStepMs)) {
+    const attempt = { subject, network, counter, until: isoIn(needs.clock, failureMemoryMs) }
     if (await takePlace(needs, attempt)) return attempt
-    await refuseLocked(needs, attempt)
-    await needs.clock.sleep(waitMs)
+    await refuseLocked(needs, attempt, came)
+    await needs.clock.sleep(stepMs)
+    waitedMs += stepMs
   }
   throw problem('UNAVAILABLE', 'ten logins of this account are under way and do not end: try again in a moment', { retryAfterSeconds: 1 })
 }
@@ -43,8 +45,8 @@ async function isKnown({ db, clock }: Needs, subject: string, network: string): 
 }
 
 /** Failures and attempts under way never pass ten together. What a process that died left under way counts as failed after a minute. */
-async function takePlace({ db, clock }: Needs, { subject, counter }: Attempt): Promise<boolean> {
-  const [now, until, stale] = [isoNow(clock), isoIn(clock, failureMemoryMs), isoIn(clock, -pendingMs)]
+async function takePlace({ db, clock }: Needs, { subject, counter, until }: Attempt): Promise<boolean> {
+  const [now, stale] = [isoNow(clock), isoIn(clock, -pendingMs)]
   const failures = sql`case when user_login_failures.until <= ${now} then 0
     when user_login_failures.pending_at <= ${stale} then user_login_failures.failures + user_login_failures.pending
     else user_login_failures.failures end`
@@ -61,7 +63,8 @@ async function takePlace({ db, clock }: Needs, { subject, counter }: Attempt): P
   return rows.length > 0
 }
 
-async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt): Promise<void> {
+/** `Retry-After` counts from when the attempt came, however long it waited since. */
+async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt, came: Date): Promise<void> {
   const row = await db
     .selectFrom('user_login_failures')
     .selectAll()
@@ -71,20 +74,20 @@ async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt)
   if (!row || row.until <= isoNow(clock)) return
   const lost = row.pending_at <= isoIn(clock, -pendingMs) ? row.pending : 0
   if (row.failures + lost < mostFailures) return
-  const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - clock.now().getTime()) / 1000))
+  const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - came.getTime()) / 1000))
   throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked for 15 minutes', { retryAfterSeconds })
 }
 
 /** The attempt failed. True for the failure that locked: it is told of once. */
-export async function noteFailure(needs: Needs, { subject, counter }: Attempt): Promise<boolean> {
-  const locked = await countFailure(needs, subject, counter, 1)
+export async function noteFailure(needs: Needs, attempt: Attempt): Promise<boolean> {
+  const locked = await countFailure(needs, attempt, 1)
   // What fails from a known network counts for strangers too: ten failures lock, wherever they came from.
-  return (counter !== '' && (await countFailure(needs, subject, '', 0))) || locked
+  return (attempt.counter !== '' && (await countFailure(needs, { ...attempt, counter: '' }, 0))) || locked
 }
 
 /** The lock is never extended: what fails while it lasts changes nothing. */
-async function countFailure({ db, clock }: Needs, subject: string, counter: string, reserved: 0 | 1): Promise<boolean> {
-  const [now, until] = [isoNow(clock), isoIn(clock, failureMemoryMs)]
+async function countFailure({ db, clock }: Needs, { subject, counter, until }: Attempt, reserved: 0 | 1): Promise<boolean> {
+  const now = isoNow(clock)
   const lasts = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${mostFailures}`
   const { rows } = await sql<{ failures: number; until: string }>`
     insert into user_login_failures (subject, network, failures, pending, pending_at, until) values (${subject}, ${counter}, 1, 0, ${now}, ${until})
