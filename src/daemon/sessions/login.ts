@@ -5,7 +5,7 @@ import { ensureUser } from '../users/index.ts'
 import { homeOf, tenantOf } from './find-tenant.ts'
 import { holdingBack } from './hold-back.ts'
 import { issueToken } from './issue-token.ts'
-import { noteSuccess } from './login-attempts.ts'
+import { noteSuccess, releaseAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { type Proved, provePassword, refusedLogin } from './prove-password.ts'
 import { insertRefreshToken, insertSession, newRefreshToken } from './sessions.repo.ts'
@@ -38,32 +38,32 @@ async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, t
   const deviceName = deviceNameOf(named)
   const tenant = await tenantOf(needs.db, given)
   const proved = await provePassword(needs, { ...login, tenant, given, deviceName })
-  const opened = await opening(needs, proved, { deviceName, ...login })
-  tellTenant?.(proved.tenant.id)
-  const { chat, localpart } = proved
-  const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = opened
-  const issued = await issueToken(needs, { id, localpart, tenantId, chatDomain, expiresAt })
-  return {
-    ...issued,
-    matrixAccessToken: chat.accessToken.reveal(),
-    matrixUserId: chat.userId,
-    homeserver: await homeOf(needs.db, proved.tenant),
-    ...refreshToken,
+  try {
+    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(needs, proved, { deviceName, ...login })
+    tellTenant?.(tenantId)
+    const issued = await issueToken(needs, { id, localpart: proved.localpart, tenantId, chatDomain, expiresAt })
+    const homeserver = await homeOf(needs.db, proved.tenant)
+    return { ...issued, matrixAccessToken: proved.chat.accessToken.reveal(), matrixUserId: proved.chat.userId, homeserver, ...refreshToken }
+  } catch (error) {
+    // Nobody keeps a device of a login that failed.
+    await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
+    throw error
   }
 }
 
 type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address: string }>
 
-/** Opens the session, or ends the chat session again: nobody keeps a device of a login that failed. */
+/** Opens the session. A database that fails says nothing of the password: the attempt is then no failure. */
 async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
-  try {
-    const opened = await needs.db.transaction().execute((tx) => openSession(tx, needs, proved, wanted))
-    if (opened) return opened
-    throw await refusedLogin(needs, proved.attempt)
-  } catch (error) {
-    await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
-    throw error
-  }
+  const opened = await needs.db
+    .transaction()
+    .execute((tx) => openSession(tx, needs, proved, wanted))
+    .catch(async (error) => {
+      await releaseAttempt(needs, proved.attempt)
+      throw error
+    })
+  if (!opened) throw await refusedLogin(needs, proved.attempt)
+  return opened
 }
 
 /** User, session, refresh token and counters together; undefined when user or tenant may not log in, with nothing written. */
@@ -84,7 +84,10 @@ async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, loca
   return { ...whole, refreshToken, refreshTokenExpiresAt: await insertRefreshToken(tx, now, made) }
 }
 
-/** Both rows are held until the session stands: whoever disables the user in this moment waits, and then ends this session too. */
+/**
+ * The user is held until the session stands: whoever disables it in this moment waits, and then ends this session too. A tenant that is suspended
+ * in this moment is asked for at every call.
+ */
 async function mayLogIn(tx: Tx, userId: string): Promise<boolean> {
   const user = await tx
     .selectFrom('users')

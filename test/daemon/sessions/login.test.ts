@@ -179,13 +179,21 @@ onBothDialects('login', (fresh) => {
     expect(await attempt(room)).toBe('in')
   })
 
-  test('a login that cannot be stored ends the chat session it made', async () => {
+  test('a login that cannot be stored ends the chat session it made, and is no failure of whoever logged in', async () => {
     const db = await fresh()
     const { room, chat } = await aWorld(db)
     await db.schema.alterTable('refresh_tokens').renameTo('elsewhere').execute()
     await expect(logIn(room)).rejects.toThrow()
     expect(chat.tokens.size).toBe(0)
     expect(await db.selectFrom('sessions').selectAll().execute()).toEqual([])
+    expect(await counters(db)).not.toContainEqual(expect.objectContaining({ pending: 1 }))
+  })
+
+  test('a login whose answer cannot be made leaves no device in the chat', async () => {
+    const { room, chat } = await aWorld(await fresh())
+    const broken = { ...room, keys: { ...room.keys, sign: () => Promise.reject(new Error('no key')) } }
+    await expect(logIn(broken)).rejects.toThrow('no key')
+    expect(chat.tokens.size).toBe(0)
   })
 })
 
