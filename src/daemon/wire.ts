@@ -83,7 +83,7 @@ import {
   snapshotsRoutes,
 } from './snapshots/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
-import { usersRoutes, usersWork } from './users/index.ts'
+import { locksWork, usersListener, usersRoutes, usersWork } from './users/index.ts'
 
 export type WireNeeds = Readonly<{
   config: Config
@@ -128,7 +128,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotsListen)
+  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotsListen, usersListener(needs))
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -204,7 +204,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     db,
     clock,
     log,
-    handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts), ...usersWork(users) },
+    handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts), ...usersWork(users), ...locksWork(needs) },
   }
 
   const begin = () => [

@@ -59,6 +59,20 @@ export async function usersAfter(db: DbOrTx, { tenantId, status, after, limit }:
   return (await query.execute()).map(toUser)
 }
 
+/** Those of a tenant whose row is not as it was made, by name. */
+export async function changedUsers(db: DbOrTx, { tenantId, after, limit }: Page & Readonly<{ after: string }>): Promise<UserRecord[]> {
+  const rows = await db
+    .selectFrom('users')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('localpart', '>', after)
+    .whereRef('updated_at', '<>', 'created_at')
+    .orderBy('localpart')
+    .limit(limit)
+    .execute()
+  return rows.map(toUser)
+}
+
 /** False when the tenant has a user of that name. */
 export async function insertUser(tx: Tx, user: UserRecord): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx

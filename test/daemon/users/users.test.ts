@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
-import { ensureUser } from '../../../src/daemon/users/index.ts'
+import { ensureUser, usersListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aRoleBook, aUsersRoom } from '../../support/users-room.ts'
 
 const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isProblem(error, code) && why.test(error.message)
 const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
 const acme = { params: { slug: 'acme' } }
+const anAccount = { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null }
 
 onBothDialects('users of a tenant', (fresh) => {
   test('one that is made can log in to the chat with the password that is shown once, and has the default role', async () => {
@@ -66,6 +67,7 @@ onBothDialects('users of a tenant', (fresh) => {
     [{ localpart: 'Anna' }, /lower-case/],
     [{ localpart: '_anna' }, /lower-case/],
     [{ localpart: '12345' }, /digits alone/],
+    [{ localpart: '..' }, /dots alone/],
     [{ localpart: 'tenantry-probe' }, /platform itself/],
     [{ localpart: 'tenantry.admin' }, /platform itself/],
     [{ localpart: 'anna', roles: ['boss'] }, /there is no role boss/],
@@ -167,6 +169,30 @@ onBothDialects('users of a tenant', (fresh) => {
     chat.state.down = false
     await work()
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(true)
+  })
+
+  test('after a restore whoever was disabled since is locked again, and whoever was enabled since is let in', async () => {
+    const { api, chat, work, db, clock, random, box } = await aUsersRoom(await fresh())
+    const names = Array.from({ length: 60 }, (_, n) => `user${n}`)
+    const known = { clock, random, roles: aRoleBook }
+    for (const localpart of ['anna', 'ben', ...names])
+      await db.transaction().execute((tx) => ensureUser(known, tx, { tenantId: box.tenantId, localpart }))
+    for (const localpart of ['anna', 'ben']) chat.accounts.set(`@${localpart}:acme.example`, { ...anAccount, locked: false })
+    await clock.advance(1000)
+    for (const localpart of ['anna', 'ben', ...names]) await api.disableUser({ ...of(localpart), body: { reason: 'left' } })
+    await api.enableUser(of('ben'))
+    await work()
+    const locked = () => ['anna', 'ben'].map((localpart) => chat.accounts.get(`@${localpart}:acme.example`)?.locked)
+    expect(locked()).toEqual([true, false])
+    for (const outcome of ['failed', 'restored'] as const) {
+      chat.accounts.set('@anna:acme.example', { ...anAccount, locked: false })
+      chat.accounts.set('@ben:acme.example', { ...anAccount, locked: true })
+      const restore = usersListener({ clock }).resultHandlers?.['tenant-box.restore']
+      await db.transaction().execute(async (tx) => restore?.(tx, { boxId: box.id } as never, { outcome } as never))
+      await work()
+      expect(locked()).toEqual(outcome === 'restored' ? [true, false] : [false, true])
+    }
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
   test('of two changes at once the chat is left with what the registry says', async () => {
