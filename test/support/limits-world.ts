@@ -32,6 +32,13 @@ const contract = {
     returns: z.object({ n: z.number() }),
     summary: 'Counts',
   }),
+  manage: endpoint({
+    method: 'GET',
+    path: '/api/platform/v1/manage',
+    auth: platform('manageUsers'),
+    returns: z.object({ ok: z.boolean() }),
+    summary: 'No user here has the capability',
+  }),
   login: endpoint({
     method: 'POST',
     path: '/api/auth/v1/login',
@@ -73,6 +80,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
       if (!body.good) throw problem('LOGIN_FAILED', 'wrong')
       return { ok: true }
     }),
+    serve(contract.manage, () => ({ ok: true })),
     serve(contract.health, () => ({ ok: true })),
   ]
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'not here'))

@@ -97,7 +97,7 @@ export const Settings = z.strictObject({
       light: Budget.default(2000),
       pro: Budget.default(10_000),
       dedicated: Budget.default(20_000),
-      /** Requests that wait because their tenant is above 80 % of its budget, or for their turn to log in: on this daemon, and of one tenant. */
+      /** Requests that wait because their tenant is above 80 % of its budget: on this daemon, and of one tenant. As many more wait to log in. */
       held: z.coerce.number().int().min(0).max(100_000).default(2000),
       heldPerTenant: z.coerce.number().int().min(0).max(100_000).default(500),
       /** Requests per second of one address; twice as many at once. */

@@ -2,7 +2,6 @@ import express, { type Express, type NextFunction, type Request, type RequestHan
 import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
 import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
-import type { Capability } from '../../core/users/index.ts'
 import { addressLimit } from './address-limit.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'
@@ -33,7 +32,10 @@ type AnswerNeeds = MountNeeds & Readonly<{ heart: Heart }>
 
 const defaultBodyLimit = 256 * 1024
 
-/** Joins the declared endpoints to the app: identity and role before a byte of the body is read, then content type, validation, handler, answer. */
+/**
+ * Joins the declared endpoints to the app: identity, role and budget before a byte of the body is read, then content type, validation, handler,
+ * answer.
+ */
 export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
   const heart = makeHeart(needs.clock)
   for (const one of served) {
@@ -43,6 +45,7 @@ export function mount(app: Express, served: readonly Served[], needs: MountNeeds
       endpoint.path,
       doorkeeper(endpoint, needs),
       ...budgetKeeper(endpoint, needs),
+      ...capabilityKeeper(endpoint),
       ...bodyReader(endpoint),
       answerer(one, { ...needs, heart }),
     )
@@ -81,6 +84,19 @@ function budgetKeeper({ auth }: EndpointShape, { limits }: MountNeeds): RequestH
   ]
 }
 
+/** After the budget: a call that is refused for want of a capability counts, and says what is left (spec 8). */
+function capabilityKeeper({ auth }: EndpointShape): RequestHandler[] {
+  if (auth.kind !== 'platform' || !auth.capability) return []
+  const { capability } = auth
+  return [
+    (_, response, next) => {
+      if (!(response.locals.actor as PlatformPrincipal).capabilities.includes(capability))
+        throw problem('FORBIDDEN', `this needs the capability ${capability}: no role of yours grants it`)
+      next()
+    },
+  ]
+}
+
 function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
@@ -94,7 +110,7 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
   if (auth.kind === 'none') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
-  if (auth.kind === 'platform') return permitted(await userOf(request, authenticate), auth.capability)
+  if (auth.kind === 'platform') return userOf(request, authenticate)
   const actor = await authenticate.admin(request.get('authorization'), auth)
   if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens may not do this: log in as a person')
   if (!roleAtLeast(actor.role, auth.role)) throw problem('FORBIDDEN', `this needs the role ${auth.role}; ${actor.name} is ${actor.role}`)
@@ -104,12 +120,6 @@ async function identify(auth: Auth, request: Request, authenticate: Authenticato
 async function userOf(request: Request, { platform }: Authenticators): Promise<PlatformPrincipal> {
   if (!platform) throw problem('UNAUTHENTICATED', 'nobody can log in here as a user of a tenant')
   return platform(request.get('authorization'))
-}
-
-function permitted(principal: PlatformPrincipal, capability: Capability | undefined): PlatformPrincipal {
-  if (capability && !principal.capabilities.includes(capability))
-    throw problem('FORBIDDEN', `this needs the capability ${capability}: no role of yours grants it`)
-  return principal
 }
 
 async function answer(

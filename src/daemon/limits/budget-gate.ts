@@ -25,7 +25,7 @@ export type BudgetGate = Readonly<{
    * meanwhile. Throws RATE_LIMITED.
    */
   pass(response: Answered, tenantId: string): Promise<boolean>
-  /** Says in headers what the tenant has left, for an answer that does not count. */
+  /** Says in headers what the tenant has left, for an answer that does not count. It never throws: a login or refresh is done by then. */
   show(response: Answered, tenantId: string): Promise<void>
 }>
 
@@ -38,14 +38,20 @@ export const budgetGate = (needs: GateNeeds): BudgetGate => ({
     return true
   },
   show: async (response, tenantId) => {
-    const budget = await needs.budgetOf(tenantId)
     try {
-      response.set(limitHeaders(lookOf(await needs.store.used(tenantId), budget)))
-    } catch {
-      response.set(limitHeaders(unchecked(budget)))
-    }
+      response.set(limitHeaders(await look(needs, tenantId)))
+    } catch {} // the answer says nothing of a budget that cannot be read
   },
 })
+
+async function look({ store, budgetOf }: GateNeeds, tenantId: string): Promise<Verdict> {
+  const budget = await budgetOf(tenantId)
+  try {
+    return lookOf(await store.used(tenantId), budget)
+  } catch {
+    return unchecked(budget)
+  }
+}
 
 /** A store that is away lets everybody through (spec 8). */
 async function judge({ store, budgetOf, metrics }: GateNeeds, tenantId: string): Promise<Verdict> {

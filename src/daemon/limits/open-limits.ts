@@ -33,9 +33,11 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
   const { limits, redis } = config
   const remote = redis === undefined ? undefined : await redisStore({ clock, log, url: redis, deadlineMs: limits.storeTimeoutMs })
   const store: BudgetStore = remote ?? memoryStore(clock)
-  const room = waitingRoom({ clock, draining }, { inAll: limits.held, forOne: limits.heldPerTenant })
-  const metrics = limitsMetrics({ registry, held: room.held, isUp: () => remote?.isUp() ?? true })
-  const gates = { clock, room, metrics }
+  const size = { inAll: limits.held, forOne: limits.heldPerTenant }
+  // A room each: strangers who crowd before the login must take no place from tenants that are slowed down.
+  const [room, lobby] = [waitingRoom({ clock, draining }, size), waitingRoom({ clock, draining }, size)]
+  const metrics = limitsMetrics({ registry, held: () => room.held() + lobby.held(), isUp: () => remote?.isUp() ?? true })
+  const gates = { clock, room: lobby, metrics }
   const all = addressGate(gates, { perSecond: limits.perAddress, atOnce: 2 * limits.perAddress, buffered: 0 })
   const logins = addressGate(gates, { perSecond: limits.loginsPerAddress, atOnce: limits.loginsPerAddress, buffered: limits.loginBuffer })
   return {

@@ -69,6 +69,13 @@ describe("a call of a tenant's user", () => {
     expect(said(await work(anna))).toEqual(['10', '8', undefined])
   })
 
+  test('counts also when its user may not make it, and says what is left', async () => {
+    const { get, work, anna } = await aDaemon()
+    const refused = await get('/api/platform/v1/manage', { authorization: `Bearer ${anna}` })
+    expect([refused.status, refused.code, ...said(refused)]).toEqual([403, 'FORBIDDEN', '10', '9', undefined])
+    expect(said(await work(anna))).toEqual(['10', '8', undefined])
+  })
+
   test('without a good token does not count, and says nothing of any budget', async () => {
     const { work, anna } = await aDaemon()
     const stranger = await work(anna, { headers: { authorization: 'Bearer nobody' } })
@@ -114,6 +121,21 @@ describe('requests that are held', () => {
     expect(await metric('tenantry_budget_requests_total')).toContain('tenantry_budget_requests_total{outcome="crowded"} 1')
   })
 
+  test('find their place also while strangers crowd before the login', async () => {
+    const { work, login, anna, times, clock, waiting } = await aDaemon({
+      env: { TENANTRY_LIMITS_HELD: '2', TENANTRY_LIMITS_HELD_PER_TENANT: '2' },
+    })
+    await times(9)
+    for (let n = 0; n < 5; n++) await login(anna)
+    const logins = [login(anna), login(anna)]
+    await waiting(2)
+    expect((await login(anna)).status).toBe(429)
+    const held = work(anna)
+    await waiting(3)
+    await clock.advance(2000)
+    expect((await Promise.all([held, ...logins])).map(({ status }) => status)).toEqual([200, 200, 200])
+  })
+
   test('whose client leaves give up their place and are not served', async () => {
     const { work, anna, times, waiting, served, metric } = await aDaemon()
     await times(9)
@@ -143,6 +165,13 @@ describe('an answer that does not count', () => {
     await work(anna)
     expect(said(await login(anna))).toEqual(['10', '9', undefined])
     expect(said(await login(anna))).toEqual(['10', '9', undefined])
+  })
+
+  test('is given also where the budget cannot be read: what was done must reach its client', async () => {
+    const { login, anna, db } = await aDaemon()
+    await db.schema.alterTable('tenants').renameTo('elsewhere').execute()
+    const done = await login(anna)
+    expect([done.status, ...said(done)]).toEqual([200, undefined, undefined, undefined])
   })
 
   test('shows nothing when it is a failure: it would tell that the tenant exists', async () => {
