@@ -1,5 +1,5 @@
-import { type Fault, type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, secret } from '../../core/kit/index.ts'
+import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
+import { type Actor, isProblem, secret } from '../../core/kit/index.ts'
 import {
   countOutcomes,
   type ImportLine,
@@ -44,13 +44,15 @@ export async function importUsers(needs: UsersNeeds, actor: Actor, wanted: Wante
   const made = wanted.dryRun
     ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
     : await makeAll(needs, actor, tenant, fresh, wanted.passwords ?? {}, signal)
-  if (made.fault && made.lines.length === 0 && made.nextLine === fresh[0]?.line) throw homeserverProblem(made.fault, wanted.slug)
-  const { nextLine } = made
+  const { nextLine, broke } = made
+  if (broke && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw broke.error
   const within = [...refused, ...known].filter(({ line }) => line >= wanted.fromLine && (nextLine === null || line < nextLine))
   const lines = [...within, ...made.lines].toSorted((a, b) => a.line - b.line)
-  const stopped = made.fault ? homeserverProblem(made.fault, wanted.slug).message : null
+  const stopped = broke ? whyOf(broke.error) : null
   return { dryRun: wanted.dryRun, lines, counts: countOutcomes(lines), passwords: made.passwords, nextLine, stopped }
 }
+
+const whyOf = (error: unknown): string => (isProblem(error) ? error.message : 'the platform itself failed')
 
 async function takenOf({ db }: UsersNeeds, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
   const taken = new Set<string>()
@@ -61,8 +63,15 @@ async function takenOf({ db }: UsersNeeds, { id }: Tenant, users: readonly Plann
   return taken
 }
 
-type Made = Readonly<{ lines: readonly ImportLine[]; passwords: Record<string, string>; nextLine: number | null; fault: Fault | undefined }>
-const nothing: Made = { lines: [], passwords: {}, nextLine: null, fault: undefined }
+/** `broke`: why it ended before its time. What was made until then is told all the same: nobody else knows those passwords. */
+type Broke = Readonly<{ error: unknown }>
+type Made = Readonly<{
+  lines: readonly ImportLine[]
+  passwords: Record<string, string>
+  nextLine: number | null
+  broke: Broke | undefined
+}>
+const nothing: Made = { lines: [], passwords: {}, nextLine: null, broke: undefined }
 
 async function makeAll(
   needs: UsersNeeds,
@@ -80,17 +89,17 @@ async function makeAll(
     const some = users.slice(from, from + atOnce)
     if (signal?.aborted || needs.clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: some[0]?.line ?? null }
     const results = await Promise.all(some.map((user) => makeOne(needs, actor, tenant, homeserver, user, given)))
-    for (const { line, password } of results) {
+    for (const { user, line, password } of results) {
       if (line) lines.push(line)
-      if (line && password !== undefined) passwords[line.localpart] = password
+      if (password !== undefined) passwords[user.localpart] = password
     }
-    const failed = results.find(({ fault }) => fault)
-    if (failed) return { lines, passwords, nextLine: failed.user.line, fault: failed.fault }
+    const failed = results.find(({ broke }) => broke)
+    if (failed) return { lines, passwords, nextLine: failed.user.line, broke: failed.broke }
   }
   return { ...nothing, lines, passwords }
 }
 
-type One = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; fault?: Fault | undefined }>
+type One = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; broke?: Broke }>
 
 async function makeOne(
   needs: UsersNeeds,
@@ -103,14 +112,20 @@ async function makeOne(
   const { localpart, displayName } = user
   const own = Object.hasOwn(given, localpart) ? given[localpart] : undefined
   const password = own ?? newPassword(needs.random)
-  const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
-  if (isFault(made)) return { user, fault: made }
-  if (made.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${made.reason}`) }
-  const chat = made.kind === 'exists' ? 'existed' : 'created'
-  const enrolled = await enrolUser(needs, actor, { ...user, tenant, chat })
-  if (!enrolled) return { user, line: lineOf(user, 'existed') }
-  if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }
-  return { user, line: lineOf(user, 'created'), password: own === undefined ? password : undefined }
+  let shown: string | undefined
+  try {
+    const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
+    if (isFault(made)) return { user, broke: { error: homeserverProblem(made, tenant.slug) } }
+    if (made.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${made.reason}`) }
+    const chat = made.kind === 'exists' ? 'existed' : 'created'
+    if (chat === 'created' && own === undefined) shown = password
+    const enrolled = await enrolUser(needs, actor, { ...user, tenant, chat })
+    if (!enrolled) return { user, line: lineOf(user, 'existed'), password: shown }
+    if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }
+    return { user, line: lineOf(user, 'created'), password: shown }
+  } catch (error) {
+    return { user, password: shown, broke: { error } }
+  }
 }
 
 const lineOf = ({ line, localpart }: PlannedUser, outcome: ImportOutcome, reason: string | null = null): ImportLine => ({

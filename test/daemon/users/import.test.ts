@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
+import { importUsers } from '../../../src/daemon/users/import-users.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aUsersRoom } from '../../support/users-room.ts'
 
@@ -84,6 +86,28 @@ onBothDialects('an import of users', (fresh) => {
     const second = await api.importUsers({ ...acme, body: { csv, dryRun: false, fromLine: first.nextLine ?? 2 } })
     expect(second.nextLine).toBeNull()
     expect((await api.listUsers(acme)).users.map(({ localpart }) => localpart)).toEqual(names)
+  })
+
+  test('that breaks off tells the passwords of all whom it made in the chat', async () => {
+    const { api, chat, db, ...world } = await aUsersRoom(await fresh())
+    let left = 2
+    const failing = new Proxy(db, {
+      get: (of, key) => {
+        if (key === 'transaction' && left-- <= 0) throw new Error('the database is away')
+        const value = Reflect.get(of, key)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+    const wanted = { slug: 'acme', csv: 'username\nanna\nben\ncora\ndora\neva\n', dryRun: false, fromLine: 1 }
+    const first = await importUsers({ ...world, db: failing }, anOperator, wanted)
+    expect([first.counts.created, first.stopped]).toEqual([2, 'the platform itself failed'])
+    const inChat = [...chat.accounts].map(([id, { password }]) => [id.slice(1).split(':')[0], password])
+    expect(first.passwords).toEqual(Object.fromEntries(inChat.filter(([localpart]) => /^(anna|ben|cora|dora)$/.test(`${localpart}`))))
+    expect(Object.keys(first.passwords)).toHaveLength(4)
+    const second = await api.importUsers({ ...acme, body: { csv: wanted.csv, dryRun: false, fromLine: first.nextLine as number } })
+    expect(second).toMatchObject({ counts: { adopted: 2, created: 1 }, nextLine: null })
+    const third = await importUsers({ ...world, db: failing }, anOperator, { ...wanted, csv: 'username\nfay\n' })
+    expect(third).toMatchObject({ lines: [], nextLine: 2, passwords: { fay: chat.accounts.get('@fay:acme.example')?.password } })
   })
 
   test('that takes longer than a call may says where to go on', async () => {
