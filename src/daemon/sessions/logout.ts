@@ -1,6 +1,6 @@
 import { isProblem } from '../../core/kit/index.ts'
 import type { SessionsNeeds } from './needs.ts'
-import { revoke } from './revocations.ts'
+import { endSessions } from './revocations.ts'
 import { refreshHash } from './sessions.repo.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'keys' | 'revocations'>
@@ -12,12 +12,10 @@ type Logout = Readonly<{ refreshToken: string | undefined; authorization: string
  */
 export async function logout(needs: Needs, { refreshToken, authorization }: Logout): Promise<void> {
   const { db, clock, revocations } = needs
-  const ids = new Set([await sessionOfRefresh(needs, refreshToken), await sessionOfPlatform(needs, authorization)])
-  ids.delete(undefined)
-  if (ids.size === 0) return
-  await db.transaction().execute(async (tx) => {
-    for (const id of ids) await revoke(tx, clock, { kind: 'session', id: id as string }, 'logout')
-  })
+  const found = [await sessionOfRefresh(needs, refreshToken), await sessionOfPlatform(needs, authorization)]
+  const ids = [...new Set(found)].filter((id) => id !== undefined)
+  if (ids.length === 0) return
+  await db.transaction().execute((tx) => endSessions(tx, clock, ids, 'logout'))
   await revocations.readNow()
 }
 

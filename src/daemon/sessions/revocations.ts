@@ -18,16 +18,30 @@ export async function revoke(
   { kind, id }: Lost,
   by: EndedBy = kind === 'user' ? 'disabled' : 'admin',
 ): Promise<void> {
-  if (kind !== 'tenant') {
-    const ended = await tx
-      .updateTable('sessions')
-      .set({ ended_at: isoNow(clock), ended_by: by })
-      .where(kind === 'user' ? 'user_id' : 'id', '=', id)
-      .where('ended_at', 'is', null)
-      .executeTakeFirst()
-    if (kind === 'session' && ended.numUpdatedRows === 0n) return // it was over before, and everybody knows
-  }
+  if (kind === 'session') return endSessions(tx, clock, [id], by)
+  if (kind === 'user') await end(tx, clock, { kind, id }, by)
   await tellReplicas(tx, clock, { kind: kindOf[kind], subject: id })
+}
+
+/**
+ * Ends those of these sessions that are open. First all rows, always in the same order, then the sequence: two that end the same sessions at
+ * once would otherwise wait for each other.
+ */
+export async function endSessions(tx: Tx, clock: Clock, ids: readonly string[], by: EndedBy): Promise<void> {
+  const ended: string[] = []
+  for (const id of [...ids].sort()) if (await end(tx, clock, { kind: 'session', id }, by)) ended.push(id)
+  for (const id of ended) await tellReplicas(tx, clock, { kind: kindOf.session, subject: id })
+}
+
+/** False when there was nothing to end: it was over before, and everybody knows. */
+async function end(tx: Tx, clock: Clock, { kind, id }: Lost, by: EndedBy): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('sessions')
+    .set({ ended_at: isoNow(clock), ended_by: by })
+    .where(kind === 'user' ? 'user_id' : 'id', '=', id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
 }
 
 /** For what changes a user or tenant and ends nothing, such as other roles: replicas read the record again within a second. */

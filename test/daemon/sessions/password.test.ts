@@ -112,6 +112,20 @@ onBothDialects('logout', (fresh) => {
     await expect(room.authenticate(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
     expect(chat.tokens.has(login.matrixAccessToken)).toBe(true)
   })
+
+  test('two devices that log each other out at once both are, and neither waits for the other', async () => {
+    const db = await fresh()
+    const { room } = await anna(db)
+    for (let n = 0; n < 20; n++) {
+      const [one, two] = [await logIn(room), await logIn(room)]
+      const both = (here: typeof one, there: typeof one) =>
+        logout(room, { refreshToken: here.refreshToken, authorization: `Bearer ${there.token}` })
+      await Promise.all([both(one, two), both(two, one)])
+      for (const { token } of [one, two])
+        await expect(room.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    }
+    expect(await db.selectFrom('revocations').select('seq').execute()).toHaveLength(40)
+  })
 })
 
 onBothDialects('sessions', (fresh) => {
