@@ -5,6 +5,7 @@ import { manualClock, problem } from '../../../src/core/kit/index.ts'
 import { eventsRoutes } from '../../../src/daemon/events/index.ts'
 import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { anOperator } from '../../support/boxes-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aReplica, aToken, happen, happened, principalOf, until } from '../../support/event-world.ts'
 
@@ -20,7 +21,7 @@ async function server() {
   const draining = new AbortController()
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody'))
   const app = buildApp(eventsRoutes(one), {
-    authenticate: { admin: refuse, agent: refuse, platform: async (authorization) => principalOf(authorization ?? '') },
+    authenticate: { admin: async () => anOperator, agent: refuse, platform: async (authorization) => principalOf(authorization ?? '') },
     clock,
     random: systemRandom,
     log: silentLogger(),
@@ -139,4 +140,40 @@ test('a stream whose token ends is ended, and one too many is a problem in the o
   await one.clock.advance(60_000)
   one.streams.endExpired()
   await until('it has ended', () => ending.heard.ended)
+})
+
+const tail = '/api/admin/v1/events/stream'
+const numbers = (text: string) => [...text.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq))
+
+test('operators follow what is stored of all tenants, from some of the newest on, by type, without what events say', async () => {
+  const one = await server()
+  await happened(one, { payload: { spaceId: 'spc_1' } })
+  await happened(one, { payload: { spaceId: 'spc_2', name: 'secret' } })
+  await happened(one, { type: 'user.joined', payload: { userId: 'u', spaceId: 'spc_2' } })
+  const { heard, hear } = await listener(`${one.url}${tail}?last=1&type=space.*`)
+  hear()
+  await until('it heard the newest', () => numbers(heard.text).length === 1)
+  await happened(one, { tenantId: 't2', audience: { users: ['u'] } })
+  await happened(one, { type: 'user.left' })
+  await one.clock.advance(1000)
+  await until('it heard what came', () => numbers(heard.text).length === 2)
+  expect(heard.text.match(/"stream":"[^"]+","seq":\d+/g)).toEqual(['"stream":"tenant:t1","seq":2', '"stream":"tenant:t2","seq":1'])
+  expect(heard.text).toContain('"ids":{"spaceId":"spc_2"},"audience":"tenant"')
+  expect(heard.text).not.toContain('secret')
+  const unknown = await listener(`${one.url}${tail}?tenant=nobody`)
+  expect(unknown.answer.statusCode).toBe(404)
+})
+
+test('an operator who takes what comes hears all of a burst', async () => {
+  const one = await server()
+  const { heard, hear } = await listener(`${one.url}${tail}`)
+  hear()
+  await until('it is there', () => heard.text.includes('open'))
+  await one.db.transaction().execute(async (tx) => {
+    for (let n = 0; n < 3000; n++) await happen(tx, one.clock, { payload: { spaceId: `spc_${'x'.repeat(40)}` } })
+  })
+  await one.clock.advance(1000)
+  await until('it heard the last, or was cut off', () => heard.cut || heard.ended || numbers(heard.text).at(-1) === 3000, 30_000)
+  expect([heard.cut, heard.ended]).toEqual([false, false])
+  expect(numbers(heard.text)).toEqual(Array.from({ length: 3000 }, (_, n) => n + 1))
 })
