@@ -20,6 +20,7 @@ import {
 } from './alerts/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
+import { bootstrapRoutes, noModules } from './bootstrap/index.ts'
 import {
   boxesJobs,
   boxesRoutes,
@@ -34,7 +35,8 @@ import {
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
-import { eventsRoutes, forgetEvents, nobodyInSpaces, openEvents, runEvents } from './events/index.ts'
+import { type EdgeSide, openEdge } from './edge/index.ts'
+import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
 import { homeserverRoutes, makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
@@ -54,6 +56,7 @@ import {
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
 import { type Limits, limitsRoutes, openLimits, watchBudgets } from './limits/index.ts'
 import { makeMailer } from './mail/index.ts'
+import { profileRoutes } from './profile/index.ts'
 import {
   commandsOfRollouts,
   forgetRollouts,
@@ -66,7 +69,7 @@ import {
 } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
-import { authenticateUser, forgetSessions, sessionsRoutes } from './sessions/index.ts'
+import { authenticateUser, forgetLoginFailures, forgetSessions, sessionsRoutes } from './sessions/index.ts'
 import {
   commandSecrets,
   commandsOfRestores,
@@ -82,6 +85,8 @@ import {
   snapshotsOfBox,
   snapshotsRoutes,
 } from './snapshots/index.ts'
+import { forgetSpaces, membersOf, spacesJobs, spacesListener, spacesOf, spacesRoutes, spacesWork } from './spaces/index.ts'
+import { forgetTasks, tasksRoutes } from './tasks/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
 import { locksWork, usersListener, usersRoutes, usersWork } from './users/index.ts'
 
@@ -107,6 +112,7 @@ export type Wired = Readonly<{
   authenticate: Required<Authenticators>
   metrics: HttpMetrics
   limits: Limits
+  outermost: EdgeSide['outermost']
   /** Starts the loops; each promise resolves once its loop has handed its work back. */
   begin(): readonly Promise<void>[]
 }>
@@ -114,6 +120,7 @@ export type Wired = Readonly<{
 const outboxEveryMs = 1000
 const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
+const failuresEveryMs = 60_000
 const budgetsEveryMs = 10_000
 const hourMs = 60 * 60_000
 
@@ -128,7 +135,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotsListen, usersListener(needs))
+  const side = listenedTo(
+    boxSide({ ...needs, ...lifeRules(config), secretsFor }),
+    snapshotsListen,
+    usersListener(needs),
+    spacesListener(needs),
+  )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -152,6 +164,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     references: [snapshotsOfRollouts, snapshotsOfLife],
     tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
+  const networks = plainNetworks(config.homeservers.privateNetworks)
+  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
+  const spaces = { ...needs, homeservers }
   const crons = {
     db,
     clock,
@@ -162,6 +177,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...boxesJobs(boxes),
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
+      ...spacesJobs(spaces),
       ...hostsJobs({
         db,
         clock,
@@ -171,6 +187,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
           (signal) => forgetRollouts(needs, signal),
           (signal) => forgetSessions(needs, signal),
           (signal) => forgetEvents(needs, signal),
+          (signal) => forgetTasks(needs, signal),
+          () => forgetSpaces(needs),
         ],
       }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
@@ -184,8 +202,6 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
     whole: (chain: string) => tellWholeAudit(needs, chain),
   }
-  const networks = plainNetworks(config.homeservers.privateNetworks)
-  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
   const users = { ...needs, homeservers }
   const { revocations } = admin
   const sessions = { ...users, keys: await openSigningKeys(needs, 'platform'), revocations, rules: config.sessions }
@@ -196,7 +212,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const limits = await openLimits({ ...needs, registry: metrics.registry })
   const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
   const platform = authenticateUser(sessions)
-  const events = openEvents({ ...needs, registry: metrics.registry, revocations, authenticate: platform, membersOf: nobodyInSpaces })
+  const { outermost } = openEdge({ ...needs, revocations })
+  const events = openEvents({ ...needs, registry: metrics.registry, revocations, authenticate: platform, membersOf })
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
@@ -204,7 +221,13 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     db,
     clock,
     log,
-    handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts), ...usersWork(users), ...locksWork(needs) },
+    handlers: {
+      [checkpointTopic]: checkpointHandler(checkpoints),
+      ...alertWork(alerts),
+      ...usersWork(users),
+      ...locksWork(needs),
+      ...spacesWork(spaces),
+    },
   }
 
   const begin = () => [
@@ -218,6 +241,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
+    repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),
     repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
@@ -239,10 +263,14 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
     ...eventsRoutes(events),
+    ...bootstrapRoutes({ ...needs, spacesOf, modulesOf: noModules }),
+    ...profileRoutes(needs),
+    ...tasksRoutes({ ...needs, spacesOf }),
+    ...spacesRoutes(spaces),
     ...limitsRoutes(budgets),
   ]
   const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform }
-  return { served, authenticate, metrics, limits, begin }
+  return { served, authenticate, metrics, limits, outermost, begin }
 }
 
 /** Whom alerts go to, and what carries them there. */

@@ -58,6 +58,8 @@ export type EndpointShape = Readonly<{
   returns: Answer
   /** Requests per second from one address (a burst of twice that); for what a stranger may try: logins, enrolments. */
   perAddress?: number
+  /** The JSON answer carries a strong `ETag`; `If-None-Match` asks whether it still holds, and 304 says that it does. */
+  tagged?: true
   /** Status of success; 200, or 204 for `empty`. */
   status?: number
   /** Codes beside those that any endpoint may raise. */

@@ -47,7 +47,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
     ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
-    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query)],
+    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query), ...(shape.tagged ? [ifNoneMatch] : [])],
     ...(shape.body
       ? {
           requestBody: {
@@ -71,9 +71,27 @@ function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Rec
   }))
 }
 
-function success({ returns, status }: EndpointShape): Record<string, unknown> {
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` of the answer that you have',
+  schema: { type: 'string' },
+}
+
+const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
+const etagHeader = { headers: { ETag: { description: 'Changes exactly when the answer does', schema: { type: 'string' } } } }
+
+function success({ returns, status, tagged }: EndpointShape): Record<string, unknown> {
   if (isSchema(returns))
-    return { [status ?? 200]: { description: 'Success', content: { 'application/json': { schema: jsonSchema(returns, 'output') } } } }
+    return {
+      [status ?? 200]: {
+        description: 'Success',
+        ...(tagged ? etagHeader : {}),
+        content: { 'application/json': { schema: jsonSchema(returns, 'output') } },
+      },
+      ...(tagged ? stillHolds : {}),
+    }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
   const type = returns.kind === 'sse' ? 'text/event-stream' : returns.contentType.split(';')[0]
   return { [status ?? 200]: { description: 'Success', content: { [type as string]: { schema: { type: 'string' } } } } }

@@ -48,20 +48,16 @@ const EscalateBody = z.strictObject({
   assignedRole: AssignedRole.optional().meta({ description: 'To whom it goes now; whoever had it has it no more' }),
 })
 
-const act = <const Path extends string, Body extends z.ZodType>(path: Path, body: Body, summary: string) =>
+const act = <const Path extends string>(path: Path, summary: string) =>
   endpoint({
     method: 'POST',
     path: `${base}/:id/${path}`,
     auth: platform(),
     params: one,
-    body,
     returns: Task,
     problems: ['FORBIDDEN', 'INVALID_TRANSITION'],
     summary,
   })
-
-/** Nothing has to be said. */
-const Nothing = z.strictObject({})
 
 /** What has to be done in a tenant. Boards and automation make tasks; users see theirs in the bootstrap document. */
 export const tasksContract = {
@@ -94,13 +90,15 @@ export const tasksContract = {
     problems: ['INVALID_TRANSITION'],
     summary: 'Say anew what is to be done or until when; what is not named stays',
   }),
-  startTask: act('start', Nothing, 'Begin a task; one that was of a role alone is yours then'),
-  assignTask: act(
-    'assign',
-    z.strictObject({ assigneeId: Id.nullable().meta({ description: 'Null hands it back to the role' }) }),
-    'Give a task to a user, take it, or hand it back',
-  ),
-  completeTask: act('complete', Nothing, 'Say that a task is done'),
-  cancelTask: act('cancel', Nothing, 'Say that a task need not be done any more'),
-  escalateTask: act('escalate', EscalateBody, 'Raise a task that is not done in time, to other people if need be'),
+  startTask: act('start', 'Begin a task; one that was of a role alone is yours then'),
+  assignTask: endpoint({
+    ...act('assign', 'Give a task to a user, take it, or hand it back'),
+    body: z.strictObject({ assigneeId: Id.nullable().meta({ description: 'Null hands it back to the role' }) }),
+  }),
+  completeTask: act('complete', 'Say that a task is done'),
+  cancelTask: act('cancel', 'Say that a task need not be done any more'),
+  escalateTask: endpoint({
+    ...act('escalate', 'Raise a task that is not done in time, to other people if need be'),
+    body: EscalateBody.default({}),
+  }),
 } as const satisfies Contract

@@ -8,6 +8,7 @@ import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
+import { sendTagged, type Tagged } from './tagged.ts'
 
 /** Turns the credentials of a request into an actor, or throws UNAUTHENTICATED. */
 export type Authenticators = Readonly<{
@@ -103,8 +104,15 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
     const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
     const result = await handler(call as never)
     if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
+    if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
     await answer(endpoint, result, response, call, needs)
   }
+}
+
+/** Tests look into what was made ready elsewhere too. */
+function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountNeeds): Tagged {
+  if (validateAnswers && isSchema(returns)) returns.parse(JSON.parse(tagged.text))
+  return tagged
 }
 
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {

@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import type { ActorOf, EndpointShape, RequestOf, StreamMessage } from '../../core/contract/index.ts'
 import type { PushStream } from './stream.ts'
+import type { Tagged } from './tagged.ts'
 
-type Answered<E extends EndpointShape> = E['returns'] extends z.ZodType
+type Answered<E extends EndpointShape> = E extends { tagged: true } ? Tagged : AnsweredPlain<E>
+
+type AnsweredPlain<E extends EndpointShape> = E['returns'] extends z.ZodType
   ? z.input<E['returns']>
   : E['returns'] extends { kind: 'text' }
     ? string

@@ -4,6 +4,7 @@ import './users.tables.ts'
 
 export { locksWork, usersListener } from './after-restore.ts'
 export { usersWork } from './align-chat.ts'
+export { changeProfile } from './change-profile.ts'
 export { ensureUser } from './ensure-user.ts'
 export { loadRoleBook } from './load-role-book.ts'
 export type { UsersNeeds } from './needs.ts'

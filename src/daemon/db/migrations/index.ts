@@ -19,6 +19,8 @@ import { users } from './0018-users.ts'
 import { sessions } from './0019-sessions.ts'
 import { limits } from './0020-limits.ts'
 import { tenantEvents } from './0021-events.ts'
+import { spaces } from './0022-spaces.ts'
+import { tasks } from './0024-tasks.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -44,4 +46,6 @@ export const migrations: readonly Migration[] = [
   sessions,
   limits,
   tenantEvents,
+  spaces,
+  tasks,
 ]
