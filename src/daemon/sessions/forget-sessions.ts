@@ -6,16 +6,20 @@ import type { SessionsNeeds } from './needs.ts'
 const atOnce = 500
 
 /**
- * Deletes sessions past their end with their refresh tokens, used ones too: until then a used one is known again and ends its family. Counters of
- * failed logins and known networks go when they no longer count.
+ * Deletes sessions past their end with their refresh tokens, used ones too: until then a used one is known again and ends its family. Known
+ * networks go when they no longer count.
  */
 export async function forgetSessions({ db, clock }: Pick<SessionsNeeds, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
   const now = isoNow(clock)
   let gone = 0
   for (let last = atOnce; last === atOnce && !signal?.aborted; gone += last) last = await forgetSome({ db }, now)
-  await db.deleteFrom('user_login_failures').where('until', '<=', now).execute()
   await db.deleteFrom('user_login_networks').where('last_login_at', '<=', isoIn(clock, -knownNetworkMs)).execute()
   return plural(gone, 'ended session')
+}
+
+/** Deletes counters of failed logins that no longer count. Names that strangers make up have one each, so this cannot wait for the night. */
+export async function forgetLoginFailures({ db, clock }: Pick<SessionsNeeds, 'db' | 'clock'>): Promise<void> {
+  await db.deleteFrom('user_login_failures').where('until', '<=', isoNow(clock)).execute()
 }
 
 const forgetSome = ({ db }: Pick<SessionsNeeds, 'db'>, now: string): Promise<number> =>

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { forgetSessions } from '../../../src/daemon/sessions/index.ts'
+import { forgetLoginFailures, forgetSessions } from '../../../src/daemon/sessions/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import {
   aChatUser,
@@ -358,10 +358,22 @@ onBothDialects('the lock', (fresh) => {
     await pass(room, 30 * 24 * hour)
     await fail(room, 10)
     expect(await attempt(room, { address: '192.0.2.1' })).toBe('ACCOUNT_LOCKED')
-    await room.clock.advance(15 * minute)
     expect(await forgetSessions(room)).toBe('0 ended sessions')
     expect(await db.selectFrom('user_login_networks').selectAll().execute()).toEqual([])
-    expect(await db.selectFrom('user_login_failures').selectAll().execute()).toEqual([])
+  })
+
+  test('counters of made-up names go once they no longer count, and not before', async () => {
+    const db = await fresh()
+    const { room } = await aWorld(db)
+    await fail(room, 1, { username: 'nobody' })
+    await fail(room, 10, { username: 'no-one' })
+    await pass(room, 15 * minute - 2001)
+    await forgetLoginFailures(room)
+    expect(await attempt(room, { username: 'no-one' })).toBe('ACCOUNT_LOCKED')
+    expect(await counters(db)).toEqual([{ network: '', failures: 10, pending: 0 }])
+    await room.clock.advance(15 * minute)
+    await forgetLoginFailures(room)
+    expect(await counters(db)).toEqual([])
   })
 
   test('attempts whose process died under way count as failed after a minute: a crash is no way to more guesses', async () => {
