@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { chatRooms } from './chat-rooms.ts'
 
 // A stand-in for a box: what its edge's platform listener and Synapse answer to what the platform asks, as the real ones were heard to answer.
 // The same suite runs against it and against a real box, so that it cannot drift away from them.
@@ -28,7 +29,14 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
   const sessions = new Map<string, Session>()
   const nonces = new Set<string>()
   const asked: Asked[] = []
-  const state = { fence: false, down: false, instead: undefined as Reply | undefined }
+  const state = {
+    fence: false,
+    down: false,
+    instead: undefined as Reply | undefined,
+    lose: undefined as { test(request: string): boolean } | undefined,
+    hold: undefined as Promise<void> | undefined,
+  }
+  const rooms = chatRooms(chatDomain, accounts)
   const id = (localpart: string) => `@${localpart}:${chatDomain}`
   const newToken = () => `syt_${randomBytes(12).toString('hex')}`
 
@@ -103,7 +111,9 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       if (authorization !== `Bearer ${secrets.appserviceToken}`) return session(place, authorization)
       return [200, { user_id: new URLSearchParams(path.split('?')[1]).get('user_id') ?? id('tenantry'), is_guest: false }]
     }
-    return error(404, 'M_UNRECOGNIZED', 'Unrecognized request')
+    const caller = who(authorization)
+    const asker = caller && { userId: caller.userId, admin: accounts.get(caller.userId)?.admin === true }
+    return rooms.reply({ method, place, body, caller: asker }) ?? error(404, 'M_UNRECOGNIZED', 'Unrecognized request')
   }
 
   const server = createServer(async (request, response: ServerResponse) => {
@@ -117,7 +127,12 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
       authorization: request.headers.authorization,
     }
     asked.push(one)
+    await state.hold
     const [status, body, more = {}] = reply(one, request.headers)
+    if (state.lose?.test(`${one.method} ${one.path}`)) {
+      state.lose = undefined // it was done, and nobody hears so
+      return response.destroy()
+    }
     response.writeHead(status, { 'content-type': 'application/json', ...more })
     response.end(typeof body === 'string' ? body : JSON.stringify(body))
   })
@@ -127,5 +142,5 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     server.closeAllConnections()
     return new Promise<void>((closed) => server.close(() => closed()))
   }
-  return { origin, chatDomain, secrets, accounts, sessions, asked, state, id, close }
+  return { origin, chatDomain, secrets, accounts, sessions, rooms, asked, state, id, close }
 }

@@ -1,7 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 import { type BusNeeds, type EventBus, makeEventBus } from './event-bus.ts'
 import { type EventStreams, makeEventStreams, type StreamsNeeds } from './event-streams.ts'
-import type { MembersOf } from './read-page.ts'
 
 type Needs = BusNeeds & Omit<StreamsNeeds, 'bus'> & Readonly<{ registry: Registry }>
 
@@ -21,6 +20,3 @@ export function openEvents(needs: Needs): Events {
   })
   return { ...needs, bus, streams }
 }
-
-/** As long as there are no spaces. */
-export const nobodyInSpaces: MembersOf = async () => new Map()

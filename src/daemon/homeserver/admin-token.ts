@@ -12,7 +12,7 @@ type Needs = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }
 type AskThere = (question: Omit<Question, 'headers'> & { headers?: Record<string, string> }) => Promise<ChatAnswer>
 
 /** The platform's administrator in each box. The name is outside of the application service's, which cannot be administrators. */
-const localpart = 'tenantry.admin'
+export const adminLocalpart = 'tenantry.admin'
 
 /** What this room keeps sealed, for `tenantryd rekey`. */
 export const homeserverSealedColumns: readonly SealedColumn[] = [{ table: 'homeserver_tokens', column: 'sealed', key: 'box_id' }]
@@ -34,7 +34,7 @@ export async function renewAdminToken(needs: Needs, ask: AskThere, door: Door): 
   const password = new Secret(createHmac('sha256', registration.reveal()).update('tenantry.admin').digest('base64url'))
   let answer = await login(ask, door, password)
   if (errcodeOf(answer) === 'M_FORBIDDEN') {
-    const made = await registerAccount(ask, registration, { localpart, password, admin: true })
+    const made = await registerAccount(ask, registration, { localpart: adminLocalpart, password, admin: true })
     if (made.status !== 200) return faultOf(made) ?? unexpected(made)
     answer = await login(ask, door, password)
   }
@@ -45,7 +45,7 @@ export async function renewAdminToken(needs: Needs, ask: AskThere, door: Door): 
 }
 
 const login = (ask: AskThere, { chatDomain }: Door, password: Secret) => {
-  const identifier = { type: 'm.id.user', user: `@${localpart}:${chatDomain}` }
+  const identifier = { type: 'm.id.user', user: `@${adminLocalpart}:${chatDomain}` }
   const device = { device_id: 'TENANTRYD', initial_device_display_name: 'Tenantry' }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), ...device }
   return ask({ method: 'POST', path: '/_matrix/client/v3/login', body })

@@ -7,7 +7,7 @@ import type { CallNeeds } from './call.ts'
 import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
 import { sendToChat } from './send.ts'
 
-export { homeserverSealedColumns } from './admin-token.ts'
+export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
 export { type Ask, makeAsk } from './ask.ts'
 export { type PlainNetworks, plainNetworks, whyNotThere } from './plain-networks.ts'
 export { homeserverRoutes } from './platform-address.ts'
