@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { connect as connectSecurely } from 'node:tls'
 import { promisify } from 'node:util'
 
 // A real nginx of this machine on free ports, what stands behind it, and a client that sends exactly the bytes it is told to.
@@ -112,22 +113,31 @@ export async function upstreamBehind() {
 
 export type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>
 
-type Asked = Readonly<{ method?: string; headers?: Readonly<Record<string, string>>; body?: string }>
+type Asked = Readonly<{ method?: string; headers?: Readonly<Record<string, string>>; body?: string; secureAs?: string }>
 
 /** Sends a request line as it is: fetch and http would tidy it up before. */
-export const raw = (port: number, target: string, { method = 'GET', headers = {}, body = '' }: Asked = {}): Promise<RawAnswer> => {
-  const lines = Object.entries({ host: 'edge.test', ...(body ? { 'content-length': String(Buffer.byteLength(body)) } : {}), ...headers })
+export const raw = (
+  port: number,
+  target: string,
+  { method = 'GET', headers = {}, body = '', secureAs }: Asked = {},
+): Promise<RawAnswer> => {
+  const length = body ? { 'content-length': String(Buffer.byteLength(body)) } : {}
+  const lines = Object.entries({ host: secureAs ?? 'edge.test', ...length, ...headers })
   const head = [`${method} ${target} HTTP/1.1`, 'connection: close', ...lines.map(([name, value]) => `${name}: ${value}`)]
-  return sendBytes(port, `${head.join('\r\n')}\r\n\r\n${body}`)
+  return sendBytes(port, `${head.join('\r\n')}\r\n\r\n${body}`, { secureAs })
 }
 
-/** Sends bytes and reads the answer to its end. */
-export const sendBytes = (port: number, bytes: string): Promise<RawAnswer> =>
+type Sending = Readonly<{ secureAs?: string | undefined; heard?: (text: string) => void }>
+
+/** Sends bytes and reads the answer to its end; `secureAs` is the name asked for in TLS, whose certificate is not looked at. */
+export const sendBytes = (port: number, bytes: string, { secureAs, heard }: Sending = {}): Promise<RawAnswer> =>
   new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1')
+    const at = { port, host: '127.0.0.1' }
+    const socket = secureAs === undefined ? connect(at) : connectSecurely({ ...at, servername: secureAs, rejectUnauthorized: false })
     let text = ''
     socket.setEncoding('latin1').on('data', (more) => {
       text += more
+      heard?.(text)
     })
     socket.on('error', reject).on('end', () => resolve(parsed(text)))
     socket.write(bytes, 'latin1')
