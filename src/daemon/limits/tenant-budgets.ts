@@ -8,7 +8,10 @@ type Known = { budget: number | Promise<number>; untilMs: number }
 /** A new plan counts on every replica after this long at the latest. */
 const keptMs = 5000
 
-/** What a tenant may use, by its plan; a tenant that is gone has the smallest budget. Read from the database now and then. */
+/**
+ * What a tenant may use, by its plan; a tenant that is gone has the smallest budget. Read from the database now and then; where that fails, what
+ * was read before holds on.
+ */
 export function tenantBudgets({ db, clock, budgets }: Needs): (tenantId: string) => number | Promise<number> {
   const known = new Map<string, Known>()
   const read = async (tenantId: string) => {
@@ -17,9 +20,12 @@ export function tenantBudgets({ db, clock, budgets }: Needs): (tenantId: string)
   }
   return (tenantId) => {
     const nowMs = clock.monotonicMs()
-    const fresh = known.get(tenantId)
-    if (fresh && fresh.untilMs > nowMs) return fresh.budget
-    const budget = read(tenantId)
+    const last = known.get(tenantId)
+    if (last && last.untilMs > nowMs) return last.budget
+    const budget = read(tenantId).catch((error) => {
+      if (last === undefined) throw error
+      return last.budget
+    })
     const one: Known = { budget, untilMs: nowMs + keptMs }
     known.set(tenantId, one)
     budget.then(

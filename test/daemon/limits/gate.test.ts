@@ -102,6 +102,14 @@ describe("a call of a tenant's user", () => {
   })
 })
 
+test('a database that cannot be read for a moment refuses nobody whose budget was known', async () => {
+  const { work, anna, db, clock } = await aDaemon()
+  await work(anna)
+  await db.schema.alterTable('tenants').renameTo('elsewhere').execute()
+  await clock.advance(5000)
+  expect(said(await work(anna))).toEqual(['10', '8', undefined])
+})
+
 describe('requests that are held', () => {
   test('are limited in number: beyond that they are refused and not counted', async () => {
     const { work, anna, clock, waiting, limits, metric, times } = await aDaemon({
