@@ -7,6 +7,7 @@ import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { eventsContract } from './events/index.ts'
+import { filesContract } from './files/index.ts'
 import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { limitsContract } from './limits/index.ts'
@@ -42,5 +43,6 @@ export const api = {
   profile: profileContract,
   tasks: tasksContract,
   spaces: spacesContract,
+  files: filesContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

@@ -37,6 +37,7 @@ import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/i
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
 import { type EdgeSide, openEdge } from './edge/index.ts'
 import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
+import { filesRoutes, forgetFolders } from './files/index.ts'
 import { homeserverRoutes, makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
@@ -188,6 +189,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
           (signal) => forgetSessions(needs, signal),
           (signal) => forgetEvents(needs, signal),
           (signal) => forgetTasks(needs, signal),
+          () => forgetFolders(needs),
           () => forgetSpaces(needs),
         ],
       }),
@@ -267,6 +269,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...profileRoutes(needs),
     ...tasksRoutes({ ...needs, spacesOf }),
     ...spacesRoutes(spaces),
+    ...filesRoutes(needs),
     ...limitsRoutes(budgets),
   ]
   const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform }

@@ -1,6 +1,6 @@
 import type { TenantId } from '../../core/boxes/index.ts'
 import type { OwnSpace, SpaceId, SpaceRole, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { SpaceTable } from './spaces.tables.ts'
 
 /** A space as the daemon's rooms know it. */
@@ -68,10 +68,10 @@ export async function spaceRecord(db: DbOrTx, spaceId: string): Promise<SpaceRec
   return row && toSpace(row)
 }
 
-/** Others who would change the space or its members wait until the transaction ends. */
+/** Others who would change the space or its members wait until the transaction ends; who only refers to it, an entry of its activity, does not. */
 export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promise<void> {
   const one = tx.selectFrom('spaces').select('id').where('id', '=', spaceId).where('tenant_id', '=', tenantId)
-  await one.modifyEnd(forUpdate(tx)).execute()
+  await one.modifyEnd(forNoKeyUpdate(tx)).execute()
 }
 
 type Changes = Partial<Pick<SpaceTable, 'name' | 'visibility' | 'deleted_at'>>
