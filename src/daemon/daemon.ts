@@ -44,7 +44,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   try {
     await migrate(db)
     await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
-    const { served, authenticate, metrics, limits, begin } = await wire({
+    const { served, authenticate, metrics, limits, outermost, begin } = await wire({
       config,
       db,
       keyring,
@@ -59,7 +59,18 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
     })
     const { trustedProxies } = config
     ends.unshift(limits.close)
-    const needs = { authenticate, clock, random, log, metrics, limits, draining: stopping.signal, trustedProxies, validateAnswers }
+    const needs = {
+      authenticate,
+      clock,
+      random,
+      log,
+      metrics,
+      limits,
+      outermost,
+      draining: stopping.signal,
+      trustedProxies,
+      validateAnswers,
+    }
     const server = await listen(buildApp(served, needs), config.listen)
     const loops = begin()
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wrongNativeOrigin } from '../../core/edge/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
@@ -20,6 +21,10 @@ const Base64Key = z
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
+const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
+  const message = wrongNativeOrigin(text)
+  if (message) addIssue({ code: 'custom', message })
+})
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {
   const address = readStoreAddress(text)
   if (typeof address === 'string') addIssue({ code: 'custom', message: address })
@@ -176,6 +181,8 @@ export const Settings = z.strictObject({
       graceSeconds: z.coerce.number().int().min(0).max(300).default(0),
     })
     .prefault({}),
+  /** Whose web pages and apps may read answers besides tenants' own web chats. */
+  cors: z.strictObject({ nativeOrigins: List.pipe(z.array(NativeOrigin)).default([]) }).prefault({}),
   homeservers: z
     .strictObject({
       /** Networks besides loopback over which chat servers are reached by `http`. */

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Db } from '../db/index.ts'
+import { clientPaths } from '../http/index.ts'
 import { addressGate } from './address-gate.ts'
 import { type BudgetGate, budgetGate } from './budget-gate.ts'
 import type { BudgetStore } from './budget-store.ts'
@@ -24,8 +25,6 @@ export type Limits = BudgetGate &
     close(): Promise<void>
   }>
 
-/** Paths that strangers and tenants' users reach; what operators and agents use is not held up by them (SECURITY). */
-const open = ['/api/auth', '/api/platform', '/api/public', '/platform']
 const login = '/api/auth/v1/login'
 
 /** Connects to the store of the settings and makes the gates. A Redis that does not answer lets requests through until it does. */
@@ -44,7 +43,8 @@ export async function openLimits({ config, db, clock, log, registry, draining }:
     ...budgetGate({ store, budgetOf: tenantBudgets({ db, clock, budgets: limits }), room, metrics }),
     store,
     addresses: (app) => {
-      app.use(open, all)
+      // What operators and agents use is not held up (SECURITY).
+      app.use([...clientPaths], all)
       app.post(login, logins)
     },
     close: store.close,

@@ -1,6 +1,7 @@
 import { type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
+import { lookAgain } from '../sessions/index.ts'
 import { insertTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 
 type Needs = Readonly<{ clock: Clock; random: Random }>
@@ -40,5 +41,7 @@ export async function createTenant({ clock, random }: Needs, tx: Tx, wanted: New
     createdAt: isoNow(clock),
   }
   await insertTenant(tx, tenant)
+  // Its domain is one that replicas let web pages of in.
+  await lookAgain(tx, clock, { kind: 'tenant', id })
   return tenant
 }

@@ -3,7 +3,8 @@
 import './tenants.tables.ts'
 
 export { createTenant } from './create-tenant.ts'
+export { deleteTenant } from './delete-tenant.ts'
 export { ownWindowOf } from './own-window.ts'
 export { existingTenant } from './show-tenants.ts'
-export { deleteTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
+export { type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'

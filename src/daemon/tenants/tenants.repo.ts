@@ -114,8 +114,3 @@ const windowColumns = ({ timeZone, maintenanceWindow }: OwnWindow) => ({
   time_zone: timeZone,
   maintenance_window: maintenanceWindow && JSON.stringify(maintenanceWindow),
 })
-
-/** For a tenant whose box never came to be. */
-export async function deleteTenant(tx: Tx, id: TenantId): Promise<void> {
-  await tx.deleteFrom('tenants').where('id', '=', id).execute()
-}
