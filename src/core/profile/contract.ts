@@ -4,10 +4,9 @@ import { Capability, DisplayName, Locale } from '../users/index.ts'
 
 /** What a user says of itself. */
 export const Profile = z.object({ displayName: z.string().nullable(), avatarUrl: z.string().nullable(), locale: z.string().nullable() })
-export type Profile = z.infer<typeof Profile>
 
 /** An image in the chat server's media, or one that is public. */
-export const AvatarUrl = z
+const AvatarUrl = z
   .string()
   .max(500)
   .refine((url) => /^mxc:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[A-Za-z0-9_-]{1,255}$/.test(url) || isPublicImage(url), {

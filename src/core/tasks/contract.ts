@@ -9,9 +9,9 @@ const one = z.object({ id: z.string().min(1).max(100) })
 const visible = (text: string) => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
 const line = (most: number) => z.string().trim().min(1).max(most).refine(visible, 'must not contain control characters')
 
-export const TaskTitle = line(200)
-export const OuterTaskId = line(100)
-export const AssignedRole = z
+const TaskTitle = line(200)
+const OuterTaskId = line(100)
+const AssignedRole = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,78}[A-Za-z0-9]$/, 'must be the name of a role such as teacher or SCHOOL_PRINCIPAL')
 const Id = z.string().min(1).max(100)

@@ -10,7 +10,7 @@ import type { BootstrapNeeds } from './needs.ts'
 const mostEvents = 500
 const mostBytes = 32 * 1024 * 1024
 
-export type BootstrapOf = (caller: Pick<PlatformPrincipal, 'tenantId' | 'tenantSlug' | 'userId'>) => Promise<Tagged>
+type BootstrapOf = (caller: Pick<PlatformPrincipal, 'tenantId' | 'tenantSlug' | 'userId'>) => Promise<Tagged>
 
 /**
  * A user's bootstrap document. It is kept, and each answer holds all that was committed before the call came, by whichever replica: every change of it

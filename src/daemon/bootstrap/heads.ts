@@ -2,7 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import type { Db } from '../db/index.ts'
 
 /** The number of the newest event of a stream, as a read has it that began after it was asked for. */
-export type Heads = (stream: string) => Promise<number>
+type Heads = (stream: string) => Promise<number>
 
 type Batch = { streams: Set<string>; result: Promise<ReadonlyMap<string, number>> }
 

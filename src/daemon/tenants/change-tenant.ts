@@ -62,6 +62,9 @@ async function changeWindow({ clock }: TenantsNeeds, tx: Tx, actor: Actor, tenan
   await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
 }
 
+/** What users see of their tenant, beside its flags. */
+const shown = ['name', 'branding', 'schoolId', 'orgId'] as const
+
 async function changeKnown(
   { clock }: TenantsNeeds,
   tx: Tx,
@@ -72,8 +75,8 @@ async function changeKnown(
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
   await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
   await lookAgain(tx, clock, { kind: 'tenant', id })
-  await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
+  if (shown.some((field) => known[field] !== undefined)) await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }
 
