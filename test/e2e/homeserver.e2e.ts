@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import { readBoxSecrets } from '../../src/agent/boxes/box-secrets.ts'
 import { fenceSwitch } from '../../src/agent/boxes/index.ts'
 import { homeserverSuite } from '../daemon/homeserver/suite.ts'
+import { roomsSuite } from '../daemon/spaces/rooms-suite.ts'
 import { emptyDatabase } from '../support/databases.ts'
 import { aHomeserverWorld, type HomeserverWorld } from '../support/homeserver-world.ts'
 import { type OneBox, oneBox } from './support/one-box.ts'
@@ -41,4 +42,8 @@ describe('a real chat server', () => {
       if (lost.kind !== 'ok') throw new Error('the administrator is still logged in')
     },
   }))
+})
+
+describe('rooms in a real chat server', () => {
+  roomsSuite(() => world)
 })

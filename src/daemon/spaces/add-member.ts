@@ -15,9 +15,12 @@ export async function addMember(
 ): Promise<boolean> {
   const { id: spaceId, tenantId } = space
   if (!(await insertMember(tx, { spaceId, userId, tenantId, role, joinedAt: isoNow(clock) }))) return false
-  await recordInSpace(tx, clock, { space, type: 'user.joined', payload: { userId, spaceId }, actorId })
+  await tellJoined(tx, clock, { space, userId, actorId })
   return true
 }
+
+export const tellJoined = (tx: Tx, clock: Clock, { space, userId, actorId }: OfSpace): Promise<void> =>
+  recordInSpace(tx, clock, { space, type: 'user.joined', payload: { userId, spaceId: space.id }, actorId })
 
 /** `removed` by somebody else; `chat`: left the rooms in the chat. */
 type Reason = 'left' | 'removed' | 'chat' | 'space_deleted'

@@ -2,8 +2,9 @@ import { isoNow, newId } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Space, SpaceId, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { addMember } from './add-member.ts'
+import { tellJoined } from './add-member.ts'
 import { followInChat, soonInChat } from './follow-in-chat.ts'
+import { insertMember } from './members.repo.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
 import { spaceView } from './show-spaces.ts'
@@ -29,9 +30,11 @@ export async function createSpace(needs: SpacesNeeds, actor: PlatformPrincipal, 
   await db.transaction().execute(async (tx) => {
     await insertSpace(tx, made)
     await followInChat(tx, clock, made.id)
+    // Before the first event, which holds the tenant's counter: who is disabled just now has its row held, and that waits for the counter.
+    await insertMember(tx, { spaceId: made.id, userId, tenantId, role: 'owner', joinedAt: at })
     const payload = { spaceId: made.id, name }
     await recordInSpace(tx, clock, { space: made, type: 'space.created', payload, actorId: userId, audience: whoFinds(made) })
-    await addMember(tx, clock, { space: made, userId, role: 'owner', actorId: userId })
+    await tellJoined(tx, clock, { space: made, userId, actorId: userId })
     await recordAudit(tx, clock, {
       actor,
       action: 'space.created',
