@@ -67,11 +67,11 @@ test('a space from its making to its end, over HTTP', async () => {
 })
 
 test.each([
-  [{ name: '4b', type: 'CLUB', visibility: 'PRIVATE' }, 'body.type'],
-  [{ name: '4b', type: 'GROUP', visibility: 'SECRET' }, 'body.visibility'],
-  [{ name: ' ', type: 'GROUP', visibility: 'PRIVATE' }, 'body.name'],
-  [{ name: 'a\u202eb', type: 'GROUP', visibility: 'PRIVATE' }, 'body.name'],
-  [{ type: 'GROUP', visibility: 'PRIVATE' }, 'body.name'],
+  [{ name: '4b', type: 'CLUB', visibility: 'PRIVATE' }, 'type'],
+  [{ name: '4b', type: 'GROUP', visibility: 'SECRET' }, 'visibility'],
+  [{ name: ' ', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
+  [{ name: 'a\u202eb', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
+  [{ type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
 ])('%j is no space: %s', async (body, path) => {
   const { call } = await served(teacherAndParent)
   const refused = await call('anna', 'POST', '', body)
