@@ -89,7 +89,7 @@ const accepts = (port: number) =>
   })
 
 /** A request as it came through: the target as it was sent, not decoded. */
-export type Passed = Readonly<{ method: string; target: string; headers: Readonly<Record<string, string | string[] | undefined>> }>
+type Passed = Readonly<{ method: string; target: string; headers: Readonly<Record<string, string | string[] | undefined>> }>
 
 const said = '{"from":"upstream"}'
 
@@ -111,7 +111,7 @@ export async function upstreamBehind() {
   return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), close }
 }
 
-export type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>
+type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>
 
 type Asked = Readonly<{ method?: string; headers?: Readonly<Record<string, string>>; body?: string; secureAs?: string }>
 
