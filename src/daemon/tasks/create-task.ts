@@ -27,36 +27,49 @@ export const createTask = (needs: TasksNeeds, actor: PlatformPrincipal, wanted: 
     const { tenantId, userId } = actor
     if (wanted.spaceId) await refuseSpace(needs, tx, actor, wanted.spaceId)
     if (wanted.assigneeId) await refuseAssignee(tx, tenantId, wanted.assigneeId)
-    const { task, isNew } = await ensureTask(needs, tx, { ...wanted, tenantId, createdBy: userId })
-    if (!isNew)
+    const [made] = await ensureTasks(needs, tx, [{ ...wanted, tenantId, createdBy: userId }])
+    if (!made?.isNew)
       throw problem('ALREADY_EXISTS', `a task ${wanted.externalId} of this event exists: choose another externalId, or leave it out`)
-    return taskView(task)
+    return taskView(made.task)
   })
+
+type Ensured = Readonly<{ task: TaskRecord; isNew: boolean }>
+type Owned = Wanted & Readonly<{ tenantId: string; createdBy: string | null }>
 
 /**
  * The same for rooms that work for the tenant itself (automation, boards), in their transaction: a task of that event and external id stays as it is and
- * comes back, so that a call which broke off can be repeated. Whose ids these are was checked by the caller.
+ * comes back, so that a call which broke off can be repeated. Whose ids these are was checked by the caller. All are there before the first is told,
+ * in one order whoever asks: two calls for the same tasks wait for each other, never both at once.
  */
-export async function ensureTask(
-  { clock, random }: Pick<TasksNeeds, 'clock' | 'random'>,
-  tx: Tx,
-  wanted: Wanted & Readonly<{ tenantId: string; createdBy: string | null }>,
-): Promise<Readonly<{ task: TaskRecord; isNew: boolean }>> {
+export async function ensureTasks(needs: Pick<TasksNeeds, 'clock' | 'random'>, tx: Tx, wanted: readonly Owned[]): Promise<Ensured[]> {
+  const tasks = wanted.map((one) => newTask(needs, one))
+  const found = new Map<TaskRecord, Ensured>()
+  for (const task of [...tasks].sort(inOrder)) found.set(task, await insertOrFind(tx, task))
+  const ensured = tasks.map((task) => found.get(task) as Ensured)
+  for (const { task, isNew } of ensured) if (isNew) await tellTask(tx, needs.clock, { after: task, by: task.createdBy })
+  return ensured
+}
+
+const orderOf = ({ eventId, externalId }: TaskRecord): string => JSON.stringify([eventId, externalId])
+const inOrder = (a: TaskRecord, b: TaskRecord): number => (orderOf(a) < orderOf(b) ? -1 : Number(orderOf(a) > orderOf(b)))
+
+async function insertOrFind(tx: Tx, task: TaskRecord): Promise<Ensured> {
+  if (await insertTask(tx, task)) return { task, isNew: true }
+  const { tenantId, eventId, externalId } = task
+  const found = await taskByExternalId(tx, { tenantId, eventId, externalId: externalId as string })
+  if (!found) throw new Error(`the task ${externalId} was there and is gone`)
+  return { task: found, isNew: false }
+}
+
+function newTask({ clock, random }: Pick<TasksNeeds, 'clock' | 'random'>, wanted: Owned): TaskRecord {
   const { tenantId, createdBy, title, externalId = null, eventId = null } = wanted
   const at = isoNow(clock)
-  const task: TaskRecord = {
+  return {
     ...{ id: newId(random, 'tsk'), tenantId, createdBy, title, externalId, eventId, status: 'open' },
     ...{ spaceId: wanted.spaceId ?? null, runId: wanted.runId ?? null },
     ...{ assignedRole: wanted.assignedRole ?? null, assigneeId: wanted.assigneeId ?? null, dueAt: inUtc(wanted.dueAt ?? null) },
     ...{ escalationLevel: 0, escalatedAt: null, createdAt: at, updatedAt: at },
   }
-  if (await insertTask(tx, task)) {
-    await tellTask(tx, clock, { after: task, by: createdBy })
-    return { task, isNew: true }
-  }
-  const found = await taskByExternalId(tx, { tenantId, eventId, externalId: externalId as string })
-  if (!found) throw new Error(`the task ${externalId} was there and is gone`)
-  return { task: found, isNew: false }
 }
 
 /** One spelling for each time: they are compared as text. */

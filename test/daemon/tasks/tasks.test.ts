@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
 import { audienceOf, type Task } from '../../../src/core/tasks/index.ts'
 import { eventsAfter } from '../../../src/daemon/db/index.ts'
-import { ensureTask, forgetTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
+import { ensureTasks, forgetTasks, moveTask, unfinishedTasksOf } from '../../../src/daemon/tasks/index.ts'
 import { insertTask, type TaskRecord, tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aSpace, aTasksRoom, codeOf, principalOf, type TasksRoom } from '../../support/tasks-room.ts'
@@ -157,19 +157,30 @@ onBothDialects('tasks', (fresh) => {
     const one = await room()
     const wanted = { tenantId: 'ten_one', createdBy: null, title: 'Call the parents', eventId: 'e1', externalId: 'x1' }
     const broken = one.db.transaction().execute(async (tx) => {
-      await ensureTask(one, tx, wanted)
+      await ensureTasks(one, tx, [wanted])
       throw new Error('the daemon died')
     })
     await expect(broken).rejects.toThrow('the daemon died')
     expect(await told(one)).toEqual([])
-    const first = await one.db.transaction().execute((tx) => ensureTask(one, tx, wanted))
-    const again = await one.db.transaction().execute((tx) => ensureTask(one, tx, { ...wanted, title: 'Another title' }))
-    expect([first.isNew, again.isNew, again.task]).toEqual([true, false, first.task])
+    const ensured = (...all: (typeof wanted)[]) => one.db.transaction().execute((tx) => ensureTasks(one, tx, all))
+    const [first] = await ensured(wanted)
+    const again = await ensured({ ...wanted, externalId: 'x2' }, { ...wanted, title: 'Another title' })
+    expect([first?.isNew, ...again.map(({ isNew }) => isNew)]).toEqual([true, true, false])
+    expect([again[0]?.task.externalId, again[1]?.task]).toEqual(['x2', first?.task])
     const moved = (tenantId: string) =>
-      one.db.transaction().execute((tx) => moveTask(one, tx, { tenantId, id: first.task.id }, { type: 'complete' }))
+      one.db.transaction().execute((tx) => moveTask(one, tx, { tenantId, id: first?.task.id ?? '' }, { type: 'complete' }))
     expect(await moved('ten_two')).toBeUndefined()
     expect((await moved('ten_one'))?.status).toBe('done')
-    expect((await told(one)).map(({ eventType }) => eventType)).toEqual(['task.created', 'task.updated'])
+    expect((await told(one)).map(({ eventType }) => eventType)).toEqual(['task.created', 'task.created', 'task.updated'])
+  })
+
+  test('two calls for the same tasks in another order do not wait for each other for ever', async () => {
+    const one = await room()
+    const wanted = ['x1', 'x2', 'x3'].map((externalId) => ({ tenantId: 'ten_one', createdBy: null, title: 'T', eventId: 'e1', externalId }))
+    const ensure = (all: typeof wanted) => one.db.transaction().execute((tx) => ensureTasks(one, tx, all))
+    const both = await Promise.all([ensure(wanted), ensure([...wanted].reverse())])
+    expect(both.flat().filter(({ isNew }) => isNew)).toHaveLength(3)
+    expect(await told(one)).toHaveLength(3)
   })
 
   test('a year after they ended tasks are forgotten, unfinished ones never', async () => {
