@@ -1,12 +1,30 @@
+import { basename } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** What takes minutes begins first, so that no worker of several is left alone with it in the end; the others follow as they come. */
+const longest = ['crashes', 'story', 'update', 'restore', 'undo', 'restore-box', 'snapshots', 'move', 'drill', 'emergency', 'inside']
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const at = longest.indexOf(basename(moduleId, '.e2e.ts'))
+      return at < 0 ? longest.length : at
+    }
+    return files.toSorted((a, b) => place(a) - place(b))
+  }
+}
 
 export default defineConfig({
   test: {
     include: ['test/testbed/**/*.e2e.ts', 'test/e2e/**/*.e2e.ts'],
     globalSetup: ['test/testbed/global-setup.ts'],
-    // Real boxes share one engine and its memory: one story at a time.
-    fileParallelism: false,
+    // Real boxes share one engine and its processors. Each file has names and ports of its own, so that more workers may be tried.
+    maxWorkers: 1,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 600_000,
     hookTimeout: 1_200_000,
+    // What is asked again and again here are real servers beside others that start.
+    expect: { poll: { timeout: 20_000 } },
   },
 })

@@ -2,8 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RehearsalWanted } from '../dist/core/rollouts/index.js'
-import { openDatabase } from '../dist/daemon/db/index.js'
-import { readFleet, rehearse } from '../dist/rehearsal/index.js'
+import { rehearseInWorker } from '../dist/daemon/rehearse-in-worker.js'
 import { rolloutNeeds, seedRollout } from './rollout-fleet.js'
 
 const fleet = { hosts: 100, boxesPerHost: 10 }
@@ -21,13 +20,13 @@ export async function rolloutMakespan() {
   try {
     const databaseUrl = `sqlite:${join(folder, 'tenantry.db')}`
     await seedRollout(databaseUrl, fleet)
-    const { db, close } = openDatabase(databaseUrl)
-    const { settings: rollouts, ...settings } = rolloutNeeds(db, 'bench')
-    const copy = await readFleet(db)
-    await close()
+    const given = {
+      settings: settingsOf(rolloutNeeds(undefined, 'bench')),
+      wanted: RehearsalWanted.parse({}),
+      startIso: new Date().toISOString(),
+    }
     const begun = process.cpuUsage()
-    const given = { settings: { ...settings, rollouts }, wanted: RehearsalWanted.parse({}), startIso: new Date().toISOString() }
-    const played = await rehearse({ ...given, fleet: copy, scratch, signal: new AbortController().signal })
+    const played = await rehearseInWorker(databaseUrl)(given, new AbortController().signal)
     const { user, system } = process.cpuUsage(begun)
     const seconds = (user + system) / 1e6
     const ratio = played.makespanMs / boundMs(played)
@@ -49,6 +48,22 @@ export async function rolloutMakespan() {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+/** Of all that a daemon has, what can go to the thread of a rehearsal: values alone. */
+const settingsOf = ({
+  probe,
+  staleAfterMs,
+  offlineAfterMs,
+  fenceMaxMs,
+  windows,
+  schemas,
+  migrations,
+  daemonVersion,
+  settings: rollouts,
+}) => ({
+  ...{ rollouts, probe, staleAfterMs, offlineAfterMs },
+  ...{ fenceMaxMs, windows, schemas, migrations, daemonVersion },
+})
 
 function boundMs({ phases, boxes }) {
   return phases.reduce((sum, { phase }) => {

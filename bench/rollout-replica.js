@@ -8,9 +8,19 @@ const [databaseUrl, holder] = process.argv.slice(2)
 const stopping = new AbortController()
 const { db } = openDatabase(databaseUrl)
 const needs = rolloutNeeds(db, holder)
-const bus = { ...needs.bus, queued: (hostId) => process.send({ queued: hostId }) }
+// In a daemon this is a call. Here it is a message between processes, whose price is not the engine's: one is sent for all that came together.
+const hosts = new Set()
+const queued = (hostId) => {
+  if (hosts.size === 0) setImmediate(tell)
+  hosts.add(hostId)
+}
+const tell = () => {
+  process.send({ queued: [...hosts] })
+  hosts.clear()
+}
+const bus = { ...needs.bus, queued }
 process.on('message', ({ changed, ask }) => {
-  if (changed) bus.changed(changed)
+  for (const id of changed ?? []) bus.changed(id)
   if (ask) process.send({ cpu: process.cpuUsage() })
 })
 process.once('disconnect', () => stopping.abort())

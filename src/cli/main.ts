@@ -2,7 +2,7 @@ import type { ExitCode } from '../core/kit/index.ts'
 import { systemClock } from '../node/clock.ts'
 import { packageVersion } from '../node/package.ts'
 import { runCommandLine } from './kit/index.ts'
-import { tree } from './tree.ts'
+import { treeFor } from './tree.ts'
 
 /** `tenantry` on this machine. Ctrl-C stops what can be stopped; a second one ends the program at once. */
 export async function main(): Promise<ExitCode> {
@@ -10,7 +10,8 @@ export async function main(): Promise<ExitCode> {
   process.once('SIGINT', () => interrupted.abort())
   endQuietlyWhenUnread()
   const { env, stdin, stdout, stderr } = process
-  return runCommandLine(tree, process.argv.slice(2), packageVersion(), {
+  const words = process.argv.slice(2)
+  return runCommandLine(await treeFor(words), words, packageVersion(), {
     env,
     stdin,
     stdout,

@@ -1,37 +1,54 @@
-import { accounts, login, logout, tokens, whoAmI } from './admin/index.ts'
-import { alerts } from './alerts/index.ts'
-import { audit } from './audit/index.ts'
-import { boxes, manifest } from './boxes/index.ts'
-import { completionOf } from './completion/index.ts'
-import { crons } from './crons/index.ts'
-import { events } from './events/index.ts'
-import { hosts } from './hosts/index.ts'
-import type { Tree } from './kit/index.ts'
-import { limits } from './limits/index.ts'
-import { rollouts } from './rollouts/index.ts'
-import { doctor } from './service/index.ts'
-import { snapshots } from './snapshots/index.ts'
-import { tenants } from './tenants/index.ts'
-import { users } from './users/index.ts'
+import { type Command, type Noun, named, type Tree } from './kit/index.ts'
 
-/** Every command there is; help, completion and parsing are made from it. */
-export const tree: Tree = {
-  nouns: [
-    hosts,
-    tenants,
-    users,
-    limits,
-    boxes,
-    manifest,
-    snapshots,
-    rollouts,
-    alerts,
-    crons,
-    events,
-    audit,
-    tokens,
-    accounts,
-    completionOf(() => tree),
+type Load<Loaded> = () => Promise<Loaded>
+
+/** Every noun with its verbs in the order of the first page; what stands behind them is loaded only once it was typed. */
+const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
+  ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
+  ['tenants', 'list show create update window suspend resume', async () => (await import('./tenants/index.ts')).tenants],
+  [
+    'users',
+    'list show create update roles disable enable sessions end-session import',
+    async () => (await import('./users/index.ts')).users,
   ],
-  alone: [login, logout, whoAmI, doctor],
-}
+  ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
+  [
+    'boxes',
+    'list show provision adopt scan check logs maintenance move remove release',
+    async () => (await import('./boxes/index.ts')).boxes,
+  ],
+  ['manifest', 'show diff apply', async () => (await import('./boxes/index.ts')).manifest],
+  ['snapshots', 'list take restore drill', async () => (await import('./snapshots/index.ts')).snapshots],
+  [
+    'rollouts',
+    'plan rehearse create start watch pause resume abort rollback undo show list emergency',
+    async () => (await import('./rollouts/index.ts')).rollouts,
+  ],
+  ['alerts', 'list show acknowledge resend test retry', async () => (await import('./alerts/index.ts')).alerts],
+  ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
+  ['events', 'tail', async () => (await import('./events/index.ts')).events],
+  ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],
+  ['tokens', 'list create revoke', async () => (await import('./admin/index.ts')).tokens],
+  ['accounts', 'list create disable role', async () => (await import('./admin/index.ts')).accounts],
+  ['completion', 'bash zsh fish', async () => (await import('./completion/index.ts')).completionOf(wholeTree)],
+]
+
+const alone: readonly (readonly [name: string, summary: string, Load<Command>])[] = [
+  ['login', 'Log in as a person; asks for name, password and one-time code', async () => (await import('./admin/index.ts')).login],
+  ['logout', 'End the session of the last login, here and on the daemon', async () => (await import('./admin/index.ts')).logout],
+  ['whoami', 'Who the daemon takes you for, and until when', async () => (await import('./admin/index.ts')).whoAmI],
+  ['doctor', 'Look at daemon, login and clock; say how to mend what is not well', async () => (await import('./service/index.ts')).doctor],
+]
+
+/** What these words may mean, in full; of the rest only the names, which is all that help shows of it. */
+export const treeFor = (words: readonly string[]): Promise<Tree> => treeWith((name) => words.includes(name))
+
+/** Every command there is, in full: completion is made from it. */
+export const wholeTree = (): Promise<Tree> => treeWith(() => true)
+
+const treeWith = async (isWanted: (name: string) => boolean): Promise<Tree> => ({
+  nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isWanted(name) ? load() : nounNamed(name, verbs)))),
+  alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : named(name, summary)))),
+})
+
+const nounNamed = (name: string, verbs: string): Noun => ({ name, summary: '', verbs: verbs.split(' ').map((verb) => named(verb, '')) })

@@ -79,7 +79,7 @@ async function layOut({ folder, slug, boxId, ownershipEpoch, images }: Wanted): 
   const at = join(folder, 'box')
   await mkdir(join(at, 'edge', 'fence'), { recursive: true })
   const composeFile = join(at, 'compose.yaml')
-  await writeFile(composeFile, composeText(slug, images))
+  await writeFile(composeFile, composeText(images))
   return {
     ...{ slug, boxId, ownershipEpoch, managed: true, chatDomain: `${slug}.example` },
     project: { name: `box-${slug}`, folder: at, composeFile },
@@ -94,10 +94,7 @@ const volumes: Partial<Record<Service, string>> = {
   minio: 'volumes: [ "objects:/data" ]',
 }
 
-const composeText = (slug: string, images: Readonly<Record<Service, string>>): string => `services:
+const composeText = (images: Readonly<Record<Service, string>>): string => `services:
 ${Service.options.map((service) => `  ${service}: { image: "${images[service]}"${volumes[service] ? `, ${volumes[service]}` : ''} }`).join('\n')}
-volumes:
-  postgres: { name: box-${slug}-postgres }
-  media: { name: box-${slug}-media }
-  objects: { name: box-${slug}-objects }
+volumes: { postgres: , media: , objects: }
 `

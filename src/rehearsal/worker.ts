@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { isProblem } from '../core/kit/index.ts'
 import type { RehearsalGiven } from '../core/rollouts/index.ts'
 import { openDatabase } from '../daemon/db/index.ts'
+import { diskAtOnce } from './disk-at-once.ts'
 import { readFleet, rehearse } from './index.ts'
 
 // A thread of its own: it is told what to play and from which database to copy, and tells how it ended. Whoever started it may end it at
@@ -14,6 +15,7 @@ type Told = RehearsalGiven & Readonly<{ databaseUrl: string }>
 const memoryDisk = '/dev/shm'
 
 async function main({ databaseUrl, ...given }: Told): Promise<void> {
+  diskAtOnce()
   const { db, close } = openDatabase(databaseUrl)
   const fleet = await readFleet(db).finally(close)
   const scratch = existsSync(memoryDisk) ? { scratch: memoryDisk } : {}

@@ -5,10 +5,11 @@ import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
 import { compose, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
 import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 
 const slug = `lc-adopt-${process.pid}`
-const ports = { public: 18_851, platform: 18_852, probe: 18_853 }
+const ports = boxPorts()
 const chatDomain = `${slug}.test`
 const password = 'correct-horse-battery-staple'
 

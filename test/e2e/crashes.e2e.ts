@@ -18,7 +18,8 @@ const slug = 'kita-see'
 const madeTags: string[] = []
 
 beforeAll(async () => {
-  fleet = await startFleet()
+  // A new server that never gets well is waited for as long as this.
+  fleet = await startFleet({ TENANTRY_PROBE_TIMEOUT_MS: '40000' })
   await fleet.applySynapse('1.157.1')
   box = await fleet.provision(slug, 'light')
   talk = await converse(box, 20)
@@ -51,18 +52,29 @@ const ended = (id: string) =>
     return ['done', 'paused', 'failed'].includes(rollout.status) ? rollout : undefined
   })
 
-/** True once the journal of the rollout's update says that the step was begun. */
-const begun = (id: string, step: string) =>
-  eventually(
-    `${step} was begun`,
-    async () => {
-      const folder = join(fleet.folder, 'agent', 'journal')
-      const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
-      const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
-      return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
-    },
-    { everyMs: 3 },
-  )
+/** Once the journal of the rollout's update says that the step was begun. An update that ends without it fails at once, and says why. */
+const begun = async (id: string, step: string) => {
+  const seen = new AbortController()
+  const journalled = eventually(`${step} was begun`, () => journalNames(id, step), { everyMs: 3 }).finally(() => seen.abort())
+  await Promise.race([journalled, endedWithout(id, step, seen.signal)])
+}
+
+async function journalNames(id: string, step: string): Promise<boolean> {
+  const folder = join(fleet.folder, 'agent', 'journal')
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
+  return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
+}
+
+const overWithoutEnd = ['done', 'paused', 'failed']
+async function endedWithout(id: string, step: string, seen: AbortSignal): Promise<void> {
+  const over = await eventually('the step was seen, or the rollout is over', async () => {
+    if (seen.aborted) return 'seen' as const
+    const rollout = await show(id)
+    return overWithoutEnd.includes(rollout.status) ? rollout : undefined
+  })
+  if (over !== 'seen' && !seen.aborted) throw new Error(`the rollout is over without "${step}": ${JSON.stringify(over.actions, null, 1)}`)
+}
 
 test('the daemon is killed in the middle: the agent commits alone, lifts the fence, and reports when the daemon is back', async () => {
   await newVersion()
@@ -93,16 +105,19 @@ test.each(['prefetch', 'fence', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'rec
   },
 )
 
-test.each(['restore-stop', 'restore-data', 'restore-start', 'restore-probe'])(
-  'the agent is killed at "%s": it goes on and the box is as it was',
-  async (step) => {
-    await newVersion('v1.163.2-broken')
-    const id = await startRollout()
-    await begun(id, step)
-    await fleet.agent.kill('SIGKILL')
-    fleet.agent.start()
-    expect(await ended(id)).toMatchObject({ status: 'paused', actions: [{ status: 'rolled_back', attempt: 1 }] })
-    await fleet.must('rollouts', 'abort', id, '--yes')
-    await talk.expectComplete()
-  },
-)
+// One dies before it has opened the database; the broken one has written to it, so only the restored data are as they were.
+test.each([
+  ['restore-stop', 'dies'],
+  ['restore-data', 'broken'],
+  ['restore-start', 'broken'],
+  ['restore-probe', 'dies'],
+])('the agent is killed at "%s" on the way back from 1.163.2-%s: it goes on and the box is as it was', async (step, how) => {
+  await newVersion(`v1.163.2-${how}`)
+  const id = await startRollout()
+  await begun(id, step)
+  await fleet.agent.kill('SIGKILL')
+  fleet.agent.start()
+  expect(await ended(id)).toMatchObject({ status: 'paused', actions: [{ status: 'rolled_back', attempt: 1 }] })
+  await fleet.must('rollouts', 'abort', id, '--yes')
+  await talk.expectComplete()
+})

@@ -11,12 +11,13 @@ import { wrapped } from '../agent/update/an-update.ts'
 import { deadShelf, mortal } from '../agent/update/mortal.ts'
 import { dockerEnvironment, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 import { type RealHost, realHost } from './support/real-host.ts'
 
 describe.skipIf(!testbedExists())('a drill beside a real box', () => {
   const slug = `mv-elm-${process.pid}`
   const address = { slug, boxId: 'box_drill', ownershipEpoch: 1 }
-  const ports = { public: 18_861, platform: 18_862, probe: 18_863 }
+  const ports = boxPorts()
   let host: RealHost
   let store: string
   let box: ReachableBox

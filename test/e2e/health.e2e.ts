@@ -7,12 +7,13 @@ import type { ProbeComponent, ProbeResult, Service } from '../../src/core/boxes/
 import { aProvision } from '../agent/boxes/provisioning.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
+import { boxPorts } from './support/ports.ts'
 
 // Each way in which a box looks well and is not (SAFETY): the probe says so, says where, and says it no more after the repair.
 
 const slug = `lc-health-${process.pid}`
 const known = { slug, boxId: 'box_health', ownershipEpoch: 1 }
-const ports = { public: 18_861, platform: 18_862, probe: 18_863 }
+const ports = boxPorts()
 
 describe.skipIf(!testbedExists())('the health of a real box', () => {
   let rooms: AgentRooms
@@ -135,7 +136,7 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     await run('postgres', 'touch', '/var/lib/postgresql/data/recovery.signal')
     await rooms.engine.stop(box.project, ['postgres'])
     await rooms.engine.start(box.project, ['postgres'])
-    await expect.poll(async () => (await probe()).verdict, { timeout: 20_000, interval: 50 }).toBe('recovering')
+    await expect.poll(async () => (await probe()).verdict, { timeout: 60_000, interval: 50 }).toBe('recovering')
     await green()
     await sql('alter system reset restore_command', 'select pg_reload_conf()')
   })
@@ -146,9 +147,10 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
     await rooms.engine.pull(next, {})
     await writeFile(box.project.composeFile, rewriteImages(await readFile(box.project.composeFile, 'utf8'), { synapse: next }))
     // As long as somebody reads the events, nobody can change their table.
-    const holding = sql('begin; lock table events in access share mode; select pg_sleep(8)')
+    const holding = sql('begin; lock table events in access share mode; select pg_sleep(120)').catch(() => undefined)
     await rooms.engine.up(box.project, ['synapse'])
-    await expect.poll(async () => (await probe()).verdict, { timeout: 30_000, interval: 50 }).toBe('upgrading')
+    await expect.poll(async () => (await probe()).verdict, { timeout: 60_000, interval: 50 }).toBe('upgrading')
+    await sql("select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(120)%' and pid <> pg_backend_pid()")
     await holding
     await green()
   })

@@ -11,19 +11,18 @@ import { type OneBox, oneBox } from './support/one-box.ts'
 // The platform's way to a real Synapse, through the real edge of its box: the suite that its stand-in passes too.
 
 const slug = 'e2e-users'
-const firstPort = 21_700
 let box: OneBox
 let world: HomeserverWorld
 let fenceFile: string
 
 beforeAll(async () => {
-  box = await oneBox({ slug, firstPort, synapse: 'synapse-1.163.2' })
+  box = await oneBox({ slug, synapse: 'synapse-1.163.2' })
   const { project } = await box.box()
   const secrets = await readBoxSecrets(project)
   if (!secrets) throw new Error('the box has no secrets')
   fenceFile = fenceSwitch(project)
   const { db } = await emptyDatabase('sqlite')
-  world = await aHomeserverWorld(db, { origin: `http://127.0.0.1:${firstPort + 1}`, chatDomain: `${slug}.test`, secrets })
+  world = await aHomeserverWorld(db, { origin: `http://127.0.0.1:${box.ports.platform}`, chatDomain: `${slug}.test`, secrets })
 }, 240_000)
 
 afterAll(async () => {

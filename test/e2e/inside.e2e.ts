@@ -17,9 +17,11 @@ import type { BoxInside, ContainerEngine, LocalBox } from '../../src/agent/ports
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
+import { boxPorts } from './support/ports.ts'
 
 describe.skipIf(!testbedExists())('the inside of a real box', () => {
   const slug = `inside-${process.pid}`
+  const ports = boxPorts()
   let engine: ContainerEngine
   let inside: BoxInside
   let box: LocalBox
@@ -51,9 +53,9 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
     const order = aProvision({
       slug,
       chatDomain: `${slug}.test`,
-      publicUrl: 'http://127.0.0.1:18801',
+      publicUrl: `http://127.0.0.1:${ports.public}`,
       images: { edge: images.edge.ref, synapse: images['synapse-1.157.1'].ref, postgres: images.postgres.ref, minio: images.minio.ref },
-      ports: { public: 18_801, platform: 18_802, probe: 18_803 },
+      ports,
       probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
     })
     const { probe, report } = await provision(needs)(answered.context, order)

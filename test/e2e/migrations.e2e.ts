@@ -21,7 +21,7 @@ describe.skipIf(!testbedExists())('box migrations of a real box', () => {
   let one: OneBox
 
   beforeAll(async () => {
-    one = await oneBox({ slug: `pf-mig-${process.pid}`, firstPort: 18_841, migrationsHead: '0001', migrations: good })
+    one = await oneBox({ slug: `pf-mig-${process.pid}`, migrationsHead: '0001', migrations: good })
   })
   afterAll(() => one?.end())
 

@@ -8,16 +8,17 @@ import { deadShelf, mortal } from '../agent/update/mortal.ts'
 import { sync } from '../testbed/matrix-client.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, type ReachableBox, reachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 import { type RealHost, realHost, soon } from './support/real-host.ts'
 
 // Two hosts on one engine, told apart by the prefix of their projects. The executors of both are the agent's own, without a daemon.
 describe.skipIf(!testbedExists())('a real box changes hosts', () => {
   const slug = `mv-oak-${process.pid}`
   const address = { slug, boxId: 'box_move' }
-  const oldPorts = { public: 18_841, platform: 18_842, probe: 18_843 }
-  const newPorts = { public: 18_851, platform: 18_852, probe: 18_853 }
+  const oldPorts = boxPorts()
+  const newPorts = boxPorts()
   // One name for both, as with DNS: people find the box under it wherever it is.
-  const wanted = { chatDomain: `${slug}.test`, publicUrl: 'http://127.0.0.1:18851' }
+  const wanted = { chatDomain: `${slug}.test`, publicUrl: `http://127.0.0.1:${newPorts.public}` }
   let old: RealHost
   let next: RealHost
   let store: string

@@ -32,7 +32,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   let healthy: VersionsReport
 
   beforeAll(async () => {
-    one = await oneBox({ slug: `pf-pre-${process.pid}`, firstPort: 18_861, synapse: 'synapse-1.163.2' })
+    one = await oneBox({ slug: `pf-pre-${process.pid}`, synapse: 'synapse-1.163.2' })
     healthy = await one.report()
   })
   afterAll(() => one?.end())

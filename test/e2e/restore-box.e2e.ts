@@ -16,11 +16,12 @@ import { aContext, aProvision, templateFolder } from '../agent/boxes/provisionin
 import { sendMessage, sync } from '../testbed/matrix-client.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox, reachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 
 // The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
 describe.skipIf(!testbedExists())('the restore of a real box', () => {
   const slug = `re-${process.pid}`
-  const ports = { public: 18_841, platform: 18_842, probe: 18_843 }
+  const ports = boxPorts()
   let folder: string
   let engine: ContainerEngine
   let boxes: LocalBoxes

@@ -20,7 +20,7 @@ type Detail = { id: string; status: string; pauseReason: string | null; actions:
 
 let fleet: Fleet
 beforeAll(async () => {
-  fleet = await startFleet()
+  fleet = await startFleet({ TENANTRY_PROBE_TIMEOUT_MS: '40000' })
   await fleet.applySynapse('1.157.1')
 })
 tellOnFailure(() => fleet)

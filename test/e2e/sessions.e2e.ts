@@ -17,7 +17,6 @@ import { type OneBox, oneBox } from './support/one-box.ts'
 // One login for platform and chat against a real Synapse behind the real edge of its box.
 
 const slug = 'e2e-sessions'
-const firstPort = 21_730
 const password = 'correct horse battery'
 let box: OneBox
 let world: Awaited<ReturnType<typeof aWorld>>
@@ -30,7 +29,7 @@ async function aWorld() {
   if (!secrets) throw new Error('the box has no secrets')
   fenceFile = fenceSwitch(project)
   const { db } = await emptyDatabase('sqlite')
-  const there = await aHomeserverWorld(db, { origin: `http://127.0.0.1:${firstPort + 1}`, chatDomain: `${slug}.test`, secrets })
+  const there = await aHomeserverWorld(db, { origin: `http://127.0.0.1:${box.ports.platform}`, chatDomain: `${slug}.test`, secrets })
   const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
   const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
   const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
@@ -39,7 +38,7 @@ async function aWorld() {
 }
 
 beforeAll(async () => {
-  box = await oneBox({ slug, firstPort, synapse: 'synapse-1.163.2' })
+  box = await oneBox({ slug, synapse: 'synapse-1.163.2' })
   world = await aWorld()
   for (const localpart of ['mia', 'leo'])
     expect(await world.homeserver.createUser({ localpart, password: secret(password) })).toEqual({ kind: 'created' })
@@ -60,7 +59,7 @@ test('a login opens platform and chat, and the device has its name', async () =>
   expect(answer).toMatchObject({ matrixUserId: `@mia:${slug}.test`, expiresIn: 86_400 })
   expect(await world.homeserver.whoami(secret(answer.matrixAccessToken))).toMatchObject({ kind: 'ok', userId: `@mia:${slug}.test` })
   expect(await world.authenticate(`Bearer ${answer.token}`)).toMatchObject({ tenantSlug: 'acme', roles: ['member'] })
-  const devices = await fetch(`http://127.0.0.1:${firstPort}/_matrix/client/v3/devices`, {
+  const devices = await fetch(`http://127.0.0.1:${box.ports.public}/_matrix/client/v3/devices`, {
     headers: { authorization: `Bearer ${answer.matrixAccessToken}` },
   })
   expect(await devices.json()).toMatchObject({ devices: [{ display_name: 'Mia’s phone' }] })

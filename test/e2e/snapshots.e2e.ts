@@ -14,6 +14,7 @@ import { uploadMedia } from '../testbed/matrix-client.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { aBucket } from './support/a-bucket.ts'
 import { aRealBox } from './support/a-real-box.ts'
+import { boxPorts } from './support/ports.ts'
 
 // Snapshots of a real box that goes on serving: real PostgreSQL, MinIO and restic, on the host's own disk and in a bucket.
 describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
@@ -28,7 +29,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
 
   beforeAll(async () => {
     bucket = await aBucket(`tenantry-${slug}-store`)
-    real = await aRealBox({ slug, boxId: 'box_sa', ports: { public: 18_881, platform: 18_882, probe: 18_883 } })
+    real = await aRealBox({ slug, boxId: 'box_sa', ports: boxPorts() })
     const folder = join(real.folder, 'repository')
     local = { repository: `file:${folder}`, password: 'a key', env: {}, recoveryPassword: 'kept in a safe' }
     remote = { repository: bucket.repository, password: 'a key', env: bucket.env, recoveryPassword: 'kept in a safe' }
@@ -107,7 +108,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
     expect(dumped.media.length).toBeGreaterThan(0)
     for (const data of manifest.paths.data) {
       const into = join(real.folder, 'data', data.service)
-      await fetchData(agent, { ...wanted, data, into })
+      await fetchData(agent, wanted, [{ data, into }])
       const files = await readdir(into, { recursive: true })
       if (data.key === 'media') expect(files).toEqual(expect.arrayContaining(dumped.media))
       else expect(files.some((name) => name.startsWith('tenantry-probe/probe/'))).toBe(true)

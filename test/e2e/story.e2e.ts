@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compose, deleteTag, pushTag, renderBoxByHand } from '../testbed/testbed.ts'
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
-import { freePorts } from './support/programs.ts'
+import { freePorts } from './support/ports.ts'
 
 // The story that an operator types by hand, in its order: each test goes on where the one before ended.
 

@@ -13,6 +13,7 @@ import { sendMessage, sync } from '../testbed/matrix-client.ts'
 import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { type AgentRooms, agentRooms } from './support/agent-rooms.ts'
 import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 import { eventually } from './support/programs.ts'
 
 // The engine of rollouts over the agent's own executors: real engine, real servers, real restic; only the wire between them is not there.
@@ -46,10 +47,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     await applyManifest(world.needs as never, anOperator, realManifest('1.163.2'))
     const { postgres, minio } = readTestbed().images
     await db.updateTable('boxes').set({ installed_postgres: postgres.tag, installed_minio: minio.tag }).execute()
-    await Promise.all([
-      provision(near, 'synapse-1.157.1', { public: 18_891, platform: 18_892, probe: 18_893 }),
-      provision(far, 'synapse-1.97.0', { public: 18_894, platform: 18_895, probe: 18_896 }),
-    ])
+    await Promise.all([provision(near, 'synapse-1.157.1', boxPorts()), provision(far, 'synapse-1.97.0', boxPorts())])
     await updated(near)
     // A release that leaves no way back by images counts on all being done that the former one does in the background.
     await settledIn(far)

@@ -16,11 +16,12 @@ import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
 import { readTestbed, type TestbedImageKey, testbedExists } from '../testbed/testbed.ts'
 import { type Conversation, converse, reachableBox } from './support/conversation.ts'
+import { boxPorts } from './support/ports.ts'
 
 // The agent's own executors on a real box, without a daemon: real engine, real servers, real restic.
 describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   const slug = `update-${process.pid}`
-  const ports = { public: 18_821, platform: 18_822, probe: 18_823 }
+  const ports = boxPorts()
   let folder: string
   let engine: ContainerEngine
   let boxes: LocalBoxes
@@ -136,7 +137,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
       return { ...good, verdict: 'failed', reason: 'sick once people are in' }
     }
     const payload = payloadOf('synapse-1.163.2')
-    const early = { ...payload, fence: { mode: 'until-first-ok' as const }, probe: { ...payload.probe, timeoutMs: 25_000 } }
+    const early = { ...payload, fence: { mode: 'until-first-ok' as const }, probe: { ...payload.probe, timeoutMs: 40_000 } }
     const result = await update({ ...needs, inside: { ...inside, probe } })(contextOf('early'), early)
     expect(result).toMatchObject({
       outcome: 'failed',

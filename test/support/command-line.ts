@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { runCommandLine } from '../../src/cli/kit/index.ts'
-import { tree } from '../../src/cli/tree.ts'
+import { treeFor } from '../../src/cli/tree.ts'
 import { type Clock, type ExitCode, manualClock, type ProblemBody } from '../../src/core/kit/index.ts'
 
 /** What a request of the program was. */
@@ -41,7 +41,7 @@ export async function tenantry(line: readonly string[], options: Options = {}): 
   const configFolder = options.configFolder ?? (await temporaryFolder())
   const asked: Asked[] = []
   const [out, err] = [new Sink(options.columns), new Sink(options.columns)]
-  const exit = await runCommandLine(tree, line, '9.9.9', {
+  const exit = await runCommandLine(await treeFor(line), line, '9.9.9', {
     env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
     stdin: Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
     stdout: out,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
 
@@ -7,19 +7,54 @@ type Opened = { db: Db; url: string }
 
 /** Opens an empty, migrated database of the dialect; the caller closes it with `db.destroy()`. */
 export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Opened> {
-  const url = dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase()
+  const url =
+    dialect === 'sqlite'
+      ? 'sqlite::memory:'
+      : await postgresDatabase(sql` template ${sql.id(inject('migratedDatabase'))} strategy file_copy`)
   const { db } = openDatabase(url)
-  await migrate(db)
+  if (dialect === 'sqlite') for (const statement of await schemaOfSqlite()) await sql.raw(statement).execute(db)
   return { db, url }
 }
 
 /** An empty PostgreSQL database without tables; its URL. */
-export async function createPostgresDatabase(): Promise<string> {
+export const createPostgresDatabase = (): Promise<string> => postgresDatabase(sql``)
+
+async function postgresDatabase(from: RawBuilder<unknown>): Promise<string> {
   const admin = openDatabase(inject('postgresUrl'))
   const name = `t_${randomBytes(8).toString('hex')}`
-  await sql`create database ${sql.id(name)}`.execute(admin.db)
+  await sql`create database ${sql.id(name)}${from}`.execute(admin.db)
   await admin.close()
   return inject('postgresUrl').replace(/\/postgres$/, `/${name}`)
+}
+
+let kept: Promise<readonly string[]> | undefined
+const schemaOfSqlite = (): Promise<readonly string[]> => {
+  kept ??= migratedSqlite()
+  return kept
+}
+
+/** What the migrations leave behind in SQLite, as statements: all of them again would cost each test more than the test itself. */
+async function migratedSqlite(): Promise<readonly string[]> {
+  const { db, close } = openDatabase('sqlite::memory:')
+  await migrate(db)
+  const made = sql<{ type: string; name: string; sql: string }>`select type, name, sql from sqlite_master
+    where sql is not null and name not like 'sqlite\\_%' escape '\\' order by type = 'table' desc, rowid`
+  const { rows } = await made.execute(db)
+  const tables = rows.filter(({ type }) => type === 'table')
+  const filled = await Promise.all(tables.map(({ name }) => insertsInto(db, name)))
+  await close()
+  return [...rows.map((one) => one.sql), ...filled.flat()]
+}
+
+async function insertsInto(db: Db, table: string): Promise<string[]> {
+  const { rows } = await sql<Record<string, unknown>>`select * from ${sql.table(table)}`.execute(db)
+  return rows.map((row) => `insert into "${table}" values (${Object.values(row).map(literal).join(', ')})`)
+}
+
+function literal(value: unknown): string {
+  if (value === null || typeof value === 'number') return String(value)
+  if (typeof value === 'string') return `'${value.replaceAll("'", "''")}'`
+  throw new Error(`a migration wrote ${typeof value}`)
 }
 
 /** The database as one meets it to whom something happens right before the first transaction. */

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { boxPorts } from '../e2e/support/ports.ts'
 import * as chat from './matrix-client.ts'
 import { type BoxByHand, compose, dockerEnvironment, readTestbed, renderBoxByHand, type TestbedImageKey, testbedExists } from './testbed.ts'
 
@@ -66,8 +67,8 @@ describe.skipIf(!testbedExists())('the box template', () => {
     await on(box)('up', '--detach')
     await eventually(async () => expect((await raw(box.platformPort, '/health', { headers: secret(box) })).status).toBe(200))
   }
-  const startBox = async (slug: string, firstPort: number, synapse: TestbedImageKey) => {
-    const box = await renderBoxByHand({ folder: join(root, slug), slug, firstPort, synapse })
+  const startBox = async (slug: string, synapse: TestbedImageKey) => {
+    const box = await renderBoxByHand({ folder: join(root, slug), slug, firstPort: boxPorts().public, synapse })
     boxes.push(box)
     await up(box)
     return box
@@ -116,7 +117,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
     let box: BoxByHand
     let talked: Awaited<ReturnType<typeof talk>>
     beforeAll(async () => {
-      box = await startBox('tpl-new', 18_200, 'synapse-1.157.1')
+      box = await startBox('tpl-new', 'synapse-1.157.1')
       talked = await talk(box)
     })
 
@@ -296,7 +297,7 @@ describe.skipIf(!testbedExists())('the box template', () => {
 
   describe('a box on Synapse 1.97.0', () => {
     test('a broken release looks well, fails sync and send, and locks 1.97.0 out of the database', async () => {
-      const box = await startBox('tpl-old', 18_210, 'synapse-1.97.0')
+      const box = await startBox('tpl-old', 'synapse-1.97.0')
       const { anna, room, read } = await talk(box)
       expect(await read()).toEqual(said)
 

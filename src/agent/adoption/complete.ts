@@ -7,7 +7,7 @@ import {
   type ProbeResult,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { boxOfCommand, reportVersions } from '../boxes/index.ts'
+import { boxOfBegun, boxOfCommand, reportVersions } from '../boxes/index.ts'
 import { type Ended, followCourse, refuseOrAnswer } from '../course/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
@@ -53,8 +53,7 @@ async function observedBox({ boxes }: CompletionNeeds, payload: Complete): Promi
 }
 
 async function perform(needs: CompletionNeeds, context: CommandContext, payload: Complete, record: CommandRecord): Promise<Ended<Result>> {
-  const box = await needs.boxes.find(payload.slug)
-  if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+  const box = await boxOfBegun(needs.boxes, payload)
   const steps = completionSteps({ needs, context, payload, box, begunAt: record.begunAt })
   const { facts, left } = await followCourse(needs, { context, record, course: completionCourse, steps, deadlineMs: null })
   if (isCommitted(completionCourse, facts)) {

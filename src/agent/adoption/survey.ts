@@ -49,11 +49,16 @@ export async function surveyStack(engine: ContainerEngine, box: LocalBox): Promi
   return { box, compose, facts, services, whole, containers, environment, mounts, chat }
 }
 
+const noSuchProgram = 127
+
 /** As the running container has it: compose's variables and files are resolved in it. Empty for one that does not run. */
 async function environmentOf(engine: ContainerEngine, containers: readonly ContainerState[], service: Service): Promise<Environment> {
   const container = containers.find((one) => one.service === service && one.state === 'running')
   if (!container) return {}
-  const { stdout } = await engine.exec(container.id, ['printenv'])
+  const { exitCode: ended, stdout } = await engine.exec(container.id, ['printenv'])
+  if (ended === noSuchProgram) return {}
+  // Half an answer of a container that is being stopped would be taken for the whole.
+  if (ended !== 0) throw problem('BOX_UNHEALTHY', `the container of ${service} cannot be asked for its environment: exit code ${ended}`)
   const all = Object.fromEntries(
     stdout
       .split('\n')

@@ -20,6 +20,8 @@ const DumpManifest = z.object({
   images: z.record(z.string(), z.object({ image: z.string(), digest: z.string().nullable() })),
   migrationsHead: z.string(),
   rows: z.record(z.string(), z.number()),
+  /** Of the database on disk, which is more than its dump. */
+  databaseBytes: z.number().exactOptional(),
   files: z.record(z.string(), z.object({ sha256: z.string() })),
   // The rest was not written by the first agents; a snapshot without it can only be restored by the update that took it.
   installed: InstalledVersions.optional(),

@@ -4,6 +4,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { DataFolder } from './data-folders.ts'
 import { isTelling, readWholeDump, type TellingManifest } from './dump-manifest.ts'
+import { sideBySide } from './side-by-side.ts'
 import { dumpFolderOf } from './take-box-snapshot.ts'
 
 type Needs = Readonly<{ snapshots: SnapshotStore }>
@@ -14,6 +15,8 @@ type Wanted = Readonly<{
   manifestSha256: string | null
   /** Of this fetch alone; what an interrupted one left in it is used or removed. */
   folder: string
+  /** Told what is to be brought before any of it is, and may refuse. */
+  admit?: (snapshot: StoredSnapshot) => Promise<void>
   signal?: AbortSignal
 }>
 
@@ -33,9 +36,10 @@ export type FetchedSnapshot = Readonly<{
  * taken, or was made by an agent that did not write down where its parts lie.
  */
 export async function fetchSnapshot({ snapshots }: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
-  const { repository, snapshotId, folder, signal } = wanted
+  const { repository, snapshotId, folder, admit, signal } = wanted
   const snapshot = await snapshots.find(repository, snapshotId)
   if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
+  await admit?.(snapshot)
   const dumpFolder = join(folder, 'dump')
   const dump = (await wholeDump(dumpFolder, wanted)) ?? (await bringDump({ snapshots }, wanted, snapshot, dumpFolder))
   const boxFolder = join(folder, 'box')
@@ -83,8 +87,20 @@ async function bring({ snapshots }: Needs, { repository, snapshotId, folder, int
   await snapshots.restore(repository, snapshotId, folder, into, signal)
 }
 
-type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'> & Readonly<{ data: DataFolder; into: string }>
+type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'>
+type Volume = Readonly<{ data: DataFolder; into: string }>
 
-/** Writes one volume's files into a folder, which may be another volume's. What is there and not in the snapshot stays. */
-export const fetchData = ({ snapshots }: Needs, { repository, snapshotId, data, into, signal }: WantedData): Promise<void> =>
-  snapshots.restore(repository, snapshotId, data.folder, into, signal)
+/** Writes volumes' files into folders, which may be other volumes'. What is there and not in the snapshot stays. */
+export function fetchData({ snapshots }: Needs, { repository, snapshotId, signal }: WantedData, volumes: readonly Volume[]): Promise<void> {
+  // One that two services mount is in the snapshot once.
+  const distinct = new Map(volumes.map((volume) => [volume.into, volume]))
+  // Each run of the store's program opens the repository anew, which is slow on purpose: so they wait beside each other.
+  return sideBySide(
+    [...distinct.values()].map(
+      ({ data, into }) =>
+        (within) =>
+          snapshots.restore(repository, snapshotId, data.folder, into, within),
+    ),
+    signal,
+  )
+}

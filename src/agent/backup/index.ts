@@ -2,11 +2,12 @@
 // keys of the box; and how all of it comes back to a host. The manifest is written last and holds the sums of all else, so that a snapshot
 // that has the right one is whole.
 // It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
-export { dataFolders } from './data-folders.ts'
-export { type DiskSpace, hostDisk } from './disk-space.ts'
+export { type DataFolder, dataFolders } from './data-folders.ts'
+export { type DiskSpace, hostDisk, needRoom, type Room, reserveBytes, volumesInUse } from './disk-space.ts'
 export { readWholeDump, type TellingManifest } from './dump-manifest.ts'
 export { fetchData, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository } from './repository-of-command.ts'
+export { sideBySide } from './side-by-side.ts'
 export { type SnapshotNeeds, snapshot } from './snapshot.ts'
 export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'
 export { tendSnapshots } from './tend-snapshots.ts'

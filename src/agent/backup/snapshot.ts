@@ -2,7 +2,7 @@ import type { BoxCommandResult, SnapshotTaken, VersionsReport } from '../../core
 import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
-import { type DiskSpace, needFree } from './disk-space.ts'
+import { type DiskSpace, needRoom } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { onceToAnEnd } from './once-to-an-end.ts'
 import { fetchRepository } from './repository-of-command.ts'
@@ -33,7 +33,7 @@ export const snapshot =
 
 async function perform(needs: SnapshotNeeds, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
   try {
-    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload))
+    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload, record))
     await clearDump(needs, context.commandId)
     return { snapshot }
   } catch (error) {
@@ -46,14 +46,14 @@ async function perform(needs: SnapshotNeeds, context: CommandContext, payload: P
 const storedBefore = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload): Promise<SnapshotTaken> {
+async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
   const { commandId, signal } = context
   const box = await boxOfCommand(needs.boxes, payload)
   const repository = await fetchRepository(context)
   const write = writerOf(needs, context)
   await write('prepare', 'intent')
   await needs.snapshots.prepare(repository)
-  await needRoom(needs, box, repository)
+  await needRoomForDump(needs, box, repository)
   await write('prepare', 'done')
   const report = await reportVersions(needs, box)
   const { taken } = await takeBoxSnapshot(
@@ -61,7 +61,8 @@ async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Pa
     { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
   )
   await write('store', 'done', taken)
-  await forgetOlder(needs, repository, commandId, taken.snapshotId)
+  // Only an earlier try can have left one, and to look for it is one more opening of the repository.
+  if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(needs, repository, commandId, taken.snapshotId)
   return taken
 }
 
@@ -76,12 +77,10 @@ function writerOf({ journal, clock }: SnapshotNeeds, { commandId, progress }: Co
 }
 
 /** The dump is at most as large as the database; where the repository is on this host, it lies there a second time. */
-async function needRoom({ disk, inside, workFolder }: SnapshotNeeds, box: LocalBox, repository: Repository): Promise<void> {
+async function needRoomForDump({ disk, inside, workFolder }: SnapshotNeeds, box: LocalBox, repository: Repository): Promise<void> {
   const bytes = (await inside.databaseBytes(box)) ?? 0
-  const what = `a snapshot of ${box.slug}`
   const local = localFolder(repository)
-  await needFree(disk, { path: workFolder, bytes, what })
-  if (local !== undefined) await needFree(disk, { path: local, bytes, what })
+  await needRoom(disk, { what: `a snapshot of ${box.slug}`, bytes, paths: [workFolder, ...(local === undefined ? [] : [local])] })
 }
 
 /** The folder of a repository that lies on this host. */

@@ -55,7 +55,10 @@ export async function takeBoxSnapshot(
   await needs.onStep?.('store', 'intent')
   const stored = await needs.snapshots.take(
     repository,
-    { tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data), live },
+    {
+      ...{ tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data), live },
+      ...(manifest.databaseBytes === undefined ? {} : { databaseBytes: manifest.databaseBytes }),
+    },
     signal,
   )
   const taken: SnapshotTaken = {
@@ -93,10 +96,14 @@ async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, da
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
     const at = isoNow(needs.clock)
-    const rows = await needs.inside.dumpDatabase(request.box, folder, request.signal)
+    const [rows, databaseBytes] = await Promise.all([
+      needs.inside.dumpDatabase(request.box, folder, request.signal),
+      needs.inside.databaseBytes(request.box),
+    ])
     const facts = manifestFacts(request, {
       at,
       rows: { ...rows },
+      ...(databaseBytes === undefined ? {} : { databaseBytes }),
       paths: { dumpFolder: folder, boxFolder: request.box.project.folder, data: [...data] },
     })
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
@@ -108,7 +115,7 @@ async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, da
   }
 }
 
-type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths'>
+type Found = Pick<Parameters<typeof writeManifest>[1], 'at' | 'rows' | 'paths' | 'databaseBytes'>
 
 function manifestFacts({ box, commandId, tier, images, installed }: BoxSnapshotRequest, found: Found): Parameters<typeof writeManifest>[1] {
   const { slug, boxId, chatDomain, ports, managed, ownershipEpoch, project } = box

@@ -27,6 +27,18 @@ export async function boxOfCommand(
   return raised
 }
 
+/** The box of a command that was admitted before, maybe in another life of the agent. Throws NOT_FOUND when it is gone since. */
+export async function boxOfBegun(boxes: Pick<LocalBoxes, 'find'>, { slug }: Pick<Named, 'slug'>): Promise<LocalBox> {
+  const box = await boxes.find(slug)
+  if (!box) throw problem('NOT_FOUND', `this host has no box ${slug} any more`)
+  return box
+}
+
+/** Throws BOX_NOT_MANAGED for a box that is only observed; `doing` is what would be done to it: updating, moving, restoring. */
+export function needManaged({ slug, managed }: LocalBox, doing: string): void {
+  if (!managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed; complete its adoption before ${doing} it`)
+}
+
 export function refuseOlderOwner(box: LocalBox, ownershipEpoch: number): void {
   if (ownershipEpoch < box.ownershipEpoch)
     throw problem('LEASE_LOST', `the box ${box.slug} has a newer owner (epoch ${box.ownershipEpoch}, the command says ${ownershipEpoch})`)

@@ -1,6 +1,6 @@
 import { type Document, isMap, parseAllDocuments, type YAMLMap } from 'yaml'
 import { ImageRef, Service } from '../../core/boxes/index.ts'
-import { type Problem, problem } from '../../core/kit/index.ts'
+import { type Problem, problem, remembered } from '../../core/kit/index.ts'
 import { composeFindings } from './compose-findings.ts'
 import { type DatabaseVolume, databaseVolumeOf } from './database-volume.ts'
 import { recordOf } from './record-of.ts'
@@ -37,8 +37,13 @@ export function parseCompose(text: string): Document.Parsed<YAMLMap.Parsed> {
   return document as Document.Parsed<YAMLMap.Parsed>
 }
 
+/** A file is looked at some ten times while a box is updated, and is two texts in all. */
+const mostTexts = 32
+
 /** Reads the services, volumes and findings; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
-export function readCompose(text: string, projectName: string): ComposeFacts {
+export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(mostTexts, factsOf)
+
+function factsOf(text: string, projectName: string): ComposeFacts {
   const whole = plain(parseCompose(text))
   const services = recordOf(whole.services)
   const volumes = Object.fromEntries(

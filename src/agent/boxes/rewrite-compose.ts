@@ -1,12 +1,19 @@
 import { isAlias, isMap, isScalar, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
 import { ImageRef, type Service } from '../../core/boxes/index.ts'
+import { remembered } from '../../core/kit/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
 
 /** Replaces the text from `start` to `end`; everything else stays byte for byte. */
 export type Edit = Readonly<{ start: number; end: number; text: string }>
 
 /** Exchanges the images of services. Comments, anchors, order and quoting stay; throws COMPOSE_INVALID where that cannot be promised. */
-export function rewriteImages(text: string, images: Readonly<Partial<Record<Service, string>>>): string {
+export const rewriteImages = (text: string, images: Readonly<Partial<Record<Service, string>>>): string =>
+  withImages(text, JSON.stringify(images))
+
+const mostTexts = 32
+
+const withImages = remembered(mostTexts, (text: string, wanted: string): string => {
+  const images = JSON.parse(wanted) as Record<string, string>
   const document = parseCompose(text)
   const edits = Object.entries(images).map(([service, image]) => {
     if (!ImageRef.safeParse(image).success) throw composeInvalid(`would get no literal image with a tag for ${service}: ${image}`)
@@ -15,7 +22,7 @@ export function rewriteImages(text: string, images: Readonly<Partial<Record<Serv
     return replaceScalar(document, text, ownScalar(at, 'image', `the image of ${service}`), image, `the image of ${service}`)
   })
   return apply(text, edits)
-}
+})
 
 /** Gives volumes other real names, by their keys in the file. Unnamed volumes get a `name`. Throws COMPOSE_INVALID. */
 export function rewriteVolumes(text: string, names: Readonly<Record<string, string>>): string {

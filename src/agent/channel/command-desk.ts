@@ -4,6 +4,7 @@ import { isProblem } from '../../core/kit/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
 import type { AgentClient } from './connection.ts'
+import { howItEnded } from './how-it-ended.ts'
 import { isEnding, orAborted, patiently } from './patience.ts'
 import { progressOf, runCommand } from './run-command.ts'
 
@@ -163,10 +164,7 @@ export class CommandDesk {
       hand.command = { ...hand.command, outcome }
       // Before anything that waits for the daemon. Where it cannot be kept, an agent that dies now does it again, which answers the same.
       await shelf.put(hand.command).catch((err) => log.warn({ err, commandId: hand.command.id }, 'an outcome cannot be kept'))
-      log.info(
-        { commandId: hand.command.id, kind: hand.command.kind, ok: outcome.ok, ...(outcome.ok ? {} : { code: outcome.error.code }) },
-        'a command is over',
-      )
+      log.info({ commandId: hand.command.id, kind: hand.command.kind, ...howItEnded(outcome) }, 'a command is over')
     }
     await this.#atMost(lastProgressMs, stream.end())
     return outcome

@@ -14,7 +14,7 @@ import { projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
 import { composeArguments, runDocker } from './run-compose.ts'
 import { ignoring, up } from './up.ts'
-import { createVolume, removeVolume, volumePath } from './volumes.ts'
+import { createVolume, removeVolume, volumePath, volumesFolder } from './volumes.ts'
 
 /** The container engine of this host: its API for what is there, the compose plugin for what a file says. */
 export function dockerEngine(settings: DockerSettings): ContainerEngine {
@@ -43,6 +43,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     exec: (id, argv, options) => execIn(connections, id, argv, options),
     logs: (id, lines, options) => logs(questions, id, lines, options),
     volumePath: (name) => volumePath(questions, name),
+    volumesFolder: () => volumesFolder(questions),
     createVolume: (project, key, name) => createVolume(questions, project, key, name),
     removeVolume: (name) => removeVolume(changes, name),
     events: (signal) => engineEvents(streams, signal),

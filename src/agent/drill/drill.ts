@@ -1,6 +1,5 @@
 import { type AgentError, type DrillResult, drillCourse, endedCleanly, isCommitted, type ProbeResult } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import { boxOfCommand } from '../boxes/index.ts'
+import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
 import { type Followed, followCourse } from '../course/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type DrillNeeds, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
@@ -21,8 +20,7 @@ export const drill =
       {
         admit: async () => void (await boxOfCommand(needs.boxes, payload)),
         perform: async (record) => {
-          const original = await needs.boxes.find(payload.slug)
-          if (!original) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const original = await boxOfBegun(needs.boxes, payload)
           const run = startDrill(needs, { context, payload, original })
           const steps = drillSteps(run)
           return sumUp(run, await followCourse(needs, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { fetchSnapshot } from '../backup/index.ts'
+import { fetchSnapshot, needRoom, volumesInUse } from '../backup/index.ts'
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt } from '../course/index.ts'
 import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
@@ -13,12 +13,10 @@ import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
 
 /** One good probe proves it; the rest is the patience for a server that starts. */
 const rule = { consecutive: 1, spacingMs: 1_000, timeoutMs: 15 * 60_000 }
-/** Left free on every disk, for the journal and the boxes themselves. */
-const reserveBytes = 256 * 1024 * 1024
 
 export const drillSteps = (run: DrillRun): DrillSteps => ({
   fetch: async ({ signal }) => {
-    await needRoom(run)
+    await needRoomBeside(run)
     const { snapshotId, snapshotSha256 } = run.payload
     const repository = await run.repository()
     await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder: run.folder, signal })
@@ -46,19 +44,11 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
 })
 
 /** Copy and original lie side by side, and what is fetched beside both. */
-async function needRoom({ needs, original, folder }: DrillRun): Promise<void> {
-  const volumes = new Set((await needs.engine.containers(original.project)).flatMap((container) => container.volumes))
-  const folders = (await Promise.all([...volumes].map((volume) => needs.engine.volumePath(volume)))).filter((path) => path !== undefined)
-  const used = await Promise.all(folders.map((path) => needs.disk.usedBytes(path)))
-  const needed = 2 * used.reduce((sum, bytes) => sum + bytes, 0) + reserveBytes
-  for (const path of [folder, ...folders.slice(0, 1)]) {
-    const free = await needs.disk.freeBytes(path)
-    if (free < needed)
-      throw problem('DISK_FULL', `a drill of ${original.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
-  }
+async function needRoomBeside({ needs, original, folder }: DrillRun): Promise<void> {
+  const volumes = (await needs.engine.containers(original.project)).flatMap((container) => container.volumes)
+  const { bytes, folders } = await volumesInUse(needs, volumes)
+  await needRoom(needs.disk, { what: `a drill of ${original.slug}`, bytes: 2 * bytes, paths: [folder, ...folders.slice(0, 1)] })
 }
-
-const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {
   const { copy } = run

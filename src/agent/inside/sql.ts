@@ -28,10 +28,23 @@ export async function databaseLogin(engine: ContainerEngine, view: BoxView, sign
 }
 
 async function readLogin(engine: ContainerEngine, id: string, signal: AbortSignal): Promise<DatabaseLogin> {
-  const read = async (name: string) => (await engine.exec(id, ['printenv', name], { signal })).stdout.trim()
+  const read = (name: string) => readVariable(engine, id, name, signal)
   const [own, superuser] = [await read('TENANTRY_DATABASE'), (await read('POSTGRES_USER')) || 'postgres']
   if (own) return { user: own, database: own, superuser }
   return { user: superuser, database: (await read('POSTGRES_DB')) || superuser, superuser }
+}
+
+/** printenv's own word for it, and that of an image that has no printenv: both are answers. */
+const unset: readonly number[] = [1, 127]
+
+/**
+ * Empty for a variable that is not set. A program that the stop of its container ended has said nothing: taken for an unset variable, it
+ * would make another role of the owner for as long as the agent runs. Throws BOX_UNHEALTHY.
+ */
+async function readVariable(engine: ContainerEngine, id: string, name: string, signal: AbortSignal): Promise<string> {
+  const { exitCode, stdout } = await engine.exec(id, ['printenv', name], { signal })
+  if (exitCode === 0 || unset.includes(exitCode)) return stdout.trim()
+  throw problem('BOX_UNHEALTHY', `the database container ${id.slice(0, 12)} cannot be asked for ${name}: exit code ${exitCode}`)
 }
 
 /** The one role that may make and drop databases, and read roles. */

@@ -7,8 +7,18 @@ import type { CommandRecord, JournalEntry } from './journal.ts'
 export const fileNameOf = (commandId: string): string => `${encodeURIComponent(commandId).replaceAll('*', '%2A')}.jsonl`
 
 export function printRecord({ entries, closed, ...head }: CommandRecord): string {
-  const lines = [{ head }, ...entries.map((entry) => ({ entry })), ...(closed ? [{ closed }] : [])]
-  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  return [lineOf({ head }), ...entries.map(entryLine), ...(closed ? [lineOf({ closed })] : [])].join('')
+}
+
+const lineOf = (line: unknown): string => `${JSON.stringify(line)}\n`
+
+/** An entry never changes, and its record is printed again with each that follows. */
+const printed = new WeakMap<JournalEntry, string>()
+
+function entryLine(entry: JournalEntry): string {
+  const line = printed.get(entry) ?? lineOf({ entry })
+  printed.set(entry, line)
+  return line
 }
 
 type Line = { head?: Omit<CommandRecord, 'entries' | 'closed'>; entry?: JournalEntry; closed?: CommandRecord['closed'] }

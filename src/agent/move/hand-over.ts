@@ -11,9 +11,11 @@ import {
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import { clearDump, fetchRepository, takeBoxSnapshot } from '../backup/index.ts'
+import { clearDump, fetchRepository, needRoom, takeBoxSnapshot, volumesInUse } from '../backup/index.ts'
 import {
+  boxOfBegun,
   boxOfCommand,
+  needManaged,
   needSafeFolder,
   readCompose,
   readFence,
@@ -37,7 +39,6 @@ type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payloa
 
 /** A box that a failed hand-over had stopped is opened again after one good probe. */
 const openAgainRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000 }
-const reserveBytes = 256 * 1024 * 1024
 
 /**
  * The box is fenced, stopped and kept as a last snapshot; from then on this host answers for it no more. A failure before that leads back to
@@ -51,8 +52,7 @@ export const handOver =
       {
         admit: () => admit(needs, payload),
         perform: async (record) => {
-          const box = await needs.boxes.find(payload.slug)
-          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const box = await boxOfBegun(needs.boxes, payload)
           const run = startRun(needs, context, payload, box)
           const steps = stepsOf(run)
           const holds = () => whatHolds(run)
@@ -68,7 +68,7 @@ export const handOver =
 
 async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before moving it`)
+  needManaged(box, 'moving')
 }
 
 function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload, box: LocalBox): Run {
@@ -127,7 +127,8 @@ async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
   await refuseOtherDatabases(needs, box)
   await needs.snapshots.prepare(await repository())
-  await needRoom(needs, box, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
+  const { bytes } = await volumesInUse(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
+  await needRoom(needs.disk, { what: `the last dump of ${box.slug}`, bytes, paths: [needs.workFolder] })
   const { installed } = await reportVersions(needs, box)
   return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }
@@ -140,16 +141,6 @@ async function refuseOtherServices(box: LocalBox): Promise<void> {
     'PREFLIGHT_REFUSED',
     `the compose file of ${box.slug} has ${plural(otherServices.length, 'service')} that no box has (${otherServices.slice(0, 20).join(', ')}), which no snapshot holds: move them to a project of their own first`,
   )
-}
-
-async function needRoom({ engine, disk, workFolder }: MoveNeeds, { slug }: LocalBox, volumes: readonly string[]): Promise<void> {
-  const folders = (await Promise.all(volumes.map((volume) => engine.volumePath(volume)))).filter((path) => path !== undefined)
-  const used = await Promise.all(folders.map((path) => disk.usedBytes(path)))
-  const needed = used.reduce((sum, bytes) => sum + bytes, reserveBytes)
-  const free = await disk.freeBytes(workFolder)
-  const inMb = (bytes: number) => `${Math.ceil(bytes / 1024 / 1024)} MB`
-  if (free < needed)
-    throw problem('DISK_FULL', `the last dump of ${slug} needs ${inMb(needed)} free at ${workFolder}, there are ${inMb(free)}`)
 }
 
 async function snapshot({ needs, context, box, repository }: Run, { signal, left }: StepAt<HandOverStep>): Promise<SnapshotTaken> {

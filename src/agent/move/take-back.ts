@@ -9,7 +9,7 @@ import {
   takeBackCourse,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
+import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import { type Followed, followCourse, refuseOrAnswer, type Steps } from '../course/index.ts'
 import { patiently } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
@@ -34,8 +34,7 @@ export const takeBack =
       {
         admit: () => admit(needs, payload),
         perform: async (record) => {
-          const box = await needs.boxes.find(payload.slug)
-          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const box = await boxOfBegun(needs.boxes, payload)
           const steps = stepsOf({ needs, context, payload, box })
           const followed = await followCourse(needs, { context, record, course: takeBackCourse, steps, deadlineMs: null })
           return sumUp({ needs, context }, payload, followed)

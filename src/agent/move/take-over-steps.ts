@@ -4,9 +4,10 @@ import { problem } from '../../core/kit/index.ts'
 import { fetchSnapshot } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
-import type { LocalBox, StreamPositions } from '../ports/index.ts'
+import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
 import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
+import { needRoomFor } from './need-room-for.ts'
 import { bringToRest, closeBox } from './rest.ts'
 import type { TakeOverRun } from './take-over.ts'
 
@@ -16,7 +17,8 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
   return {
     fetch: async ({ signal }) => {
       const repository = await run.repository()
-      const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder, signal })
+      const admit = (snapshot: StoredSnapshot) => needRoomFor(run, snapshot)
+      const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder, admit, signal })
       const { slug, boxId, box } = fetched.manifest
       if (slug !== payload.slug || boxId !== payload.boxId)
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)

@@ -98,6 +98,8 @@ export type ContainerEngine = Readonly<{
   logs(containerId: string, lines: number, options?: LogOptions): Promise<string>
   /** Folder of a named volume on the host; undefined when there is no such volume. */
   volumePath(name: string): Promise<string | undefined>
+  /** Folder on this host in which named volumes lie; undefined when the engine keeps them on another machine. */
+  volumesFolder(): Promise<string | undefined>
   /** Makes an empty named volume of the project, as compose would; `key` is its name in the file. One that exists stays as it is. */
   createVolume(project: Project, key: string, name: string): Promise<void>
   /** A volume that does not exist is no failure; one in use is CONFLICT. */

@@ -9,6 +9,8 @@ export type SnapshotRequest = Readonly<{
   commandId: string
   slug: string
   paths: readonly string[]
+  /** On disk, of the database that is among them as a dump: whoever brings it back elsewhere needs that much room for it. */
+  databaseBytes?: number
   /** Files and folders below the paths that are left out. */
   exclude?: readonly string[]
   /** The box goes on writing meanwhile: what vanished while it was read is read once more, before that is a failure. */

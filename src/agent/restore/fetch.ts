@@ -2,16 +2,13 @@ import { chmod, chown, stat } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
-import { fetchData, fetchSnapshot, type TellingManifest } from '../backup/index.ts'
+import { type DataFolder, fetchData, fetchSnapshot, needRoom, type Room, type TellingManifest, volumesInUse } from '../backup/index.ts'
 import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
 import { keepImage, readComposeText } from '../guarded/index.ts'
 import { bringImages } from '../revive/index.ts'
 import { restingUnder } from './observe.ts'
 import { type Before, type DataVolume, fetchFolder, type RestoreRun } from './restore-run.ts'
 import { dataVolumes } from './restored-volumes.ts'
-
-/** Left free on every disk, for the journal and the box itself. */
-const reserveBytes = 256 * 1024 * 1024
 
 /**
  * Everything that can be found out, brought or refused while the box serves: after it the restore needs nobody but this host and the store
@@ -25,8 +22,10 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const before = await lookBefore(run, text, compose)
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(needs, box, 'pass')
+  const room = await roomBeside(run, before, compose)
+  await needRoom(needs.disk, room)
+  await needs.snapshots.version()
   const repository = await run.repository()
-  await needs.snapshots.prepare(repository)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
   const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: fetchFolder(run), signal })
   const { manifest } = fetched
@@ -35,7 +34,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   for (const { image, digest } of Object.values(before.images))
     await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
   await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
-  await needRoom(run, before, compose)
+  // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
+  await needRoom(needs.disk, room)
   const { images, migrationsHead } = manifest
   return { ...before, snapshot: { images, migrationsHead }, data: await bringData(run, manifest, compose) }
 }
@@ -67,24 +67,15 @@ function databaseVolume({ box }: RestoreRun, compose: ComposeFacts): Before['dat
 }
 
 /** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */
-async function needRoom({ needs, box }: RestoreRun, { database }: Pick<Before, 'database'>, { services }: ComposeFacts): Promise<void> {
-  const used = async (volume: string): Promise<number> => {
-    const folder = await needs.engine.volumePath(volume)
-    return folder === undefined ? 0 : needs.disk.usedBytes(folder)
-  }
-  const data = await Promise.all([...(services.synapse?.volumes ?? []), ...(services.minio?.volumes ?? [])].map(used))
-  const needed = 2 * (await used(database.volume)) + data.reduce((sum, bytes) => sum + bytes, 0) + reserveBytes
-  for (const path of [await needs.engine.volumePath(database.volume), needs.workFolder]) {
-    const free = path === undefined ? needed : await needs.disk.freeBytes(path)
-    if (free < needed) throw problem('DISK_FULL', `restoring ${box.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
-  }
+async function roomBeside({ needs, box }: RestoreRun, { database }: Pick<Before, 'database'>, { services }: ComposeFacts): Promise<Room> {
+  const { bytes, folders } = await volumesInUse(needs, [database.volume])
+  const data = await volumesInUse(needs, [...(services.synapse?.volumes ?? []), ...(services.minio?.volumes ?? [])])
+  return { what: `restoring ${box.slug}`, bytes: 2 * bytes + data.bytes, paths: [...folders, needs.workFolder] }
 }
-
-const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 
 async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
   const { needs, box, payload, signal, context } = run
-  const brought: DataVolume[] = []
+  const made: { data: DataFolder; volume: DataVolume; into: string }[] = []
   for (const data of paths.data) {
     const { key } = data
     const former = key === null ? undefined : compose.volumes[key]
@@ -93,14 +84,14 @@ async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: C
         'RESTORE_FAILED',
         `the compose file of ${box.slug} has no volume ${key ?? 'with a name'} for ${data.service}, which the snapshot holds`,
       )
-    context.progress({ step: 'fetch', detail: data.service === 'minio' ? 'objects' : 'media' })
-    const into = await newVolume(run, key, former)
-    const repository = await run.repository()
-    await fetchData(needs, { repository, snapshotId: payload.snapshotId, data, into: into.folder, signal })
-    await likeFormer(run, former, into.folder)
-    brought.push({ key, former, restored: into.volume })
+    const { volume: restored, folder: into } = await newVolume(run, key, former)
+    made.push({ data, volume: { key, former, restored }, into })
   }
-  return brought
+  context.progress({ step: 'fetch', detail: 'media and objects' })
+  const repository = await run.repository()
+  await fetchData(needs, { repository, snapshotId: payload.snapshotId, signal }, made)
+  for (const { volume, into } of made) await likeFormer(run, volume.former, into)
+  return made.map(({ volume }) => volume)
 }
 
 /** What earlier tries brought in part is thrown away first. */

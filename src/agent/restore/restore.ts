@@ -1,6 +1,6 @@
 import { planRestore, type RestoreResult, type RestoreStep, type RestoreWorld, restoreObstacle } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
-import { boxOfCommand, readBoxSecrets, refuseMaintenance } from '../boxes/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
+import { boxOfBegun, boxOfCommand, needManaged, readBoxSecrets, refuseMaintenance } from '../boxes/index.ts'
 import { type DriveRules, drive } from '../guarded/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import type { RestoreNeeds } from './needs.ts'
@@ -23,8 +23,7 @@ export const restore =
       {
         admit: () => admit(needs, payload),
         perform: async (record) => {
-          const box = await needs.boxes.find(payload.slug)
-          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const box = await boxOfBegun(needs.boxes, payload)
           const run = startRun({ needs, context, payload, box, record })
           const result = await sumUp(run, await drive(run, rulesOf(steps)))
           await tellSecrets(run, result)
@@ -36,7 +35,7 @@ export const restore =
 
 async function admit({ boxes }: RestoreNeeds, payload: RestorePayload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before restoring it`)
+  needManaged(box, 'restoring')
   await refuseMaintenance(box)
 }
 

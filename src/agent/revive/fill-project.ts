@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { problem } from '../../core/kit/index.ts'
-import { fetchData } from '../backup/index.ts'
+import { type DataFolder, fetchData, sideBySide } from '../backup/index.ts'
 import { readCompose, waitUntil } from '../boxes/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
 import type { FetchedBefore } from './fetched-before.ts'
 import type { ReviveNeeds } from './needs.ts'
 
-type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: FetchedBefore; signal: AbortSignal }>
+type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedBefore, 'boxFolder'>; signal?: AbortSignal }>
 
 const databasePatienceMs = 10 * 60_000
 
@@ -15,15 +15,34 @@ const databasePatienceMs = 10 * 60_000
  * first: a half-filled volume is never loaded into again. Throws RESTORE_FAILED, CONFLICT for a volume of somebody else, DISK_FULL.
  */
 export async function fillProject(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
-  const { engine, inside } = needs
-  const { repository, snapshotId, fetched, signal } = filling
+  const { engine } = needs
   await engine.removeProject(box.project.name)
   const volumes = await makeVolumes(needs, box)
-  for (const data of fetched.manifest.paths.data)
-    await fetchData(needs, { repository, snapshotId, data, into: await folderOf(needs, box, volumes, data.key), signal })
-  await engine.up(box.project, ['postgres'], signal)
-  await waitForDatabase(needs, box, signal)
-  await inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, signal)
+  await fillVolumes(needs, box, {
+    ...filling,
+    folderOf: ({ key }) => folderOf(needs, box, volumes, key),
+    upDatabase: async (signal) => {
+      await engine.up(box.project, ['postgres'], signal)
+      await waitForDatabase(needs, box, signal)
+    },
+  })
+}
+
+type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabase(signal: AbortSignal): Promise<void> }>
+
+/** Media and objects are brought while the database is loaded: the one waits for the store, the other for the processor. */
+export async function fillVolumes(
+  needs: Pick<ReviveNeeds, 'inside' | 'snapshots'>,
+  box: LocalBox,
+  { fetched, signal, folderOf, upDatabase, ...filling }: Filling & Volumes,
+): Promise<void> {
+  const { dumpFolder, manifest } = fetched
+  const volumes = await Promise.all(manifest.paths.data.map(async (data) => ({ data, into: await folderOf(data) })))
+  const load = async (within: AbortSignal) => {
+    await upDatabase(within)
+    await needs.inside.loadDatabase(box, dumpFolder, manifest.rows, within)
+  }
+  await sideBySide([(within) => fetchData(needs, { ...filling, signal: within }, volumes), load], signal)
 }
 
 async function makeVolumes({ engine }: ReviveNeeds, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {

@@ -3,7 +3,7 @@
 // It never touches a box that runs, and never says where the new one lies, who may reach it or when it is good.
 export { bringImages } from './bring-images.ts'
 export { fetchedBefore } from './fetched-before.ts'
-export { fillProject } from './fill-project.ts'
+export { fillProject, fillVolumes } from './fill-project.ts'
 export type { ReviveNeeds } from './needs.ts'
 export { startProject } from './start-project.ts'
 export { watchfulInside } from './watchful-inside.ts'

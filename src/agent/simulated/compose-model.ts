@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
-import { canonicalJson, problem, sha256Hex } from '../../core/kit/index.ts'
+import { canonicalJson, problem, remembered, sha256Hex } from '../../core/kit/index.ts'
 import { readCompose } from '../boxes/index.ts'
 import type { Project } from '../ports/index.ts'
 
@@ -10,8 +10,13 @@ export type ServiceModel = Readonly<{ service: Service; image: string; volumes: 
 
 /** The project's compose file as it stands on disk. Throws COMPOSE_INVALID. */
 export async function readModel(project: Project): Promise<readonly ServiceModel[]> {
-  const text = await resolved(project, await readText(project))
-  const { services, database } = readCompose(text, project.name)
+  return modelOf(await resolved(project, await readText(project)), project.name)
+}
+
+const mostTexts = 32
+
+const modelOf = remembered(mostTexts, (text: string, projectName: string): readonly ServiceModel[] => {
+  const { services, database } = readCompose(text, projectName)
   const whole = parse(text, { merge: true }) as { services: Record<string, unknown> }
   // As with compose, the hash covers the service's own settings and not the real names of its volumes.
   return Object.entries(services).map(([service, facts]) => ({
@@ -20,7 +25,7 @@ export async function readModel(project: Project): Promise<readonly ServiceModel
     volumes: service === 'postgres' ? dataFirst(facts.volumes, database?.volume) : facts.volumes,
     configHash: sha256Hex(canonicalJson(whole.services[service])),
   }))
-}
+})
 
 /** The simulated server keeps its data in the first. */
 const dataFirst = (volumes: readonly string[], data: string | undefined): readonly string[] =>

@@ -93,9 +93,11 @@ function factsOf(request: SnapshotRequest, files: ReadonlyMap<string, Buffer>, b
   return { id: sha256Hex(`${request.commandId}/${request.tier}/${before}`), addedBytes, files: files.size }
 }
 
-const storedSnapshot = ({ facts, takenAt, request }: Snapshot): StoredSnapshot => ({
+const storedSnapshot = ({ facts, takenAt, request, files }: Snapshot): StoredSnapshot => ({
   ...facts,
   takenAt,
+  totalBytes: [...files.values()].reduce((sum, content) => sum + content.length, 0),
+  databaseBytes: request.databaseBytes ?? null,
   paths: request.paths,
   tags: [],
   tier: request.tier,

@@ -45,6 +45,8 @@ const fileName = 'content.json'
  * Calls are synchronous: a simulated write is never half done.
  */
 export type SimulatedVolumes = Readonly<{
+  /** All of them lie below it. */
+  root: string
   create(name: string): void
   path(name: string): string | undefined
   read(name: string): VolumeContent
@@ -63,6 +65,7 @@ export function simulatedVolumes(root: string): SimulatedVolumes {
     known.add(name)
   }
   return {
+    root,
     create,
     path: (name) => (known.has(name) ? folder(name) : undefined),
     read,

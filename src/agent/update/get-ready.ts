@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
+import { needRoom, volumesInUse } from '../backup/index.ts'
 import { migrationsFor, needAllowedImage, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
 import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
 import { targetText } from './compose-switch.ts'
@@ -10,9 +11,6 @@ import type { Before } from './evidence.ts'
 import { observeBefore } from './former-box.ts'
 import { needSameLibc } from './need-same-libc.ts'
 import type { UpdateRun } from './update-run.ts'
-
-/** Left free on every disk, for the journal and the box itself. */
-export const reserveBytes = 256 * 1024 * 1024
 
 /**
  * Everything that can be found out, fetched or refused while the box serves. After it the update needs nobody but this host:
@@ -28,7 +26,7 @@ export async function getReady(run: UpdateRun): Promise<Before> {
   await bringImages(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
   if (from && to && before.planned.includes('postgres')) await needSameLibc(needs, box, from.image, to.image)
-  await needRoom(run, before)
+  await needRoomBeside(run, before)
   await refuseOtherRecreations(run, before)
   return { ...before, migrations }
 }
@@ -48,18 +46,12 @@ async function bringImages(run: UpdateRun, before: Before): Promise<void> {
   }
 }
 
-async function needRoom({ needs, box }: UpdateRun, before: Before): Promise<void> {
-  const folder = await needs.engine.volumePath(before.database.volume)
-  if (folder === undefined) return
-  // At most one dump, and at worst a second database beside the first.
-  const needed = 2 * (await needs.disk.usedBytes(folder)) + reserveBytes
-  for (const path of [folder, needs.workFolder]) {
-    const free = await needs.disk.freeBytes(path)
-    if (free < needed) throw problem('DISK_FULL', `updating ${box.slug} needs ${inMb(needed)} free at ${path}, there are ${inMb(free)}`)
-  }
+/** At most one dump, and at worst a second database beside the first. */
+async function needRoomBeside({ needs, box }: UpdateRun, before: Before): Promise<void> {
+  const { bytes, folders } = await volumesInUse(needs, [before.database.volume])
+  if (folders.length === 0) return
+  await needRoom(needs.disk, { what: `updating ${box.slug}`, bytes: 2 * bytes, paths: [...folders, needs.workFolder] })
 }
-
-const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 
 /** Asks compose what it would label each service with under the target file, and refuses when that hits a service outside the plan. */
 async function refuseOtherRecreations({ needs, box, ...run }: UpdateRun, before: Before): Promise<void> {

@@ -1,7 +1,7 @@
 import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
 import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
-import { boxOfCommand, migrationsFor, needAllowedImage } from '../boxes/index.ts'
+import { boxOfCommand, migrationsFor, needAllowedImage, needManaged } from '../boxes/index.ts'
 import { bringImage } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { needSameLibc } from './need-same-libc.ts'
@@ -40,7 +40,7 @@ async function toTheEnd({ signal }: CommandContext, work: () => Promise<Result>)
 
 async function managedBox({ boxes }: UpdateNeeds, payload: Payload): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
+  needManaged(box, 'updating')
   return box
 }
 

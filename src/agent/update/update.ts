@@ -1,6 +1,5 @@
 import { obstacleTo, planUpdate, type UpdateStep, type UpdateWorld } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import { boxOfCommand, refuseMaintenance } from '../boxes/index.ts'
+import { boxOfBegun, boxOfCommand, needManaged, refuseMaintenance } from '../boxes/index.ts'
 import { type DriveRules, drive } from '../guarded/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import type { UpdateNeeds } from './needs.ts'
@@ -23,8 +22,7 @@ export const update =
       {
         admit: () => admit(needs, payload),
         perform: async (record) => {
-          const box = await needs.boxes.find(payload.slug)
-          if (!box) throw problem('NOT_FOUND', `this host has no box ${payload.slug} any more`)
+          const box = await boxOfBegun(needs.boxes, payload)
           const run = startRun({ needs, context, payload, box, record })
           await drive(run, rulesOf(steps))
           const facts = factsOf(run)
@@ -37,7 +35,7 @@ export const update =
 
 async function admit({ boxes }: UpdateNeeds, payload: UpdatePayload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
-  if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed; complete its adoption before updating it`)
+  needManaged(box, 'updating')
   await refuseMaintenance(box)
 }
 

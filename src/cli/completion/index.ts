@@ -3,13 +3,13 @@ import { command, type Noun, noun, type Tree } from '../kit/index.ts'
 import { bashScript, fishScript, zshScript } from './scripts.ts'
 
 /** The noun for a tree; the tree that it completes has it too. */
-export function completionOf(tree: () => Tree): Noun {
+export function completionOf(tree: () => Promise<Tree>): Noun {
   const verb = (shell: string, script: (tree: Tree) => string, place: string) =>
     command(
       shell,
       `Completion for ${shell}: ${place}`,
       {},
-      async () => script(tree()),
+      async () => script(await tree()),
       (text) => text,
       { local: true },
     )

@@ -20,6 +20,8 @@ type Extras<Input, Result> = Readonly<{
   exit?: (result: Result, input: Input) => ExitCode
   /** Needs no daemon: no address is looked at. */
   local?: true
+  /** Stands only for its name: its room is not loaded. */
+  onlyNamed?: true
   /** Lines of help below the options, each a command that can be typed as it stands. */
   examples?: readonly string[]
 }>
@@ -46,6 +48,13 @@ export function command<const Usage extends string, const Specs extends OptionSp
 ): Command {
   return { usage, name: usage.split(' ')[0] as string, summary, options, run, view, ...extras }
 }
+
+/** A command of which only the first page of help is asked: nobody can run it. */
+export const named = (name: string, summary: string): Command => ({
+  ...{ usage: name, name, summary, options: {}, onlyNamed: true },
+  run: async () => undefined,
+  view: () => '',
+})
 
 /** A noun with its verbs, or a command that stands alone. */
 export type Noun = Readonly<{ name: string; summary: string; verbs: readonly Command[] }>

@@ -2,7 +2,7 @@
 // It knows no room and imports nothing heavy before a command runs: help must be instant.
 
 export { mustConfirm } from './ask.ts'
-export { type Command, command, type Noun, noun, type Tree } from './command.ts'
+export { type Command, command, type Noun, named, noun, type Tree } from './command.ts'
 export type { Context } from './context.ts'
 export { clean, fields, sections } from './fields.ts'
 export { fold } from './fold.ts'

@@ -16,7 +16,7 @@ type Names = Readonly<{ noun?: Noun; verb?: Command }>
 
 /**
  * Takes a command line apart. Undefined when help or the version was printed instead; throws USAGE, which says what does not fit.
- * Only the noun that was typed is built in full.
+ * Only what was typed is built in full.
  */
 export function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
   const found: { parsed?: Parsed } = {}
@@ -26,7 +26,8 @@ export function parseCommandLine(tree: Tree, argv: readonly string[], version: s
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
-    for (const verb of noun.verbs) addCommand(built, verb, `${noun.name} `, keep({ noun, verb }, verb))
+    const loaded = noun.verbs.filter((verb) => !verb.onlyNamed)
+    for (const verb of loaded) addCommand(built, verb, `${noun.name} `, keep({ noun, verb }, verb))
   }
   for (const verb of tree.alone) addCommand(program, verb, '', keep({ verb }, verb))
   try {

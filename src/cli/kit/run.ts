@@ -1,93 +1,20 @@
-import { type ExitCode, isProblem } from '../../core/kit/index.ts'
-import { chooseUrl } from './address.ts'
-import { type Api, connect } from './api.ts'
-import { askPerson } from './ask.ts'
-import type { Command, Tree } from './command.ts'
-import type { Context } from './context.ts'
-import { exitOf, explain, failureBody, type Typed } from './failure.ts'
-import { fold } from './fold.ts'
-import { type Look, paintWith } from './look.ts'
-import { type Globals, type Parsed, parseCommandLine } from './program.ts'
-import { type Progress, plainProgress, spinner } from './progress.ts'
-import { type StoredLogins, storedLogins } from './stored-logins.ts'
-import { lookOf, type Machine, readAll, wantsColour, widthOf } from './terminal.ts'
+import type { ExitCode } from '../../core/kit/index.ts'
+import type { Tree } from './command.ts'
+import type { Typed } from './failure.ts'
+import { type Parsed, parseCommandLine } from './program.ts'
+import type { Machine } from './terminal.ts'
 
-/** Runs one command line to its exit code. Results go to stdout, all else to stderr; nothing is thrown. */
+/** Runs one command line to its exit code. Results go to stdout, all else to stderr; nothing is thrown. Help needs nothing of what running needs. */
 export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
   let parsed: Parsed | undefined
   try {
     parsed = parseCommandLine(tree, argv, version, machine)
-    return parsed ? await runParsed(parsed, machine) : 0
+    return parsed ? await (await import('./run-parsed.ts')).runParsed(parsed, machine) : 0
   } catch (error) {
     const typed = parsed?.typed ?? typedWords(tree, argv)
-    tellFailure(error, typed, parsed?.globals ?? { json: argv.includes('--json'), color: !argv.includes('--no-color') }, machine)
-    return exitOf(error)
+    const globals = parsed?.globals ?? { json: argv.includes('--json'), color: !argv.includes('--no-color') }
+    return (await import('./tell-failure.ts')).tellFailure(error, typed, globals, machine)
   }
-}
-
-async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
-  const context = await contextFor(globals, machine, command.local === true)
-  const result = await command.run(context, input as never)
-  const shown = globals.json ? jsonText(result) : viewed(command, result, context.look(), input)
-  if (shown !== '') machine.stdout.write(`${shown}\n`)
-  return command.exit?.(result as never, input as never) ?? 0
-}
-
-const viewed = ({ view }: Command, result: unknown, look: Look, input: unknown) =>
-  fold(view(result as never, look, input as never), look.width)
-
-/** Nothing where the API answers without a body. */
-const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
-
-async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
-  const { env, stdin, stdout, stderr, signal, clock } = machine
-  const logins = storedLogins(env)
-  const option = globals.url
-  const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
-  const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
-  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...(machine.fetch ? { fetch: machine.fetch } : {}) })
-  return {
-    api,
-    url,
-    logins,
-    ask: askPerson({ interactive: stdin.isTTY === true, yes: globals.yes === true, signal }),
-    yes: globals.yes === true,
-    json: globals.json === true,
-    progress: progressFor(machine),
-    clock,
-    readStdin: () => readAll(stdin),
-    stdout,
-    stderr,
-    look: () => ({ ...lookOf(stdout, env, !globals.color, clock.now()), url }),
-    live: stdout.isTTY === true && !env.CI,
-    signal,
-  }
-}
-
-/** TENANTRY_TOKEN wins over a login: scripts say whom they mean. */
-async function authorization(token: string | undefined, logins: StoredLogins, url: string): Promise<Record<string, string>> {
-  const found = token || (await logins.at(url))?.token
-  return found ? { authorization: `Bearer ${found}` } : {}
-}
-
-/** A spinner on a terminal that knows its size, one line per change elsewhere. */
-const progressFor =
-  ({ stderr, env, clock }: Machine) =>
-  async (firstLine: string): Promise<Progress> => {
-    const real = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
-    return real ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
-  }
-
-function tellFailure(error: unknown, typed: Typed, globals: Pick<Globals, 'json' | 'color'>, { stderr, env, signal }: Machine): void {
-  if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
-  else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error), null, 2)}\n`)
-  else stderr.write(`${fold(explain(error, typed, paintWith(wantsColour(stderr, env, !globals.color))), widthOf(stderr, env))}\n`)
-  if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
-}
-
-function causes(error: unknown): string[] {
-  if (!(error instanceof Error)) return [String(error)]
-  return [error.stack ?? error.message, ...(error.cause === undefined ? [] : causes(error.cause))]
 }
 
 /** Which help fits, when the line itself could not be read. */

@@ -16,6 +16,7 @@ export {
   type ProblemCode,
   problem,
 } from './problem.ts'
+export { remembered } from './remembered.ts'
 export { Secret, secret } from './secret.ts'
 export { duration, plural, printable } from './text.ts'
 export { withoutSecrets } from './without-secrets.ts'

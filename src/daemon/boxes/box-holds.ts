@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, prepared, type Tx } from '../db/index.ts'
 import { forever } from './life/needs.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
@@ -9,11 +9,7 @@ export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 
 /** Takes the box for `holder` until then; the same holder may extend. Throws BOX_HELD naming who has it. */
 export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: BoxHold): Promise<void> {
-  const { rows } = await sql`
-    insert into box_holds (box_id, holder, until) values (${boxId}, ${holder}, ${until})
-    on conflict (box_id) do update set holder = excluded.holder, until = excluded.until
-    where box_holds.holder = excluded.holder or box_holds.until <= ${isoNow(clock)}
-    returning box_id`.execute(tx)
+  const { rows } = await take(tx, { boxId, holder, until, now: isoNow(clock) })
   if (rows.length > 0) return
   const other = await tx.selectFrom('box_holds').selectAll().where('box_id', '=', boxId).executeTakeFirst()
   throw problem(
@@ -22,23 +18,39 @@ export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: Bo
   )
 }
 
+const take = prepared<BoxHold & { now: string }, { box_id: string }>(
+  (_, place) => sql<{ box_id: string }>`
+    insert into box_holds (box_id, holder, until) values (${place('boxId')}, ${place('holder')}, ${place('until')})
+    on conflict (box_id) do update set holder = excluded.holder, until = excluded.until
+    where box_holds.holder = excluded.holder or box_holds.until <= ${place('now')}
+    returning box_id`,
+)
+
 /** Gives the box back. A hold that somebody else took over meanwhile is left alone. */
 export async function releaseHold(tx: Tx, { boxId, holder }: Pick<BoxHold, 'boxId' | 'holder'>): Promise<void> {
-  await tx.deleteFrom('box_holds').where('box_id', '=', boxId).where('holder', '=', holder).execute()
+  await giveBack(tx, { boxId, holder })
 }
 
-/** Holds of live boxes that are not over, by slug. */
-export async function holdsBySlug(db: DbOrTx, clock: Clock): Promise<ReadonlyMap<string, BoxHold>> {
-  const rows = await db
+const giveBack = prepared<Pick<BoxHold, 'boxId' | 'holder'>, unknown>((db, place) =>
+  db.deleteFrom('box_holds').where('box_id', '=', place('boxId')).where('holder', '=', place('holder')),
+)
+
+/** Holds of live boxes that are not over, by slug; those of one holder may be left out. */
+export async function holdsBySlug(db: DbOrTx, clock: Clock, except = ''): Promise<ReadonlyMap<string, BoxHold>> {
+  const { rows } = await heldBoxes(db, { except, now: isoNow(clock) })
+  return new Map(rows.map(({ slug, box_id, holder, until }) => [slug, { boxId: box_id as BoxId, holder, until }]))
+}
+
+const heldBoxes = prepared<{ except: string; now: string }, { slug: string; box_id: string; holder: string; until: string }>((db, place) =>
+  db
     .selectFrom('box_holds')
     .crossJoin('boxes') // in this order: holds are few, and boxes thousands
     .whereRef('boxes.id', '=', 'box_holds.box_id')
     .select(['boxes.slug', 'box_holds.box_id', 'box_holds.holder', 'box_holds.until'])
     .where('boxes.live', '=', 1)
-    .where('box_holds.until', '>', isoNow(clock))
-    .execute()
-  return new Map(rows.map(({ slug, box_id, holder, until }) => [slug, { boxId: box_id as BoxId, holder, until }]))
-}
+    .where('box_holds.until', '>', place('now'))
+    .where('box_holds.holder', '<>', place('except')),
+)
 
 /** Holds that are not over, by box. */
 export async function holdsOf(db: DbOrTx, clock: Clock, boxIds?: readonly BoxId[]): Promise<ReadonlyMap<BoxId, BoxHold>> {

@@ -15,4 +15,5 @@ export {
 export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler } from './outbox.ts'
-export { appendEvent, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'
+export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
+export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tx } from './database.ts'
+import { prepared } from './prepared.ts'
 
 /** Ownership of a singleton (a cron run, an executing rollout). The token rises with each new owner and fences the old one out. */
 export type Lease = Readonly<{ name: string; holder: string; token: number }>
@@ -47,11 +48,14 @@ export async function releaseLease({ db, clock }: { db: Db; clock: Clock }, leas
 
 /** First statement of an owner's writing transaction: locks the lease row, so nobody can take over before the commit. Throws LEASE_LOST. */
 export async function holdLease(tx: Tx, lease: Lease): Promise<void> {
-  const held = await tx
-    .updateTable('leases')
-    .set({ holder: lease.holder })
-    .where('name', '=', lease.name)
-    .where('token', '=', lease.token)
-    .executeTakeFirst()
-  if (held.numUpdatedRows === 0n) throw problem('LEASE_LOST', `another process took over ${lease.name}; this one has stopped writing to it`)
+  const { changed } = await lockLease(tx, lease)
+  if (changed === 0n) throw problem('LEASE_LOST', `another process took over ${lease.name}; this one has stopped writing to it`)
 }
+
+const lockLease = prepared<Lease, unknown>((db, place) =>
+  db
+    .updateTable('leases')
+    .set({ holder: place('holder') })
+    .where('name', '=', place('name'))
+    .where('token', '=', place('token')),
+)

@@ -3,6 +3,7 @@ import type { Audience, EventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from './database.ts'
 import { tellOnCommit } from './dialects.ts'
+import { prepared, preparedRows } from './prepared.ts'
 import type { EventTable } from './schema.ts'
 
 /** A stored event: its order within its stream is the order in which transactions committed. */
@@ -32,34 +33,55 @@ type NewEvent = Readonly<{
  * The next number of a stream. The counter row stays locked until the commit, so numbers become visible in order and without gaps
  * for readers: call it last in the transaction, to hold the lock shortly.
  */
-export async function nextSeq(tx: Tx, stream: string): Promise<number> {
-  const { rows } = await sql<{ seq: number }>`
-    insert into streams (stream, seq) values (${stream}, 1)
-    on conflict (stream) do update set seq = streams.seq + 1
-    returning seq`.execute(tx)
+export const nextSeq = (tx: Tx, stream: string): Promise<number> => lastOf(tx, stream, 1)
+
+/** Counts up by so many; answers the last of these numbers. */
+async function lastOf(tx: Tx, stream: string, by: number): Promise<number> {
+  const { rows } = await countUp(tx, { stream, by })
   return Number(rows[0]?.seq)
 }
 
+const countUp = prepared<{ stream: string; by: number }, { seq: number }>(
+  (_, place) =>
+    sql<{ seq: number }>`
+      insert into streams (stream, seq) values (${place('stream')}, ${place('by')})
+      on conflict (stream) do update set seq = streams.seq + excluded.seq
+      returning seq`,
+)
+
 /** Appends an event in the transaction of the change that it tells of. */
-export async function appendEvent(tx: Tx, clock: Clock, event: NewEvent): Promise<number> {
-  const { stream, source, eventType, payload, tenantId = null, audience } = event
-  const seq = await nextSeq(tx, stream)
-  await tx
-    .insertInto('events')
-    .values({
-      stream,
-      seq,
-      source,
-      event_type: eventType,
-      payload: JSON.stringify(payload),
-      created_at: isoNow(clock),
-      tenant_id: tenantId,
-      audience: audience === undefined ? null : JSON.stringify(audience),
-    })
-    .execute()
-  if (audience !== undefined) await tellOnCommit(tx, stream)
-  return seq
+export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
+  appendEvents(tx, stream, [{ ...event, createdAt: isoNow(clock) }])
+
+type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
+
+/** Appends several, which is not none, in their order; answers the number of the last. */
+export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
+  const last = await lastOf(tx, stream, events.length)
+  const first = last - events.length + 1
+  await insertEvents(
+    tx,
+    events.map((event, at) => rowOf(event, stream, first + at)),
+  )
+  if (events.some(({ audience }) => audience !== undefined)) await tellOnCommit(tx, stream)
+  return last
 }
+
+const rowOf = ({ source, eventType, payload, createdAt, tenantId = null, audience }: DatedEvent, stream: string, seq: number): EventTable => ({
+  stream,
+  seq,
+  source,
+  event_type: eventType,
+  payload: JSON.stringify(payload),
+  created_at: createdAt,
+  tenant_id: tenantId,
+  audience: audience === undefined ? null : JSON.stringify(audience),
+})
+
+const insertEvents = preparedRows<EventTable>(
+  ['stream', 'seq', 'source', 'event_type', 'payload', 'created_at', 'tenant_id', 'audience'],
+  (db, rows) => db.insertInto('events').values([...rows]),
+)
 
 export const toEvent = (row: Selectable<EventTable>): StoredEvent => ({
   stream: row.stream,

@@ -2,7 +2,8 @@ import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, placesFor, prepared, type Tx } from '../db/index.ts'
+import { stateOf } from './command-states.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
 /** A command as the daemon keeps it. `payload` and `result` have the shape that `boxCommands` gives their kind. */
@@ -40,22 +41,12 @@ export type NewCommand<Kind extends BoxCommandKind = BoxCommandKind> = Readonly<
 }>
 
 export const commandOf = (row: Selectable<CommandTable>): Command => ({
-  id: row.id,
-  hostId: row.host_id,
-  boxId: row.box_id,
+  ...stateOf(row),
   kind: row.kind as BoxCommandKind,
   payload: JSON.parse(row.payload),
-  status: row.status,
-  leaseToken: row.lease_token,
-  revision: row.revision,
-  progress: JSON.parse(row.progress),
-  result: row.result === null ? null : JSON.parse(row.result),
-  error: row.error === null ? null : JSON.parse(row.error),
   createdAt: row.created_at,
   deadlineAt: row.deadline_at,
   startedAt: row.started_at,
-  heardAt: row.heard_at,
-  finishedAt: row.finished_at,
 })
 
 /**
@@ -64,9 +55,23 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
  * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
-  const [stored] = await enqueueCommands(tx, clock, [command])
-  return stored as Command
+  const row = rowOf(clock, command)
+  const { rows } = await insertOne(tx, row)
+  return rows.length > 0 ? commandOf(row) : ((await standing(tx, [command]))[0] as Command)
 }
+
+const insertOne = prepared<Selectable<CommandTable>, { id: string }>((db, place) =>
+  db
+    .insertInto('commands')
+    .values(placesFor(place, columns))
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id'),
+)
+
+const columns = [
+  ...(['id', 'host_id', 'box_id', 'kind', 'payload', 'status', 'lease_token', 'lease_until', 'heard_at'] as const),
+  ...(['revision', 'progress', 'steps', 'result', 'error', 'created_at', 'deadline_at', 'started_at', 'finished_at'] as const),
+]
 
 /** Rows per statement: 18 values each, far below what either dialect takes. */
 const rowsPerInsert = 500

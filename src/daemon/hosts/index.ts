@@ -17,6 +17,7 @@ export {
 export { type CommandBus, makeCommandBus, runBusPoll } from './command-bus.ts'
 export { type CommandListener, listenedTo, tellFailures } from './command-listeners.ts'
 export { registrySecrets, secretsByKind } from './command-secrets.ts'
+export { type CommandState, statesOfCommands } from './command-states.repo.ts'
 export { giveUpCommand } from './give-up-command.ts'
 export { allHosts, type Host, type HostSighting, hostById, hostByName, hostSightings, lockHost } from './host.repo.ts'
 export { hostsJobs } from './hosts.jobs.ts'

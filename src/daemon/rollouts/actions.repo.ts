@@ -1,109 +1,10 @@
-import type { Selectable } from 'kysely'
-import type { Tier, VersionedService } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type {
-  ActionCounts,
-  ActionStatus,
-  ActionUndo,
-  CommandStep,
-  PastUpdate,
-  RolloutAction,
-  UndoCounts,
-} from '../../core/rollouts/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
-import type { RolloutActionTable } from './rollouts.tables.ts'
+import type { ActionCounts, ActionStatus, ActionUndo, PastUpdate, RolloutAction, UndoCounts } from '../../core/rollouts/index.ts'
+import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
+import { type ActionColumns, type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
+import { takeAhead } from './actions-ahead.repo.ts'
 
-/** An action with what only the engine needs to know. */
-export type StoredAction = Readonly<
-  RolloutAction & {
-    tier: Tier
-    step: CommandStep | null
-    commandId: string | null
-    images: Partial<Record<VersionedService, string>>
-    expectedMs: number
-    expectedFenceMs: number
-    overdueAt: string | null
-  }
->
-
-type Row = Selectable<RolloutActionTable>
-
-const flag = (value: number | null): boolean | null => (value === null ? null : value === 1)
-const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0)
-const read = (text: string | null) => (text === null ? null : JSON.parse(text))
-const written = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
-
-export const actionOf = (row: Row): StoredAction => ({
-  id: row.id,
-  rolloutId: row.rollout_id,
-  tenantSlug: row.slug,
-  boxId: row.box_id,
-  hostId: row.host_id,
-  tier: row.tier,
-  phase: row.phase,
-  status: row.status,
-  waived: row.waived === 1,
-  undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
-  attempt: row.attempt,
-  step: row.step,
-  commandId: row.command_id,
-  images: JSON.parse(row.images),
-  snapshotOk: flag(row.snapshot_ok),
-  updateOk: flag(row.update_ok),
-  healthOk: flag(row.health_ok),
-  rolledBack: row.rolled_back === 1,
-  snapshotId: row.snapshot_id,
-  from: JSON.parse(row.from_versions),
-  to: JSON.parse(row.to_versions),
-  findings: JSON.parse(row.findings),
-  progress: read(row.progress),
-  expectedMs: Number(row.expected_ms),
-  expectedFenceMs: Number(row.expected_fence_ms),
-  waitsUntil: row.waits_until,
-  startedAt: row.started_at,
-  overdueAt: row.overdue_at,
-  finishedAt: row.finished_at,
-  durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
-  fencedMs: row.fenced_ms === null ? null : Number(row.fenced_ms),
-  error: read(row.error),
-})
-
-const rowOf = (action: StoredAction): Row => ({
-  id: action.id,
-  rollout_id: action.rolloutId,
-  slug: action.tenantSlug,
-  box_id: action.boxId,
-  host_id: action.hostId,
-  tier: action.tier,
-  phase: action.phase,
-  status: action.status,
-  waived: action.waived ? 1 : 0,
-  undo_mode: action.undo?.mode ?? null,
-  undo_status: action.undo?.status ?? null,
-  undo_error: written(action.undo?.error ?? null),
-  attempt: action.attempt,
-  step: action.step,
-  command_id: action.commandId,
-  images: JSON.stringify(action.images),
-  snapshot_ok: bit(action.snapshotOk),
-  update_ok: bit(action.updateOk),
-  health_ok: bit(action.healthOk),
-  rolled_back: action.rolledBack ? 1 : 0,
-  snapshot_id: action.snapshotId,
-  from_versions: JSON.stringify(action.from),
-  to_versions: JSON.stringify(action.to),
-  findings: JSON.stringify(action.findings),
-  progress: written(action.progress),
-  expected_ms: Math.round(action.expectedMs),
-  expected_fence_ms: Math.round(action.expectedFenceMs),
-  waits_until: action.waitsUntil,
-  started_at: action.startedAt,
-  overdue_at: action.overdueAt,
-  finished_at: action.finishedAt,
-  duration_ms: action.durationMs === null ? null : Math.round(action.durationMs),
-  fenced_ms: action.fencedMs === null ? null : Math.round(action.fencedMs),
-  error: written(action.error),
-})
+export { actionOf, type StoredAction } from './action-row.ts'
 
 /** The record that the wire shows. */
 export function publicAction({
@@ -123,7 +24,7 @@ const rowsPerInsert = 500
 
 export async function insertActions(tx: Tx, actions: readonly StoredAction[]): Promise<void> {
   for (let from = 0; from < actions.length; from += rowsPerInsert) {
-    const rows = actions.slice(from, from + rowsPerInsert).map(rowOf)
+    const rows = actions.slice(from, from + rowsPerInsert).map((action) => columnsFor(action) as ActionRow)
     await tx.insertInto('rollout_actions').values(rows).execute()
   }
 }
@@ -137,27 +38,42 @@ export async function actionsOf(db: DbOrTx, rolloutId: string, statuses?: readon
 
 /** Throws NOT_FOUND. */
 export async function actionBySlug(db: DbOrTx, rolloutId: string, slug: string): Promise<StoredAction> {
-  const row = await db
-    .selectFrom('rollout_actions')
-    .selectAll()
-    .where('rollout_id', '=', rolloutId)
-    .where('slug', '=', slug)
-    .executeTakeFirst()
+  const known = takeAhead(db, rolloutId, slug)
+  if (known) return actionOf(known)
+  const [row] = (await bySlug(db, { rolloutId, slug })).rows
   if (!row) throw problem('NOT_FOUND', `the rollout ${rolloutId} has no tenant ${slug}: \`tenantry rollouts show ${rolloutId}\` lists them`)
   return actionOf(row)
 }
 
+const bySlug = prepared<{ rolloutId: string; slug: string }, ActionRow>((db, place) =>
+  db.selectFrom('rollout_actions').selectAll().where('rollout_id', '=', place('rolloutId')).where('slug', '=', place('slug')),
+)
+
 /** Stores a changed action, guarded by status and attempt as they were read; throws CONFLICT when they are others by now. */
 export async function replaceAction(tx: Tx, before: StoredAction, after: StoredAction): Promise<void> {
-  const { numUpdatedRows } = await tx
-    .updateTable('rollout_actions')
-    .set(rowOf(after))
-    .where('id', '=', before.id)
-    .where('status', '=', before.status)
-    .where('attempt', '=', before.attempt)
-    .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the action of ${before.tenantSlug} changed meanwhile: look at it again`)
+  const columns = columnsFor(after, before)
+  const { changed } = await update(Object.keys(columns).join())(tx, {
+    ...columns,
+    is: before.id,
+    was: before.status,
+    tried: before.attempt,
+  })
+  if (changed === 0n) throw problem('CONFLICT', `the action of ${before.tenantSlug} changed meanwhile: look at it again`)
 }
+
+type Guarded = ActionColumns & { is: string; was: ActionStatus; tried: number }
+
+/** By the names of the columns that change: what the engine does changes the same few together. */
+const update = preparedFor((columns: string) =>
+  prepared<Guarded, unknown>((db, place) =>
+    db
+      .updateTable('rollout_actions')
+      .set(columns === '' ? { id: place('is') } : placesFor(place, columns.split(',') as (keyof ActionColumns)[]))
+      .where('id', '=', place('is'))
+      .where('status', '=', place('was'))
+      .where('attempt', '=', place('tried')),
+  ),
+)
 
 const countedAs = {
   pending: 'pending',

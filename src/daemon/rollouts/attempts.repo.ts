@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { RolloutAttempt } from '../../core/rollouts/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
 import type { RolloutAttemptTable } from './rollouts.tables.ts'
 
 type Row = Selectable<RolloutAttemptTable>
@@ -30,7 +30,12 @@ export const attemptOf = (row: Row): RolloutAttempt => ({
 })
 
 /** What is known of an attempt so far; the rest of its row stays as it is. */
-export type Evidence = Partial<Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'>>
+export type Evidence = Partial<
+  Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'> & {
+    /** What was under way in the chat server before its update is what the former one knows. */
+    backgroundBefore: readonly string[] | null
+  }
+>
 
 const columnsOf = (evidence: Evidence): Partial<Row> => ({
   ...(evidence.status === undefined ? {} : { status: evidence.status }),
@@ -38,6 +43,9 @@ const columnsOf = (evidence: Evidence): Partial<Row> => ({
   ...(evidence.snapshotId === undefined ? {} : { snapshot_id: evidence.snapshotId }),
   ...(evidence.snapshotSha256 === undefined ? {} : { snapshot_sha256: evidence.snapshotSha256 }),
   ...(evidence.imagesBefore === undefined ? {} : { images_before: JSON.stringify(evidence.imagesBefore) }),
+  ...(evidence.backgroundBefore === undefined
+    ? {}
+    : { background_before: evidence.backgroundBefore && JSON.stringify(evidence.backgroundBefore) }),
   ...(evidence.steps === undefined ? {} : { steps: JSON.stringify(evidence.steps) }),
   ...(evidence.digestsBefore === undefined ? {} : { digests_before: JSON.stringify(evidence.digestsBefore) }),
   ...(evidence.digestsAfter === undefined ? {} : { digests_after: JSON.stringify(evidence.digestsAfter) }),
@@ -53,54 +61,50 @@ export async function insertAttempt(
   tx: Tx,
   { actionId, attempt, kind = 'update', rolloutId, at }: Which & { kind?: RolloutAttempt['kind']; rolloutId: string; at: string },
 ): Promise<void> {
-  await tx
-    .insertInto('rollout_attempts')
-    .values({
-      action_id: actionId,
-      attempt,
-      kind,
-      rollout_id: rolloutId,
-      status: 'preflight',
-      started_at: at,
-      finished_at: null,
-      snapshot_id: null,
-      snapshot_sha256: null,
-      images_before: '{}',
-      background_before: null,
-      steps: '[]',
-      digests_before: '{}',
-      digests_after: '{}',
-      probes: '[]',
-      compose_backup: null,
-      duration_ms: null,
-      fenced_ms: null,
-      report: null,
-      error: null,
-    })
-    .execute()
+  await insert(tx, { action_id: actionId, attempt, kind, rollout_id: rolloutId, started_at: at })
 }
 
-export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<void> {
-  await tx
-    .updateTable('rollout_attempts')
-    .set(columnsOf(evidence))
-    .where('action_id', '=', actionId)
-    .where('attempt', '=', attempt)
-    .execute()
+type Begun = Pick<Row, 'action_id' | 'attempt' | 'kind' | 'rollout_id' | 'started_at'>
+
+const insert = prepared<Begun, unknown>((db, place) =>
+  db.insertInto('rollout_attempts').values({
+    ...placesFor(place, ['action_id', 'attempt', 'kind', 'rollout_id', 'started_at']),
+    status: 'preflight',
+    finished_at: null,
+    snapshot_id: null,
+    snapshot_sha256: null,
+    images_before: '{}',
+    background_before: null,
+    steps: '[]',
+    digests_before: '{}',
+    digests_after: '{}',
+    probes: '[]',
+    compose_backup: null,
+    duration_ms: null,
+    fenced_ms: null,
+    report: null,
+    error: null,
+  }),
+)
+
+/** Of an attempt that exists; answers all of it as it will be read back: what is rounded or left out in the row is so there. */
+export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<RolloutAttempt> {
+  const columns = columnsOf(evidence)
+  const { rows } = await update(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
+  return attemptOf(rows[0] as Row)
 }
 
-/** One that exists. */
-export async function attemptOfAction(db: DbOrTx, { actionId, attempt }: Which): Promise<RolloutAttempt> {
-  const query = db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', actionId).where('attempt', '=', attempt)
-  return attemptOf(await query.executeTakeFirstOrThrow())
-}
-
-/** What was under way in the chat server before its update is what the former one knows. */
-export async function keepBackground(tx: Tx, { actionId, attempt }: Which, updates: readonly string[] | null | undefined): Promise<void> {
-  const background_before = updates ? JSON.stringify(updates) : null
-  const own = tx.updateTable('rollout_attempts').set({ background_before }).where('action_id', '=', actionId)
-  await own.where('attempt', '=', attempt).execute()
-}
+/** By the names of the columns that become known: they do so together. */
+const update = preparedFor((columns: string) =>
+  prepared<Partial<Row> & { of: string; nth: number }, Row>((db, place) =>
+    db
+      .updateTable('rollout_attempts')
+      .set(placesFor(place, columns.split(',') as (keyof Row)[]))
+      .where('action_id', '=', place('of'))
+      .where('attempt', '=', place('nth'))
+      .returningAll(),
+  ),
+)
 
 /** All attempts of an action, first to last. */
 export async function attemptsOf(db: DbOrTx, actionId: string): Promise<RolloutAttempt[]> {

@@ -4,6 +4,7 @@ import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { insertActions, type StoredAction } from './actions.repo.ts'
+import { actionId } from './actions-ahead.repo.ts'
 import type { Planned } from './plan-rollout.ts'
 import type { Repeat } from './repeated-call.ts'
 import { insertRollout, type StoredRollout } from './rollouts.repo.ts'
@@ -74,7 +75,7 @@ export async function queueRollout(
 
 /** A refused box stays pending unless it was waived: it keeps the rollout from starting. */
 const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
-  id: `${id}.${box.tenantSlug}`,
+  id: actionId(id, box.tenantSlug),
   rolloutId: id,
   tenantSlug: box.tenantSlug,
   boxId: box.boxId,

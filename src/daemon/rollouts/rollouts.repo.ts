@@ -10,7 +10,7 @@ import {
   type RolloutPlan,
   RolloutStatus,
 } from '../../core/rollouts/index.ts'
-import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { type DbOrTx, forUpdate, prepared, type Tx } from '../db/index.ts'
 import { insertPlan } from './plans.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
 
@@ -42,7 +42,9 @@ const columns = [
   'finished_at',
 ] as const satisfies (keyof RolloutTable)[]
 
-const rolloutOf = (row: Pick<Selectable<RolloutTable>, (typeof columns)[number]>): StoredRollout => ({
+type Row = Pick<Selectable<RolloutTable>, (typeof columns)[number]>
+
+const rolloutOf = (row: Row): StoredRollout => ({
   id: row.id,
   kind: row.kind,
   status: row.status,
@@ -71,17 +73,30 @@ const notFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}
 
 /** Throws NOT_FOUND. */
 export async function rolloutById(db: DbOrTx, id: string): Promise<StoredRollout> {
-  const row = await db.selectFrom('rollouts').select(columns).where('id', '=', id).executeTakeFirst()
-  if (!row) throw notFound(id)
-  return rolloutOf(row)
+  return found(id, (await byId(db, { id })).rows)
 }
 
 /** Reads it and keeps everybody else from changing it until the commit. Throws NOT_FOUND. */
 export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
-  const row = await tx.selectFrom('rollouts').select(columns).where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst()
+  const known = locked.get(tx)
+  if (known?.id === id) return known
+  const rollout = found(id, (await lockById(tx, { id })).rows)
+  locked.set(tx, rollout)
+  return rollout
+}
+
+/** What a transaction has locked it knows until it changes it itself: nobody else can. */
+const locked = new WeakMap<Tx, StoredRollout>()
+
+function found(id: string, [row]: readonly Row[]): StoredRollout {
   if (!row) throw notFound(id)
   return rolloutOf(row)
 }
+
+const byId = prepared<{ id: string }, Row>((db, place) => db.selectFrom('rollouts').select(columns).where('id', '=', place('id')))
+const lockById = prepared<{ id: string }, Row>((db, place) =>
+  db.selectFrom('rollouts').select(columns).where('id', '=', place('id')).modifyEnd(forUpdate(db)),
+)
 
 type Repeat = Readonly<{ key: string; sum: string }>
 
@@ -124,6 +139,7 @@ const stateColumns = (rollout: StoredRollout) => ({
 
 /** Stores what moves, pauses and pulls change. Guarded by the status that was read; throws CONFLICT when it is another by now. */
 export async function replaceRollout(tx: Tx, before: StoredRollout, after: StoredRollout): Promise<void> {
+  locked.delete(tx)
   const { numUpdatedRows } = await tx
     .updateTable('rollouts')
     .set(stateColumns(after))
@@ -199,12 +215,16 @@ const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
 
 /** Rollouts that want an engine: those in a phase, and those with an action in flight or a box to be brought back, whatever became of them. */
 export async function rolloutsToDrive(db: DbOrTx): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
+  const { rows } = await toDrive(db, {})
+  return rows.map(({ id }) => id)
+}
+
+const toDrive = prepared<Record<never, never>, { id: string }>(
+  () => sql<{ id: string }>`
     select id from rollouts where status in (${sql.join(runningStatuses)})
     union
     select rollout_id as id from rollout_actions where status in (${sql.join([...inFlightStatuses])})
     union
     select rollout_id as id from rollout_actions where undo_status = 'pending'
-    order by id`.execute(db)
-  return rows.map(({ id }) => id)
-}
+    order by id`,
+)

@@ -17,6 +17,10 @@ export type SnapshotFacts = Readonly<{ id: string; addedBytes: number; files: nu
 export type StoredSnapshot = SnapshotFacts &
   Readonly<{
     takenAt: string
+    /** Of all that it holds, as files; null where whoever made it did not say. */
+    totalBytes: number | null
+    /** Of the database that its dump is of, on disk; null where nobody said. */
+    databaseBytes: number | null
     paths: readonly string[]
     tags: readonly string[]
     tier: SnapshotTier | null

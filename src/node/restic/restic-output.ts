@@ -8,12 +8,13 @@ const warmTag = 'warm'
 // restic splits a tag at commas, so none may be in an id.
 export const commandTag = (commandId: string): string => `command:${commandId.replaceAll(',', '%2C')}`
 
-type Tagged = Readonly<{ tier: SnapshotTier; commandId: string; slug: string; warm?: boolean }>
+type Tagged = Readonly<{ tier: SnapshotTier; commandId: string; slug: string; warm?: boolean; databaseBytes?: number }>
 
-export const tagsOf = ({ tier, commandId, slug, warm }: Tagged): string[] => [
+export const tagsOf = ({ tier, commandId, slug, warm, databaseBytes }: Tagged): string[] => [
   `tier:${tier}`,
   commandTag(commandId),
   `slug:${slug}`,
+  ...(databaseBytes === undefined ? [] : [`database:${databaseBytes}`]),
   ...(warm ? [warmTag] : []),
 ]
 
@@ -37,7 +38,7 @@ type Listed = {
   time: string
   paths?: string[]
   tags?: string[]
-  summary?: { data_added?: number; total_files_processed?: number }
+  summary?: { data_added?: number; total_files_processed?: number; total_bytes_processed?: number }
 }
 
 /** The answer of `snapshots --json`, oldest first. */
@@ -48,19 +49,21 @@ export function readSnapshots(stdout: string): StoredSnapshot[] {
     addedBytes: summary?.data_added ?? 0,
     files: summary?.total_files_processed ?? 0,
     takenAt: new Date(time).toISOString(),
+    totalBytes: summary?.total_bytes_processed ?? null,
     paths,
     tags,
     ...readTags(tags),
   }))
 }
 
-function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'commandId' | 'slug' | 'warm'> {
+function readTags(tags: readonly string[]): Pick<StoredSnapshot, 'tier' | 'commandId' | 'slug' | 'warm' | 'databaseBytes'> {
   const of = (name: string) => tags.find((tag) => tag.startsWith(`${name}:`))?.slice(name.length + 1) ?? null
   const tier = SnapshotTier.safeParse(of('tier'))
   return {
     tier: tier.success ? tier.data : null,
     commandId: of('command')?.replaceAll('%2C', ',') ?? null,
     slug: of('slug'),
+    databaseBytes: /^[0-9]+$/.test(of('database') ?? '') ? Number(of('database')) : null,
     warm: tags.includes(warmTag),
   }
 }

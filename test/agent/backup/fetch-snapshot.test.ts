@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { clearDump, dumpFolderOf, fetchData, fetchSnapshot, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
 import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
+import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { aHost, aRunningBox, composeText } from '../simulated/boxes.ts'
 
 const repository = { repository: 'sim:oak', password: 'a key', env: {} }
@@ -44,11 +46,32 @@ test('a snapshot comes back to another folder, with all that is needed to make t
   })
   expect(fetched.snapshot).toMatchObject({ slug: 'oak', tier: 'manual', commandId: request.commandId, warm: false })
   expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
-  for (const data of fetched.manifest.paths.data) {
-    const into = join(host.folder, 'data', data.service)
-    await fetchData(needs, { ...wanted, data, into })
-    expect(await readdir(into)).toEqual(await readdir(data.folder))
-  }
+  const volumes = fetched.manifest.paths.data.map((data) => ({ data, into: join(host.folder, 'data', data.service) }))
+  await fetchData(needs, wanted, volumes)
+  for (const { data, into } of volumes) expect(await readdir(into)).toEqual(await readdir(data.folder))
+})
+
+test('volumes are brought beside each other, one that two services share once, and a failure ends the others before it is told', async () => {
+  const folders: string[] = []
+  const ended: string[] = []
+  const snapshots = {
+    restore: async (...[, , folder, into, signal]: Parameters<SnapshotStore['restore']>) => {
+      folders.push(`${folder} ${into}`)
+      if (folder === '/media' && folders.length === 2) throw problem('SNAPSHOT_STORE_UNAVAILABLE', 'it does not answer')
+      await new Promise((_, reject) => signal?.addEventListener('abort', () => setImmediate(() => reject(signal.reason)))).catch((error) =>
+        ended.push(error.code),
+      )
+    },
+  } as unknown as SnapshotStore
+  const volume = (service: 'synapse' | 'minio', folder: string) => ({
+    data: { service, key: null, volume: 'v', folder },
+    into: `/new${folder}`,
+  })
+  const volumes = [volume('minio', '/objects'), volume('synapse', '/media'), volume('minio', '/media')]
+  const fetching = fetchData({ snapshots }, { repository, snapshotId: 'abc' }, volumes)
+  await expect(fetching).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE' })
+  expect(folders).toEqual(['/objects /new/objects', '/media /new/media'])
+  expect(ended).toEqual(['SNAPSHOT_STORE_UNAVAILABLE'])
 })
 
 test('the switch of a fence is in no snapshot', async () => {

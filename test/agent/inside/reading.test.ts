@@ -41,12 +41,9 @@ describe('row counts', () => {
 
 describe('the login of a database', () => {
   const view = { box: { slug: 'oak' }, container: () => ({ id: 'db', state: 'running' }) } as unknown as BoxView
+  const said = (value: string | undefined) => ({ exitCode: value === undefined ? 1 : 0, stdout: value ? `${value}\n` : '', stderr: '' })
   const ofEnvironment = (environment: Record<string, string>) => {
-    const exec = async (_: string, [, name = '']: readonly string[]) => ({
-      exitCode: 0,
-      stdout: `${environment[name] ?? ''}\n`,
-      stderr: '',
-    })
+    const exec = async (_: string, [, name = '']: readonly string[]) => said(environment[name])
     return databaseLogin({ exec } as unknown as ContainerEngine, view)
   }
 
@@ -66,4 +63,17 @@ describe('the login of a database', () => {
   ])('in a stack of another make is what its image was told: %j', async (environment, login) => {
     expect(await ofEnvironment(environment as Record<string, string>)).toEqual(login)
   })
+
+  test.each([137, 126, 255, -1])(
+    'is not guessed from a container that is being stopped (exit code %i), and is read again later',
+    async (exitCode) => {
+      let stopping = true
+      const exec = async (_: string, [, name = '']: readonly string[]) =>
+        stopping ? { exitCode, stdout: '', stderr: '' } : said({ TENANTRY_DATABASE: 'synapse' }[name])
+      const engine = { exec } as unknown as ContainerEngine
+      await expect(databaseLogin(engine, view)).rejects.toMatchObject({ code: 'BOX_UNHEALTHY' })
+      stopping = false
+      expect(await databaseLogin(engine, view)).toEqual({ user: 'synapse', database: 'synapse', superuser: 'postgres' })
+    },
+  )
 })

@@ -127,6 +127,7 @@ const looks = new Set([
   'serverVersions',
   'streamPositions',
   'volumePath',
+  'volumesFolder',
 ])
 
 /** A life that ends at its `place`-th change of the world: a kill while one only looks leaves what the kill before it left. */

@@ -187,7 +187,16 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
   test('one that is not there', async () => refused(await aLivedOnBox(), { snapshotId: 'ab'.repeat(32) }, /has no snapshot/))
   test('no room for it', async () => {
     const disk = { freeBytes: async () => 1e6, usedBytes: async () => 1e6 }
-    await refused(await aLivedOnBox({ change: () => ({ disk }) }), {}, /needs .* MB free/)
+    const world = await aLivedOnBox({ change: () => ({ disk }) })
+    await refused(world, {}, /needs .* MB free/)
+    expect(world.counts.restore).toBeUndefined()
+  })
+  test('no room for it beside what was fetched and the images that were pulled', async () => {
+    let world: LivedOn | undefined
+    const freeBytes = async () => (world?.counts.restore === undefined ? 1e12 : 1e6)
+    world = await aLivedOnBox({ change: () => ({ disk: { freeBytes, usedBytes: async () => 1e6 } }) })
+    await refused(world, {}, /needs .* MB free/)
+    expect(world.counts.createVolume).toBeUndefined()
   })
   test('an image that this host may not run', async () => {
     await refused(await aLivedOnBox({ change: () => ({ allowedImages: ['elsewhere.test/*'] }) }), {}, /nothing of the box was touched/)

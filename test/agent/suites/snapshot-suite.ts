@@ -36,10 +36,11 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
 
     test('a snapshot is found by its id and its command, and says what it is', async () => {
       const { store, repository } = under
-      const id = await take()
+      const id = await take({ databaseBytes: 7_000 })
       expect(id).toMatch(/^[0-9a-f]{64}$/)
       const found = await store.find(repository, id)
       expect(found).toMatchObject({ id, paths: [data], tier: 'manual', commandId: 'sn_1,a.snapshot', slug: 'oak', warm: false })
+      expect(found).toMatchObject({ databaseBytes: 7_000, totalBytes: 'a picture'.length + 'half a picture'.length })
       expect(Date.parse(found?.takenAt ?? '')).toBeGreaterThan(0)
       expect(await store.ofCommand(repository, 'sn_1,a.snapshot')).toMatchObject({ id })
       expect(await store.find(repository, 'f'.repeat(64))).toBeUndefined()
@@ -58,7 +59,7 @@ export function snapshotSuite(name: string, make: (folder: string) => Promise<Un
       const { store, repository } = under
       const id = await take({ commandId: 'sn_3.snapshot', warm: true })
       expect(await store.ofCommand(repository, 'sn_3.snapshot')).toBeUndefined()
-      expect(await store.find(repository, id)).toMatchObject({ warm: true })
+      expect(await store.find(repository, id)).toMatchObject({ warm: true, databaseBytes: null })
     })
 
     test('a live snapshot of files that nobody touches is taken like any other', async () => {

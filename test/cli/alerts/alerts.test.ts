@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { tree } from '../../../src/cli/tree.ts'
+import { wholeTree } from '../../../src/cli/tree.ts'
 import { type Alert, type AlertDelivery, alertOf } from '../../../src/core/alerts/index.ts'
 import { tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
@@ -120,9 +120,9 @@ const lines = [
   alertOf.drill_failed({ slug: 'anna-schule', snapshotId: '3f2a91c0', error: null }),
 ].map(({ command }) => command)
 
-test.each([...new Set(lines)])('%s is a command with such options', (line) => {
+test.each([...new Set(lines)])('%s is a command with such options', async (line) => {
   const [, noun, verb, ...words] = line.split(' ')
-  const found = tree.nouns.find(({ name }) => name === noun)?.verbs.find(({ name }) => name === verb)
+  const found = (await wholeTree()).nouns.find(({ name }) => name === noun)?.verbs.find(({ name }) => name === verb)
   const known = Object.values(found?.options ?? {}).map(({ flags }) => flags.split(' ')[0])
   expect(found?.usage).toBeDefined()
   for (const option of words.filter((word) => word.startsWith('--'))) expect(known).toContain(option)

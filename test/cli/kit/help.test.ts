@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { tree } from '../../../src/cli/tree.ts'
+import type { Tree } from '../../../src/cli/kit/index.ts'
+import { treeFor, wholeTree } from '../../../src/cli/tree.ts'
 import { tenantry } from '../../support/command-line.ts'
 
 /** The nouns and verbs that scripts rely on. */
@@ -32,13 +33,21 @@ describe('help', () => {
   })
 
   test('each command has its own, which asks nothing of the daemon', async () => {
-    for (const { name, verbs } of tree.nouns) {
+    for (const { name, verbs } of (await wholeTree()).nouns) {
       for (const verb of verbs) {
         const ran = await tenantry([name, verb.name, '--help'])
         expect([name, verb.name, ran.exit, ran.asked]).toEqual([name, verb.name, 0, []])
         expect(ran.stdout).toContain(verb.summary.slice(0, 30))
       }
     }
+  })
+
+  test('names without their rooms what the rooms have', async () => {
+    const names = ({ nouns, alone }: Tree) => [
+      ...nouns.map(({ name, verbs }) => [name, ...verbs.map((verb) => verb.name)]),
+      ...alone.map(({ name, summary }) => [name, summary]),
+    ]
+    expect(names(await treeFor(['--help']))).toEqual(names(await wholeTree()))
   })
 
   test('a noun alone shows what it can do, and is a usage error', async () => {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { migrate } from '../../../src/daemon/db/index.ts'
+import { type Db, migrate, migrationState, openDatabase } from '../../../src/daemon/db/index.ts'
 import { migrations } from '../../../src/daemon/db/migrations/index.ts'
-import { onBothDialects } from '../../support/databases.ts'
+import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('migrations', (fresh, dialect) => {
   test('applying them again changes nothing', async () => {
@@ -28,4 +28,16 @@ onBothDialects('migrations', (fresh, dialect) => {
     await migrate(db, [...migrations, { name: '9999-future', up: async () => undefined }])
     await expect(migrate(db)).rejects.toSatisfy((error) => isProblem(error, 'DATABASE_NEWER') && error.message.includes('9999-future'))
   })
+})
+
+test('the database that tests begin with is the one that migrations make', async () => {
+  const schemaOf = async (db: Db) =>
+    (await sql<{ sql: string }>`select type, name, tbl_name, sql from sqlite_master order by type, name`.execute(db)).rows
+  const made = openDatabase('sqlite::memory:')
+  await migrate(made.db)
+  const { db } = await emptyDatabase('sqlite')
+  expect(await schemaOf(db)).toEqual(await schemaOf(made.db))
+  expect(await migrationState(db)).toEqual({ pending: [], unknown: [] })
+  await made.close()
+  await db.destroy()
 })

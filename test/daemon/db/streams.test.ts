@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { appendEvent, type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { appendEvent, appendEvents, type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('streams', (fresh, dialect) => {
@@ -13,6 +13,22 @@ onBothDialects('streams', (fresh, dialect) => {
     for (let n = 1; n <= 5; n++) expect(await append(db, n)).toBe(n)
     const page = await eventsAfter(db, { stream: 's', after: 2, limit: 2 })
     expect(page.map((event) => event.payload)).toEqual([{ n: 3 }, { n: 4 }])
+  })
+
+  test('several of one transaction stand in their order, with no gap before or after', async () => {
+    const db = await fresh()
+    await append(db, 1)
+    const some = Array.from({ length: 20 }, (_, at) => ({
+      source: 'core',
+      eventType: 'space.created' as const,
+      payload: { n: at + 2 },
+      createdAt: `t${at}`,
+    }))
+    expect(await db.transaction().execute((tx) => appendEvents(tx, 's', some))).toBe(21)
+    expect(await append(db, 22)).toBe(22)
+    const seen = await eventsAfter(db, { stream: 's', after: 0 })
+    expect(seen.map(({ seq, payload }) => [seq, payload])).toEqual(Array.from({ length: 22 }, (_, at) => [at + 1, { n: at + 1 }]))
+    expect(seen[1]?.createdAt).toBe('t0')
   })
 
   test('an aborted transaction leaves no gap', async () => {

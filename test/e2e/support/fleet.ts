@@ -6,7 +6,8 @@ import { afterEach } from 'vitest'
 import { stringify } from 'yaml'
 import { dockerEnvironment, readTestbed, type Testbed } from '../../testbed/testbed.ts'
 import { type ReachableBox, reachableBox } from './conversation.ts'
-import { type Environment, eventually, freePorts, type Program, program, type Ran, run } from './programs.ts'
+import { freePorts } from './ports.ts'
+import { type Environment, eventually, type Program, program, type Ran, run } from './programs.ts'
 
 /** One daemon, one agent and the boxes they make, on this machine's engine; everything goes with `end()`. */
 export type Fleet = Readonly<{
@@ -39,7 +40,8 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
     TENANTRY_BACKUP_KEY: backupKey,
     TENANTRY_SNAPSHOT_STORE: `file:${join(folder, 'snapshots')}`,
     TENANTRY_PROBE_SPACING_MS: '700',
-    TENANTRY_PROBE_TIMEOUT_MS: '30000',
+    // Longer than servers take to start beside those of another test file; a test whose box shall fail its probes shortens it.
+    TENANTRY_PROBE_TIMEOUT_MS: '120000',
     TENANTRY_ROLLOUTS_POLL_MS: '500',
     TENANTRY_BOXES_FIRST_PORT: String(first + 4),
     TENANTRY_LOG: 'json',

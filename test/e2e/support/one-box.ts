@@ -24,10 +24,10 @@ import { readIfThere, systemClock, systemRandom } from '../../../src/node/index.
 import { aContext, aProvision, templateFolder } from '../../agent/boxes/provisioning.ts'
 import { readTestbed, type Testbed, type TestbedImageKey } from '../../testbed/testbed.ts'
 import { type Conversation, converse, reachableBox } from './conversation.ts'
+import { boxPorts } from './ports.ts'
 
 type Wanted = Readonly<{
   slug: string
-  firstPort: number
   synapse?: TestbedImageKey
   migrationsHead?: string
   migrations?: readonly BoxMigration[]
@@ -37,6 +37,7 @@ type Wanted = Readonly<{
 export type OneBox = Readonly<{
   testbed: Testbed
   slug: string
+  ports: ReturnType<typeof boxPorts>
   needs: UpdateNeeds & ReportNeeds
   box(): Promise<LocalBox>
   report(): Promise<VersionsReport>
@@ -48,7 +49,7 @@ export type OneBox = Readonly<{
   end(): Promise<void>
 }>
 
-export async function oneBox({ slug, firstPort, synapse = 'synapse-1.157.1', migrationsHead, migrations = [] }: Wanted): Promise<OneBox> {
+export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead, migrations = [] }: Wanted): Promise<OneBox> {
   const testbed = readTestbed()
   const { images, dockerHost, dockerConfig, docker, registry, restic } = testbed
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${slug}-`)))
@@ -83,7 +84,7 @@ export async function oneBox({ slug, firstPort, synapse = 'synapse-1.157.1', mig
     }
     await rm(folder, { recursive: true, force: true })
   }
-  const ports = { public: firstPort, platform: firstPort + 1, probe: firstPort + 2 }
+  const ports = boxPorts()
   const order = aProvision({
     slug,
     boxId: `box_${slug}`,
@@ -113,6 +114,7 @@ export async function oneBox({ slug, firstPort, synapse = 'synapse-1.157.1', mig
   return {
     testbed,
     slug,
+    ports,
     needs: {
       ...look,
       journal,

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { execa } from 'execa'
 
@@ -50,21 +49,6 @@ export async function run(name: ProgramName, args: readonly string[], env: Envir
   const stdout = result.stdout as string
   return { exitCode: result.exitCode ?? -1, stdout, stderr: result.stderr as string, json: () => JSON.parse(stdout) }
 }
-
-/** `count` neighbouring ports that nobody listens on. */
-export async function freePorts(count: number): Promise<number> {
-  for (let first = 21_000 + (process.pid % 400) * 50; first < 60_000; first += count) {
-    const taken = await Promise.all(Array.from({ length: count }, (_, n) => isTaken(first + n)))
-    if (!taken.includes(true)) return first
-  }
-  throw new Error('no free ports')
-}
-
-const isTaken = (port: number) =>
-  new Promise<boolean>((done) => {
-    const server = createServer().once('error', () => done(true))
-    server.listen(port, '127.0.0.1', () => server.close(() => done(false)))
-  })
 
 /** Asks again until the answer is there. It waits for other processes, whose clocks no test can move. */
 export async function eventually<T>(

@@ -1,7 +1,8 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
-import { errorOf, hasFailed, isUnderWay, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
-import { plannedBy, remainingMs } from './estimate.ts'
+import { errorOf, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
+import { remainingMs } from './estimate.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
+import { plannedBy, type Tally, tallyOf } from './tally.ts'
 
 export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
 export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; settled: number; total: number }>
@@ -34,70 +35,63 @@ export type BoardModel = Readonly<{
 export function boardModel(state: BoardState, localNowMs: number): BoardModel {
   const { rollout, plan } = state
   const nowMs = daemonNowMs(state, localNowMs)
-  const actions = [...state.actions.values()]
-  const counted = actions.filter(({ status }) => status !== 'skipped')
-  const settled = counted.filter(isSettled)
-  const back = backOf(actions)
-  const open = actions.filter((action) => hasFailed(action) && !action.waived)
+  const { settled, total, flying, failures, hours, ...tally } = tallyOf(state)
+  const back = backOf(tally)
   return {
     id: rollout.id,
     status: rollout.status,
     elapsedMs: rollout.startedAt ? wholeSeconds(endOf(state, nowMs) - Date.parse(rollout.startedAt)) : undefined,
     manifestRevision: rollout.manifestRevision,
     phases: plan.phases.map(({ phase }) => phaseLine(state, phase)),
-    progress: back ? back.ended / back.total : progressOf(state, counted, nowMs),
-    settled: settled.length,
-    total: counted.length,
+    progress: back ? back.ended / back.total : progressOf(state, nowMs),
+    settled,
+    total,
     back,
-    waiting: rollout.status === 'paused' ? undefined : waitingOf(actions, nowMs),
+    waiting: rollout.status === 'paused' ? undefined : waitingOf(hours, nowMs),
     etaMs: remainingMs(state, nowMs),
-    inFlight: actions.filter(isUnderWay).sort(byStart).map(inFlightAt(nowMs)),
-    failures: actions.filter(hasFailed).sort(openFirst).map(failureOf),
+    inFlight: flying.toSorted(byStart).map(inFlightAt(nowMs)),
+    failures: failures.toSorted(openFirst).map(failureOf),
     reason: whyOf(rollout),
-    next: nextSteps(rollout, open),
+    next: nextSteps(
+      rollout,
+      failures.filter(({ waived }) => !waived),
+    ),
     connected: state.connected,
   }
 }
 
-function waitingOf(actions: readonly RolloutAction[], nowMs: number): BoardModel['waiting'] {
-  const hours = actions
-    .flatMap(({ status, waitsUntil }) => (status === 'pending' && waitsUntil && Date.parse(waitsUntil) > nowMs ? [waitsUntil] : []))
-    .sort()
-  return hours[0] === undefined ? undefined : { boxes: hours.length, until: hours[0] }
+function waitingOf(hours: readonly string[], nowMs: number): BoardModel['waiting'] {
+  const later = hours.filter((hour) => Date.parse(hour) > nowMs).sort()
+  return later[0] === undefined ? undefined : { boxes: later.length, until: later[0] }
 }
 
-function backOf(actions: readonly RolloutAction[]): BoardModel['back'] {
-  const undos = actions.flatMap(({ undo }) => (undo ? [undo.status] : []))
-  const undone = undos.filter((status) => status === 'undone').length
-  const ended = undone + undos.filter((status) => status === 'failed').length
-  return undos.length === 0 ? undefined : { undone, ended, total: undos.length }
+function backOf({ undos: { total, undone, failed } }: Pick<Tally, 'undos'>): BoardModel['back'] {
+  return total === 0 ? undefined : { undone, ended: undone + failed, total }
 }
-
-const isSettled = (action: RolloutAction) => action.status !== 'pending' && !isUnderWay(action)
 
 const endOf = ({ rollout }: BoardState, nowMs: number) => (rollout.finishedAt ? Date.parse(rollout.finishedAt) : nowMs)
 
-function phaseLine({ rollout, actions }: BoardState, phase: Phase): PhaseLine {
-  const own = [...actions.values()].filter((action) => action.phase === phase && action.status !== 'skipped')
-  const settled = own.filter(isSettled).length
-  const counts = { phase, settled, total: own.length }
-  if (own.length === 0) return { ...counts, state: 'empty' }
-  if (own.some((action) => hasFailed(action) && !action.waived)) return { ...counts, state: 'failed' }
-  if (settled === own.length) return { ...counts, state: 'done' }
+function phaseLine(state: BoardState, phase: Phase): PhaseLine {
+  const { rollout } = state
+  const { total = 0, settled = 0, hasOpenFailure = false, flying = [] } = tallyOf(state).phases.get(phase) ?? {}
+  const counts = { phase, settled, total }
+  if (total === 0) return { ...counts, state: 'empty' }
+  if (hasOpenFailure) return { ...counts, state: 'failed' }
+  if (settled === total) return { ...counts, state: 'done' }
   if (rollout.status === 'paused' && rollout.previousStatus === phase) return { ...counts, state: 'paused' }
-  return { ...counts, state: rollout.status === phase || own.some(isUnderWay) ? 'running' : 'waiting' }
+  return { ...counts, state: rollout.status === phase || flying.length > 0 ? 'running' : 'waiting' }
 }
 
 /** A box under way counts by its share of the expected time, but never as nearly done. */
-function progressOf({ plan }: BoardState, counted: readonly RolloutAction[], nowMs: number): number {
-  if (counted.length === 0) return 1
-  const planned = plannedBy(plan)
-  const share = (action: RolloutAction) => {
-    if (isSettled(action)) return 1
-    if (!isUnderWay(action) || !action.startedAt) return 0
-    return Math.min(0.9, Math.max(0, nowMs - Date.parse(action.startedAt)) / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
+function progressOf(state: BoardState, nowMs: number): number {
+  const { settled, total, flying } = tallyOf(state)
+  if (total === 0) return 1
+  const planned = plannedBy(state.plan)
+  const share = ({ startedAt, tenantSlug }: RolloutAction) => {
+    if (!startedAt) return 0
+    return Math.min(0.9, Math.max(0, nowMs - Date.parse(startedAt)) / Math.max(1, planned.get(tenantSlug)?.expectedMs ?? 1))
   }
-  return counted.reduce((sum, action) => sum + share(action), 0) / counted.length
+  return flying.reduce((sum, action) => sum + share(action), settled) / total
 }
 
 /** Seconds are fine enough for what is looked at while it moves. */

@@ -1,9 +1,9 @@
-import type { DbOrTx } from '../../db/index.ts'
+import { type DbOrTx, prepared } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
 /** The last emergency that updated the box since this rollout was planned; null where none did. It is asked for every box: emergencies are few, actions are not. */
 export async function emergencySince(db: DbOrTx, { createdAt }: StoredRollout, boxId: string): Promise<string | null> {
-  const emergencies = await db.selectFrom('rollouts').select('id').where('kind', '=', 'emergency_cve').execute()
+  const { rows: emergencies } = await allEmergencies(db, {})
   if (emergencies.length === 0) return null
   const row = await db
     .selectFrom('rollout_actions')
@@ -21,3 +21,7 @@ export async function emergencySince(db: DbOrTx, { createdAt }: StoredRollout, b
     .executeTakeFirst()
   return row?.rollout_id ?? null
 }
+
+const allEmergencies = prepared<Record<never, never>, { id: string }>((db) =>
+  db.selectFrom('rollouts').select('id').where('kind', '=', 'emergency_cve'),
+)

@@ -1,3 +1,4 @@
+import type { RawBuilder } from 'kysely'
 import {
   type EngineAction,
   failedStatuses,
@@ -6,7 +7,8 @@ import {
   type Parallelism,
   type Phase,
 } from '../../../core/rollouts/index.ts'
-import type { DbOrTx } from '../../db/index.ts'
+import { type DbOrTx, prepared } from '../../db/index.ts'
+import { read, undoOf } from '../action-row.ts'
 import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
 // A round is taken several times per box, so it must not read all boxes. `decide` answers the same for what is read here as for all actions
@@ -27,22 +29,24 @@ type Wanted = Readonly<{
 /** All that `decide` needs to see: what is in flight, what failed, who waits for a hold or was told so, and who may be next. */
 export async function actionsInSight(db: DbOrTx, wanted: Wanted): Promise<EngineAction[]> {
   const { rolloutId, phase, holds, windows, limits } = wanted
-  const look = lookInto(db, rolloutId, holds, windows)
-  const known = await look((query) => query.where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]))
+  const asSeen = reader(holds, windows)
+  const known = (await touched(db, { rolloutId })).rows.map(asSeen)
   if (!phase) return known
   const flying = known.filter(({ status }) => flies.has(status))
-  const pending = (more: Narrowing) => look((query) => more(query.where('action.status', '=', 'pending').where('phase', '=', phase)))
+  const pending: Look = (more) =>
+    lookInto(db, rolloutId, holds, windows)((query) => more(query.where('action.status', '=', 'pending').where('phase', '=', phase)))
   // Thousands may wait for the same hour: only those are read of which something new is to be told.
-  const told = await pending((query) => query.where('progress', 'is not', null).where('waits_until', 'is', null))
+  const told = (await toldOf(db, { rolloutId, phase })).rows.map(asSeen)
   const held = await heldAmong(pending, [...new Set([...holds.keys(), ...windows.untold])])
-  const next = await nextInTurn(pending, flying, limits)
+  const page: Page = async (limit, offset) => (await inTurn(db, { rolloutId, phase, limit, offset })).rows.map(asSeen)
+  const next = await nextInTurn(page, flying, limits)
   const seen = new Map([...known, ...told, ...held, ...next].map((action) => [action.slug, action]))
   return [...seen.values()]
 }
 
 const flies: ReadonlySet<string> = new Set(inFlightStatuses)
 
-const columns = (db: DbOrTx, rolloutId: string) =>
+const columns = (db: DbOrTx, rolloutId: string | RawBuilder<string>) =>
   db
     .selectFrom('rollout_actions as action')
     .leftJoin('hosts', 'hosts.id', 'action.host_id')
@@ -50,32 +54,56 @@ const columns = (db: DbOrTx, rolloutId: string) =>
     .select(['progress', 'expected_ms', 'overdue_at', 'finished_at', 'undo_mode', 'undo_status', 'undo_error', 'waits_until', 'error'])
     .where('rollout_id', '=', rolloutId)
 
+type OfPhase = { rolloutId: string; phase: Phase }
+
+const pendingOf = (db: DbOrTx, rolloutId: RawBuilder<string>, phase: RawBuilder<Phase>) =>
+  columns(db, rolloutId).where('action.status', '=', 'pending').where('phase', '=', phase)
+
+const touched = prepared<{ rolloutId: string }, Row>((db, place) =>
+  columns(db, place('rolloutId')).where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]),
+)
+const toldOf = prepared<OfPhase, Row>((db, place) =>
+  pendingOf(db, place('rolloutId'), place('phase')).where('progress', 'is not', null).where('waits_until', 'is', null),
+)
+const inTurn = prepared<OfPhase & { limit: number; offset: number }, Row>((db, place) =>
+  pendingOf(db, place('rolloutId'), place('phase'))
+    .orderBy('expected_ms', 'desc')
+    .orderBy('slug')
+    .limit(place('limit'))
+    .offset(place('offset')),
+)
+
 type Query = ReturnType<typeof columns>
 type Narrowing = (query: Query) => Query
 type Look = (narrow: Narrowing) => Promise<EngineAction[]>
-
-const read = (text: string | null) => (text === null ? null : JSON.parse(text))
+type Row = Awaited<ReturnType<Query['execute']>>[number]
+/** So many of those that have not begun, in their turn. */
+type Page = (limit: number, offset: number) => Promise<EngineAction[]>
 
 export const lookInto =
   (db: DbOrTx, rolloutId: string, holds: Wanted['holds'], windows: ClosedWindows = noWindows): Look =>
   async (narrow) =>
-    (await narrow(columns(db, rolloutId)).execute()).map((row) => ({
-      slug: row.slug,
-      hostId: row.host_id,
-      hostName: row.host_name ?? row.host_id,
-      held: holds.get(row.slug) ?? windows.waits.get(row.slug) ?? null,
-      phase: row.phase,
-      status: row.status,
-      waived: row.waived === 1,
-      undo: row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) },
-      finishedAt: row.finished_at,
-      step: row.step,
-      commandId: row.command_id,
-      progress: isPassed(row, windows) ? null : read(row.progress),
-      expectedMs: Number(row.expected_ms),
-      overdue: row.overdue_at !== null,
-      error: read(row.error),
-    }))
+    (await narrow(columns(db, rolloutId)).execute()).map(reader(holds, windows))
+
+const reader =
+  (holds: Wanted['holds'], windows: ClosedWindows) =>
+  (row: Row): EngineAction => ({
+    slug: row.slug,
+    hostId: row.host_id,
+    hostName: row.host_name ?? row.host_id,
+    held: holds.get(row.slug) ?? windows.waits.get(row.slug) ?? null,
+    phase: row.phase,
+    status: row.status,
+    waived: row.waived === 1,
+    undo: undoOf(row),
+    finishedAt: row.finished_at,
+    step: row.step,
+    commandId: row.command_id,
+    progress: isPassed(row, windows) ? null : read(row.progress),
+    expectedMs: Number(row.expected_ms),
+    overdue: row.overdue_at !== null,
+    error: read(row.error),
+  })
 
 /** The hour that it waited for has come; what was told of it says so itself. */
 const isPassed = ({ slug, waits_until }: { slug: string; waits_until: string | null }, { waits, untold }: ClosedWindows): boolean =>
@@ -90,21 +118,15 @@ export async function heldAmong(pending: Look, slugs: readonly string[]): Promis
   return found
 }
 
-const firstLook = 16
+const firstLook = 4
 
 /** Those whose turn is next, looked for until every free place has one or nobody is left: hosts may be busy, boxes held. */
-export async function nextInTurn(
-  pending: Look,
-  flying: readonly EngineAction[],
-  limits: Parallelism,
-  inOrder: Narrowing = (query) => query.orderBy('expected_ms', 'desc').orderBy('slug'),
-): Promise<EngineAction[]> {
+export async function nextInTurn(nextPage: Page, flying: readonly EngineAction[], limits: Parallelism): Promise<EngineAction[]> {
   const places = limits.parallel - flying.length
   if (places <= 0) return []
   const seen: EngineAction[] = []
-  for (let size = firstLook; ; size *= 4) {
-    const [from, many] = [seen.length, size]
-    const page = await pending((query) => inOrder(query).limit(many).offset(from))
+  for (let size = Math.max(firstLook, places * 2); ; size *= 4) {
+    const page = await nextPage(size, seen.length)
     seen.push(...page)
     const free = seen.filter(({ held }) => held === null)
     if (page.length < size || nextTurns(free, flying, limits).length >= places) return seen

@@ -1,17 +1,17 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
 import { isoIn, isoNow, isProblem } from '../../../core/kit/index.ts'
-import { type ActionError, calendarsFrom, closedWindow, type KnownBox, phaseOf, turnNeedsMs } from '../../../core/rollouts/index.ts'
+import { type ActionError, calendarsFrom, closedWindow, phaseOf, turnNeedsMs } from '../../../core/rollouts/index.ts'
 import { holdBox } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { insertAttempt } from '../attempts.repo.ts'
-import { knownBox } from '../known-boxes.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { type BoxInTurn, boxInTurn } from './box-in-turn.repo.ts'
 import { keepsWindows } from './closed-windows.repo.ts'
-import { asOwner, leftMs, type Owned, send } from './owned.ts'
+import { asOwner, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { settle } from './settle.ts'
 
 /** A host that is asked what runs on it and says nothing for this long is not worth a place in the queue. */
@@ -24,20 +24,23 @@ const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadli
  * The turn of a box: it is held, and its agent asked what runs now. Nothing happens when the rollout left the phase meanwhile, or when
  * somebody else was faster to hold the box, or when its tenant may not be disturbed any more: then it waits.
  */
-export const beginAction = (owned: Owned, slug: string): Promise<void> =>
+export const beginAction = (owned: Owned, slug: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await actionBySlug(tx, rollout.id, slug)
     if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
-    const box = await knownBox(needs, tx, slug)
+    const box = await boxInTurn(needs, tx, slug)
     if (box && isClosed(needs, rollout, box, turnNeedsMs(action))) return undefined
     if (box && !(await hold(tx, needs, rollout, box))) return undefined
     const begun = await openAttempt(tx, needs, rollout, action, box)
-    if (!box) return settle(tx, needs, rollout, begun, { status: 'failed', error: gone(slug) })
+    if (!box) {
+      await replaceAction(tx, action, begun)
+      return settle(tx, needs, rollout, begun, { status: 'failed', error: gone(slug) })
+    }
     const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
     const deadlineMs = Math.min(observeMs, leftMs(needs, begun))
     const sent = await send(tx, needs, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
-    await replaceAction(tx, begun, sent)
+    await replaceAction(tx, action, sent)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: sent })
     const data = { slug, attempt: sent.attempt, hostId: sent.hostId }
     await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.begun', data })
@@ -49,24 +52,23 @@ async function openAttempt(
   { clock }: RolloutsNeeds,
   rollout: StoredRollout,
   action: StoredAction,
-  box: KnownBox | undefined,
+  box: BoxInTurn | undefined,
 ): Promise<StoredAction> {
   const at = isoNow(clock)
   const where = box ? { boxId: box.boxId, hostId: box.hostId } : {}
   const begun: StoredAction = { ...action, ...untried, ...where, status: 'preflight', attempt: action.attempt + 1, startedAt: at }
-  await replaceAction(tx, action, begun)
   await insertAttempt(tx, { actionId: action.id, attempt: begun.attempt, rolloutId: rollout.id, at })
   return begun
 }
 
 /** Whether too little is left of its maintenance window, as it is now. */
-export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { window }: KnownBox, neededMs: number): boolean {
+export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { window }: BoxInTurn, neededMs: number): boolean {
   const calendarOf = calendarsFrom(clock.now().getTime())
   return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
 }
 
 /** False where somebody else has it. */
-export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: Pick<KnownBox, 'boxId'>): Promise<boolean> {
+export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: Pick<BoxInTurn, 'boxId'>): Promise<boolean> {
   try {
     const until = isoIn(needs.clock, holdForMs(needs))
     await holdBox(tx, needs.clock, { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until })

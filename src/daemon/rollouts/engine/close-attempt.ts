@@ -3,7 +3,7 @@ import { type AttemptStep, attemptSteps, endOfCommand, evidenceOf } from '../../
 import type { Tx } from '../../db/index.ts'
 import { stepsOfCommands } from '../../hosts/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
-import { attemptOfAction, type Evidence, keepEvidence } from '../attempts.repo.ts'
+import { type Evidence, keepEvidence } from '../attempts.repo.ts'
 import { commandIdOf } from './owned.ts'
 
 /**
@@ -13,9 +13,8 @@ import { commandIdOf } from './owned.ts'
  */
 export async function closeAttempt(tx: Tx, action: StoredAction, evidence: Evidence, commandMs: number | null): Promise<string> {
   const which = { actionId: action.id, attempt: action.attempt }
-  await keepEvidence(tx, which, { ...evidence, steps: await stepsOf(tx, action, commandMs) })
-  // As it will be read back: what is rounded or left out in the row is so in the sum.
-  return evidenceSum(evidenceOf(action, await attemptOfAction(tx, which)))
+  const attempt = await keepEvidence(tx, which, { ...evidence, steps: await stepsOf(tx, action, commandMs) })
+  return evidenceSum(evidenceOf(action, attempt))
 }
 
 async function stepsOf(tx: Tx, action: StoredAction, commandMs: number | null): Promise<AttemptStep[]> {

@@ -1,7 +1,8 @@
+import { sql } from 'kysely'
 import { tierOf } from '../../../core/boxes/index.ts'
 import { type ClosedWindow, calendarsFrom, closedWindow, explainWait, type Phase, turnNeedsMs } from '../../../core/rollouts/index.ts'
 import { type WindowRules, windowInForce } from '../../../core/windows/index.ts'
-import type { DbOrTx } from '../../db/index.ts'
+import { type DbOrTx, prepared } from '../../db/index.ts'
 import { ownWindowOf } from '../../tenants/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
@@ -40,10 +41,18 @@ const isTold = (waitsUntil: string | null, now: string): boolean => waitsUntil =
 
 async function anyWindow(db: DbOrTx, { windows }: WindowRules, rolloutId: string): Promise<boolean> {
   if (Object.values(windows).some((window) => window !== null)) return true
-  if (await db.selectFrom('tenants').select('id').where('maintenance_window', 'is not', null).limit(1).executeTakeFirst()) return true
-  const waiting = db.selectFrom('rollout_actions').select('id').where('rollout_id', '=', rolloutId).where('status', '=', 'pending')
-  return (await waiting.where('waits_until', 'is not', null).limit(1).executeTakeFirst()) !== undefined
+  return (await someWindow(db, { rolloutId })).rows.length > 0
 }
+
+const someWindow = prepared<{ rolloutId: string }, unknown>(
+  (_, place) => sql`
+    select 1 as found
+    where exists (select 1 from tenants where maintenance_window is not null)
+    or exists (
+      select 1 from rollout_actions
+      where rollout_id = ${place('rolloutId')} and status = 'pending' and waits_until is not null
+    )`,
+)
 
 const notBegun = (db: DbOrTx, rolloutId: string, phase: Phase) =>
   db

@@ -8,7 +8,7 @@ import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
-import { asOwner, type Owned } from './owned.ts'
+import { asOwner, type Owned, type Sent } from './owned.ts'
 
 /** The engine itself pauses, with a reason that ends in what may be done now, and says so to whoever is not looking. */
 export async function pauseByEngine(
@@ -27,14 +27,14 @@ export async function pauseByEngine(
 }
 
 /** A phase with failures pauses instead of advancing. Nothing happens when somebody else was faster. */
-export const pausePhase = (owned: Owned, reason: string): Promise<void> =>
+export const pausePhase = (owned: Owned, reason: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     if (phaseOf(rollout)) await pauseByEngine(tx, owned.needs, rollout, reason)
     return undefined
   })
 
 /** A phase without failures leads to the next one at once, unless the rollout was told to hold here. */
-export const advancePhase = (owned: Owned, from: Phase): Promise<void> =>
+export const advancePhase = (owned: Owned, from: Phase): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     if (phaseOf(rollout) !== from) return undefined
     const { needs } = owned

@@ -1,11 +1,10 @@
 import { isProblem } from '../../../core/kit/index.ts'
 import { acquireLease, type Lease, releaseLease } from '../../db/index.ts'
-import type { Command } from '../../hosts/index.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import type { Watcher } from '../rollout-bus.ts'
 import { rolloutsToDrive } from '../rollouts.repo.ts'
 import { streamOf } from '../tell.ts'
-import { round } from './round.ts'
+import { round, type WaitedFor } from './round.ts'
 
 /** After this without a word from its owner a rollout is taken over by another replica. */
 const shortestLeaseMs = 30_000
@@ -18,7 +17,7 @@ const togetherMs = 20
 
 export type RolloutEngine = Readonly<{
   /** Brings every rollout that this replica owns, or can take, as far as it goes now; answers the commands it waits for. */
-  tick(signal: AbortSignal): Promise<readonly Command[]>
+  tick(signal: AbortSignal): Promise<readonly WaitedFor[]>
   /** Gives the leases back, so that another replica need not wait for their end. */
   handBack(): Promise<void>
 }>
@@ -42,7 +41,7 @@ export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = 
     return lease
   }
 
-  const drive = async (rolloutId: string, signal: AbortSignal): Promise<readonly Command[]> => {
+  const drive = async (rolloutId: string, signal: AbortSignal): Promise<readonly WaitedFor[]> => {
     const lease = await own(rolloutId)
     if (!lease) return []
     for (let rounds = 1; ; rounds++) {
@@ -61,7 +60,7 @@ export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = 
   const tick = async (signal: AbortSignal) => {
     const wanted = await rolloutsToDrive(db)
     for (const [id, { lease }] of leases) if (!wanted.includes(id)) await release(id, lease)
-    const waitingFor: Command[] = []
+    const waitingFor: WaitedFor[] = []
     for (const id of wanted) {
       if (signal.aborted) break
       try {
@@ -109,7 +108,7 @@ export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSign
   }
 }
 
-function listen({ bus }: Pick<RolloutsNeeds, 'bus'>, commands: readonly Command[], watcher: Watcher): () => void {
+function listen({ bus }: Pick<RolloutsNeeds, 'bus'>, commands: readonly WaitedFor[], watcher: Watcher): () => void {
   const waitings = commands.map(({ id, revision }) => bus.untilChanged(id, revision))
   for (const { woken } of waitings) void woken.then(watcher.wake)
   return () => {

@@ -3,23 +3,23 @@ import { isoNow } from '../../../core/kit/index.ts'
 import { aheadOfPlan, changedImages, type Examination, examineAgain, examineBox } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { keepBackground, keepEvidence } from '../attempts.repo.ts'
+import { keepEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
-import { knownBox } from '../known-boxes.ts'
 import { tell } from '../tell.ts'
+import { boxAsked } from './box-asked.repo.ts'
 import { observedBox } from './observed-box.ts'
-import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
+import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { type Ending, settle } from './settle.ts'
 
 type Observed = BoxCommandResult<'tenant-box.report_versions'>
 
 /** What runs is known now: the box is left as it is, refused, or its images are pulled, which no user notices. */
-export const examineAction = (owned: Owned, slug: string, commandId: string, { report }: Observed): Promise<void> =>
+export const examineAction = (owned: Owned, slug: string, commandId: string, { report }: Observed): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
-    const box = await knownBox(needs, tx, slug)
+    const box = await boxAsked(needs, tx, slug)
     if (!box)
       return settle(tx, needs, rollout, action, {
         status: 'failed',
@@ -45,9 +45,9 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
       {
         imagesBefore: imagesOf(report),
         digestsBefore: digestsOf(report),
+        backgroundBefore: report.facts?.backgroundUpdates ?? null,
       },
     )
-    await keepBackground(tx, { actionId: action.id, attempt: action.attempt }, report.facts?.backgroundUpdates)
     const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
     const pulling = await prefetch(tx, owned, { ...before, status: 'pulling', images }, box.ownershipEpoch)
     await replaceAction(tx, action, pulling)

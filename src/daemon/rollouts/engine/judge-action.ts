@@ -1,10 +1,10 @@
 import type { UpdateResult } from '../../../core/boxes/index.ts'
 import { type ActionError, judgeUpdate } from '../../../core/rollouts/index.ts'
-import { asOwner, awaiting, type Owned } from './owned.ts'
+import { asOwner, awaiting, type Owned, type Sent } from './owned.ts'
 import { type Ending, settle } from './settle.ts'
 
 /** The agent said how its update ended, maybe long after everybody stopped waiting: it counts all the same. */
-export const judgeAction = (owned: Owned, slug: string, commandId: string, result: UpdateResult): Promise<void> =>
+export const judgeAction = (owned: Owned, slug: string, commandId: string, result: UpdateResult): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
@@ -28,7 +28,7 @@ function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>
 }
 
 /** A command that failed or that nobody fetched ends its attempt; whatever the agent did before, it has not touched the box. */
-export const failAction = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<void> =>
+export const failAction = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
     return action && settle(tx, owned.needs, rollout, action, { status: 'failed', error })

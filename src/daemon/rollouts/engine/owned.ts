@@ -4,23 +4,47 @@ import { type CommandStep, isInFlight } from '../../../core/rollouts/index.ts'
 import { holdLease, type Lease, type Tx } from '../../db/index.ts'
 import { enqueueCommand } from '../../hosts/index.ts'
 import { actionBySlug, type StoredAction } from '../actions.repo.ts'
+import { readAhead } from '../actions-ahead.repo.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { lockRollout, type StoredRollout } from '../rollouts.repo.ts'
+import { toldAtEnd } from '../tell.ts'
 
-/** A rollout in the hands of this replica, for as long as the lease is its own. */
-export type Owned = Readonly<{ needs: RolloutsNeeds; lease: Lease; rolloutId: string }>
+/** A rollout in the hands of this replica, for as long as the lease is its own; `tx`: several steps are taken in one transaction. */
+export type Owned = Readonly<{ needs: RolloutsNeeds; lease: Lease; rolloutId: string; tx?: Tx }>
+
+/** The action with the command that was queued for it; undefined where a step queued none. */
+export type Sent = StoredAction | undefined
 
 /** Every write of the engine: under its lease, with the rollout locked. Throws LEASE_LOST when another replica took over. */
-export async function asOwner(
-  { needs, lease, rolloutId }: Owned,
-  write: (tx: Tx, rollout: StoredRollout) => Promise<StoredAction | undefined>,
-): Promise<void> {
-  const sent = await needs.db.transaction().execute(async (tx) => {
+export async function asOwner(owned: Owned, write: (tx: Tx, rollout: StoredRollout) => Promise<Sent>): Promise<Sent> {
+  const { tx, rolloutId } = owned
+  if (tx) return write(tx, await lockRollout(tx, rolloutId))
+  const [sent] = await together(owned, [(within) => asOwner(within, write)])
+  return sent
+}
+
+type Write = (within: Owned) => Promise<Sent>
+
+/**
+ * All of it or nothing: one commit for what is done in the same moment, to the actions of these slugs. Whoever waits for it is told afterwards.
+ */
+export async function together(owned: Owned, writes: readonly Write[], slugs: readonly string[] = []): Promise<Sent[]> {
+  const { needs, lease, rolloutId } = owned
+  const all = await needs.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
-    return write(tx, await lockRollout(tx, rolloutId))
+    await lockRollout(tx, rolloutId)
+    await readAhead(tx, rolloutId, slugs)
+    return toldAtEnd(tx, rolloutId, () => inTurn({ ...owned, tx }, writes))
   })
-  if (sent) needs.bus.queued(sent.hostId)
+  for (const sent of all) if (sent) needs.bus.queued(sent.hostId)
   needs.rolloutBus.changed(rolloutId)
+  return all
+}
+
+async function inTurn(within: Owned, writes: readonly Write[]): Promise<Sent[]> {
+  const done: Sent[] = []
+  for (const write of writes) done.push(await write(within))
+  return done
 }
 
 /** The action if it still waits for that command; undefined when what was decided about it is no longer true. */

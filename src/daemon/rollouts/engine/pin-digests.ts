@@ -2,18 +2,18 @@ import type { BoxCommandResult } from '../../../core/boxes/index.ts'
 import { type ActionError, fenceNeedsMs } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { knownBox } from '../known-boxes.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
 import { hold, isClosed, takenByOthers } from './begin-action.ts'
-import { asOwner, awaiting, leftMs, type Owned, send } from './owned.ts'
+import { boxInTurn } from './box-in-turn.repo.ts'
+import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { putOff } from './put-off.ts'
 import { settle } from './settle.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
 
 /** The first pull of a tag decides for the whole rollout what the tag is; with that known, the update itself is ordered. */
-export const pinDigests = (owned: Owned, slug: string, commandId: string, { digests }: Pulled): Promise<void> =>
+export const pinDigests = (owned: Owned, slug: string, commandId: string, { digests }: Pulled): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)
@@ -21,7 +21,7 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
     const images = Object.values(action.images)
     const error = wrongDigest(rollout, slug, images, digests)
     if (error) return settle(tx, needs, rollout, action, { status: 'failed', error })
-    const box = await knownBox(needs, tx, slug)
+    const box = await boxInTurn(needs, tx, slug)
     if (!box)
       return settle(tx, needs, rollout, action, {
         status: 'failed',

@@ -8,10 +8,10 @@ import { actionBySlug, replaceAction } from '../actions.repo.ts'
 import { engineActor, tell, writeDown } from '../tell.ts'
 import { hold } from './begin-action.ts'
 import { pauseByEngine } from './drive-phase.ts'
-import { asOwner, awaiting, type Owned } from './owned.ts'
+import { asOwner, awaiting, type Owned, type Sent } from './owned.ts'
 
 /** What the agent says it does becomes what everybody sees. It decides nothing. */
-export const showProgress = (owned: Owned, slug: string, commandId: string, status: ActionStatus, progress: Progress): Promise<void> =>
+export const showProgress = (owned: Owned, slug: string, commandId: string, status: ActionStatus, progress: Progress): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
@@ -24,7 +24,7 @@ export const showProgress = (owned: Owned, slug: string, commandId: string, stat
 type Wait = Readonly<{ why: string | null; until: string | null }>
 
 /** A box that others hold, or whose window is closed, waits for its turn, and everybody sees for what; null when it waits no longer. */
-export const showWait = (owned: Owned, slug: string, { why, until: waitsUntil }: Wait): Promise<void> =>
+export const showWait = (owned: Owned, slug: string, { why, until: waitsUntil }: Wait): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { clock } = owned.needs
     const action = await actionBySlug(tx, rollout.id, slug)
@@ -39,7 +39,7 @@ export const showWait = (owned: Owned, slug: string, { why, until: waitsUntil }:
  * Nothing is heard of an update that an agent took. Only the agent knows how it ends, so the action stays as it is, the box stays held,
  * and the rollout pauses for a person to look.
  */
-export const noteOverdue = (owned: Owned, slug: string, commandId: string): Promise<void> =>
+export const noteOverdue = (owned: Owned, slug: string, commandId: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)

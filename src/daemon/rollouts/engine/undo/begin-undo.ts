@@ -8,14 +8,14 @@ import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
 import { engineActor, tell, writeDown } from '../../tell.ts'
 import { hold, observeMs } from '../begin-action.ts'
-import { asOwner, leftMs, type Owned, send } from '../owned.ts'
+import { asOwner, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
 
 /**
  * The turn of a box to be brought back: it is held, and its agent asked what runs now. Nothing happens when it is not to be brought back any
  * more, or when somebody else was faster to hold the box: then it waits.
  */
-export const beginUndo = (owned: Owned, slug: string): Promise<void> =>
+export const beginUndo = (owned: Owned, slug: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await actionBySlug(tx, rollout.id, slug)
@@ -23,7 +23,7 @@ export const beginUndo = (owned: Owned, slug: string): Promise<void> =>
     const box = await knownBox(needs, tx, slug)
     const isSame = box?.boxId === action.boxId
     if (isSame && !(await hold(tx, needs, rollout, box))) return undefined
-    const begun = await openAttempt(tx, needs, rollout, { ...action, hostId: box?.hostId ?? action.hostId })
+    const begun = await openAttempt(tx, needs, rollout, action, box?.hostId ?? action.hostId)
     if (!isSame) return settleUndo(tx, needs, rollout, begun, { verdict: undoFailed(gone(slug)) })
     const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
     const deadlineMs = Math.min(observeMs, leftMs(needs, begun))
@@ -38,12 +38,19 @@ export const beginUndo = (owned: Owned, slug: string): Promise<void> =>
 const gone = (slug: string) => ({ code: 'NOT_FOUND', message: `the box of ${slug} that was updated is not its live box any more` })
 
 /** What the update made of the action stays in it until the way back has an end. */
-async function openAttempt(tx: Tx, { clock }: RolloutsNeeds, rollout: StoredRollout, action: StoredAction): Promise<StoredAction> {
+async function openAttempt(
+  tx: Tx,
+  { clock }: RolloutsNeeds,
+  rollout: StoredRollout,
+  action: StoredAction,
+  hostId: string,
+): Promise<StoredAction> {
   const at = isoNow(clock)
   const mode = action.undo?.mode ?? 'images'
   const begun: StoredAction = {
     ...action,
     ...untold,
+    hostId,
     status: 'rolling_back',
     undo: { mode, status: 'running', error: null },
     attempt: action.attempt + 1,

@@ -12,13 +12,13 @@ import { tell } from '../../tell.ts'
 import { doneUpdates } from '../../undo/done-updates.ts'
 import { hold, takenByOthers } from '../begin-action.ts'
 import { observedBox } from '../observed-box.ts'
-import { asOwner, awaiting, leftMs, type Owned, send } from '../owned.ts'
+import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
 
 type Report = BoxCommandResult<'tenant-box.report_versions'>['report']
 
 /** What runs is known now: the box is left as it is, or its way back is ordered. */
-export const examineUndo = (owned: Owned, slug: string, commandId: string, { report }: { report: Report }): Promise<void> =>
+export const examineUndo = (owned: Owned, slug: string, commandId: string, { report }: { report: Report }): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)

@@ -2,13 +2,13 @@ import type { RestoreResult, UpdateResult } from '../../../../core/boxes/index.t
 import { type ActionError, judgeImagesBack, judgeSnapshotBack, undoFailed } from '../../../../core/rollouts/index.ts'
 import type { StoredAction } from '../../actions.repo.ts'
 import type { Evidence } from '../../attempts.repo.ts'
-import { asOwner, awaiting, type Owned } from '../owned.ts'
+import { asOwner, awaiting, type Owned, type Sent } from '../owned.ts'
 import { updateOf } from './examine-undo.ts'
 import { formerDigests } from './order-undo.ts'
 import { settleUndo } from './settle-undo.ts'
 
 /** The agent said how the way back ended, maybe long after everybody stopped waiting: it counts all the same. */
-export const judgeUndo = (owned: Owned, slug: string, commandId: string, result: UpdateResult | RestoreResult): Promise<void> =>
+export const judgeUndo = (owned: Owned, slug: string, commandId: string, result: UpdateResult | RestoreResult): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
@@ -34,7 +34,7 @@ function snapshotEvidence({ probes, durationMs, fencedMs, report }: RestoreResul
 }
 
 /** A command that failed or that nobody fetched ends the way back; whatever the agent did before, it has not touched the box. */
-export const failUndo = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<void> =>
+export const failUndo = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
     return action && settleUndo(tx, owned.needs, rollout, action, { verdict: undoFailed(error) })

@@ -4,14 +4,14 @@ import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import { tell } from '../../tell.ts'
 import { hold, takenByOthers } from '../begin-action.ts'
-import { asOwner, awaiting, leftMs, type Owned, send } from '../owned.ts'
+import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { updateOf } from './examine-undo.ts'
 import { settleUndo } from './settle-undo.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
 
 /** The former images are on the host, and are what ran before: the box goes back to them by the same guarded update that brought it here. */
-export const orderUndo = (owned: Owned, slug: string, commandId: string, { digests: pulled }: Pulled): Promise<void> =>
+export const orderUndo = (owned: Owned, slug: string, commandId: string, { digests: pulled }: Pulled): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)

@@ -2,10 +2,10 @@ import { isoNow } from '../../../../core/kit/index.ts'
 import { awaitsUndo } from '../../../../core/rollouts/index.ts'
 import { actionBySlug, replaceAction } from '../../actions.repo.ts'
 import { tell } from '../../tell.ts'
-import { asOwner, type Owned } from '../owned.ts'
+import { asOwner, type Owned, type Sent } from '../owned.ts'
 
 /** A box that others hold waits for its turn to go back, and everybody sees for whom; null when it waits no longer. */
-export const showUndoWait = (owned: Owned, slug: string, why: string | null): Promise<void> =>
+export const showUndoWait = (owned: Owned, slug: string, why: string | null): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { clock } = owned.needs
     const action = await actionBySlug(tx, rollout.id, slug)

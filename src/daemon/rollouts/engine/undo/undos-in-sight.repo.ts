@@ -14,7 +14,9 @@ export async function undosInSight(db: DbOrTx, { rolloutId, holds, limits }: Wan
     look((query) => more(query.where('action.status', '=', 'succeeded').where('undo_status', '=', 'pending')))
   const told = await waiting((query) => query.where('progress', 'like', '{"step":"wait"%'))
   const held = await heldAmong(waiting, [...holds.keys()])
-  const next = await nextInTurn(waiting, flying, limits, (query) => query.orderBy('finished_at', 'desc').orderBy('slug', 'desc'))
+  const page = (limit: number, offset: number) =>
+    waiting((query) => query.orderBy('finished_at', 'desc').orderBy('slug', 'desc').limit(limit).offset(offset))
+  const next = await nextInTurn(page, flying, limits)
   const seen = new Map([...known, ...told, ...held, ...next].map((action) => [action.slug, action]))
   return [...seen.values()]
 }

@@ -1,0 +1,20 @@
+import { needRoom } from '../backup/index.ts'
+import type { StoredSnapshot } from '../ports/index.ts'
+import type { TakeOverRun } from './take-over.ts'
+
+type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> & Readonly<{ needs: Pick<TakeOverRun['needs'], 'disk' | 'engine' | 'workFolder'> }>
+
+/**
+ * All that the snapshot holds comes to this host, and its database is loaded beside its dump. One of an older agent does not say how large
+ * that is: then as much as the whole of it. Throws DISK_FULL.
+ */
+export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<void> {
+  const { disk, engine, workFolder } = needs
+  const { totalBytes, databaseBytes } = snapshot
+  const held = totalBytes ?? 0
+  // What an interrupted try has brought takes no more room.
+  const here = await disk.usedBytes(folder).catch(() => 0)
+  const volumes = await engine.volumesFolder()
+  const bytes = Math.max(0, held + (databaseBytes ?? held) - here)
+  await needRoom(disk, { what: `taking over ${payload.slug}`, bytes, paths: [workFolder, ...(volumes === undefined ? [] : [volumes])] })
+}

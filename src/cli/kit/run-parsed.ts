@@ -1,0 +1,66 @@
+import type { ExitCode } from '../../core/kit/index.ts'
+import { chooseUrl } from './address.ts'
+import { type Api, connect } from './api.ts'
+import { askPerson } from './ask.ts'
+import type { Command } from './command.ts'
+import type { Context } from './context.ts'
+import { fold } from './fold.ts'
+import type { Look } from './look.ts'
+import type { Globals, Parsed } from './program.ts'
+import { type Progress, plainProgress, spinner } from './progress.ts'
+import { type StoredLogins, storedLogins } from './stored-logins.ts'
+import { lookOf, type Machine, readAll } from './terminal.ts'
+
+/** Does what was typed and shows what came back. */
+export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
+  const context = await contextFor(globals, machine, command.local === true)
+  const result = await command.run(context, input as never)
+  const shown = globals.json ? jsonText(result) : viewed(command, result, context.look(), input)
+  if (shown !== '') machine.stdout.write(`${shown}\n`)
+  return command.exit?.(result as never, input as never) ?? 0
+}
+
+const viewed = ({ view }: Command, result: unknown, look: Look, input: unknown) =>
+  fold(view(result as never, look, input as never), look.width)
+
+/** Nothing where the API answers without a body. */
+const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
+
+async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
+  const { env, stdin, stdout, stderr, signal, clock } = machine
+  const logins = storedLogins(env)
+  const option = globals.url
+  const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
+  const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
+  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...(machine.fetch ? { fetch: machine.fetch } : {}) })
+  return {
+    api,
+    url,
+    logins,
+    ask: askPerson({ interactive: stdin.isTTY === true, yes: globals.yes === true, signal }),
+    yes: globals.yes === true,
+    json: globals.json === true,
+    progress: progressFor(machine),
+    clock,
+    readStdin: () => readAll(stdin),
+    stdout,
+    stderr,
+    look: () => ({ ...lookOf(stdout, env, !globals.color, clock.now()), url }),
+    live: stdout.isTTY === true && !env.CI,
+    signal,
+  }
+}
+
+/** TENANTRY_TOKEN wins over a login: scripts say whom they mean. */
+async function authorization(token: string | undefined, logins: StoredLogins, url: string): Promise<Record<string, string>> {
+  const found = token || (await logins.at(url))?.token
+  return found ? { authorization: `Bearer ${found}` } : {}
+}
+
+/** A spinner on a terminal that knows its size, one line per change elsewhere. */
+const progressFor =
+  ({ stderr, env, clock }: Machine) =>
+  async (firstLine: string): Promise<Progress> => {
+    const real = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
+    return real ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
+  }

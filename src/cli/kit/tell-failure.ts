@@ -1,0 +1,25 @@
+import { type ExitCode, isProblem } from '../../core/kit/index.ts'
+import { exitOf, explain, failureBody, type Typed } from './failure.ts'
+import { fold } from './fold.ts'
+import { paintWith } from './look.ts'
+import type { Globals } from './program.ts'
+import { type Machine, wantsColour, widthOf } from './terminal.ts'
+
+/** Says on stderr what went wrong, as a person or a script reads it; the exit code. */
+export function tellFailure(
+  error: unknown,
+  typed: Typed,
+  globals: Pick<Globals, 'json' | 'color'>,
+  { stderr, env, signal }: Machine,
+): ExitCode {
+  if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
+  else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error), null, 2)}\n`)
+  else stderr.write(`${fold(explain(error, typed, paintWith(wantsColour(stderr, env, !globals.color))), widthOf(stderr, env))}\n`)
+  if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
+  return exitOf(error)
+}
+
+function causes(error: unknown): string[] {
+  if (!(error instanceof Error)) return [String(error)]
+  return [error.stack ?? error.message, ...(error.cause === undefined ? [] : causes(error.cause))]
+}

@@ -1,0 +1,118 @@
+import { isProblem } from '../../../core/kit/index.ts'
+import type { Step } from '../../../core/rollouts/index.ts'
+import { beginAction } from './begin-action.ts'
+import { advancePhase, pausePhase } from './drive-phase.ts'
+import { examineAction } from './examine-action.ts'
+import { failAction, judgeAction } from './judge-action.ts'
+import { type Owned, type Sent, together } from './owned.ts'
+import { pinDigests } from './pin-digests.ts'
+import { beginUndo } from './undo/begin-undo.ts'
+import { examineUndo } from './undo/examine-undo.ts'
+import { failUndo, judgeUndo } from './undo/judge-undo.ts'
+import { orderUndo } from './undo/order-undo.ts'
+import { showUndoWait } from './undo/show-undo-wait.ts'
+import { noteOverdue, showProgress, showWait } from './watch-action.ts'
+
+/** `goesOn`: something was done after which there may be more to do at once. `sent`: commands that were queued. */
+type Taken = Readonly<{ goesOn: boolean; sent: readonly { id: string; revision: number }[] }>
+
+/**
+ * Takes what belongs to every update in one transaction, as far as it is due in the same moment, and the rest one by one. Where one of them cannot
+ * be taken, nothing of that transaction stands, and each is taken alone: one box's trouble keeps no other from its turn. `isFull`:
+ * there is no place for more in flight. Throws LEASE_LOST.
+ */
+export async function takeSteps(owned: Owned, steps: readonly Step[], signal: AbortSignal, isFull: boolean): Promise<Taken> {
+  const calm = steps.filter(isCalm).toSorted((a, b) => Number(a.do === 'judge') - Number(b.do === 'judge'))
+  const done = calm.length > 1 && !signal.aborted ? await takeTogether(owned, calm) : undefined
+  const taken = [...(done ?? [])]
+  for (const step of done ? steps.filter((one) => !isCalm(one)) : steps) {
+    if (signal.aborted) break
+    const one = await takeAlone(owned, step)
+    if (one) taken.push(one)
+  }
+  return {
+    goesOn: taken.some((one) => leadsOn(one, isFull)),
+    sent: taken.flatMap(({ sent }) => (sent?.commandId ? [{ id: sent.commandId, revision: firstRevision }] : [])),
+  }
+}
+
+type TakenStep = Readonly<{ step: Step; sent: Sent }>
+
+const firstRevision = 1
+
+const calmSteps: ReadonlySet<Step['do']> = new Set(['begin', 'examine', 'pin', 'show', 'judge'])
+
+/** What pauses, fails or advances locks more than its own box, and stands alone. Judging may raise an alert: it comes last. */
+const isCalm = (step: Step): boolean => calmSteps.has(step.do)
+
+/**
+ * What only tells how things stand leads to nothing new, nor does a command before its answer: all that could begin beside it has, or was not looked
+ * at because of what came in, and then there must be a free place for it.
+ */
+function leadsOn({ step, sent }: TakenStep, isFull: boolean): boolean {
+  if (step.do === 'show' || step.do === 'wait') return false
+  return !sent || !(isFull || step.do === 'begin' || step.do === 'begin-undo')
+}
+
+/** Undefined when one of them could not be taken. */
+async function takeTogether(owned: Owned, steps: readonly Step[]): Promise<TakenStep[] | undefined> {
+  try {
+    const sent = await together(
+      owned,
+      steps.map((step) => (within) => execute(within, step)),
+      steps.flatMap((step) => ('slug' in step ? [step.slug] : [])),
+    )
+    return steps.map((step, at) => ({ step, sent: sent[at] }))
+  } catch (error) {
+    if (isProblem(error, 'LEASE_LOST')) throw error
+    owned.needs.log.debug({ rolloutId: owned.rolloutId, err: error }, 'steps of a rollout are taken one by one: together they failed')
+    return undefined
+  }
+}
+
+async function takeAlone(owned: Owned, step: Step): Promise<TakenStep | undefined> {
+  try {
+    return { step, sent: await execute(owned, step) }
+  } catch (error) {
+    if (isProblem(error, 'LEASE_LOST')) throw error
+    owned.needs.log.error({ rolloutId: owned.rolloutId, step: step.do, err: error }, 'a step of a rollout failed and will be tried again')
+    return undefined
+  }
+}
+
+function execute(owned: Owned, step: Step): Promise<Sent> {
+  switch (step.do) {
+    case 'begin':
+      return beginAction(owned, step.slug)
+    case 'wait':
+      return showWait(owned, step.slug, step)
+    case 'examine':
+      return examineAction(owned, step.slug, step.commandId, step.result as never)
+    case 'pin':
+      return pinDigests(owned, step.slug, step.commandId, step.result as never)
+    case 'judge':
+      return judgeAction(owned, step.slug, step.commandId, step.result as never)
+    case 'show':
+      return showProgress(owned, step.slug, step.commandId, step.status, step.progress)
+    case 'begin-undo':
+      return beginUndo(owned, step.slug)
+    case 'wait-undo':
+      return showUndoWait(owned, step.slug, step.why)
+    case 'examine-undo':
+      return examineUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'order-undo':
+      return orderUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'judge-undo':
+      return judgeUndo(owned, step.slug, step.commandId, step.result as never)
+    case 'fail-undo':
+      return failUndo(owned, step.slug, step.commandId, step.error)
+    case 'fail':
+      return failAction(owned, step.slug, step.commandId, step.error)
+    case 'overdue':
+      return noteOverdue(owned, step.slug, step.commandId)
+    case 'pause':
+      return pausePhase(owned, step.reason)
+    case 'advance':
+      return advancePhase(owned, step.from)
+  }
+}
