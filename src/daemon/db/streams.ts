@@ -67,7 +67,11 @@ export async function appendEvents(tx: Tx, stream: string, events: readonly Date
   return last
 }
 
-const rowOf = ({ source, eventType, payload, createdAt, tenantId = null, audience }: DatedEvent, stream: string, seq: number): EventTable => ({
+const rowOf = (
+  { source, eventType, payload, createdAt, tenantId = null, audience }: DatedEvent,
+  stream: string,
+  seq: number,
+): EventTable => ({
   stream,
   seq,
   source,
