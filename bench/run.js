@@ -3,9 +3,11 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { cliHelp } from './cli-help.js'
+import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
 import { idleAgent } from './idle-agent.js'
 import { idleDaemon } from './idle-daemon.js'
+import { limiter } from './limiter.js'
 import { rolloutBoard } from './rollout-board.js'
 import { rolloutEngine } from './rollout-engine.js'
 import { rolloutMakespan } from './rollout-makespan.js'
@@ -17,6 +19,8 @@ const benchmarks = [
   idleDaemon,
   idleAgent,
   routeThroughput,
+  limiter,
+  eventFanout,
   fleetScale,
   rolloutMakespan,
   rolloutEngine,

@@ -4,8 +4,14 @@ type Load<Loaded> = () => Promise<Loaded>
 
 /** Every noun with its verbs in the order of the first page; what stands behind them is loaded only once it was typed. */
 const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
-  ['hosts', 'invite list show revoke registries', async () => (await import('./hosts/index.ts')).hosts],
-  ['tenants', 'list show window', async () => (await import('./tenants/index.ts')).tenants],
+  ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
+  ['tenants', 'list show create update window suspend resume', async () => (await import('./tenants/index.ts')).tenants],
+  [
+    'users',
+    'list show create update roles disable enable sessions end-session import',
+    async () => (await import('./users/index.ts')).users,
+  ],
+  ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',
     'list show provision adopt scan check logs maintenance move remove release',
@@ -20,6 +26,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ],
   ['alerts', 'list show acknowledge resend test retry', async () => (await import('./alerts/index.ts')).alerts],
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
+  ['events', 'tail', async () => (await import('./events/index.ts')).events],
   ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],
   ['tokens', 'list create revoke', async () => (await import('./admin/index.ts')).tokens],
   ['accounts', 'list create disable role', async () => (await import('./admin/index.ts')).accounts],

@@ -2,14 +2,24 @@ import { adminContract } from './admin/index.ts'
 import { alertsContract } from './alerts/index.ts'
 import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
+import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
+import { eventsContract } from './events/index.ts'
+import { filesContract } from './files/index.ts'
+import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
+import { limitsContract } from './limits/index.ts'
+import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
+import { sessionsContract } from './sessions/index.ts'
 import { snapshotsContract } from './snapshots/index.ts'
+import { spacesContract } from './spaces/index.ts'
+import { tasksContract } from './tasks/index.ts'
 import { tenantsContract } from './tenants/index.ts'
+import { usersContract } from './users/index.ts'
 
 /** Every room's contract; the room's name is its tag in the documentation. Mounting, OpenAPI and clients are made from this list. */
 export const api = {
@@ -24,5 +34,15 @@ export const api = {
   hosts: hostsContract,
   agent: agentContract,
   tenants: tenantsContract,
+  users: usersContract,
+  homeserver: homeserverContract,
+  sessions: sessionsContract,
+  limits: limitsContract,
+  events: eventsContract,
+  bootstrap: bootstrapContract,
+  profile: profileContract,
+  tasks: tasksContract,
+  spaces: spacesContract,
+  files: filesContract,
   service: serviceContract,
 } as const satisfies Record<string, Contract>

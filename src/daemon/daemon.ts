@@ -10,6 +10,7 @@ import { requireWindows } from './hosts/index.ts'
 import { buildApp } from './http/index.ts'
 import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
+import { loadRoleBook } from './users/index.ts'
 import { wire } from './wire.ts'
 
 export type DaemonNeeds = Readonly<{
@@ -30,15 +31,20 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   requireWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
+  const roles = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
   const { db, close: closeDatabase } = openDatabase(config.databaseUrl)
+  const ends = [closeDatabase]
+  const end = async () => {
+    for (const close of ends) await close()
+  }
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal) // each long poll and stream listens to it
   try {
     await migrate(db)
     await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
-    const { served, authenticate, metrics, begin } = await wire({
+    const { served, authenticate, metrics, limits, outermost, begin } = await wire({
       config,
       db,
       keyring,
@@ -47,23 +53,36 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       log,
       migrations,
       schemas,
+      roles,
       rehearse,
       draining: stopping.signal,
     })
     const { trustedProxies } = config
-    const app = buildApp(served, { authenticate, clock, random, log, metrics, draining: stopping.signal, trustedProxies, validateAnswers })
-    const server = await listen(app, config.listen)
+    ends.unshift(limits.close)
+    const needs = {
+      authenticate,
+      clock,
+      random,
+      log,
+      metrics,
+      limits,
+      outermost,
+      draining: stopping.signal,
+      trustedProxies,
+      validateAnswers,
+    }
+    const server = await listen(buildApp(served, needs), config.listen)
     const loops = begin()
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
     const close = async () => {
       stopping.abort()
       await Promise.all([closeServer(server), ...loops])
-      await closeDatabase()
+      await end()
     }
     return { url: config.baseUrl, close }
   } catch (error) {
     stopping.abort()
-    await closeDatabase()
+    await end()
     throw error
   }
 }

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../core/audit/index.ts'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
+import type { RoleBook } from '../core/users/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
 import { resticCare, tendRepository } from '../node/restic/index.ts'
 import { type AdminNeeds, adminRoutes, authenticateAdmin, cleanExpiredCredentials } from './admin/index.ts'
@@ -19,6 +20,7 @@ import {
 } from './alerts/index.ts'
 import { auditRoutes, checkpointAudit, checkpointHandler, checkpointTopic } from './audit/index.ts'
 import { authRoutes, openSigningKeys, rotateSigningKeys, watchRevocations } from './auth/index.ts'
+import { bootstrapRoutes, noModules } from './bootstrap/index.ts'
 import {
   boxesJobs,
   boxesRoutes,
@@ -33,6 +35,10 @@ import {
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
 import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
+import { type EdgeSide, openEdge } from './edge/index.ts'
+import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
+import { filesRoutes, forgetFolders } from './files/index.ts'
+import { homeserverRoutes, makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
   authenticateAgent,
@@ -49,7 +55,9 @@ import {
   tellFailures,
 } from './hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
+import { type Limits, limitsRoutes, openLimits, watchBudgets } from './limits/index.ts'
 import { makeMailer } from './mail/index.ts'
+import { profileRoutes } from './profile/index.ts'
 import {
   commandsOfRollouts,
   forgetRollouts,
@@ -62,6 +70,7 @@ import {
 } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
+import { authenticateUser, forgetLoginFailures, forgetSessions, sessionsRoutes } from './sessions/index.ts'
 import {
   commandSecrets,
   commandsOfRestores,
@@ -77,7 +86,10 @@ import {
   snapshotsOfBox,
   snapshotsRoutes,
 } from './snapshots/index.ts'
+import { forgetSpaces, membersOf, spacesJobs, spacesListener, spacesOf, spacesRoutes, spacesWork } from './spaces/index.ts'
+import { forgetTasks, tasksRoutes } from './tasks/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
+import { locksWork, usersListener, usersRoutes, usersWork } from './users/index.ts'
 
 export type WireNeeds = Readonly<{
   config: Config
@@ -89,6 +101,8 @@ export type WireNeeds = Readonly<{
   /** What the package carries for boxes. */
   migrations: readonly BoxMigration[]
   schemas: SynapseSchemas
+  /** What users of tenants may do, by their roles. */
+  roles: RoleBook
   rehearse?: Rehearse | undefined
   draining: AbortSignal
 }>
@@ -96,8 +110,10 @@ export type WireNeeds = Readonly<{
 /** All rooms joined: what is served, who may call, and the work that goes on until the daemon drains. */
 export type Wired = Readonly<{
   served: readonly Served[]
-  authenticate: Authenticators
+  authenticate: Required<Authenticators>
   metrics: HttpMetrics
+  limits: Limits
+  outermost: EdgeSide['outermost']
   /** Starts the loops; each promise resolves once its loop has handed its work back. */
   begin(): readonly Promise<void>[]
 }>
@@ -105,6 +121,8 @@ export type Wired = Readonly<{
 const outboxEveryMs = 1000
 const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
+const failuresEveryMs = 60_000
+const budgetsEveryMs = 10_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -118,7 +136,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
   const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
-  const side = listenedTo(boxSide({ ...needs, ...lifeRules(config), secretsFor }), snapshotsListen)
+  const side = listenedTo(
+    boxSide({ ...needs, ...lifeRules(config), secretsFor }),
+    snapshotsListen,
+    usersListener(needs),
+    spacesListener(needs),
+  )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
     ...boxes,
@@ -142,6 +165,9 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     references: [snapshotsOfRollouts, snapshotsOfLife],
     tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
+  const networks = plainNetworks(config.homeservers.privateNetworks)
+  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
+  const spaces = { ...needs, homeservers }
   const crons = {
     db,
     clock,
@@ -152,7 +178,21 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...boxesJobs(boxes),
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
-      ...hostsJobs({ db, clock, commandsInUse, others: [() => forgetAlerts(needs), (signal) => forgetRollouts(needs, signal)] }),
+      ...spacesJobs(spaces),
+      ...hostsJobs({
+        db,
+        clock,
+        commandsInUse,
+        others: [
+          () => forgetAlerts(needs),
+          (signal) => forgetRollouts(needs, signal),
+          (signal) => forgetSessions(needs, signal),
+          (signal) => forgetEvents(needs, signal),
+          (signal) => forgetTasks(needs, signal),
+          () => forgetFolders(needs),
+          () => forgetSpaces(needs),
+        ],
+      }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
     draining,
@@ -164,14 +204,33 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(needs, facts),
     whole: (chain: string) => tellWholeAudit(needs, chain),
   }
+  const users = { ...needs, homeservers }
+  const { revocations } = admin
+  const sessions = { ...users, keys: await openSigningKeys(needs, 'platform'), revocations, rules: config.sessions }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })
   alertMetrics({ db, registry: metrics.registry })
+  const limits = await openLimits({ ...needs, registry: metrics.registry })
+  const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
+  const platform = authenticateUser(sessions)
+  const { outermost } = openEdge({ ...needs, revocations })
+  const events = openEvents({ ...needs, registry: metrics.registry, revocations, authenticate: platform, membersOf })
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
-  const outbox = { db, clock, log, handlers: { [checkpointTopic]: checkpointHandler(checkpoints), ...alertWork(alerts) } }
+  const outbox = {
+    db,
+    clock,
+    log,
+    handlers: {
+      [checkpointTopic]: checkpointHandler(checkpoints),
+      ...alertWork(alerts),
+      ...usersWork(users),
+      ...locksWork(needs),
+      ...spacesWork(spaces),
+    },
+  }
 
   const begin = () => [
     runBusPoll(hosts, draining),
@@ -180,10 +239,13 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     startRolloutEngine(rollouts, draining),
     runSnapshotTurns(snapshots, draining),
     runStoreUpkeep(snapshots, draining),
+    runEvents(events, draining),
     repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
-    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateSigningKeys(needs, 'admin') }),
+    repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),
+    repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
+    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
   const served = [
@@ -195,12 +257,23 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...hostsRoutes(hosts),
     ...agentRoutes(hosts),
     ...tenantsRoutes(boxes),
+    ...usersRoutes(users),
+    ...homeserverRoutes({ db, clock, networks }),
+    ...sessionsRoutes(sessions),
     ...boxesRoutes(boxes),
     ...snapshotsRoutes(snapshots),
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
+    ...eventsRoutes(events),
+    ...bootstrapRoutes({ ...needs, spacesOf, modulesOf: noModules }),
+    ...profileRoutes(needs),
+    ...tasksRoutes({ ...needs, spacesOf }),
+    ...spacesRoutes(spaces),
+    ...filesRoutes(needs),
+    ...limitsRoutes(budgets),
   ]
-  return { served, authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts) }, metrics, begin }
+  const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform }
+  return { served, authenticate, metrics, limits, outermost, begin }
 }
 
 /** Whom alerts go to, and what carries them there. */
@@ -238,6 +311,11 @@ async function adminNeeds(needs: WireNeeds): Promise<AdminNeeds> {
   const { config, db, clock, random, keyring, draining } = needs
   const revocations = await watchRevocations(needs, draining)
   return { db, clock, random, keyring, keys: await openSigningKeys(needs, 'admin'), revocations, totpRequired: config.totpRequired }
+}
+
+async function rotateKeys(needs: WireNeeds): Promise<void> {
+  await rotateSigningKeys(needs, 'admin')
+  await rotateSigningKeys(needs, 'platform')
 }
 
 type Repeated = Readonly<{ ms: number; what: string; work: () => Promise<unknown> }>

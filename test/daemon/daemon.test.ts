@@ -37,6 +37,7 @@ test('what is declared is mounted, and what is mounted is declared', async () =>
     keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
     migrations: [],
     schemas: synapseSchemas,
+    roles: { defaultRole: 'member', roles: { member: { capabilities: [] } } },
     draining: stop.signal,
   })
   stop.abort()

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { adminRoles, type EndpointShape, roleAtLeast } from '../../src/core/contract/index.ts'
 import { systemClock } from '../../src/node/index.ts'
+import { aPlatformUser } from '../support/platform-user.ts'
 import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../support/running-daemon.ts'
 
 // Every endpoint against every kind of caller, made from the contract: what is added is held to it without another line here.
@@ -9,15 +10,19 @@ import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from 
 const endpoints: EndpointShape[] = Object.values(api).flatMap((contract) => Object.values(contract))
 const name = ({ method, path }: EndpointShape) => `${method} ${path}`
 
-const callers = ['nobody', ...adminRoles, 'api token', 'agent', 'forger'] as const
+const callers = ['nobody', ...adminRoles, 'api token', 'agent', 'user', 'user of no role', 'forger', 'forger of users'] as const
+/** Of all capabilities; that each endpoint asks for its own is tested where capabilities are. */
+const isUser = (caller: Caller) => caller === 'user' || caller === 'user of no role'
 type Caller = (typeof callers)[number]
 
 /** 0 = let in, whatever comes of it. */
 function expected({ auth }: EndpointShape, caller: Caller): number {
   if (auth.kind === 'none') return 0
-  if (caller === 'nobody' || caller === 'forger') return 401
+  if (caller === 'nobody' || caller.startsWith('forger')) return 401
   if ((auth.kind === 'agent') !== (caller === 'agent')) return 401
   if (auth.kind === 'agent') return 0
+  if ((auth.kind === 'platform') !== isUser(caller)) return 401
+  if (auth.kind === 'platform') return auth.capability && caller === 'user of no role' ? 403 : 0
   if (caller === 'api token') return auth.person || !roleAtLeast('operator', auth.role) ? 403 : 0
   return roleAtLeast(caller as (typeof adminRoles)[number], auth.role) ? 0 : 403
 }
@@ -33,6 +38,9 @@ beforeAll(async () => {
   const { token } = await admin.admin.createToken({ body: { name: 'ci', role: 'operator' } })
   tokens.set('api token', `Bearer ${token}`)
   tokens.set('agent', (await anAgent(daemon, tokens.get('operator') ?? '', 'host-1')).authorization)
+  tokens.set('user', await aPlatformUser(daemon, { tenant: 'one', roles: ['tenant-admin', 'store-reviewer'] }))
+  tokens.set('user of no role', await aPlatformUser(daemon, { tenant: 'one', localpart: 'ben', roles: ['member'] }))
+  tokens.set('forger of users', `Bearer ${(tokens.get('user') ?? '').slice(7, -4)}AAAA`)
   tokens.set('forger', `Bearer ${(tokens.get('admin') ?? '').slice(7, -4)}AAAA`)
   return daemon.close
 })

@@ -22,6 +22,7 @@ const kinds = Object.keys({
   drill_failed: 0,
   rollout_signed: 0,
   audit_broken: 0,
+  budget_high: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const list = command(

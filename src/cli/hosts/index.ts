@@ -3,8 +3,9 @@
 import { noun } from '../kit/index.ts'
 import { invite } from './invite.ts'
 import { list } from './list.ts'
+import { platform } from './platform.ts'
 import { registries } from './registries.ts'
 import { revoke } from './revoke.ts'
 import { show } from './show.ts'
 
-export const hosts = noun('hosts', 'Machines that carry boxes', [invite, list, show, revoke, registries])
+export const hosts = noun('hosts', 'Machines that carry boxes', [invite, list, show, revoke, registries, platform])

@@ -26,11 +26,25 @@ export const tenantView = (tenant: Tenant, look: Look): string =>
     ['tenant', look.paint.bold(tenant.slug)],
     ['name', clean(tenant.name)],
     ['plan', `${tenant.plan} (tier ${tenant.tier})`],
-    ['status', tenant.status],
+    ['status', tenant.suspendedReason ? `${tenant.status}: ${clean(tenant.suspendedReason)}` : tenant.status],
     ['chat domain', clean(tenant.chatDomain)],
+    ['homeserver', homeserverWords(tenant)],
+    ['shown as', clean(tenant.branding.tenantName)],
+    ['flags', flagWords(tenant)],
+    ['school', clean(tenant.schoolId)],
+    ['organisation', clean(tenant.orgId)],
+    ['payment customer', tenant.paymentCustomerId && clean(tenant.paymentCustomerId)],
     ['window', windowWords(tenant.window)],
     ['', tenant.window && openingWords(tenant.window, look.now)],
     ['time zone', tenant.timeZone ?? tenant.window?.timeZone],
     ['created', stamp(tenant.createdAt, look.now)],
     ['id', tenant.id],
   ])
+
+const homeserverWords = ({ homeserver }: Tenant): string =>
+  homeserver ? `${clean(homeserver.publicUrl)}${homeserver.fenced ? ', fenced' : ''}` : 'none: tenantry boxes provision makes its box'
+
+const flagWords = ({ featureFlags }: Tenant): string =>
+  Object.entries(featureFlags)
+    .map(([name, on]) => `${clean(name)}=${on ? 'on' : 'off'}`)
+    .join(', ')

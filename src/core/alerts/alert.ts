@@ -20,6 +20,7 @@ export const AlertKind = z.enum([
   'drill_failed',
   'rollout_signed',
   'audit_broken',
+  'budget_high',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

@@ -1,6 +1,7 @@
 import type { AlertKind, NewAlert } from './alert.ts'
 import { auditBroken, rolloutSigned } from './audit-texts.ts'
 import { drillFailed, fenceStuck, hostFrozen, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
+import { budgetHigh } from './limit-texts.ts'
 import {
   actionRolledBack,
   boxReopenedUnproven,
@@ -33,4 +34,5 @@ export const alertOf = {
   drill_failed: drillFailed,
   rollout_signed: rolloutSigned,
   audit_broken: auditBroken,
+  budget_high: budgetHigh,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

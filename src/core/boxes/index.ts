@@ -89,6 +89,7 @@ export {
 } from './move-courses.ts'
 export {
   type BoxId,
+  ChatDomain,
   Component,
   type HostId,
   Plan,

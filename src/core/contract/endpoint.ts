@@ -1,5 +1,7 @@
 import type { z } from 'zod'
 import type { AdminActor, AgentActor, ProblemCode, TokenActor } from '../kit/index.ts'
+import type { PlatformPrincipal } from '../sessions/index.ts'
+import type { Capability } from '../users/index.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const
@@ -8,13 +10,15 @@ export type AdminRole = (typeof adminRoles)[number]
 export const roleAtLeast = (role: AdminRole, lowest: AdminRole): boolean => adminRoles.indexOf(role) >= adminRoles.indexOf(lowest)
 
 /**
- * Who may call: nobody in particular, an admin of at least a role (`person` shuts API tokens out), or the agent of a host.
+ * Who may call: nobody in particular, an admin of at least a role (`person` shuts API tokens out), the agent of a host, or a user of a tenant,
+ * all of them or those with a capability.
  * `setup` lets in a session that still has to change its password or set up one-time codes; everything else refuses it.
  */
 export type Auth =
   | Readonly<{ kind: 'none' }>
   | Readonly<{ kind: 'admin'; role: AdminRole; person: boolean; setup?: boolean }>
   | Readonly<{ kind: 'agent' }>
+  | Readonly<{ kind: 'platform'; capability?: Capability }>
 
 export const open = { kind: 'none' } as const satisfies Auth
 export const agent = { kind: 'agent' } as const satisfies Auth
@@ -23,6 +27,10 @@ export const admin = (role: AdminRole) => ({ kind: 'admin', role, person: false 
 export const adminPerson = (role: AdminRole) => ({ kind: 'admin', role, person: true }) as const satisfies Auth
 /** Any person, also one whose session is not set up in full: what setting it up needs. */
 export const adminSetup = { kind: 'admin', role: 'viewer', person: true, setup: true } as const satisfies Auth
+
+/** A user of a tenant by platform token; with a capability only those whose roles grant it. */
+export const platform = (capability?: Capability) =>
+  ({ kind: 'platform', ...(capability ? { capability } : {}) }) as Readonly<{ kind: 'platform'; capability?: Capability }>
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -50,6 +58,8 @@ export type EndpointShape = Readonly<{
   returns: Answer
   /** Requests per second from one address (a burst of twice that); for what a stranger may try: logins, enrolments. */
   perAddress?: number
+  /** The JSON answer carries a strong `ETag`; `If-None-Match` asks whether it still holds, and 304 says that it does. */
+  tagged?: true
   /** Status of success; 200, or 204 for `empty`. */
   status?: number
   /** Codes beside those that any endpoint may raise. */
@@ -77,7 +87,9 @@ export type ActorOf<A extends Auth> = A extends { kind: 'admin'; person: true }
     ? AdminActor | TokenActor
     : A extends { kind: 'agent' }
       ? AgentActor
-      : undefined
+      : A extends { kind: 'platform' }
+        ? PlatformPrincipal
+        : undefined
 
 /** What a handler receives after validation. */
 export type RequestOf<E extends EndpointShape> = Readonly<{

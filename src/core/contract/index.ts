@@ -1,5 +1,5 @@
 // The contract: each endpoint declared once with zod; validation, OpenAPI and the typed client are made from it.
-// It knows no room and no server; rooms declare, `src/daemon/http` mounts, `src/core/api.ts` gathers.
+// It knows no server, and of rooms only who can be calling; rooms declare, `src/daemon/http` mounts, `src/core/api.ts` gathers.
 export { type Client, makeClient } from './client.ts'
 export {
   type ActorOf,
@@ -16,6 +16,7 @@ export {
   endpoint,
   isSchema,
   open,
+  platform,
   type RequestOf,
   roleAtLeast,
   type StreamMessage,

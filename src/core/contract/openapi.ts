@@ -29,7 +29,11 @@ export function openApiDocument(
     paths,
     components: {
       schemas: { Error: jsonSchema(ErrorBody, 'output') },
-      securitySchemes: { admin: bearer('Admin JWT or API token'), agent: bearer('JWT signed by the key of an enrolled host') },
+      securitySchemes: {
+        admin: bearer('Admin JWT or API token'),
+        agent: bearer('JWT signed by the key of an enrolled host'),
+        platform: bearer('Platform token of a user, from a login (`svc_jwt`)'),
+      },
     },
   }
 }
@@ -42,7 +46,8 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.spec ? { description: `Service specification, section ${shape.spec}.` } : {}),
     ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
-    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query)],
+    ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
+    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query), ...(shape.tagged ? [ifNoneMatch] : [])],
     ...(shape.body
       ? {
           requestBody: {
@@ -66,9 +71,27 @@ function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Rec
   }))
 }
 
-function success({ returns, status }: EndpointShape): Record<string, unknown> {
+const ifNoneMatch = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The `ETag` of the answer that you have',
+  schema: { type: 'string' },
+}
+
+const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
+const etagHeader = { headers: { ETag: { description: 'Changes exactly when the answer does', schema: { type: 'string' } } } }
+
+function success({ returns, status, tagged }: EndpointShape): Record<string, unknown> {
   if (isSchema(returns))
-    return { [status ?? 200]: { description: 'Success', content: { 'application/json': { schema: jsonSchema(returns, 'output') } } } }
+    return {
+      [status ?? 200]: {
+        description: 'Success',
+        ...(tagged ? etagHeader : {}),
+        content: { 'application/json': { schema: jsonSchema(returns, 'output') } },
+      },
+      ...(tagged ? stillHolds : {}),
+    }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
   const type = returns.kind === 'sse' ? 'text/event-stream' : returns.contentType.split(';')[0]
   return { [status ?? 200]: { description: 'Success', content: { [type as string]: { schema: { type: 'string' } } } } }
@@ -89,6 +112,8 @@ function authProblems(auth: Auth): readonly ProblemCode[] {
   if (auth.kind === 'none') return []
   // CONFLICT asks an agent to say hello first.
   if (auth.kind === 'agent') return ['UNAUTHENTICATED', 'HOST_REVOKED', 'HOST_FROZEN', 'CLOCK_SKEW', 'CONFLICT']
+  if (auth.kind === 'platform')
+    return auth.capability ? ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'INVALID_MATRIX_TOKEN']
   return auth.setup ? ['UNAUTHENTICATED', 'FORBIDDEN'] : ['UNAUTHENTICATED', 'FORBIDDEN', 'SETUP_REQUIRED']
 }
 

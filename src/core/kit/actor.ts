@@ -17,7 +17,10 @@ export type AgentActor = Readonly<{ kind: 'agent'; hostId: string; name: string;
 /** A job, the engine, or a command typed on the daemon's own machine. */
 export type SystemActor = Readonly<{ kind: 'system'; name: string }>
 
-export type Actor = AdminActor | TokenActor | AgentActor | SystemActor
+/** A user of a tenant, as far as a record of what happened needs to know. */
+type UserActor = Readonly<{ kind: 'user'; userId: string; matrixUserId: string; sessionId: string }>
 
-/** As the audit log writes it: `admin:anna`, `token:ci`, `agent:host-1`, `system:cron`. */
-export const actorLabel = (actor: Actor): string => `${actor.kind}:${actor.name}`
+export type Actor = AdminActor | TokenActor | AgentActor | SystemActor | UserActor
+
+/** As the audit log writes it: `admin:anna`, `token:ci`, `agent:host-1`, `system:cron`, `user:@anna:school.example`. */
+export const actorLabel = (actor: Actor): string => `${actor.kind}:${actor.kind === 'user' ? actor.matrixUserId : actor.name}`

@@ -32,6 +32,12 @@ export const catalogue = {
   ACCOUNT_LOCKED: entry(429, 4, 'Too many failed logins', true),
   SETUP_REQUIRED: entry(403, 4, 'The account is not set up in full'),
   TOTP_REQUIRED: entry(401, 4, 'A one-time code is needed'),
+  // sessions of tenants' users
+  INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token where a platform token belongs'),
+  REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
+  REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
+  // chat servers of tenants
+  HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server cannot be used right now', true),
   // agents and hosts
   ENROLMENT_INVALID: entry(401, 4, 'The enrolment token is unknown, used or expired'),
   HOST_REVOKED: entry(401, 4, 'The host was revoked'),

@@ -1,10 +1,23 @@
 import { z } from 'zod'
-import { Plan, Slug, Tier } from '../boxes/index.ts'
+import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
 export const TenantStatus = z.enum(['active', 'suspended'])
 export type TenantStatus = z.infer<typeof TenantStatus>
+
+/** What clients show of a tenant (spec 2.6). */
+export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })
+export type Branding = z.infer<typeof Branding>
+
+const FlagName = z.string().regex(/^[a-z][A-Za-z0-9._-]{0,79}$/, 'must be a name such as newChat, starting with a lower-case letter')
+/** By name; what is not named is off. */
+export const FeatureFlags = z.record(FlagName, z.boolean())
+export type FeatureFlags = z.infer<typeof FeatureFlags>
+
+const Name = z.string().trim().min(1, 'must not be empty').max(100)
+/** An id that other systems know it by. */
+const OuterId = z.string().trim().min(1).max(100)
 
 export const Tenant = z.object({
   id: z.string(),
@@ -14,6 +27,15 @@ export const Tenant = z.object({
   plan: Plan,
   tier: Tier,
   status: TenantStatus,
+  /** Why it is suspended. */
+  suspendedReason: z.string().nullable(),
+  schoolId: z.string(),
+  orgId: z.string(),
+  branding: Branding,
+  featureFlags: FeatureFlags,
+  paymentCustomerId: z.string().nullable(),
+  /** Its live box; null while it has none. */
+  homeserver: z.object({ boxId: z.string(), publicUrl: z.string(), fenced: z.boolean() }).nullable(),
   /** Its own; null: the platform's. */
   timeZone: TimeZone.nullable(),
   /** Its own; null: that of its tier. */
@@ -24,12 +46,33 @@ export const Tenant = z.object({
 })
 export type Tenant = z.infer<typeof Tenant>
 
+const CreateTenantBody = z.strictObject({
+  slug: Slug,
+  name: Name,
+  plan: Plan,
+  chatDomain: ChatDomain,
+  schoolId: OuterId.optional(),
+  orgId: OuterId.optional(),
+})
+
+const flags = 'A flag with null is taken out; what is not named stays'
+
 const ChangeTenantBody = z
   .strictObject({
+    name: Name.optional(),
+    plan: Plan.optional(),
+    schoolId: OuterId.optional(),
+    orgId: OuterId.optional(),
+    branding: Branding.optional(),
+    featureFlags: z.record(FlagName, z.boolean().nullable()).optional().meta({ description: flags }),
+    paymentCustomerId: OuterId.nullable().optional(),
     timeZone: TimeZone.nullable().optional(),
     maintenanceWindow: TenantWindow.nullable().optional(),
   })
-  .refine((body) => Object.keys(body).length > 0, 'must change something: timeZone or maintenanceWindow')
+  .refine(
+    (body) => Object.keys(body).length > 0,
+    'must change something: name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, timeZone or maintenanceWindow',
+  )
 
 /** The organisations that the platform serves; a tenant comes into being with its box. */
 export const tenantsContract = {
@@ -40,6 +83,16 @@ export const tenantsContract = {
     query: Paging.extend({ plan: Plan.optional() }),
     returns: z.object({ tenants: z.array(Tenant), nextCursor: z.string().nullable() }),
     summary: 'Tenants by slug',
+  }),
+  createTenant: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/tenants',
+    auth: admin('operator'),
+    body: CreateTenantBody,
+    returns: Tenant,
+    status: 201,
+    problems: ['ALREADY_EXISTS'],
+    summary: 'Register a tenant; its box is provisioned under the same slug, name, plan and domain',
   }),
   showTenant: endpoint({
     method: 'GET',
@@ -56,6 +109,24 @@ export const tenantsContract = {
     params: z.object({ slug: Slug }),
     body: ChangeTenantBody,
     returns: Tenant,
-    summary: 'Say when it may be disturbed; boxes whose update has not begun keep to it at once. Null: what its tier says',
+    problems: ['ALREADY_EXISTS'],
+    summary: 'Change what is known of it, and when it may be disturbed: what is not named stays. Another plan is another tier of its box',
+  }),
+  suspendTenant: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/tenants/:slug/suspend',
+    auth: admin('operator'),
+    params: z.object({ slug: Slug }),
+    body: z.strictObject({ reason: z.string().trim().min(1).max(500) }),
+    returns: Tenant,
+    summary: 'Refuse the logins and the tokens of its users within a second; its box and its chat run on',
+  }),
+  resumeTenant: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/tenants/:slug/resume',
+    auth: admin('operator'),
+    params: z.object({ slug: Slug }),
+    returns: Tenant,
+    summary: 'Let its users in again; sessions that had not run out go on',
   }),
 } as const satisfies Contract

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type Account, AccountName, type NewPassword } from '../../core/admin/index.ts'
 import { type AdminRole, parsePart } from '../../core/contract/index.ts'
-import { type Actor, type Clock, isoIn, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { type AdminActor, type Clock, isoIn, isoNow, newId, problem, type Random, type SystemActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation } from '../db/index.ts'
 import { shownAccount } from './accounts.repo.ts'
@@ -11,11 +11,12 @@ type Needs = Readonly<{ db: Db; clock: Clock; random: Random }>
 
 export const initialPasswordMs = 72 * 60 * 60_000
 
+type Maker = AdminActor | SystemActor
 type NewAccount = Readonly<{ name: string; role: AdminRole }>
 type Created = Readonly<{ account: Account; initialPassword: string; expiresAt: string }>
 
 /** An account with a one-time password, which its owner must change at the first login, within three days. */
-export async function createAccount(needs: Needs, actor: Actor, input: NewAccount): Promise<Created> {
+export async function createAccount(needs: Needs, actor: Maker, input: NewAccount): Promise<Created> {
   const initialPassword = makeInitialPassword(needs.random)
   const expiresAt = isoIn(needs.clock, initialPasswordMs)
   const account = await insertAccount(needs, actor, { ...input, password: initialPassword, expiresAt })
@@ -25,13 +26,13 @@ export async function createAccount(needs: Needs, actor: Actor, input: NewAccoun
 /** An account whose owner chose the password: typed on the daemon's own machine. */
 export const createAccountWithPassword = (
   needs: Needs,
-  actor: Actor,
+  actor: Maker,
   input: NewAccount & Readonly<{ password: z.output<typeof NewPassword> }>,
 ): Promise<Account> => insertAccount(needs, actor, { ...input, expiresAt: null })
 
 type Insert = NewAccount & Readonly<{ password: string; expiresAt: string | null }>
 
-async function insertAccount({ db, clock, random }: Needs, actor: Actor, { name, role, password, expiresAt }: Insert): Promise<Account> {
+async function insertAccount({ db, clock, random }: Needs, actor: Maker, { name, role, password, expiresAt }: Insert): Promise<Account> {
   const plainName = parsePart(AccountName, name, 'name')
   const row = { id: newId(random, 'acc'), name: plainName, role, password_hash: await hashPassword(password), created_by: actor.name }
   const rest = { totp_secret: null, totp_confirmed_at: null, totp_step: null, last_login_at: null }

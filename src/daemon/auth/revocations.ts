@@ -2,8 +2,14 @@ import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, nextSeq, type Tx } from '../db/index.ts'
 
-/** Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token. */
-export type Revoked = Readonly<{ kind: 'admin-session' | 'admin-account' | 'api-token'; subject: string }>
+/**
+ * Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token; of tenants a
+ * user's session, a user with all of theirs, or the whole tenant.
+ */
+export type Revoked = Readonly<{
+  kind: 'admin-session' | 'admin-account' | 'api-token' | 'user-session' | 'user' | 'tenant'
+  subject: string
+}>
 
 export type Revocations = Readonly<{
   /** Rises whenever something was revoked: what was read before it rose must not be kept. */

@@ -3,13 +3,16 @@ import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type KeyNeeds, rotateSigningKeys } from './rotate-signing-keys.ts'
 import { type Audience, liveKeys, openPrivateKey, type SigningKey } from './signing-keys.repo.ts'
 
-/** Claims of ours: who (`sub`) and in which session (`sid`). Roles are never in a token. */
-type Claims = Readonly<{ sub: string; sid: string; expiresAtMs: number }>
+/** Claims of ours by audience: who (`sub`), in which session (`sid`, `fam`), of which tenant (`tid`). Roles are never in a token. */
+const claimNames = { admin: ['sub', 'sid'], platform: ['sub', 'tid', 'fam'] } as const satisfies Record<Audience, readonly string[]>
 
-export type SigningKeys = Readonly<{
-  sign(claims: { sub: string; sid: string }, lifetimeMs: number): Promise<{ token: string; expiresAt: string }>
+type Names<A extends Audience> = Readonly<Record<(typeof claimNames)[A][number], string>>
+type Claims<A extends Audience> = Names<A> & Readonly<{ expiresAtMs: number }>
+
+export type SigningKeys<A extends Audience = 'admin'> = Readonly<{
+  sign(claims: Names<A>, lifetimeMs: number): Promise<{ token: string; expiresAt: string }>
   /** Checks signature, algorithm, audience and expiry, nothing else. Throws UNAUTHENTICATED. */
-  verify(token: string): Promise<Claims>
+  verify(token: string): Promise<Claims<A>>
 }>
 
 const algorithm = 'ES256'
@@ -19,17 +22,17 @@ const unknownReloadMs = 1000
 const mostVerified = 10_000
 
 /** Signs and checks the tokens of one audience with its own keys. Makes the first key if there is none. */
-export async function openSigningKeys(needs: KeyNeeds, audience: Audience): Promise<SigningKeys> {
+export async function openSigningKeys<A extends Audience>(needs: KeyNeeds, audience: A): Promise<SigningKeys<A>> {
   await rotateSigningKeys(needs, audience)
   const keys = keyCache(needs, audience)
-  const verified = new Map<string, Claims>()
+  const names: readonly string[] = claimNames[audience]
+  const verified = new Map<string, Claims<A>>()
 
-  const sign: SigningKeys['sign'] = async ({ sub, sid }, lifetimeMs) => {
+  const sign: SigningKeys<A>['sign'] = async (claims, lifetimeMs) => {
     const { kid, key } = await keys.signer()
     const issued = Math.floor(needs.clock.now().getTime() / 1000)
-    const token = await new SignJWT({ sid })
+    const token = await new SignJWT({ ...claims })
       .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
-      .setSubject(sub)
       .setAudience(audience)
       .setIssuedAt(issued)
       .setExpirationTime(issued + Math.floor(lifetimeMs / 1000))
@@ -37,7 +40,7 @@ export async function openSigningKeys(needs: KeyNeeds, audience: Audience): Prom
     return { token, expiresAt: isoIn(needs.clock, lifetimeMs) }
   }
 
-  const verify: SigningKeys['verify'] = async (token) => {
+  const verify: SigningKeys<A>['verify'] = async (token) => {
     const known = verified.get(token)
     const claims = known ?? (await check(token))
     if (claims.expiresAtMs <= needs.clock.now().getTime()) throw refused('it has expired')
@@ -45,13 +48,14 @@ export async function openSigningKeys(needs: KeyNeeds, audience: Audience): Prom
     return claims
   }
 
-  const check = async (token: string): Promise<Claims> => {
+  const check = async (token: string): Promise<Claims<A>> => {
     const key = await keys.verifier(kidOf(token))
     if (!key) throw refused('its key is unknown')
     try {
-      const options = { algorithms: [algorithm], audience, currentDate: needs.clock.now(), requiredClaims: ['sub', 'sid', 'exp'] }
+      const options = { algorithms: [algorithm], audience, currentDate: needs.clock.now(), requiredClaims: [...names, 'exp'] }
       const { payload } = await jwtVerify(token, key, options)
-      return { sub: String(payload.sub), sid: String(payload.sid), expiresAtMs: Number(payload.exp) * 1000 }
+      const claims = Object.fromEntries(names.map((name) => [name, String(payload[name])]))
+      return { ...claims, expiresAtMs: Number(payload.exp) * 1000 } as Claims<A>
     } catch {
       throw refused('it is not valid or has expired')
     }
@@ -70,7 +74,7 @@ function kidOf(token: string): string {
   }
 }
 
-function remember(verified: Map<string, Claims>, token: string, claims: Claims): void {
+function remember<Checked>(verified: Map<string, Checked>, token: string, claims: Checked): void {
   if (verified.size >= mostVerified) verified.delete(verified.keys().next().value as string)
   verified.set(token, claims)
 }

@@ -66,7 +66,7 @@ async function begin<Kind extends BoxCommandKind>(
 ): Promise<Accepted & { hostId: HostId }> {
   const host = usable(await hostByName(tx, wanted.host))
   const found = await boxBySlug(tx, wanted.slug)
-  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(tx, found) : found
+  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(needs, tx, found) : found
   if (begun) refuseOther(begun, wanted, host, way)
   if (begun && (await isUnderWay(tx, begun)))
     return { box: await describeBox(needs, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
@@ -119,10 +119,10 @@ const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord,
   differenceOf(begun, wanted, host, way) !== undefined &&
   !(await isUnderWay(tx, begun))
 
-async function forget(tx: Tx, { id, tenantId }: BoxRecord): Promise<undefined> {
+async function forget(needs: SetUpNeeds, tx: Tx, { id, tenantId }: BoxRecord): Promise<undefined> {
   await tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).execute()
   const earlier = await tx.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).executeTakeFirst()
-  if (!earlier) await deleteTenant(tx, tenantId)
+  if (!earlier) await deleteTenant(needs, tx, tenantId)
   return undefined
 }
 

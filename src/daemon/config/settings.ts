@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wrongNativeOrigin } from '../../core/edge/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
@@ -18,7 +19,12 @@ const Base64Key = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
+const Budget = z.coerce.number().int().min(1).max(10_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
+const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
+  const message = wrongNativeOrigin(text)
+  if (message) addIssue({ code: 'custom', message })
+})
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {
   const address = readStoreAddress(text)
   if (typeof address === 'string') addIssue({ code: 'custom', message: address })
@@ -87,6 +93,27 @@ export const Settings = z.strictObject({
       actionDeadlineMs: Ms.default(2 * 60 * 60_000),
     })
     .prefault({}),
+  /** Where budgets are counted when several daemons share them; without it each counts for itself. */
+  redis: z.url({ protocol: /^rediss?$/, error: 'must be redis://host:port or rediss://user:password@host:port' }).optional(),
+  /** How much may be asked (service specification, section 8). */
+  limits: z
+    .strictObject({
+      /** Requests per minute that all users of a tenant share, by its plan. */
+      light: Budget.default(2000),
+      pro: Budget.default(10_000),
+      dedicated: Budget.default(20_000),
+      /** Requests that wait because their tenant is above 80 % of its budget: on this daemon, and of one tenant. As many more wait to log in. */
+      held: z.coerce.number().int().min(0).max(100_000).default(2000),
+      heldPerTenant: z.coerce.number().int().min(0).max(100_000).default(500),
+      /** Requests per second of one address; twice as many at once. */
+      perAddress: Budget.default(30),
+      loginsPerAddress: Budget.default(5),
+      /** Logins of one address beyond that, which wait for their turn. */
+      loginBuffer: z.coerce.number().int().min(0).max(1000).default(25),
+      /** A Redis that does not answer within this is passed over. */
+      storeTimeoutMs: Ms.max(10_000).default(250),
+    })
+    .prefault({}),
   /** Mail to people. Without `smtp` it is written into a folder. */
   mail: z
     .strictObject({
@@ -139,6 +166,27 @@ export const Settings = z.strictObject({
       staleAfterMs: Ms.default(26 * 60 * 60_000),
       /** How long the data of a removed box, and the copy that a move leaves on the old host, are kept. */
       keepRemovedDays: Count.default(30),
+    })
+    .prefault({}),
+  /** Which roles the users of tenants may have; the default is `config/roles.yaml` of the package. */
+  roles: z.string().min(1).optional(),
+  /** Sessions of tenants' users. */
+  sessions: z
+    .strictObject({
+      /** Then a session ends however often it was refreshed. */
+      absoluteDays: Count.max(3650).default(90),
+      /** A refresh token that lies unused for longer is over. */
+      idleDays: Count.max(3650).default(30),
+      /** A refresh token just used is taken once more within this, as long as nothing that came of it was used. 0: using one twice ends its session. */
+      graceSeconds: z.coerce.number().int().min(0).max(300).default(0),
+    })
+    .prefault({}),
+  /** Whose web pages and apps may read answers besides tenants' own web chats. */
+  cors: z.strictObject({ nativeOrigins: List.pipe(z.array(NativeOrigin)).default([]) }).prefault({}),
+  homeservers: z
+    .strictObject({
+      /** Networks besides loopback over which chat servers are reached by `http`. */
+      privateNetworks: List.default([]),
     })
     .prefault({}),
   admin: z

@@ -13,11 +13,34 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
-import type { Db, DbOrTx, Tables } from './database.ts'
+import type { Db, DbOrTx, Tables, Tx } from './database.ts'
 
 // All that differs between SQLite and PostgreSQL stands in this file.
 
 export type DialectName = 'sqlite' | 'postgres'
+
+/** Words told by transactions that committed, whichever process they were of. `ended` resolves when no more will come. */
+export type Hearing = Readonly<{ ended: Promise<void>; close(): Promise<void> }>
+type Hear = (word: string) => void
+
+const hearings = new WeakMap<Db, (hear: Hear) => Promise<Hearing>>()
+
+/**
+ * Hears what `tellOnCommit` tells, until it ends: on PostgreSQL what all replicas tell, on SQLite what this process does. What is told while
+ * nobody hears is lost, so it only wakes whoever reads the database anyway.
+ */
+export const hearCommits = (db: Db, hear: Hear): Promise<Hearing> => {
+  const listen = hearings.get(db)
+  if (!listen) throw new Error('only a database that openDatabase opened can be heard')
+  return listen(hear)
+}
+
+const channel = 'tenantry'
+
+/** Tells a word to those who hear, once the transaction commits; nothing when it does not. The same word twice is told once. */
+export async function tellOnCommit(tx: Tx, word: string): Promise<void> {
+  await (dialectOf(tx) === 'postgres' ? sql`select pg_notify(${channel}, ${word})` : sql`select tell_on_commit(${word})`).execute(tx)
+}
 
 export type OpenDatabase = Readonly<{ db: Db; dialect: DialectName; close(): Promise<void> }>
 
@@ -33,8 +56,24 @@ export function openDatabase(url: string): OpenDatabase {
  * when another process wrote in between; like this it waits its turn.
  */
 class ImmediateSqliteDialect extends SqliteDialect {
+  readonly #ends: TransactionEnds
+
+  constructor(database: SqliteDatabase, ends: TransactionEnds) {
+    super({ database })
+    this.#ends = ends
+  }
+
   override createDriver() {
     const driver = super.createDriver()
+    const [commit, rollBack] = [driver.commitTransaction.bind(driver), driver.rollbackTransaction.bind(driver)]
+    driver.commitTransaction = async (connection) => {
+      await commit(connection)
+      this.#ends.committed()
+    }
+    driver.rollbackTransaction = async (connection) => {
+      this.#ends.rolledBack()
+      await rollBack(connection)
+    }
     driver.beginTransaction = async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('begin immediate'))
     }
@@ -65,8 +104,37 @@ function openSqlite(file: string): OpenDatabase {
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = ON')
   database.pragma('busy_timeout = 5000')
-  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect({ database: preparedOnce(database) }) })
+  const commits = commitsOf(database)
+  const db = new Kysely<Tables>({ dialect: new ImmediateSqliteDialect(preparedOnce(database), commits) })
+  hearings.set(db, commits.listen)
   return { db, dialect: 'sqlite', close: () => db.destroy() }
+}
+
+type TransactionEnds = Readonly<{ committed: () => void; rolledBack: () => void }>
+
+/** One connection has one transaction at a time: what was told since the last one ended belongs to this one. */
+function commitsOf(database: Database.Database) {
+  const hearers = new Set<Hear>()
+  const told = new Set<string>()
+  database.function('tell_on_commit', (word) => void told.add(String(word)))
+  const committed = () => {
+    const words = [...told]
+    told.clear()
+    for (const word of words) for (const hear of hearers) hear(word)
+  }
+  const listen = async (hear: Hear): Promise<Hearing> => {
+    let end: () => void = () => undefined
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    hearers.add(hear)
+    const close = async () => {
+      hearers.delete(hear)
+      end()
+    }
+    return { ended, close }
+  }
+  return { committed, rolledBack: () => told.clear(), listen }
 }
 
 const keptStatements = 500
@@ -100,7 +168,19 @@ function openPostgres(connectionString: string): OpenDatabase {
   // One that dies between two statements of a transaction: the next statement fails, and nobody else needs to hear of it.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  hearings.set(db, (hear) => listenPostgres(connectionString, hear))
   return { db, dialect: 'postgres', close: () => db.destroy() }
+}
+
+/** Hearing holds a connection of its own: what is told comes at any time. */
+async function listenPostgres(connectionString: string, hear: Hear): Promise<Hearing> {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000, keepAlive: true })
+  const ended = new Promise<void>((resolve) => client.once('end', resolve))
+  client.on('error', () => void client.end().catch(() => undefined))
+  client.on('notification', ({ payload }) => hear(payload ?? ''))
+  await client.connect()
+  await client.query(`listen ${channel}`)
+  return { ended, close: () => client.end() }
 }
 
 export const dialectOf = (db: DbOrTx): DialectName => (db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite')

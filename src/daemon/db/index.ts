@@ -2,9 +2,18 @@
 // Rooms bring their tables and migrations; no room's rule lives here. Inside `db.transaction()` use only the `tx`:
 // SQLite has one connection, and a query on `db` there would wait for its own transaction for ever.
 export type { Db, DbOrTx, Tx } from './database.ts'
-export { dialectOf, forNoKeyUpdate, forUpdate, isUniqueViolation, type OpenDatabase, openDatabase } from './dialects.ts'
+export {
+  dialectOf,
+  forNoKeyUpdate,
+  forUpdate,
+  type Hearing,
+  hearCommits,
+  isUniqueViolation,
+  type OpenDatabase,
+  openDatabase,
+} from './dialects.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler } from './outbox.ts'
 export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
-export { appendEvent, appendEvents, eventsAfter, nextSeq } from './streams.ts'
+export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

@@ -12,13 +12,16 @@ type LeaseTable = {
 
 type StreamTable = { stream: string; seq: number }
 
-type EventTable = {
+export type EventTable = {
   stream: string
   seq: number
   source: string
   event_type: string
   payload: string
   created_at: string
+  tenant_id: string | null
+  /** JSON. */
+  audience: string | null
 }
 
 type OutboxTable = {

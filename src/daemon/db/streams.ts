@@ -1,13 +1,33 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
+import type { Audience, EventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from './database.ts'
+import { tellOnCommit } from './dialects.ts'
 import { prepared, preparedRows } from './prepared.ts'
-import type { FrameTables } from './schema.ts'
+import type { EventTable } from './schema.ts'
 
 /** A stored event: its order within its stream is the order in which transactions committed. */
-export type StoredEvent = Readonly<{ stream: string; seq: number; source: string; eventType: string; payload: unknown; createdAt: string }>
+export type StoredEvent = Readonly<{
+  stream: string
+  seq: number
+  source: string
+  eventType: string
+  payload: unknown
+  createdAt: string
+  /** Whose it is; null: the platform's own. */
+  tenantId: string | null
+  /** Who of the tenant is told; null: nobody. */
+  audience: Audience | null
+}>
 
-type NewEvent = Readonly<{ stream: string; source: string; eventType: string; payload: unknown }>
+type NewEvent = Readonly<{
+  stream: string
+  source: string
+  eventType: EventType
+  payload: unknown
+  tenantId?: string
+  audience?: Audience
+}>
 
 /**
  * The next number of a stream. The counter row stays locked until the commit, so numbers become visible in order and without gaps
@@ -39,16 +59,44 @@ type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
 export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
   const last = await lastOf(tx, stream, events.length)
   const first = last - events.length + 1
-  const rows = events.map(({ source, eventType, payload, createdAt }, at) => {
-    return { stream, seq: first + at, source, event_type: eventType, payload: JSON.stringify(payload), created_at: createdAt }
-  })
-  await insertEvents(tx, rows)
+  await insertEvents(
+    tx,
+    events.map((event, at) => rowOf(event, stream, first + at)),
+  )
+  if (events.some(({ audience }) => audience !== undefined)) await tellOnCommit(tx, stream)
   return last
 }
 
-const insertEvents = preparedRows<FrameTables['events']>(['stream', 'seq', 'source', 'event_type', 'payload', 'created_at'], (db, rows) =>
-  db.insertInto('events').values([...rows]),
+const rowOf = (
+  { source, eventType, payload, createdAt, tenantId = null, audience }: DatedEvent,
+  stream: string,
+  seq: number,
+): EventTable => ({
+  stream,
+  seq,
+  source,
+  event_type: eventType,
+  payload: JSON.stringify(payload),
+  created_at: createdAt,
+  tenant_id: tenantId,
+  audience: audience === undefined ? null : JSON.stringify(audience),
+})
+
+const insertEvents = preparedRows<EventTable>(
+  ['stream', 'seq', 'source', 'event_type', 'payload', 'created_at', 'tenant_id', 'audience'],
+  (db, rows) => db.insertInto('events').values([...rows]),
 )
+
+export const toEvent = (row: Selectable<EventTable>): StoredEvent => ({
+  stream: row.stream,
+  seq: Number(row.seq),
+  source: row.source,
+  eventType: row.event_type,
+  payload: JSON.parse(row.payload),
+  createdAt: row.created_at,
+  tenantId: row.tenant_id,
+  audience: row.audience === null ? null : JSON.parse(row.audience),
+})
 
 /** A page of a stream after `after`, oldest first. */
 export async function eventsAfter(
@@ -63,12 +111,11 @@ export async function eventsAfter(
     .orderBy('seq')
     .limit(limit)
     .execute()
-  return rows.map((row) => ({
-    stream: row.stream,
-    seq: Number(row.seq),
-    source: row.source,
-    eventType: row.event_type,
-    payload: JSON.parse(row.payload),
-    createdAt: row.created_at,
-  }))
+  return rows.map(toEvent)
+}
+
+/** The number of the newest event of a stream; 0 when it has none. */
+export async function headOf(db: DbOrTx, stream: string): Promise<number> {
+  const row = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
+  return Number(row?.seq ?? 0)
 }

@@ -22,7 +22,7 @@ export const hostsJobs = (needs: HousekeepingNeeds): DefinedJob[] => [
     key: 'housekeeping',
     expression: '50 3 * * *',
     description:
-      'Deletes commands that ended 30 days ago, leases that nobody has held since, alerts that were seen to and events of rollouts that ended 90 days ago, and evidence of two years ago',
+      'Deletes commands that ended 30 days ago, leases that nobody has held since, alerts that were seen to and events of 90 days ago, events of rollouts that ended 90 days ago, and evidence of two years ago',
     run: async ({ signal }) => {
       const gone = [plural(await forgetCommands(needs, signal), 'command'), plural(await forgetLeases(needs), 'lease')]
       for (const forget of needs.others ?? []) gone.push(await forget(signal))

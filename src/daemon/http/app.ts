@@ -6,8 +6,10 @@ import type { HttpMetrics } from './metrics.ts'
 import { type MountNeeds, mount } from './mount.ts'
 import { asProblem } from './problems.ts'
 import type { Served } from './serve.ts'
+import { setTrust } from './trust.ts'
 
-export type AppNeeds = MountNeeds & Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[] }>
+export type AppNeeds = MountNeeds &
+  Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[]; outermost?: (app: Express) => void }>
 
 /** Answers are data or our own pages. Headers that only old browsers read, or that the policy says already, are left out. */
 const headers: HelmetOptions = {
@@ -30,9 +32,11 @@ const requestIdForm = /^[A-Za-z0-9-]{1,64}$/
 export function buildApp(served: readonly Served[], needs: AppNeeds): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple')
-  app.set('trust proxy', needs.trustedProxies.length > 0 ? [...needs.trustedProxies] : false)
+  setTrust(app, needs.trustedProxies)
   app.use(helmet(headers))
   app.use(identifyRequest(needs))
+  needs.outermost?.(app)
+  needs.limits?.addresses(app)
   mount(app, served, needs)
   app.use(refuseUnknown(served))
   app.use(answerProblem(needs))
@@ -66,7 +70,7 @@ function tell(log: Logger, request: Request, response: Response, ms: number): vo
   if (!log.isLevelEnabled(level)) return
   const { requestId, actor } = response.locals
   const { method, path } = request
-  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name }, 'request')
+  log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
 }
 
 /** 405 for a known path with another method, 404 for the rest. */

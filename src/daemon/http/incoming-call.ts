@@ -39,6 +39,13 @@ export class IncomingCall {
     return this.#signal
   }
 
+  /** Whose answer it is, where the call itself did not say so by its token. */
+  ofTenant: string | undefined
+
+  readonly tellTenant = (tenantId: string): void => {
+    this.ofTenant = tenantId
+  }
+
   /** Bound, because handlers take it out of the call. */
   readonly header = (name: string): string | undefined => this.#incoming.request.get(name)
 }

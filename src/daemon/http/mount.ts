@@ -1,16 +1,22 @@
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
 import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
-import { addressKey, addressLimit } from './address-limit.ts'
+import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { addressLimit } from './address-limit.ts'
+import type { CallLimits } from './call-limits.ts'
+import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
+import { sendTagged, type Tagged } from './tagged.ts'
 
 /** Turns the credentials of a request into an actor, or throws UNAUTHENTICATED. */
 export type Authenticators = Readonly<{
   /** Refuses a session that is not set up in full unless `setup` lets it in. */
   admin(authorization: string | undefined, options?: { setup?: boolean }): Promise<AdminActor | TokenActor>
   agent(authorization: string | undefined): Promise<AgentActor>
+  /** Throws INVALID_MATRIX_TOKEN for a chat token. */
+  platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
 
 export type MountNeeds = Readonly<{
@@ -18,18 +24,32 @@ export type MountNeeds = Readonly<{
   clock: Clock
   /** Aborts when the daemon drains: long polls and streams end, so that their clients go to another replica. */
   draining: AbortSignal
+  limits?: CallLimits
   /** Tests check every answer against its contract. */
   validateAnswers?: boolean
 }>
 
+type AnswerNeeds = MountNeeds & Readonly<{ heart: Heart }>
+
 const defaultBodyLimit = 256 * 1024
 
-/** Joins the declared endpoints to the app: identity and role before a byte of the body is read, then content type, validation, handler, answer. */
+/**
+ * Joins the declared endpoints to the app: identity, role and budget before a byte of the body is read, then content type, validation, handler,
+ * answer.
+ */
 export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
+  const heart = makeHeart(needs.clock)
   for (const one of served) {
     const { endpoint } = one
     const method = endpoint.method.toLowerCase() as 'get'
-    app[method](endpoint.path, doorkeeper(endpoint, needs), ...bodyReader(endpoint), answerer(one, needs))
+    app[method](
+      endpoint.path,
+      doorkeeper(endpoint, needs),
+      ...budgetKeeper(endpoint, needs),
+      ...capabilityKeeper(endpoint),
+      ...bodyReader(endpoint),
+      answerer(one, { ...needs, heart }),
+    )
   }
 }
 
@@ -48,31 +68,75 @@ function requireJson(request: Request, _: Response, next: NextFunction): void {
 function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountNeeds): RequestHandler {
   const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
   return async (request, response, next) => {
-    limit?.(addressKey(request.ip ?? 'unknown'))
+    limit?.(request.ip ?? 'unknown')
     const actor = await identify(auth, request, authenticate)
     if (actor) response.locals.actor = actor
     next()
   }
 }
 
-function answerer({ endpoint, handler }: Served, needs: MountNeeds): RequestHandler {
+/** Calls of tenants' users count against the budget of their tenant. */
+function budgetKeeper({ auth }: EndpointShape, { limits }: MountNeeds): RequestHandler[] {
+  if (!limits || auth.kind !== 'platform') return []
+  return [
+    async (_, response, next) => {
+      if (await limits.pass(response, (response.locals.actor as PlatformPrincipal).tenantId)) next()
+    },
+  ]
+}
+
+/** After the budget: a call that is refused for want of a capability counts, and says what is left (spec 8). */
+function capabilityKeeper({ auth }: EndpointShape): RequestHandler[] {
+  if (auth.kind !== 'platform' || !auth.capability) return []
+  const { capability } = auth
+  return [
+    (_, response, next) => {
+      if (!(response.locals.actor as PlatformPrincipal).capabilities.includes(capability))
+        throw problem('FORBIDDEN', `this needs the capability ${capability}: no role of yours grants it`)
+      next()
+    },
+  ]
+}
+
+function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
     const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
-    await answer(endpoint, await handler(call as never), response, call, needs.validateAnswers)
+    const result = await handler(call as never)
+    if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
+    if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
+    await answer(endpoint, result, response, call, needs)
   }
+}
+
+/** Tests look into what was made ready elsewhere too. */
+function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountNeeds): Tagged {
+  if (validateAnswers && isSchema(returns)) returns.parse(JSON.parse(tagged.text))
+  return tagged
 }
 
 async function identify(auth: Auth, request: Request, authenticate: Authenticators): Promise<Actor | undefined> {
   if (auth.kind === 'none') return undefined
   if (auth.kind === 'agent') return authenticate.agent(request.get('authorization'))
+  if (auth.kind === 'platform') return userOf(request, authenticate)
   const actor = await authenticate.admin(request.get('authorization'), auth)
   if (auth.person && actor.kind === 'token') throw problem('FORBIDDEN', 'API tokens may not do this: log in as a person')
   if (!roleAtLeast(actor.role, auth.role)) throw problem('FORBIDDEN', `this needs the role ${auth.role}; ${actor.name} is ${actor.role}`)
   return actor
 }
 
-async function answer(endpoint: EndpointShape, result: unknown, response: Response, call: IncomingCall, validate = false): Promise<void> {
+async function userOf(request: Request, { platform }: Authenticators): Promise<PlatformPrincipal> {
+  if (!platform) throw problem('UNAUTHENTICATED', 'nobody can log in here as a user of a tenant')
+  return platform(request.get('authorization'))
+}
+
+async function answer(
+  endpoint: EndpointShape,
+  result: unknown,
+  response: Response,
+  call: IncomingCall,
+  { validateAnswers: validate = false, heart }: AnswerNeeds,
+): Promise<void> {
   const { returns } = endpoint
   if (isSchema(returns)) {
     response.status(endpoint.status ?? 200).json(validate ? returns.parse(result) : result)
@@ -84,6 +148,6 @@ async function answer(endpoint: EndpointShape, result: unknown, response: Respon
       .type(returns.contentType)
       .send(result as string)
   } else {
-    await sendStream(response, result as never, call.signal)
+    await sendStream(response, result as never, { heart, signal: call.signal })
   }
 }

@@ -1,17 +1,29 @@
 import type { z } from 'zod'
 import type { ActorOf, EndpointShape, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+import type { PushStream } from './stream.ts'
+import type { Tagged } from './tagged.ts'
 
-type Answered<E extends EndpointShape> = E['returns'] extends z.ZodType
+type Answered<E extends EndpointShape> = E extends { tagged: true } ? Tagged : AnsweredPlain<E>
+
+type AnsweredPlain<E extends EndpointShape> = E['returns'] extends z.ZodType
   ? z.input<E['returns']>
   : E['returns'] extends { kind: 'text' }
     ? string
     : E['returns'] extends { kind: 'sse' }
-      ? AsyncIterable<StreamMessage<unknown>>
+      ? AsyncIterable<StreamMessage<unknown>> | PushStream
       : undefined
 
 /** What a handler is given: the validated parts, who asks, and a signal that aborts when the client leaves or the daemon drains. */
 type Call<E extends EndpointShape> = RequestOf<E> &
-  Readonly<{ actor: ActorOf<E['auth']>; requestId: string; address: string; signal: AbortSignal; header(name: string): string | undefined }>
+  Readonly<{
+    actor: ActorOf<E['auth']>
+    requestId: string
+    address: string
+    signal: AbortSignal
+    header(name: string): string | undefined
+    /** Says whose success this is where no platform token did (a login): the answer then shows what the tenant has left. */
+    tellTenant(tenantId: string): void
+  }>
 
 type Handler<E extends EndpointShape> = (call: Call<E>) => Promise<Answered<E>> | Answered<E>
 

@@ -1,22 +1,58 @@
 import type { Response } from 'express'
 import { formatStreamMessage, type StreamMessage } from '../../core/contract/index.ts'
+import { Channel } from './channel.ts'
+import type { Heart } from './heart.ts'
 
-const heartbeatMs = 15_000
-/** A client that lets this much pile up is cut off; it comes back with its Last-Event-ID. */
-const mostPendingBytes = 1024 * 1024
+/** A stream whose messages come from elsewhere, such as one event for thousands of clients: it is handed the open channel. */
+export type PushStream = Readonly<{
+  /** The head of the answer is out. It is called once, also when the client is gone by then. */
+  opened(channel: Channel): void
+  /** The client left, the daemon drains, or the stream ended. */
+  closed(): void
+  /** What keeps the connection open. */
+  beat(): Uint8Array | string
+}>
 
-/** Sends messages until the source ends, the client leaves or the daemon drains. */
-export async function sendStream(response: Response, messages: AsyncIterable<StreamMessage<unknown>>, signal: AbortSignal): Promise<void> {
-  response.status(200).set({ 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
-  response.write(': open\n\n') // makes proxies pass the head on at once
-  const heartbeat = setInterval(() => response.write(': \n\n'), heartbeatMs)
+const comment = ': \n\n'
+
+/** Not to be compressed or kept on the way either: each message is to arrive when it is sent. */
+const head = { 'content-type': 'text/event-stream', 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' }
+
+/** Sends messages until the source ends, the client leaves, lets too much pile up, or the daemon drains. */
+export async function sendStream(
+  response: Response,
+  messages: AsyncIterable<StreamMessage<unknown>> | PushStream,
+  { heart, signal }: Readonly<{ heart: Heart; signal: AbortSignal }>,
+): Promise<void> {
+  const channel = new Channel(response)
+  response.status(200).set(head)
+  channel.write(': open\n\n') // makes proxies pass the head on at once
+  const source = 'opened' in messages ? messages : undefined
+  const beat = () => channel.write(source?.beat() ?? comment)
+  heart.add(beat)
   try {
-    for await (const message of messages) {
-      if (signal.aborted || response.writableLength > mostPendingBytes) break
-      response.write(formatStreamMessage(message))
-    }
+    await (source ? push(channel, source, signal) : pull(channel, messages as AsyncIterable<StreamMessage<unknown>>, signal))
   } finally {
-    clearInterval(heartbeat)
-    response.end()
+    heart.remove(beat)
+    channel.end()
+  }
+}
+
+async function pull(channel: Channel, messages: AsyncIterable<StreamMessage<unknown>>, signal: AbortSignal): Promise<void> {
+  for await (const message of messages) {
+    if (signal.aborted || channel.closed) break
+    channel.write(formatStreamMessage(message))
+  }
+}
+
+async function push(channel: Channel, source: PushStream, signal: AbortSignal): Promise<void> {
+  try {
+    source.opened(channel)
+    await new Promise<void>((over) => {
+      if (signal.aborted) over()
+      else signal.addEventListener('abort', () => over(), { once: true })
+    })
+  } finally {
+    source.closed()
   }
 }

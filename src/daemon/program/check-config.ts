@@ -1,11 +1,17 @@
 import { stringify } from 'yaml'
+import { packageRoot } from '../../node/index.ts'
 import { type Globals, type Machine, print } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
+import { plainNetworks } from '../homeserver/index.ts'
+import { loadRoleBook } from '../users/index.ts'
 import { settingsOf } from './installation.ts'
 
 /** Shows what the daemon would run with, secrets left out; a setting that is wrong is thrown with its path. */
 export async function checkConfig(machine: Machine, options: Globals): Promise<undefined> {
-  const shown = redacted(settingsOf(machine, options))
+  const config = settingsOf(machine, options)
+  await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
+  plainNetworks(config.homeservers.privateNetworks)
+  const shown = redacted(config)
   print(machine, options, shown, stringify(shown).trimEnd())
   return undefined
 }
@@ -20,6 +26,7 @@ function redacted(config: Config): Record<string, unknown> {
     ...(mail.smtp === undefined ? {} : { mail: { ...mail, smtp: withoutPassword(mail.smtp) } }),
     ...(alerts.webhook ? { alerts: { ...alerts, webhook: { url: `${new URL(alerts.webhook.url).origin}/…`, secret: hidden } } } : {}),
     ...(config.database === undefined ? {} : { database: withoutPassword(config.database) }),
+    ...(config.redis === undefined ? {} : { redis: withoutPassword(config.redis) }),
     databaseUrl: withoutPassword(config.databaseUrl),
     ...(secretKey ? { secretKey: secretKey.map(() => hidden) } : {}),
     ...(backupKey ? { backupKey: hidden } : {}),

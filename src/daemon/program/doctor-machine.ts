@@ -2,13 +2,14 @@ import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isProblem } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
-import type { Globals } from '../../node/machine.ts'
+import type { Globals, Machine } from '../../node/machine.ts'
 import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
 import { reachesStore, requireSnapshots } from '../snapshots/index.ts'
+import { forwarding } from './doctor-forwarding.ts'
 
 /** What can be looked at without the database: files, keys, space, what rollouts need. */
-export async function machineChecks(config: Config, options: Globals): Promise<Check[]> {
+export async function machineChecks(machine: Machine, config: Config, options: Globals): Promise<Check[]> {
   return [
     ...(await settingsFile(options)),
     await dataDirectory(config),
@@ -18,6 +19,7 @@ export async function machineChecks(config: Config, options: Globals): Promise<C
     ...(await upkeep(config)),
     approval(config),
     alerts(config),
+    await forwarding(machine, config),
   ]
 }
 

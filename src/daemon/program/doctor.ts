@@ -22,7 +22,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
   const source = options.config ? `${options.config} and the environment` : 'from the environment and defaults'
   return [
     well('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
-    ...(await machineChecks(config, options)),
+    ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
   ]
 }

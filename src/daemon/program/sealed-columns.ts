@@ -1,6 +1,7 @@
 import { adminSealedColumns } from '../admin/index.ts'
 import { authSealedColumns } from '../auth/index.ts'
 import { boxesSealedColumns } from '../boxes/index.ts'
+import { homeserverSealedColumns } from '../homeserver/index.ts'
 import { hostsSealedColumns } from '../hosts/index.ts'
 import type { SealedColumn } from '../sealed/index.ts'
 
@@ -10,4 +11,5 @@ export const sealedColumns: readonly SealedColumn[] = [
   ...adminSealedColumns,
   ...boxesSealedColumns,
   ...hostsSealedColumns,
+  ...homeserverSealedColumns,
 ]

@@ -65,7 +65,7 @@ export async function takeTended({ clock }: { clock: Clock }, tx: Tx, { owner, t
     .where('tenant_id', '=', tenantId)
     .execute()
   await wake({ clock }, tx, owner, missing, tended)
-  const tell = (eventType: string, payload: object) =>
+  const tell = (eventType: 'snapshot.missing' | 'snapshot.check_failed', payload: object) =>
     appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { boxId: owner.id, slug: owner.slug, ...payload } })
   if (missing.length > 0) await tell('snapshot.missing', { snapshotIds: missing })
   if (check && !check.ok) await tell('snapshot.check_failed', { error: check.error })

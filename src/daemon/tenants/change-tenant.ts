@@ -1,34 +1,84 @@
-import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import type { Tenant } from '../../core/tenants/index.ts'
-import { type OwnWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
+import type { Plan } from '../../core/boxes/index.ts'
+import { type Actor, type Clock, isoNow, problem, type Random } from '../../core/kit/index.ts'
+import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts'
+import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type Db, type DbOrTx, forUpdate } from '../db/index.ts'
-import { setWindow, type TenantRecord, tenantBySlug } from './tenants.repo.ts'
+import { type Db, forUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
+import { noteEvent, recordEvent } from '../events/index.ts'
+import { lookAgain } from '../sessions/index.ts'
+import { existingTenant, tenantView } from './show-tenants.ts'
+import { setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
 
-export type TenantsNeeds = Readonly<{ db: Db; clock: Clock; windows: WindowRules }>
+export type TenantsNeeds = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
 
-type Change = Readonly<{ slug: string }> & { readonly [Key in keyof OwnWindow]?: OwnWindow[Key] | undefined }
+type Known = Readonly<{
+  name?: string | undefined
+  plan?: Plan | undefined
+  schoolId?: string | undefined
+  orgId?: string | undefined
+  branding?: Branding | undefined
+  /** Null takes a flag out. */
+  featureFlags?: Readonly<Record<string, boolean | null>> | undefined
+  paymentCustomerId?: string | null | undefined
+}>
+type Change = Readonly<{ slug: string }> & Known & { readonly [Key in keyof OwnWindow]?: OwnWindow[Key] | undefined }
 
-/** Says when a tenant may be disturbed; what is not named stays. Rollouts keep to it from their next look. Throws NOT_FOUND. */
-export const changeTenant = (needs: TenantsNeeds, actor: Actor, { slug, ...change }: Change): Promise<Tenant> =>
-  needs.db.transaction().execute(async (tx) => {
-    await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forUpdate(tx)).execute()
-    const tenant = await existingTenant(tx, slug)
-    const { timeZone = tenant.timeZone, maintenanceWindow = tenant.maintenanceWindow } = change
-    await setWindow(tx, tenant.id, { timeZone, maintenanceWindow })
-    await recordAudit(tx, needs.clock, { actor, action: 'tenant.window', subject: slug, data: { timeZone, maintenanceWindow } })
-    return tenantView(needs, { ...tenant, timeZone, maintenanceWindow })
-  })
+/**
+ * Changes what is known of a tenant and when it may be disturbed; what is not named stays. Rollouts keep to a window from their next look, users
+ * see the rest within a second. Throws NOT_FOUND, ALREADY_EXISTS (another tenant pays as that customer).
+ */
+export const changeTenant = async (
+  needs: TenantsNeeds,
+  actor: Actor,
+  { slug, timeZone, maintenanceWindow, ...known }: Change,
+): Promise<Tenant> =>
+  needs.db
+    .transaction()
+    .execute(async (tx) => {
+      const tenant = await lockTenant(tx, slug)
+      // What is known first: that locks counters of streams, which come before the heads of audit chains.
+      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(needs, tx, actor, tenant, known)
+      const window = timeZone !== undefined || maintenanceWindow !== undefined
+      if (window) await changeWindow(needs, tx, actor, tenant, { timeZone, maintenanceWindow })
+      return tenantView(needs, tx, await existingTenant(tx, slug))
+    })
+    .catch((error) => {
+      throw isUniqueViolation(error)
+        ? problem('ALREADY_EXISTS', `another tenant has the payment customer ${known.paymentCustomerId}: two cannot pay as one`)
+        : error
+    })
 
-/** Throws NOT_FOUND naming the slug. */
-export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRecord> {
-  const tenant = await tenantBySlug(db, slug)
-  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
-  return tenant
+/** The tenant, until the transaction ends for its holder alone. Throws NOT_FOUND. */
+export async function lockTenant(tx: Tx, slug: string): Promise<TenantRecord> {
+  await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forUpdate(tx)).execute()
+  return existingTenant(tx, slug)
 }
 
-/** As answers show it: with the window that holds. */
-export function tenantView({ clock, windows }: Pick<TenantsNeeds, 'clock' | 'windows'>, tenant: TenantRecord): Tenant {
-  const inForce = windowInForce(windows, tenant.tier, tenant)
-  return { ...tenant, window: inForce && windowAt(inForce, isoNow(clock)) }
+type WindowChange = { readonly [Key in keyof OwnWindow]: OwnWindow[Key] | undefined }
+
+async function changeWindow({ clock }: TenantsNeeds, tx: Tx, actor: Actor, tenant: TenantRecord, change: WindowChange): Promise<void> {
+  const { timeZone = tenant.timeZone, maintenanceWindow = tenant.maintenanceWindow } = change
+  await setWindow(tx, tenant.id, { timeZone, maintenanceWindow })
+  await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
 }
+
+/** What users see of their tenant, beside its flags. */
+const shown = ['name', 'branding', 'schoolId', 'orgId'] as const
+
+async function changeKnown(
+  { clock }: TenantsNeeds,
+  tx: Tx,
+  actor: Actor,
+  { id, slug, featureFlags }: TenantRecord,
+  known: Known,
+): Promise<void> {
+  const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
+  await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
+  await lookAgain(tx, clock, { kind: 'tenant', id })
+  if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
+  if (shown.some((field) => known[field] !== undefined)) await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
+  await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
+}
+
+const mergedFlags = (before: FeatureFlags, change: Readonly<Record<string, boolean | null>>): FeatureFlags =>
+  Object.fromEntries(Object.entries({ ...before, ...change }).filter((flag): flag is [string, boolean] => flag[1] !== null))

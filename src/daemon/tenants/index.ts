@@ -1,8 +1,10 @@
-// The registry of tenants: who they are, their plan, their domain, when they may be disturbed. A tenant comes into being with its box.
-// It never touches a box, and it knows no user of a tenant.
+// The registry of tenants: who they are, their plan, their domain, when they may be disturbed, whether their users may log in.
+// A tenant comes into being alone or with its box. It never touches a box, and it knows no user of a tenant.
 import './tenants.tables.ts'
 
 export { createTenant } from './create-tenant.ts'
+export { deleteTenant } from './delete-tenant.ts'
 export { ownWindowOf } from './own-window.ts'
-export { deleteTenant, tenantBySlug } from './tenants.repo.ts'
+export { existingTenant } from './show-tenants.ts'
+export { type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 export { tenantsRoutes } from './tenants.routes.ts'

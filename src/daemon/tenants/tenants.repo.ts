@@ -3,12 +3,12 @@ import type { Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { ownWindowOf } from './own-window.ts'
-import type { TenantTable } from './tenants.tables.ts'
+import type { TenantRow } from './tenants.tables.ts'
 
 /** A tenant as the daemon's rooms know it. */
-export type TenantRecord = Omit<Tenant, 'window'> & Readonly<{ id: TenantId }>
+export type TenantRecord = Omit<Tenant, 'window' | 'homeserver'> & Readonly<{ id: TenantId }>
 
-const toTenant = (row: TenantTable): TenantRecord => ({
+const toTenant = (row: TenantRow): TenantRecord => ({
   id: row.id as TenantId,
   slug: row.slug,
   name: row.name,
@@ -16,6 +16,12 @@ const toTenant = (row: TenantTable): TenantRecord => ({
   plan: row.plan,
   tier: tierOf(row.plan),
   status: row.status,
+  suspendedReason: row.suspended_reason,
+  schoolId: row.school_id ?? row.id,
+  orgId: row.org_id ?? row.id,
+  branding: row.branding === null ? { tenantName: row.name } : JSON.parse(row.branding),
+  featureFlags: JSON.parse(row.feature_flags),
+  paymentCustomerId: row.payment_customer_id,
   ...ownWindowOf(row),
   createdAt: row.created_at,
 })
@@ -41,11 +47,62 @@ export async function tenantsAfter(db: DbOrTx, { plan, after, limit }: Page): Pr
 }
 
 export async function insertTenant(tx: Tx, tenant: TenantRecord): Promise<void> {
-  const { chatDomain, createdAt, tier: _, timeZone, maintenanceWindow, ...same } = tenant
+  const { id, slug, name, plan, status, schoolId, orgId, chatDomain, createdAt, timeZone, maintenanceWindow } = tenant
   await tx
     .insertInto('tenants')
-    .values({ ...same, ...windowColumns({ timeZone, maintenanceWindow }), chat_domain: chatDomain, created_at: createdAt })
+    .values({
+      ...{ id, slug, name, plan, status, chat_domain: chatDomain, created_at: createdAt, updated_at: createdAt },
+      ...{ school_id: schoolId, org_id: orgId, feature_flags: JSON.stringify(tenant.featureFlags) },
+      ...windowColumns({ timeZone, maintenanceWindow }),
+    })
     .execute()
+}
+
+type Known = Pick<TenantRecord, 'name' | 'plan' | 'schoolId' | 'orgId' | 'branding' | 'featureFlags' | 'paymentCustomerId'>
+
+/** What is known of it beside its window; what is not named stays. */
+export async function setKnown(
+  tx: Tx,
+  id: TenantId,
+  updatedAt: string,
+  known: { readonly [Key in keyof Known]?: Known[Key] | undefined },
+): Promise<void> {
+  const { name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId } = known
+  await tx
+    .updateTable('tenants')
+    .set({
+      updated_at: updatedAt,
+      ...(name === undefined ? {} : { name }),
+      ...(plan === undefined ? {} : { plan }),
+      ...(schoolId === undefined ? {} : { school_id: schoolId }),
+      ...(orgId === undefined ? {} : { org_id: orgId }),
+      ...(branding === undefined ? {} : { branding: JSON.stringify(branding) }),
+      ...(featureFlags === undefined ? {} : { feature_flags: JSON.stringify(featureFlags) }),
+      ...(paymentCustomerId === undefined ? {} : { payment_customer_id: paymentCustomerId }),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function setStatus(
+  tx: Tx,
+  id: TenantId,
+  updatedAt: string,
+  { status, suspendedReason }: Pick<TenantRecord, 'status' | 'suspendedReason'>,
+): Promise<void> {
+  await tx.updateTable('tenants').set({ status, suspended_reason: suspendedReason, updated_at: updatedAt }).where('id', '=', id).execute()
+}
+
+/** The live boxes of tenants, by tenant. */
+export async function homeserversOf(db: DbOrTx, ids: readonly string[]): Promise<ReadonlyMap<string, NonNullable<Tenant['homeserver']>>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('boxes')
+    .select(['tenant_id', 'id', 'public_url', 'fenced'])
+    .where('tenant_id', 'in', [...ids])
+    .where('live', '=', 1)
+    .execute()
+  return new Map(rows.map((row) => [row.tenant_id, { boxId: row.id, publicUrl: row.public_url, fenced: row.fenced === 1 }]))
 }
 
 /** When it may be disturbed. */
@@ -57,8 +114,3 @@ const windowColumns = ({ timeZone, maintenanceWindow }: OwnWindow) => ({
   time_zone: timeZone,
   maintenance_window: maintenanceWindow && JSON.stringify(maintenanceWindow),
 })
-
-/** For a tenant whose box never came to be. */
-export async function deleteTenant(tx: Tx, id: TenantId): Promise<void> {
-  await tx.deleteFrom('tenants').where('id', '=', id).execute()
-}

@@ -1,17 +1,15 @@
 import { tenantsContract } from '../../core/tenants/index.ts'
 import { type Served, serve } from '../http/index.ts'
-import { changeTenant, existingTenant, type TenantsNeeds, tenantView } from './change-tenant.ts'
-import { tenantsAfter } from './tenants.repo.ts'
+import { changeTenant, type TenantsNeeds } from './change-tenant.ts'
+import { registerTenant } from './register-tenant.ts'
+import { existingTenant, listTenants, tenantView } from './show-tenants.ts'
+import { resumeTenant, suspendTenant } from './suspend-tenant.ts'
 
 export const tenantsRoutes = (needs: TenantsNeeds): Served[] => [
-  serve(tenantsContract.listTenants, async ({ query: { plan, cursor, limit } }) => {
-    const tenants = await tenantsAfter(needs.db, { plan, after: cursor, limit: limit + 1 })
-    const page = tenants.slice(0, limit)
-    return {
-      tenants: page.map((tenant) => tenantView(needs, tenant)),
-      nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null,
-    }
-  }),
-  serve(tenantsContract.showTenant, async ({ params: { slug } }) => tenantView(needs, await existingTenant(needs.db, slug))),
+  serve(tenantsContract.listTenants, ({ query }) => listTenants(needs, query)),
+  serve(tenantsContract.createTenant, ({ actor, body }) => registerTenant(needs, actor, body)),
+  serve(tenantsContract.showTenant, async ({ params }) => tenantView(needs, needs.db, await existingTenant(needs.db, params.slug))),
   serve(tenantsContract.changeTenant, ({ actor, params, body }) => changeTenant(needs, actor, { ...params, ...body })),
+  serve(tenantsContract.suspendTenant, ({ actor, params, body }) => suspendTenant(needs, actor, { ...params, ...body })),
+  serve(tenantsContract.resumeTenant, ({ actor, params }) => resumeTenant(needs, actor, params)),
 ]

@@ -8,7 +8,9 @@ import { tenantry } from '../../support/command-line.ts'
 
 /** The nouns and verbs that scripts rely on. */
 const promised = {
-  hosts: 'invite list show revoke registries',
+  hosts: 'invite list show revoke registries platform',
+  tenants: 'list show create update window suspend resume',
+  users: 'list show create update roles disable enable sessions end-session import',
   boxes: 'list show provision adopt scan check logs maintenance move remove release',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',

@@ -22,6 +22,13 @@ const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
   plan: 'light',
   tier: 'free',
   status: 'active',
+  suspendedReason: null,
+  schoolId: 'ten_1',
+  orgId: 'ten_1',
+  branding: { tenantName: 'Anna-Schule' },
+  featureFlags: {},
+  paymentCustomerId: null,
+  homeserver: null,
   timeZone: 'Europe/Berlin',
   maintenanceWindow: nights,
   window,
@@ -109,5 +116,44 @@ describe('window', () => {
     const answers = { [patch]: problemAnswer(400, { code: 'VALIDATION', message: 'timeZone must be a time zone', retryable: false }) }
     const ran = await tenantry(['tenants', 'window', 'anna-schule', '--time-zone', 'Mars/Olympus'], { answers })
     expect([ran.exit, ran.stderr]).toEqual([2, expect.stringContaining('timeZone must be a time zone')])
+  })
+})
+
+describe('what is known of a tenant', () => {
+  test('create and update send what was said', async () => {
+    const created = await tenantry(
+      ['tenants', 'create', 'anna-schule', '--name', 'Anna', '--plan', 'light', '--chat-domain', 'chat.anna.example'],
+      {
+        answers: { 'POST /api/admin/v1/tenants': aTenant() },
+      },
+    )
+    expect(created.asked[0]?.body).toEqual({ slug: 'anna-schule', name: 'Anna', plan: 'light', chatDomain: 'chat.anna.example' })
+    const options = ['--plan', 'pro', '--brand', 'Anna!', '--flag', 'a=on,b=off', '--flag', 'c=clear', '--payment-customer', 'none']
+    const updated = await tenantry(['tenants', 'update', 'anna-schule', ...options], { answers: { [patch]: aTenant() } })
+    expect(updated.asked[0]?.body).toEqual({
+      plan: 'pro',
+      branding: { tenantName: 'Anna!' },
+      featureFlags: { a: true, b: false, c: null },
+      paymentCustomerId: null,
+    })
+  })
+
+  test.each([[[]], [['--flag', 'a=maybe']], [['--flag', 'a']], [['--flag', 'a=toString']]])(
+    'update %j is a question of usage',
+    async (options) => {
+      const ran = await tenantry(['tenants', 'update', 'anna-schule', ...options], { answers: {} })
+      expect([ran.exit, ran.asked.length]).toEqual([2, 0])
+    },
+  )
+
+  test('suspend asks first, and show says why', async () => {
+    const shut = ['tenants', 'suspend', 'anna-schule', '--reason', 'unpaid']
+    const answers = { 'POST /api/admin/v1/tenants/anna-schule/suspend': aTenant({ status: 'suspended', suspendedReason: 'unpaid' }) }
+    expect((await tenantry(shut, { answers })).exit).toBe(2)
+    const ran = await tenantry([...shut, '--yes'], { answers })
+    expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { reason: 'unpaid' }])
+    expect(ran.stdout).toContain('suspended: unpaid')
+    const resumed = { 'POST /api/admin/v1/tenants/anna-schule/resume': aTenant() }
+    expect((await tenantry(['tenants', 'resume', 'anna-schule'], { answers: resumed })).exit).toBe(0)
   })
 })

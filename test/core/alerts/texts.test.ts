@@ -37,6 +37,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     head: { chain: `rollout:${rolloutId}`, count: 17, hash: 'ab'.repeat(32), at, keyId: '0123456789abcdef', signature: 'c2lnbmVk' },
   }),
   audit_broken: alertOf.audit_broken({ chain: 'admin', count: 17, at }),
+  budget_high: alertOf.budget_high({ slug: 'anna-schule', percent: 93, budget: 2000, since: at }),
 }
 
 const raised = (alert: NewAlert) => ({ ...alert, id: 12, count: 1, firstAt: at, lastAt: at, closedAt: null, closedBecause: null })

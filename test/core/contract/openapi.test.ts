@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { admin, empty, endpoint, openApiDocument } from '../../../src/core/contract/index.ts'
+import { admin, empty, endpoint, open, openApiDocument } from '../../../src/core/contract/index.ts'
 
 const contract = {
   pause: endpoint({
@@ -51,4 +51,13 @@ test('parameters and body come from the schemas', () => {
 
 test('each failure that can happen is declared by status', () => {
   expect(Object.keys(pause.responses)).toEqual(['200', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503'])
+})
+
+test('a tagged answer says how to ask whether it still holds', () => {
+  const shape = endpoint({ method: 'GET', path: '/it', auth: open, returns: z.object({ n: z.int() }), tagged: true, summary: 'It' })
+  const { paths } = openApiDocument({ room: { it: shape } }, { title: 'Test', version: '1' }) as typeof document
+  const { parameters, responses } = (paths['/it'] as Record<string, Operation>).get as Operation
+  expect(parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([['If-None-Match', 'header', false]])
+  expect(Object.keys(responses).slice(0, 2)).toEqual(['200', '304'])
+  expect(responses['200']).toHaveProperty('headers.ETag')
 })

@@ -97,7 +97,7 @@ onBothDialects('signing keys', (fresh) => {
     const hmacOfPublicKey = Buffer.from(JSON.stringify(key.publicKey))
 
     const attempts: Record<string, string> = {
-      'another audience': (await platform.sign(who, day)).token,
+      'another audience': (await platform.sign({ sub: who.sub, tid: 'ten_1', fam: who.sid }, day)).token,
       'another audience under our key': await forged({ alg: 'ES256', kid: key.kid }, ours, { aud: 'platform' }),
       'a stranger’s key under our kid': await forged({ alg: 'ES256', kid: key.kid }, stranger),
       'an unknown kid': await forged({ alg: 'ES256', kid: 'unknown' }, ours),

@@ -6,7 +6,7 @@ import { onBothDialects } from '../../support/databases.ts'
 onBothDialects('streams', (fresh, dialect) => {
   const clock = manualClock()
   const append = (db: Db, n: number) =>
-    db.transaction().execute((tx) => appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'test.done', payload: { n } }))
+    db.transaction().execute((tx) => appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'space.created', payload: { n } }))
 
   test('numbers rise by one and pages continue after the last number read', async () => {
     const db = await fresh()
@@ -20,7 +20,7 @@ onBothDialects('streams', (fresh, dialect) => {
     await append(db, 1)
     const some = Array.from({ length: 20 }, (_, at) => ({
       source: 'core',
-      eventType: 'test.done',
+      eventType: 'space.created' as const,
       payload: { n: at + 2 },
       createdAt: `t${at}`,
     }))
@@ -35,7 +35,7 @@ onBothDialects('streams', (fresh, dialect) => {
     const db = await fresh()
     await append(db, 1)
     const aborted = db.transaction().execute(async (tx) => {
-      await appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'test.done', payload: {} })
+      await appendEvent(tx, clock, { stream: 's', source: 'core', eventType: 'space.created', payload: {} })
       throw new Error('changed my mind')
     })
     await expect(aborted).rejects.toThrow('changed my mind')

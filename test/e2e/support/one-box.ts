@@ -37,6 +37,7 @@ type Wanted = Readonly<{
 export type OneBox = Readonly<{
   testbed: Testbed
   slug: string
+  ports: ReturnType<typeof boxPorts>
   needs: UpdateNeeds & ReportNeeds
   box(): Promise<LocalBox>
   report(): Promise<VersionsReport>
@@ -113,6 +114,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
   return {
     testbed,
     slug,
+    ports,
     needs: {
       ...look,
       journal,

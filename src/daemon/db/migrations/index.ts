@@ -15,6 +15,12 @@ import { approvalFailures } from './0014-approval-failures.ts'
 import { windows } from './0015-windows.ts'
 import { undo } from './0016-undo.ts'
 import { commandsOfHosts } from './0017-commands.ts'
+import { users } from './0018-users.ts'
+import { sessions } from './0019-sessions.ts'
+import { limits } from './0020-limits.ts'
+import { tenantEvents } from './0021-events.ts'
+import { spaces } from './0022-spaces.ts'
+import { tasks } from './0024-tasks.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -36,4 +42,10 @@ export const migrations: readonly Migration[] = [
   windows,
   undo,
   commandsOfHosts,
+  users,
+  sessions,
+  limits,
+  tenantEvents,
+  spaces,
+  tasks,
 ]

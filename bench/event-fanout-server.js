@@ -1,0 +1,83 @@
+// A process that holds 5,000 streams and tells them 40 events: through the daemon's whole way, or by the plainest loop there is.
+// Says its port, then, once told to go, what it spent: CPU time of the telling, and the memory that the streams took.
+import { createServer } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { migrate, openDatabase } from '../dist/daemon/db/index.js'
+import { eventsRoutes, makeEventBus, makeEventStreams, recordEvent } from '../dist/daemon/events/index.js'
+import { buildApp, makeMetrics } from '../dist/daemon/http/index.js'
+import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
+
+const streams = 5000
+const events = 40
+const kind = process.argv[2]
+
+const listening = (server) =>
+  new Promise((ready) => {
+    server.listen(0, '127.0.0.1', 4096, () => ready(server.address().port))
+  })
+
+async function plain() {
+  const open = []
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(': open\n\n')
+    open.push(response)
+  })
+  const data = JSON.stringify({ type: 'space.changed', at: new Date().toISOString(), ids: { spaceId: 's1' } })
+  const tell = async (n) => {
+    for (const response of open) response.write(`id: ${n}\nevent: space.changed\ndata: ${data}\n\n`)
+  }
+  return { port: await listening(server), tell }
+}
+
+async function ours() {
+  const { db } = openDatabase('sqlite::memory:')
+  await migrate(db)
+  const log = silentLogger()
+  const principalOf = (authorization) => {
+    const { userId } = JSON.parse(Buffer.from(authorization.split('.')[1], 'base64url').toString())
+    return { kind: 'user', userId, tenantId: 't1', tenantSlug: 't1', sessionId: `s${userId}`, roles: [], capabilities: [] }
+  }
+  const authenticate = async (authorization) => principalOf(authorization)
+  const revocations = { position: () => 0, fresh: () => true, readNow: async () => undefined, onRevoked: () => undefined }
+  const needs = { db, clock: systemClock, random: systemRandom, log, membersOf: async () => new Map(), revocations, authenticate }
+  const bus = makeEventBus(needs)
+  const all = makeEventStreams({ ...needs, bus })
+  const app = buildApp(eventsRoutes({ ...needs, streams: all }), {
+    ...needs,
+    authenticate: { platform: authenticate },
+    metrics: makeMetrics(),
+    draining: new AbortController().signal,
+    trustedProxies: [],
+  })
+  const tell = async () => {
+    const event = { tenantId: 't1', type: 'space.created', payload: { spaceId: 's1', name: 'Class 3b' }, audience: 'tenant' }
+    await db.transaction().execute((tx) => recordEvent(tx, systemClock, event))
+    await bus.look()
+    while (!bus.isIdle()) await new Promise(setImmediate)
+  }
+  return { port: await listening(createServer(app)), tell }
+}
+
+const settled = async () => {
+  await wait(500)
+  globalThis.gc()
+  const { rss, heapUsed, external } = process.memoryUsage()
+  return { rss, used: heapUsed + external }
+}
+
+const { port, tell } = await (kind === 'plain' ? plain() : ours())
+const before = await settled()
+process.send({ port })
+process.once('message', async () => {
+  const after = await settled()
+  for (let n = 1; n <= 5; n++) await tell(n)
+  await wait(500)
+  const begun = process.cpuUsage()
+  for (let n = 1; n <= events; n++) {
+    await tell(n)
+    await wait(20)
+  }
+  const { user, system } = process.cpuUsage(begun)
+  process.send({ cpuMs: (user + system) / 1000, kibPerStream: Math.max(after.rss - before.rss, after.used - before.used) / 1024 / streams })
+})

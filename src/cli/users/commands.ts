@@ -1,0 +1,99 @@
+import { problem } from '../../core/kit/index.ts'
+import { command, count, list as many, mustConfirm, oneOf, readTextFile, required, text } from '../kit/index.ts'
+import { createdView, userList, userView } from './users.view.ts'
+
+export const list = command(
+  'list <tenant>',
+  'Users of a tenant by name',
+  {
+    status: oneOf('--status <status>', 'only these', ['active', 'disabled']),
+    limit: count('--limit <count>', 'at most so many'),
+    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+  },
+  ({ api }, { tenant, ...query }) => api.users.listUsers({ params: { slug: tenant }, query }),
+  userList,
+)
+
+export const show = command(
+  'show <tenant> <user>',
+  'One user',
+  {},
+  ({ api }, { tenant, user }) => api.users.showUser({ params: { slug: tenant, localpart: user } }),
+  userView,
+)
+
+export const create = command(
+  'create <tenant> <user>',
+  'Make a user here and in the chat server; an account that exists there keeps its password',
+  {
+    displayName: text('--name <name>', 'as others see it'),
+    roles: many('--role <roles>', 'what it may do; without it the default role'),
+    locale: text('--locale <tag>', 'its language: de, de-AT'),
+    passwordFile: text('--password-file <file>', 'its password, on the first line (- is stdin); without it one is made and shown once'),
+  },
+  async ({ api, readStdin }, { tenant, user, displayName, roles, locale, passwordFile }) => {
+    const password =
+      passwordFile === undefined ? undefined : firstLine(passwordFile === '-' ? await readStdin() : await readTextFile(passwordFile))
+    const given = {
+      ...(displayName === undefined ? {} : { displayName }),
+      ...(roles.length === 0 ? {} : { roles: [...roles] }),
+      ...(locale === undefined ? {} : { locale }),
+      ...(password === undefined ? {} : { password }),
+    }
+    return api.users.createUser({ params: { slug: tenant }, body: { localpart: user, ...given } })
+  },
+  createdView,
+  { examples: ['create anna-schule ben.lang --name "Ben Lang" --role teacher'] },
+)
+
+const firstLine = (content: string): string => content.split(/\r?\n/, 1)[0] ?? ''
+
+export const update = command(
+  'update <tenant> <user>',
+  'Change how a user is called and in which language it is spoken to',
+  {
+    displayName: text('--name <name>', 'as others see it; empty takes it out'),
+    locale: text('--locale <tag>', 'its language; empty takes it out'),
+  },
+  ({ api }, { tenant, user, displayName, locale }) => {
+    if (displayName === undefined && locale === undefined) throw problem('USAGE', 'say what to change: --name or --locale')
+    const body = {
+      ...(displayName === undefined ? {} : { displayName: displayName === '' ? null : displayName }),
+      ...(locale === undefined ? {} : { locale: locale === '' ? null : locale }),
+    }
+    return api.users.changeUser({ params: { slug: tenant, localpart: user }, body })
+  },
+  userView,
+)
+
+export const roles = command(
+  'roles <tenant> <user> <roles...>',
+  'Say what a user may do: these roles and no others, from its next request on',
+  {},
+  ({ api }, { tenant, user, roles: given }) =>
+    api.users.changeUser({
+      params: { slug: tenant, localpart: user },
+      body: { roles: given.flatMap((one) => one.split(',')).filter(Boolean) },
+    }),
+  userView,
+  { examples: ['roles anna-schule ben.lang teacher staff'] },
+)
+
+export const disable = command(
+  'disable <tenant> <user>',
+  'End all sessions of a user within a second and lock it out of the chat',
+  { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
+  async ({ api, ask }, { tenant, user, reason }) => {
+    await mustConfirm(ask, `Shut ${user} of ${tenant} out of platform and chat?`)
+    return api.users.disableUser({ params: { slug: tenant, localpart: user }, body: { reason } })
+  },
+  userView,
+)
+
+export const enable = command(
+  'enable <tenant> <user>',
+  'Let a disabled user log in again, here and in the chat',
+  {},
+  ({ api }, { tenant, user }) => api.users.enableUser({ params: { slug: tenant, localpart: user } }),
+  userView,
+)

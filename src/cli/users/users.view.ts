@@ -1,0 +1,63 @@
+import { plural } from '../../core/kit/index.ts'
+import type { CreatedUser, ImportLine, ImportReport, User } from '../../core/users/index.ts'
+import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+
+const paintStatus = ({ status }: User) => (status === 'active' ? 'green' : 'yellow')
+
+const columns = ({ now }: Look): Column<User>[] => [
+  { title: 'USER', value: ({ localpart }) => clean(localpart), priority: 1, least: 12 },
+  { title: 'NAME', value: ({ displayName }) => displayName && clean(displayName), priority: 2, least: 10 },
+  { title: 'ROLES', value: ({ roles }) => roles.join(', '), priority: 1, least: 10 },
+  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: paintStatus },
+  { title: 'LOCALE', value: ({ locale }) => locale, priority: 4 },
+  { title: 'SINCE', value: ({ createdAt }) => ago(createdAt, now), priority: 3 },
+]
+
+type Page = Readonly<{ users: readonly User[]; nextCursor: string | null }>
+
+export const userList = ({ users, nextCursor }: Page, look: Look): string =>
+  users.length === 0
+    ? 'No user fits. `tenantry users create` makes one; whoever logs in to the chat becomes one too'
+    : sections(table(look, columns(look), users), nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '')
+
+export const userView = (user: User, look: Look): string =>
+  fields(look, [
+    ['user', look.paint.bold(clean(user.matrixUserId))],
+    ['name', user.displayName && clean(user.displayName)],
+    ['roles', user.roles.join(', ')],
+    ['status', user.status],
+    ['locale', user.locale],
+    ['avatar', user.avatarUrl && clean(user.avatarUrl)],
+    ['since', stamp(user.createdAt, look.now)],
+    ['changed', stamp(user.updatedAt, look.now)],
+    ['id', user.id],
+  ])
+
+export const createdView = ({ user, chat, password }: CreatedUser, look: Look): string =>
+  sections(
+    userView(user, look),
+    chat === 'existed' ? 'The chat server had the account already: its password stays what it was.' : '',
+    password === null ? '' : `Password, shown only now: ${look.paint.bold(clean(password))}`,
+  )
+
+const importColumns: Column<ImportLine>[] = [
+  { title: 'LINE', value: ({ line }) => line, priority: 1 },
+  { title: 'USER', value: ({ localpart }) => clean(localpart), priority: 1, least: 12 },
+  { title: 'OUTCOME', value: ({ outcome }) => outcome.replaceAll('_', ' '), priority: 1 },
+  { title: 'WHY', value: ({ reason }) => reason && clean(reason), priority: 2, least: 20 },
+]
+
+const shownLines = 50
+
+/** What a person has to look at comes first; what went well is a number. */
+export function importView(report: ImportReport, look: Look): string {
+  const { lines, counts, dryRun } = report
+  const wanting = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
+  const said = Object.entries(counts).filter(([, count]) => count > 0)
+  return sections(
+    wanting.length > 0 ? table(look, importColumns, wanting.slice(0, shownLines)) : '',
+    wanting.length > shownLines ? `and ${plural(wanting.length - shownLines, 'line')} more: --report <file> has them all` : '',
+    `${plural(lines.length, 'line')}: ${said.map(([outcome, count]) => `${count} ${outcome.replaceAll('_', ' ')}`).join(', ') || 'nothing to do'}`,
+    dryRun ? 'Nothing was changed. The same command without --dry-run does it.' : '',
+  )
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
+import { Profile } from '../profile/index.ts'
+import { Space } from '../spaces/index.ts'
+import { TaskStatus } from '../tasks/index.ts'
+import { Capability } from '../users/index.ts'
+
+/** A module as clients need to know it (spec 2.6). */
+export const BootstrapModule = z.object({
+  key: z.string(),
+  version: z.string(),
+  enabled: z.boolean(),
+  moduleId: z.string().optional(),
+  apiPrefix: z.string().optional(),
+})
+export type BootstrapModule = z.infer<typeof BootstrapModule>
+
+const { id, name, type, visibility, role } = Space.shape
+const BootstrapSpace = z.object({ id, name, type, visibility, role: role.unwrap() })
+
+/** All that a client has to know after a login. */
+export const Bootstrap = z.object({
+  user: z.object({ matrixUserId: z.string() }),
+  context: z.object({ schoolId: z.string(), orgId: z.string(), roles: z.array(z.string()) }),
+  modules: z.array(BootstrapModule),
+  featureFlags: z.record(z.string(), z.boolean()),
+  branding: z.object({ tenantName: z.string() }),
+  apiVersion: z.literal('v1'),
+  spaces: z.array(BootstrapSpace).meta({ description: 'Those that you are a member of' }),
+  tasks: z
+    .array(
+      z.object({
+        id: z.string(),
+        title: z.string(),
+        status: TaskStatus,
+        assignedRole: z.string().nullable(),
+        dueAt: Timestamp.nullable(),
+      }),
+    )
+    .meta({ description: 'What falls to you and is not done, what is due first first; at most 200' }),
+  permissions: z.array(Capability),
+  profile: Profile,
+})
+export type Bootstrap = z.infer<typeof Bootstrap>
+
+export const bootstrapContract = {
+  bootstrap: endpoint({
+    method: 'GET',
+    path: '/api/platform/v1/bootstrap',
+    auth: platform(),
+    returns: Bootstrap,
+    tagged: true,
+    summary:
+      'All that an app has to know after a login; `If-None-Match` with the `ETag` of the answer before asks whether that still holds',
+    spec: '2.6',
+  }),
+} as const satisfies Contract

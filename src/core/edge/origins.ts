@@ -1,0 +1,31 @@
+/** The host of an origin as browsers write that of a tenant's web chat: `https`, lower case, no port, no path. */
+export const chatHostOf = (origin: string): string | undefined => /^https:\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)$/.exec(origin)?.[1]
+
+const nativeForm = /^([a-z][a-z0-9+.-]*):\/\/([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)(:[1-9][0-9]{0,4})?$/
+/** Whatever a browser opens from a disk or makes up itself has the origin `null`, and anybody can have that. */
+const nobodys = new Set(['file', 'data', 'blob', 'about', 'javascript', 'filesystem'])
+
+/** Why an app's origin cannot be allowed, such as `capacitor://localhost`. Undefined when it can. */
+export function wrongNativeOrigin(text: string): string | undefined {
+  if (text === '*' || text === 'null') return `must name one app, and ${text} is anybody`
+  const [, scheme = '', host] = nativeForm.exec(text) ?? []
+  if (scheme === '') return 'must be as the app sends it, without a slash at the end: capacitor://localhost or https://app.example'
+  if (nobodys.has(scheme)) return `must not begin with ${scheme}: such pages have the origin null, and so has anybody`
+  if (scheme === 'http' && host !== 'localhost')
+    return 'must not begin with http, unless it is http://localhost: anybody on the way could answer for it'
+  return undefined
+}
+
+/** What an app may read beside the headers that browsers always show: how much is left, when to come again, what to ask with next time. */
+const exposed = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Slowdown', 'Retry-After', 'ETag', 'X-Request-Id']
+const sent = ['Authorization', 'Content-Type', 'If-None-Match', 'Last-Event-ID', 'X-Developer-Id', 'X-Request-Id']
+
+/** Never with credentials: platform tokens travel in a header that no page sends by itself (SECURITY, Inputs). */
+export const corsHeaders = {
+  answer: (origin: string) => ({ 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed.join(', ') }),
+  preflight: {
+    'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    'access-control-allow-headers': sent.join(', '),
+    'access-control-max-age': '7200',
+  },
+} as const

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { admin, type Contract, endpoint, platform, sse, Timestamp } from '../contract/index.ts'
+import { StreamData } from './stream-type.ts'
+
+/** A stored event as operators see it: what it is about and who is told, without what it says. */
+export const EventRecord = z.object({
+  stream: z.string().meta({ description: '`tenant:<id>`, `rollout:<id>` or `admin`' }),
+  seq: z.int().meta({ description: 'Its number in its stream: the order of commits, without gaps' }),
+  tenant: Slug.nullable(),
+  source: z.string(),
+  type: z.string(),
+  at: Timestamp,
+  ids: z.record(z.string(), z.string()),
+  audience: z.string().meta({ description: '`tenant`, `spaces`, `users`, `capability:<name>`, `roles`, several with +, or `none`' }),
+})
+export type EventRecord = z.infer<typeof EventRecord>
+
+const stream = (path: string, summary: string) =>
+  endpoint({
+    method: 'GET',
+    path,
+    auth: platform(),
+    returns: sse(StreamData),
+    problems: ['RATE_LIMITED'],
+    summary,
+    spec: '4.3',
+  })
+
+const TypeFilter = z
+  .string()
+  .regex(/^[a-z_.]{1,80}\*?$/, 'must be a type such as space.created, or the beginning of one with a * at the end')
+
+export const eventsContract = {
+  eventStream: stream(
+    '/api/platform/v1/events/stream',
+    'Hear what changed, as it changes: ids only; the header Last-Event-ID continues after an event',
+  ),
+  workflowEventStream: stream('/api/platform/v1/workflow/events/stream', 'Former path of the event stream'),
+  formerEventStream: stream('/platform/v1/workflow/events/stream', 'Former path of the event stream, as older clients have it'),
+  tailEvents: endpoint({
+    method: 'GET',
+    path: '/api/admin/v1/events/stream',
+    auth: admin('viewer'),
+    query: z.strictObject({
+      tenant: Slug.optional(),
+      type: TypeFilter.optional(),
+      last: z.coerce.number().int().min(0).max(500).default(0).meta({ description: 'Begin with so many of the newest' }),
+      since: Timestamp.optional().meta({ description: 'Begin with what was stored since, at most 500 of the newest' }),
+    }),
+    returns: sse(EventRecord),
+    problems: ['NOT_FOUND'],
+    summary: 'Follow all stored events, of one tenant or of one type',
+  }),
+} as const satisfies Contract

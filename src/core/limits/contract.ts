@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { Plan } from '../boxes/index.ts'
+import { admin, type Contract, endpoint, Paging } from '../contract/index.ts'
+
+/** How much of its budget a tenant uses right now. */
+export const TenantUse = z.object({
+  tenantId: z.string(),
+  slug: z.string(),
+  name: z.string(),
+  plan: Plan,
+  /** Requests per minute. */
+  budget: z.int(),
+  /** Accepted requests of the last 60 seconds. */
+  used: z.int(),
+  remaining: z.int(),
+  /** `used` in percent of the budget, to a tenth. */
+  utilisation: z.number(),
+  /** How long the next request would be held, in milliseconds. */
+  slowdownMs: z.int(),
+})
+export type TenantUse = z.infer<typeof TenantUse>
+
+export const RateLimits = z.object({
+  windowSeconds: z.int(),
+  /** Where it is counted: in this process alone, or for all replicas. */
+  store: z.enum(['memory', 'redis']),
+  tenants: z.array(TenantUse),
+  nextCursor: z.string().nullable(),
+})
+export type RateLimits = z.infer<typeof RateLimits>
+
+/** Request budgets of tenants (spec 8). */
+export const limitsContract = {
+  rateLimits: endpoint({
+    method: 'GET',
+    path: '/admin/rate-limits',
+    auth: admin('viewer'),
+    query: Paging.extend({
+      plan: Plan.optional(),
+      /** Only tenants that use more than so many percent. */
+      above: z.coerce.number().min(0).max(100).optional(),
+    }),
+    returns: RateLimits,
+    problems: ['UNAVAILABLE'],
+    summary: 'Tenants by the share of their budget that they use now, the highest first; a page shows the use at its own time',
+    spec: '4.6',
+  }),
+} as const satisfies Contract

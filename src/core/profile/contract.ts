@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { type Contract, endpoint, platform } from '../contract/index.ts'
+import { Capability, DisplayName, Locale } from '../users/index.ts'
+
+/** What a user says of itself. */
+export const Profile = z.object({ displayName: z.string().nullable(), avatarUrl: z.string().nullable(), locale: z.string().nullable() })
+
+/** An image in the chat server's media, or one that is public. */
+const AvatarUrl = z
+  .string()
+  .max(500)
+  .refine((url) => /^mxc:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[A-Za-z0-9_-]{1,255}$/.test(url) || isPublicImage(url), {
+    message: 'must be an mxc:// address of the chat server, or an https:// address without a name and password',
+  })
+
+function isPublicImage(text: string): boolean {
+  if (!/^https:\/\/[\x21-\x7e]+$/.test(text) || !URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  return username === '' && password === ''
+}
+
+const ChangeProfileBody = z
+  .strictObject({
+    displayName: DisplayName.nullable().optional(),
+    avatarUrl: AvatarUrl.nullable().optional(),
+    locale: Locale.nullable().optional(),
+  })
+  .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, avatarUrl or locale')
+
+const OwnProfile = Profile.extend({ userId: z.string(), matrixUserId: z.string() })
+export type OwnProfile = z.infer<typeof OwnProfile>
+
+const Permissions = z.object({ roles: z.array(z.string()), permissions: z.array(Capability) })
+
+/** What a user may see and say of itself. */
+export const profileContract = {
+  showProfile: endpoint({
+    method: 'GET',
+    path: '/api/platform/v1/profile',
+    auth: platform(),
+    returns: OwnProfile,
+    summary: 'Who you are, and how you are shown',
+  }),
+  changeProfile: endpoint({
+    method: 'PATCH',
+    path: '/api/platform/v1/profile',
+    auth: platform(),
+    body: ChangeProfileBody,
+    returns: OwnProfile,
+    summary: 'Say how you are shown; what is not named stays. The name reaches the chat as soon as its server takes writes',
+  }),
+  showPermissions: endpoint({
+    method: 'GET',
+    path: '/api/platform/v1/permissions',
+    auth: platform(),
+    returns: Permissions,
+    summary: 'Your roles, and the capabilities that they grant now',
+  }),
+} as const satisfies Contract

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { admin, adminPerson, type Contract, endpoint, Paging } from '../contract/index.ts'
+import { ImportBody, ImportReport } from './import-contract.ts'
+import { KnownLocalpart, Localpart } from './localpart.ts'
+import { DisplayName, Locale, NewPassword, Roles, User, UserStatus } from './user.ts'
+
+const base = '/api/admin/v1/tenants/:slug/users'
+const ofTenant = z.object({ slug: Slug })
+const one = z.object({ slug: Slug, localpart: KnownLocalpart })
+
+const CreateUserBody = z.strictObject({
+  localpart: Localpart,
+  displayName: DisplayName.optional(),
+  locale: Locale.optional(),
+  roles: Roles.optional().meta({ description: 'The default is the default role of config/roles.yaml' }),
+  password: NewPassword.optional().meta({ description: 'The default is one that is made, and shown once' }),
+})
+
+const ChangeUserBody = z
+  .strictObject({ displayName: DisplayName.nullable().optional(), locale: Locale.nullable().optional(), roles: Roles.optional() })
+  .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale or roles')
+
+const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
+
+/** `existed`: the chat server had the account, and its password stays what it was. */
+const CreatedUser = z.object({ user: User, chat: z.enum(['created', 'existed']), password: z.string().nullable() })
+export type CreatedUser = z.infer<typeof CreatedUser>
+
+/** The users of tenants, as operators manage them. */
+export const usersContract = {
+  listUsers: endpoint({
+    method: 'GET',
+    path: base,
+    auth: admin('viewer'),
+    params: ofTenant,
+    query: Paging.extend({ status: UserStatus.optional() }),
+    returns: z.object({ users: z.array(User), nextCursor: z.string().nullable() }),
+    summary: 'Users of a tenant by name',
+  }),
+  createUser: endpoint({
+    method: 'POST',
+    path: base,
+    auth: admin('operator'),
+    params: ofTenant,
+    body: CreateUserBody,
+    returns: CreatedUser,
+    status: 201,
+    problems: ['ALREADY_EXISTS', 'CONFLICT', 'HOMESERVER_UNREACHABLE'],
+    summary: 'Make a user here and in the chat server; an account that exists there is taken over as it is',
+  }),
+  importUsers: endpoint({
+    method: 'POST',
+    path: `${base}/import`,
+    auth: adminPerson('admin'),
+    params: ofTenant,
+    body: ImportBody,
+    bodyLimit: 12_000_000,
+    returns: ImportReport,
+    problems: ['HOMESERVER_UNREACHABLE'],
+    summary: 'Make users from a CSV file; nobody who exists is changed. Long files are worked off in several calls',
+  }),
+  showUser: endpoint({
+    method: 'GET',
+    path: `${base}/:localpart`,
+    auth: admin('viewer'),
+    params: one,
+    returns: User,
+    summary: 'One user',
+  }),
+  changeUser: endpoint({
+    method: 'PATCH',
+    path: `${base}/:localpart`,
+    auth: admin('operator'),
+    params: one,
+    body: ChangeUserBody,
+    returns: User,
+    summary: 'Say what a user may do and how it is called; what is not named stays. Roles count from the next request',
+  }),
+  disableUser: endpoint({
+    method: 'POST',
+    path: `${base}/:localpart/disable`,
+    auth: admin('operator'),
+    params: one,
+    body: Reason,
+    returns: User,
+    summary: 'End all sessions of a user within a second and lock it out of the chat; again changes nothing',
+  }),
+  enableUser: endpoint({
+    method: 'POST',
+    path: `${base}/:localpart/enable`,
+    auth: admin('operator'),
+    params: one,
+    returns: User,
+    summary: 'Let a user log in again, here and in the chat; sessions that ended stay ended',
+  }),
+} as const satisfies Contract

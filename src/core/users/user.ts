@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { Slug } from '../boxes/index.ts'
+import { Timestamp } from '../contract/index.ts'
+import type { Branded } from '../kit/index.ts'
+import { RoleName } from './role-book.ts'
+
+export type UserId = Branded<'UserId'>
+
+/** A disabled user has no session and is locked out of the chat. */
+export const UserStatus = z.enum(['active', 'disabled'])
+export type UserStatus = z.infer<typeof UserStatus>
+
+/** A language tag: `de`, `de-AT`, `zh-Hant-TW`. */
+export const Locale = z.string().regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$/, 'must be a language tag such as de or de-AT')
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+const visible = (text: string) => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
+
+export const DisplayName = z.string().trim().min(1).max(100).refine(visible, 'must not contain control characters')
+
+/** What a user may do is said by roles, each once. */
+export const Roles = z
+  .array(RoleName)
+  .min(1, 'must name at least one role')
+  .max(20)
+  .refine((roles) => new Set(roles).size === roles.length, 'must not name a role twice')
+
+/** A user as operators see it. */
+export const User = z.object({
+  id: z.string(),
+  tenant: Slug,
+  localpart: z.string(),
+  matrixUserId: z.string(),
+  displayName: z.string().nullable(),
+  locale: z.string().nullable(),
+  avatarUrl: z.string().nullable(),
+  roles: z.array(z.string()),
+  status: UserStatus,
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+export type User = z.infer<typeof User>
+
+/** At least 8 characters (spec 8); the chat server looks at no more than 72 bytes, so more is refused instead of cut. */
+export const NewPassword = z
+  .string()
+  .refine((text) => [...text.normalize('NFKC')].length >= 8, 'must be at least 8 characters')
+  .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')

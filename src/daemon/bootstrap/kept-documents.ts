@@ -1,0 +1,103 @@
+import type { MadeOf } from '../../core/bootstrap/index.ts'
+import { isStale } from '../../core/bootstrap/index.ts'
+import type { StoredEvent } from '../db/index.ts'
+import type { Tagged } from '../http/index.ts'
+
+type Kept = Readonly<{ tenantId: string; of: MadeOf; document: Tagged }>
+
+/** One tenant's documents. They hold everything up to the event `position`. */
+class TenantDocuments {
+  readonly byUser = new Map<string, Kept>()
+  position: number
+  /** Events are taken one after another. */
+  turn: Promise<void> = Promise.resolve()
+
+  constructor(position: number) {
+    this.position = position
+  }
+}
+
+type Read = (tenantId: string, after: number) => Promise<Readonly<{ events: readonly StoredEvent[]; isFull: boolean }>>
+
+/** Of one document beside its text. */
+const overheadBytes = 400
+
+/**
+ * Documents by tenant and user. Which of them an event makes stale is read off the event itself, so each goes with the very event that changes it and no
+ * other goes with it. Those used longest ago go when there are too many.
+ */
+export class KeptDocuments {
+  readonly #tenants = new Map<string, TenantDocuments>()
+  /** Of all tenants, those used last at the end. */
+  readonly #used = new Map<string, Kept>()
+  readonly #read: Read
+  readonly #mostBytes: number
+  #bytes = 0
+
+  constructor(read: Read, mostBytes: number) {
+    this.#read = read
+    this.#mostBytes = mostBytes
+  }
+
+  get count(): number {
+    return this.#used.size
+  }
+
+  /** The document of a user, if it is kept and holds everything up to that event. */
+  async at(tenantId: string, userId: string, head: number): Promise<Tagged | undefined> {
+    const tenant = this.#tenants.get(tenantId)
+    if (!tenant) return undefined
+    if (tenant.position < head) await this.#catchUp(tenantId, tenant, head)
+    const kept = tenant.byUser.get(userId)
+    if (kept) this.#touch(kept)
+    return kept?.document
+  }
+
+  /** Keeps what was made when the newest event was `position`; not when others have come since, nobody knows what they change. */
+  async keep(kept: Kept, position: number): Promise<void> {
+    const { tenantId, of } = kept
+    const before = this.#tenants.get(tenantId)
+    if (before && before.position < position) await this.#catchUp(tenantId, before, position)
+    const tenant = this.#tenants.get(tenantId) ?? new TenantDocuments(position) // it is gone when nothing of it holds any more
+    if (tenant.position !== position) return
+    this.#drop(tenant.byUser.get(of.userId))
+    this.#tenants.set(tenantId, tenant)
+    tenant.byUser.set(of.userId, kept)
+    this.#used.set(keyOf(kept), kept)
+    this.#bytes += sizeOf(kept)
+    while (this.#bytes > this.#mostBytes) this.#drop(this.#used.values().next().value)
+  }
+
+  async #catchUp(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {
+    const turn = tenant.turn.catch(() => undefined).then(() => this.#advance(tenantId, tenant, head))
+    tenant.turn = turn
+    await turn
+  }
+
+  async #advance(tenantId: string, tenant: TenantDocuments, head: number): Promise<void> {
+    if (tenant.position >= head) return
+    const { events, isFull } = await this.#read(tenantId, tenant.position)
+    const last = events.at(-1)?.seq ?? 0
+    // Some were forgotten, or there are so many that making the documents anew is less work.
+    const isLost = isFull || last < head || events.some(({ seq }, n) => seq !== tenant.position + n + 1)
+    for (const kept of tenant.byUser.values()) if (isLost || events.some((event) => isStale(kept.of, event))) this.#drop(kept)
+    tenant.position = Math.max(head, last)
+  }
+
+  #touch(kept: Kept): void {
+    const key = keyOf(kept)
+    this.#used.delete(key)
+    this.#used.set(key, kept)
+  }
+
+  #drop(kept: Kept | undefined): void {
+    if (!kept || !this.#used.delete(keyOf(kept))) return
+    this.#bytes -= sizeOf(kept)
+    const tenant = this.#tenants.get(kept.tenantId)
+    tenant?.byUser.delete(kept.of.userId)
+    if (tenant?.byUser.size === 0) this.#tenants.delete(kept.tenantId)
+  }
+}
+
+const keyOf = ({ tenantId, of }: Kept): string => `${tenantId} ${of.userId}`
+const sizeOf = ({ document, of }: Kept): number => 2 * document.text.length + overheadBytes + 60 * (of.taskIds.size + of.spaceIds.size)

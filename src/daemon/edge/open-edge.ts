@@ -1,0 +1,36 @@
+import type { Express } from 'express'
+import type { Clock } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Revocations } from '../auth/index.ts'
+import type { Config } from '../config/index.ts'
+import type { Db } from '../db/index.ts'
+import { clientPaths } from '../http/index.ts'
+import { crossOrigin } from './cross-origin.ts'
+import { tenantHosts } from './tenant-hosts.ts'
+import { noteUntrusted } from './untrusted-forwarding.ts'
+
+type Needs = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; revocations: Revocations }>
+
+/** Sets what stands before all limits, so that a browser can read a refusal too. */
+export type EdgeSide = Readonly<{ outermost(app: Express): void }>
+
+export function openEdge({ config, db, clock, log, revocations }: Needs): EdgeSide {
+  const cors = crossOrigin({
+    nativeOrigins: config.cors.nativeOrigins,
+    isChatHost: tenantHosts({ db, revocations }),
+    failed: (err) => log.warn({ err }, 'the tenants cannot be read: browsers do not see this answer'),
+  })
+  const untrusted = noteUntrusted({
+    clock,
+    dataDir: config.dataDir,
+    tell: ({ peer, header }) =>
+      log.warn({ peer, header }, 'a forwarding header from a peer that is no trusted proxy is ignored: `tenantryd doctor` says more'),
+    failed: (err) => log.debug({ err }, 'an untrusted forwarding header could not be noted for the doctor'),
+  })
+  return {
+    outermost: (app) => {
+      app.use(untrusted)
+      app.use([...clientPaths], cors)
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
+import type { Db } from '../db/index.ts'
+
+/** A client that was away for longer reads everything anew. */
+const keptMs = 90 * 86_400_000
+/** Rows per statement: others want to write too. */
+const chunkSize = 1000
+const streamsAtOnce = 100
+
+/** Deletes events of 90 days ago, from the front of their streams; those of rollouts have a retention of their own. Says how many. */
+export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
+  const before = isoIn(clock, -keptMs)
+  let deleted = 0
+  while (!signal.aborted) {
+    const old = await oldStreams(db, before)
+    if (old.length === 0) break
+    for (const one of old)
+      for (let gone = chunkSize; gone >= chunkSize && !signal.aborted; deleted += gone) gone = await forgetSome(db, one)
+  }
+  return `${plural(deleted, 'event')} of tenants and of the fleet`
+}
+
+type Old = Readonly<{ stream: string; upTo: number }>
+
+/** Clocks of replicas differ a little: what lies before the newest old one is as old, so that no gap is left in a stream. */
+async function oldStreams(db: Db, before: string): Promise<Old[]> {
+  const rows = await db
+    .selectFrom('events')
+    .select(({ fn }) => ['stream', fn.max('seq').as('seq')])
+    .where('created_at', '<=', before)
+    .where('stream', 'not like', 'rollout:%')
+    .groupBy('stream')
+    .limit(streamsAtOnce)
+    .execute()
+  return rows.map(({ stream, seq }) => ({ stream, upTo: Number(seq) }))
+}
+
+async function forgetSome(db: Db, { stream, upTo }: Old): Promise<number> {
+  const oldest = db.selectFrom('events').select('seq').where('stream', '=', stream).where('seq', '<=', upTo).orderBy('seq').limit(chunkSize)
+  const { numDeletedRows } = await db.deleteFrom('events').where('stream', '=', stream).where('seq', 'in', oldest).executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,9 @@
+// What happened in tenants, as it is stored and as it is told: one append-only table, and the streams that their users listen to.
+// Only ids leave here, and only to those who may read what they name. What an event means is the business of the room that recorded it.
+export { makeEventBus } from './event-bus.ts'
+export { makeEventStreams } from './event-streams.ts'
+export { eventsRoutes } from './events.routes.ts'
+export { forgetEvents } from './forget-events.ts'
+export { openEvents } from './open-events.ts'
+export { noteEvent, recordEvent, streamOf } from './record-event.ts'
+export { runEvents } from './run-events.ts'

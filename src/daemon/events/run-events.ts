@@ -1,0 +1,58 @@
+import type { Clock } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import { type Db, hearCommits } from '../db/index.ts'
+import type { EventBus } from './event-bus.ts'
+import type { EventStreams } from './event-streams.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; bus: EventBus; streams: EventStreams }>
+
+/** How often events are looked for that nobody told of. */
+const lookMs = 1000
+const hearAgainMs = 5000
+/** A stream ends within a second of its token. */
+const expiryMs = 500
+
+/** Moves events from the database to those who listen, until the daemon drains. Hearing makes it quick; looking makes it sure. */
+export async function runEvents(needs: Needs, signal: AbortSignal): Promise<void> {
+  await Promise.all([keepLooking(needs, signal), keepHearing(needs, signal), keepEnding(needs, signal)])
+}
+
+async function keepLooking({ clock, log, bus }: Needs, signal: AbortSignal): Promise<void> {
+  let failing = false
+  while (!signal.aborted) {
+    try {
+      await bus.look()
+      failing = false
+    } catch (err) {
+      if (!failing) log.warn({ err }, 'events cannot be looked for and will be later')
+      failing = true
+    }
+    await clock.sleep(lookMs, signal)
+  }
+}
+
+async function keepHearing({ db, clock, log, bus }: Needs, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const hearing = await hearCommits(db, bus.wake)
+      await Promise.race([hearing.ended, aborted(signal)])
+      await hearing.close()
+    } catch (err) {
+      log.warn({ err }, 'events are not heard of at once: they are looked for every second')
+    }
+    await clock.sleep(hearAgainMs, signal)
+  }
+}
+
+async function keepEnding({ clock, streams }: Needs, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    streams.endExpired()
+    await clock.sleep(expiryMs, signal)
+  }
+}
+
+const aborted = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })

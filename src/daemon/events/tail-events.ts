@@ -1,0 +1,109 @@
+import type { StreamMessage } from '../../core/contract/index.ts'
+import { type Audience, type EventRecord, idsOf } from '../../core/events/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+import { type Db, eventsAfter, type StoredEvent, toEvent } from '../db/index.ts'
+import { tenantBySlug } from '../tenants/index.ts'
+import { streamOf } from './record-event.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock }>
+
+type Wanted = Readonly<{
+  tenant?: string | undefined
+  type?: string | undefined
+  last: number
+  since?: string | undefined
+  signal: AbortSignal
+}>
+
+const lookMs = 1000
+const mostBefore = 500
+
+/** Stored events as they come, of all streams or of one tenant; before them some that came earlier. Throws NOT_FOUND for an unknown tenant. */
+export async function tailEvents(needs: Needs, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
+  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(needs.db, wanted.tenant)
+  return messages(needs, wanted, stream)
+}
+
+async function streamOfSlug(db: Db, slug: string): Promise<string> {
+  const tenant = await tenantBySlug(db, slug)
+  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: tenantry tenants list shows all`)
+  return streamOf(tenant.id)
+}
+
+async function* messages({ db, clock }: Needs, wanted: Wanted, stream: string | undefined): AsyncGenerator<StreamMessage<EventRecord>> {
+  const { signal } = wanted
+  const describe = describer(db)
+  const fits = typeFilter(wanted.type)
+  // First how far every stream is: what is after that is told as it comes, what is not is looked up, and nothing is both.
+  const told = await headsOf(db, stream)
+  for (const event of await eventsBefore(db, told, wanted, stream)) if (fits(event)) yield await describe(event)
+  while (!signal.aborted) {
+    await clock.sleep(lookMs, signal)
+    for (const [name, head] of await headsOf(db, stream)) {
+      for (let after = told.get(name) ?? 0; after < head && !signal.aborted; told.set(name, after)) {
+        const page = await eventsAfter(db, { stream: name, after })
+        for (const event of page) if (fits(event)) yield await describe(event)
+        after = page.at(-1)?.seq ?? head
+      }
+    }
+  }
+}
+
+/** The number of the newest event of each stream. Numbers that count other things than events are left out. */
+async function headsOf(db: Db, stream: string | undefined): Promise<Map<string, number>> {
+  const all = db.selectFrom('streams').selectAll()
+  const rows = await (stream === undefined
+    ? all.where(({ eb, or }) => or([eb('stream', '=', 'admin'), eb('stream', 'like', 'tenant:%'), eb('stream', 'like', 'rollout:%')]))
+    : all.where('stream', '=', stream)
+  ).execute()
+  return new Map(rows.map((row) => [row.stream, Number(row.seq)]))
+}
+
+async function eventsBefore(
+  db: Db,
+  told: ReadonlyMap<string, number>,
+  { last, since, type }: Wanted,
+  stream: string | undefined,
+): Promise<StoredEvent[]> {
+  const limit = since === undefined ? last : mostBefore
+  if (limit === 0) return []
+  let newest = db.selectFrom('events').selectAll().orderBy('created_at', 'desc').orderBy('seq', 'desc').limit(limit)
+  if (stream !== undefined) newest = newest.where('stream', '=', stream)
+  if (since !== undefined) newest = newest.where('created_at', '>=', new Date(since).toISOString())
+  if (type !== undefined) newest = newest.where('event_type', 'like', type.replace('*', '%'))
+  const events = (await newest.execute()).map(toEvent)
+  return events.reverse().filter(({ stream: name, seq }) => seq <= (told.get(name) ?? 0))
+}
+
+const typeFilter =
+  (type: string | undefined) =>
+  ({ eventType }: StoredEvent): boolean =>
+    type === undefined || (type.endsWith('*') ? eventType.startsWith(type.slice(0, -1)) : eventType === type)
+
+/** Says of an event what it is about and who hears of it. Tenants are looked up once. */
+function describer(db: Db): (event: StoredEvent) => Promise<StreamMessage<EventRecord>> {
+  const slugs = new Map<string, string | null>()
+  const slugOf = async (tenantId: string | null): Promise<string | null> => {
+    if (tenantId === null) return null
+    if (!slugs.has(tenantId)) {
+      const row = await db.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirst()
+      slugs.set(tenantId, row?.slug ?? null)
+    }
+    return slugs.get(tenantId) ?? null
+  }
+  return async ({ stream, seq, source, eventType, payload, createdAt, tenantId, audience }) => {
+    const tenant = await slugOf(tenantId)
+    const ids = idsOf(eventType, payload)
+    return {
+      event: eventType,
+      data: { stream, seq, tenant, source, type: eventType, at: createdAt, ids, audience: audienceWords(audience) },
+    }
+  }
+}
+
+const audienceWords = (audience: Audience | null): string => {
+  if (audience === null) return 'none'
+  if (audience === 'tenant') return 'tenant'
+  const { spaces, users, capability, roles } = audience
+  return [spaces && 'spaces', users && 'users', capability && `capability:${capability}`, roles && 'roles'].filter(Boolean).join('+')
+}

@@ -1,0 +1,28 @@
+// The platform's way to each tenant's chat server: through the platform listener of its box's edge, past one gate that knows the fence.
+// It says what the server answered; what follows from that others decide. It keeps no user's password and no user's token.
+import './homeserver.tables.ts'
+import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
+import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
+import type { CallNeeds } from './call.ts'
+import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
+import { sendToChat } from './send.ts'
+
+export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
+export { type Ask, makeAsk } from './ask.ts'
+export { type PlainNetworks, plainNetworks, whyNotThere } from './plain-networks.ts'
+export { homeserverRoutes } from './platform-address.ts'
+export { homeserverProblem } from './problem-of.ts'
+
+/** The chat servers of all tenants. */
+export const makeHomeservers = (needs: CallNeeds): Homeservers => ({
+  of: (tenantId): Homeserver => ({
+    login: (login) => loginChat(needs, tenantId, login),
+    logout: (token) => logoutChat(needs, tenantId, token),
+    whoami: (token) => whoIs(needs, tenantId, token),
+    changePassword: (change) => changeChatPassword(needs, tenantId, change),
+    createUser: (user) => createChatUser(needs, tenantId, user),
+    setLocked: (lock) => setChatLock(needs, tenantId, lock),
+    setDisplayName: (name) => setChatName(needs, tenantId, name),
+    send: (request) => sendToChat(needs, tenantId, request),
+  }),
+})

@@ -1,0 +1,49 @@
+import type { Response } from 'express'
+
+/** A client that lets this much pile up is cut off; it comes back with its Last-Event-ID. */
+const mostPendingBytes = 256 * 1024
+
+/** The open answer of one client who listens. Nothing that it does waits for the client. */
+export class Channel {
+  readonly #response: Response
+
+  constructor(response: Response) {
+    this.#response = response
+  }
+
+  /** True once nothing can be sent any more: the client left, was cut off, or the stream ended. */
+  get closed(): boolean {
+    return this.#response.destroyed || this.#response.writableEnded
+  }
+
+  /** Passes whole messages on. */
+  write(bytes: Uint8Array | string): void {
+    if (this.closed) return
+    this.#response.write(bytes)
+    if (this.#response.writableLength > mostPendingBytes) this.#response.destroy()
+  }
+
+  /** Resolves once the client has taken what was written, or left. */
+  async drained(): Promise<void> {
+    const response = this.#response
+    if (this.closed || !response.writableNeedDrain) return
+    await new Promise<void>((taken) => {
+      const done = () => {
+        response.off('drain', done).off('close', done)
+        taken()
+      }
+      response.on('drain', done).on('close', done)
+    })
+  }
+
+  /** Ends the answer in order, after what was written. */
+  end(): void {
+    if (!this.closed) this.#response.end()
+  }
+
+  /** Ends it now: a client that is far behind does not get the rest. */
+  cut(): void {
+    if (this.#response.writableNeedDrain) this.#response.destroy()
+    else this.end()
+  }
+}

@@ -1,0 +1,13 @@
+export type BudgetEpisodeTable = {
+  tenant_id: string
+  since: string
+  last_above_at: string
+  /** 0 or 1: the operator was told. */
+  told: number
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    budget_episodes: BudgetEpisodeTable
+  }
+}

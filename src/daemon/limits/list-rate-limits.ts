@@ -1,0 +1,59 @@
+import type { Plan } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import { type Budgets, delayMs, type RateLimits, type TenantUse, utilisation, windowSeconds } from '../../core/limits/index.ts'
+import type { Db } from '../db/index.ts'
+import type { BudgetStore } from './budget-store.ts'
+import { type BudgetTenant, tenantsBeside, tenantsOf } from './busy-tenants.repo.ts'
+
+export type ListNeeds = Readonly<{ db: Db; store: BudgetStore; budgets: Budgets }>
+
+type Asked = Readonly<{ plan?: Plan | undefined; above?: number | undefined; cursor?: string | undefined; limit: number }>
+
+/** A tenant in the list: exact where the answer is rounded, because pages go on after it. */
+type Place = Readonly<{ share: number; slug: string }>
+type Placed = Place & Readonly<{ use: TenantUse }>
+
+/** Tenants by the share of their budget that they use, the highest first, then those that use nothing by slug. Throws UNAVAILABLE. */
+export async function listRateLimits(needs: ListNeeds, { plan, above, cursor, limit }: Asked): Promise<RateLimits> {
+  const { db, store, budgets } = needs
+  const after = cursor === undefined ? undefined : readCursor(cursor)
+  const busy = await store.busy()
+  const tenants = (await tenantsOf(db, [...busy.keys()])).filter((tenant) => plan === undefined || tenant.plan === plan)
+  const page = tenants
+    .map((tenant) => placed(tenant, budgets, busy.get(tenant.id) ?? 0))
+    .filter((one) => comesAfter(one, after) && one.share > (above ?? 0))
+    .sort(inOrder)
+    .slice(0, limit + 1)
+  if (above === undefined && page.length <= limit) {
+    const slug = after?.share === 0 ? after.slug : ''
+    const idle = await tenantsBeside(db, { plan, slug, count: limit + 1 - page.length, besides: new Set(busy.keys()) })
+    page.push(...idle.map((tenant) => placed(tenant, budgets, 0)))
+  }
+  const shown = page.slice(0, limit)
+  const last = shown.at(-1)
+  return {
+    windowSeconds,
+    store: store.name,
+    tenants: shown.map(({ use }) => use),
+    nextCursor: page.length > limit && last ? `${last.share}:${last.slug}` : null,
+  }
+}
+
+function placed({ id, slug, name, plan }: BudgetTenant, budgets: Budgets, used: number): Placed {
+  const budget = budgets[plan]
+  const share = utilisation(used, budget)
+  const use = { tenantId: id, slug, name, plan, budget, used, remaining: Math.max(0, budget - used) }
+  return { share, slug, use: { ...use, utilisation: Math.round(share * 10) / 10, slowdownMs: delayMs(used, budget) } }
+}
+
+const inOrder = (a: Place, b: Place): number => b.share - a.share || (a.slug < b.slug ? -1 : Number(a.slug > b.slug))
+const comesAfter = (one: Place, after: Place | undefined): boolean => after === undefined || inOrder(one, after) > 0
+
+function readCursor(cursor: string): Place {
+  const [, share, slug] = /^(\d+(?:\.\d+)?(?:e-\d+)?):([a-z0-9-]+)$/.exec(cursor) ?? []
+  if (share === undefined || slug === undefined) {
+    const reason = 'must be as the page before returned it'
+    throw problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
+  }
+  return { share: Number(share), slug }
+}

@@ -1,0 +1,28 @@
+import type { Clock } from '../../core/kit/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { OwnProfile } from '../../core/profile/index.ts'
+import { profileContract as contract } from '../../core/profile/index.ts'
+import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { Db } from '../db/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { changeProfile, findUserById, type UserRecord } from '../users/index.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock }>
+
+const view = ({ userId, matrixUserId }: PlatformPrincipal, { displayName, avatarUrl, locale }: UserRecord): OwnProfile => ({
+  userId,
+  matrixUserId,
+  displayName,
+  avatarUrl,
+  locale,
+})
+
+export const profileRoutes = (needs: Needs): Served[] => [
+  serve(contract.showProfile, async ({ actor }) => {
+    const user = await findUserById(needs.db, actor.userId)
+    if (!user) throw problem('UNAUTHENTICATED', 'your account is no longer there')
+    return view(actor, user)
+  }),
+  serve(contract.changeProfile, async ({ actor, body }) => view(actor, await changeProfile(needs, actor, body))),
+  serve(contract.showPermissions, ({ actor }) => ({ roles: [...actor.roles], permissions: [...actor.capabilities] })),
+]

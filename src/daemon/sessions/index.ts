@@ -1,0 +1,10 @@
+// Sessions of tenants' users: login, refresh, logout, password, who is calling with a platform token, and whom a lock keeps out.
+// A password goes to the tenant's chat server in one place only, after the attempt was counted. What a user may do is read from the record.
+// It keeps no password and no chat token, and it never decides what a role may do.
+import './sessions.tables.ts'
+
+export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
+export { forgetLoginFailures, forgetSessions } from './forget-sessions.ts'
+export type { SessionsNeeds } from './needs.ts'
+export { lookAgain, revoke } from './revocations.ts'
+export { sessionsRoutes } from './sessions.routes.ts'

@@ -1,0 +1,104 @@
+import { isoNow, newId } from '../../core/kit/index.ts'
+import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.ts'
+import { forNoKeyUpdate, type Tx } from '../db/index.ts'
+import { ensureUser } from '../users/index.ts'
+import { homeOf, tenantOf } from './find-tenant.ts'
+import { holdingBack } from './hold-back.ts'
+import { issueToken } from './issue-token.ts'
+import { noteSuccess, releaseAttempt } from './login-attempts.ts'
+import type { SessionsNeeds } from './needs.ts'
+import { type Proved, provePassword, refusedLogin } from './prove-password.ts'
+import { insertRefreshToken, insertSession, newRefreshToken } from './sessions.repo.ts'
+
+type Login = Readonly<{
+  tenant: string
+  username: string
+  password: string
+  deviceName?: string | undefined
+  issueRefreshToken: boolean
+  address: string
+  /** Told whose login it was, once it is one. */
+  tellTenant?: (tenantId: string) => void
+}>
+
+type LoggedIn = Readonly<{
+  token: string
+  expiresIn: number
+  matrixAccessToken: string
+  matrixUserId: string
+  homeserver: string
+  refreshToken?: string
+  refreshTokenExpiresAt?: string
+}>
+
+/** One login for platform and chat (spec 2.2, 2.3). All refusals are alike, in their answer and in their time. */
+export const login = (needs: SessionsNeeds, given: Login): Promise<LoggedIn> => holdingBack(needs.clock, () => logIn(needs, given))
+
+async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, tellTenant, ...login }: Login): Promise<LoggedIn> {
+  const deviceName = deviceNameOf(named)
+  const tenant = await tenantOf(needs.db, given)
+  const proved = await provePassword(needs, { ...login, tenant, given, deviceName })
+  try {
+    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(needs, proved, { deviceName, ...login })
+    tellTenant?.(tenantId)
+    const issued = await issueToken(needs, { id, localpart: proved.localpart, tenantId, chatDomain, expiresAt })
+    const homeserver = await homeOf(needs.db, proved.tenant)
+    return { ...issued, matrixAccessToken: proved.chat.accessToken.reveal(), matrixUserId: proved.chat.userId, homeserver, ...refreshToken }
+  } catch (error) {
+    // Nobody keeps a device of a login that failed.
+    await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
+    throw error
+  }
+}
+
+type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address: string }>
+
+/** Opens the session. A database that fails says nothing of the password: the attempt is then no failure. */
+async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
+  const opened = await needs.db
+    .transaction()
+    .execute((tx) => openSession(tx, needs, proved, wanted))
+    .catch(async (error) => {
+      await releaseAttempt(needs, proved.attempt)
+      throw error
+    })
+  if (!opened) throw await refusedLogin(needs, proved.attempt)
+  return opened
+}
+
+/** User, session, refresh token and counters together; undefined when user or tenant may not log in, with nothing written. */
+async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, localpart }: Proved, wanted: Wanted) {
+  const { clock, random, rules } = needs
+  const user = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
+  if (!(await mayLogIn(tx, user.id))) return undefined
+  const now = isoNow(clock)
+  const id = newId(random, 'ses')
+  const expiresAt = sessionEnd(rules, now, wanted.issueRefreshToken)
+  const session = { id, tenantId: tenant.id, userId: user.id, deviceName: wanted.deviceName, network: networkOf(wanted.address), expiresAt }
+  await insertSession(tx, now, session)
+  await noteSuccess(tx, clock, attempt)
+  const whole = { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt }
+  if (!wanted.issueRefreshToken) return whole
+  const refreshToken = newRefreshToken(random)
+  const made = { token: refreshToken, sessionId: id, sessionExpiresAt: expiresAt, parentHash: null, rules }
+  return { ...whole, refreshToken, refreshTokenExpiresAt: await insertRefreshToken(tx, now, made) }
+}
+
+/**
+ * The user is held until the session stands: whoever disables it in this moment waits, and then ends this session too. A tenant that is suspended
+ * in this moment is asked for at every call.
+ */
+async function mayLogIn(tx: Tx, userId: string): Promise<boolean> {
+  const user = await tx
+    .selectFrom('users')
+    .select(['status', 'tenant_id'])
+    .where('id', '=', userId)
+    .modifyEnd(forNoKeyUpdate(tx))
+    .executeTakeFirst()
+  const tenant = await tx
+    .selectFrom('tenants')
+    .select('status')
+    .where('id', '=', user?.tenant_id ?? '')
+    .executeTakeFirst()
+  return user?.status === 'active' && tenant?.status === 'active'
+}

@@ -1,0 +1,64 @@
+import type { LoggedIn } from '../../core/homeserver/index.ts'
+import { type Problem, problem, secret } from '../../core/kit/index.ts'
+import { lockSubject } from '../../core/sessions/index.ts'
+import { canonicalLocalpart, isOwnAccount, matrixUserIdOf } from '../../core/users/index.ts'
+import { homeserverProblem } from '../homeserver/index.ts'
+import type { TenantRecord } from '../tenants/index.ts'
+import { type Attempt, noteFailure, releaseAttempt, reserveAttempt } from './login-attempts.ts'
+import type { SessionsNeeds } from './needs.ts'
+
+type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers'>
+
+type Proof = Readonly<{
+  tenant: TenantRecord | undefined
+  /** As the caller typed it. */
+  given: string
+  username: string
+  password: string
+  deviceName: string
+  address: string
+}>
+
+type Right = Extract<LoggedIn, { kind: 'ok' }>
+export type Proved = Readonly<{ attempt: Attempt; chat: Right; tenant: TenantRecord; localpart: string }>
+
+/**
+ * The only place that gives a password to a chat server. Every attempt takes one of ten places first; unknown and suspended tenants, names that
+ * nobody can have, the platform's own accounts and users locked in the chat take the path of a wrong password. Throws ACCOUNT_LOCKED, LOGIN_FAILED
+ * or, when the chat server says nothing of the password, HOMESERVER_UNREACHABLE.
+ */
+export async function provePassword(needs: Needs, proof: Proof): Promise<Proved> {
+  const { tenant, given, username, address } = proof
+  const localpart = canonicalLocalpart(username)
+  const attempt = await reserveAttempt(needs, lockSubject(tenant, given, username), address)
+  const answer = await askChatServer(needs, proof, localpart).catch(async (error) => {
+    await releaseAttempt(needs, attempt)
+    throw error
+  })
+  if (answer.kind === 'ok' && tenant) return { attempt, chat: answer, tenant, localpart }
+  if ('retryAfterSeconds' in answer) {
+    await releaseAttempt(needs, attempt)
+    throw homeserverProblem(answer, tenant?.slug ?? given)
+  }
+  throw await refusedLogin(needs, attempt)
+}
+
+/** Names as any chat server ever allowed them. */
+const possibleName = /^[a-z0-9._=/+-]{1,255}$/
+
+async function askChatServer({ homeservers, log }: Needs, { tenant, password, deviceName }: Proof, localpart: string): Promise<LoggedIn> {
+  if (tenant?.status !== 'active' || !possibleName.test(localpart) || isOwnAccount(localpart)) return { kind: 'refused' }
+  const homeserver = homeservers.of(tenant.id)
+  const answer = await homeserver.login({ localpart, password: secret(password), deviceName })
+  if (answer.kind !== 'ok' || answer.userId === matrixUserIdOf(localpart, tenant.chatDomain)) return answer
+  log.error({ tenant: tenant.slug }, 'a chat server logged somebody else in than it was asked for: the login was refused')
+  await homeserver.logout(answer.accessToken)
+  return { kind: 'refused' }
+}
+
+/** What every refused login looks like. A lock in the chat or a disabled user counts too: otherwise counting would tell that the password was right. */
+export async function refusedLogin({ db, clock, log }: Pick<Needs, 'db' | 'clock' | 'log'>, attempt: Attempt): Promise<Problem> {
+  if (await noteFailure({ db, clock }, attempt))
+    log.warn({ network: attempt.network }, 'ten failed logins: an account is locked for 15 minutes')
+  return problem('LOGIN_FAILED', 'tenant, name or password is wrong, or the account cannot be used')
+}

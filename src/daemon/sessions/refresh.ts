@@ -1,0 +1,38 @@
+import { isoNow, problem } from '../../core/kit/index.ts'
+import { tokenLifetimeMs } from '../../core/sessions/index.ts'
+import { issueToken } from './issue-token.ts'
+import type { SessionsNeeds } from './needs.ts'
+import { rotateRefreshToken } from './rotate-refresh-token.ts'
+import { newRefreshToken, refreshHash, sessionOfToken } from './sessions.repo.ts'
+
+type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'random' | 'keys' | 'revocations' | 'rules'>
+/** `tellTenant` is told whose session it was. */
+type Refresh = Readonly<{ refreshToken: string; tellTenant?: (tenantId: string) => void }>
+type Refreshed = Readonly<{ token: string; expiresIn: number; refreshToken: string; refreshTokenExpiresAt: string }>
+
+/**
+ * A new platform token and a new refresh token in place of the given one (spec 2.4). Throws REFRESH_TOKEN_REUSED and ends the session when it
+ * was used before, REFRESH_TOKEN_INVALID for all else.
+ */
+export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refresh): Promise<Refreshed> {
+  const { db, clock, random, rules, revocations } = needs
+  const [hash, successor] = [refreshHash(refreshToken), newRefreshToken(random)]
+  // Signed before the old token is spent: what can fail must not cost a session.
+  const session = await sessionOfToken(db, clock, hash)
+  const issued = session && tokenLifetimeMs(isoNow(clock), session.expiresAt) > 0 ? await issueToken(needs, session) : undefined
+  const rotated = await db.transaction().execute(async (tx) => {
+    const outcome = await rotateRefreshToken(tx, clock, { hash, successor, rules })
+    if (outcome.kind === 'rotated' && !issued) throw invalid() // it came back to life in between: nothing is spent
+    return outcome
+  })
+  if (rotated.kind === 'reused') {
+    await revocations.readNow()
+    throw problem('REFRESH_TOKEN_REUSED', 'this refresh token was used before: its session has ended, log in again')
+  }
+  if (rotated.kind === 'invalid' || !issued) throw invalid()
+  if (session) tellTenant?.(session.tenantId)
+  return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
+}
+
+const invalid = () =>
+  problem('REFRESH_TOKEN_INVALID', 'this refresh token is unknown, has expired or belongs to an ended session: log in again')

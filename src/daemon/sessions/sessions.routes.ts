@@ -1,0 +1,26 @@
+import { sessionsContract as contract } from '../../core/sessions/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { changePassword } from './change-password.ts'
+import { login } from './login.ts'
+import { logout } from './logout.ts'
+import type { SessionsNeeds } from './needs.ts'
+import { refresh } from './refresh.ts'
+import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from './user-sessions.ts'
+
+/** Verbs without an answer, for endpoints that answer 204. */
+const nothing = async (work: Promise<void>): Promise<undefined> => {
+  await work
+}
+
+export const sessionsRoutes = (needs: SessionsNeeds): Served[] => [
+  serve(contract.userLogin, ({ body, address, tellTenant }) => login(needs, { ...body, address, tellTenant })),
+  serve(contract.refresh, ({ body, tellTenant }) => refresh(needs, { refreshToken: body.refresh_token, tellTenant })),
+  serve(contract.userLogout, ({ body, header }) =>
+    nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization') })),
+  ),
+  serve(contract.changeUserPassword, ({ actor, body, address }) => nothing(changePassword(needs, actor, { ...body, address }))),
+  serve(contract.listOwnSessions, async ({ actor }) => ({ sessions: await listOwnSessions(needs, actor) })),
+  serve(contract.revokeOwnSession, ({ actor, params }) => nothing(revokeOwnSession(needs, actor, params))),
+  serve(contract.listUserSessions, async ({ params, query }) => ({ sessions: await listUserSessions(needs, { ...params, ...query }) })),
+  serve(contract.revokeUserSession, ({ actor, params }) => nothing(revokeUserSession(needs, actor, params))),
+]

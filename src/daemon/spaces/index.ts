@@ -1,0 +1,13 @@
+// The spaces of tenants and who is in them. This database is the truth: verbs commit here, and the chat server follows through follow-up work.
+// It reads nothing that is said in a room; the only thing the chat decides is that somebody has left.
+import './spaces.tables.ts'
+
+export { forgetSpaces } from './activity.ts'
+export { spacesListener } from './after-restore.ts'
+export { spacesWork } from './follow-in-chat.ts'
+export type { SpacesNeeds } from './needs.ts'
+export { openSpace } from './open-space.ts'
+export { spacesJobs } from './reconcile-spaces.ts'
+export { recordInSpace } from './record-in-space.ts'
+export { membersOf, spacesOf } from './spaces.repo.ts'
+export { spacesRoutes } from './spaces.routes.ts'

@@ -1,0 +1,97 @@
+import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
+import { matrixUserIdOf } from '../../core/users/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+
+type One = Readonly<{ spaceId: string; userId: string }>
+type NewMember = One & Readonly<{ tenantId: string; role: SpaceRole; joinedAt: string }>
+
+/** False when the user is a member already. */
+export async function insertMember(tx: Tx, { spaceId, userId, tenantId, role, joinedAt }: NewMember): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('space_members')
+    .values({ space_id: spaceId, user_id: userId, tenant_id: tenantId, role, joined_at: joinedAt, chat_joined_at: null })
+    .onConflict((c) => c.columns(['space_id', 'user_id']).doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+export async function setRole(tx: Tx, { spaceId, userId }: One, role: SpaceRole): Promise<void> {
+  await tx.updateTable('space_members').set({ role }).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
+}
+
+/** False when the user was no member. */
+export async function deleteMember(tx: Tx, { spaceId, userId }: One): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('space_members')
+    .where('space_id', '=', spaceId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+export async function roleIn(db: DbOrTx, { spaceId, userId }: One): Promise<SpaceRole | null> {
+  const row = await db
+    .selectFrom('space_members')
+    .select('role')
+    .where('space_id', '=', spaceId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+  return row?.role ?? null
+}
+
+export async function otherOwners(db: DbOrTx, { spaceId, userId }: One): Promise<number> {
+  const { count } = await db
+    .selectFrom('space_members')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('space_id', '=', spaceId)
+    .where('user_id', '!=', userId)
+    .where('role', '=', 'owner')
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function memberIds(db: DbOrTx, spaceId: string): Promise<string[]> {
+  const rows = await db.selectFrom('space_members').select('user_id').where('space_id', '=', spaceId).orderBy('user_id').execute()
+  return rows.map(({ user_id }) => user_id)
+}
+
+const members = (db: DbOrTx, spaceId: string) =>
+  db
+    .selectFrom('space_members')
+    .innerJoin('users', 'users.id', 'user_id')
+    .innerJoin('tenants', 'tenants.id', 'space_members.tenant_id')
+    .select(['user_id', 'localpart', 'chat_domain', 'display_name', 'role', 'joined_at', 'chat_joined_at'])
+    .where('space_id', '=', spaceId)
+    .orderBy('user_id')
+
+type Row = Awaited<ReturnType<ReturnType<typeof members>['execute']>>[number]
+
+const toMember = (row: Row): SpaceMember => ({
+  userId: row.user_id,
+  matrixUserId: matrixUserIdOf(row.localpart, row.chat_domain),
+  displayName: row.display_name,
+  role: row.role,
+  joinedAt: row.joined_at,
+})
+
+type Page = Readonly<{ spaceId: string; after?: string | undefined; limit: number }>
+
+export async function membersAfter(db: DbOrTx, { spaceId, after = '', limit }: Page): Promise<SpaceMember[]> {
+  const rows = await members(db, spaceId).where('user_id', '>', after).limit(limit).execute()
+  return rows.map(toMember)
+}
+
+export async function findMember(db: DbOrTx, { spaceId, userId }: One): Promise<SpaceMember | undefined> {
+  const row = await members(db, spaceId).where('user_id', '=', userId).executeTakeFirst()
+  return row && toMember(row)
+}
+
+/** All members as the chat has to have them. */
+export async function wantedMembers(db: DbOrTx, spaceId: string) {
+  const rows = await members(db, spaceId).execute()
+  return rows.map((row) => ({ ...toMember(row), chatId: matrixUserIdOf(row.localpart, row.chat_domain), chatJoinedAt: row.chat_joined_at }))
+}
+
+export async function noteSeen(db: DbOrTx, { spaceId, userId }: One, at: string): Promise<void> {
+  await db.updateTable('space_members').set({ chat_joined_at: at }).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
+}

@@ -1,0 +1,155 @@
+import type { TenantId } from '../../core/boxes/index.ts'
+import type { OwnSpace, SpaceId, SpaceRole, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
+import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
+import type { SpaceTable } from './spaces.tables.ts'
+
+/** A space as the daemon's rooms know it. */
+export type SpaceRecord = Readonly<{
+  id: SpaceId
+  tenantId: TenantId
+  name: string
+  type: SpaceType
+  visibility: SpaceVisibility
+  revision: number
+  chatRevision: number
+  spaceRoomId: string | null
+  roomId: string | null
+  createdBy: string
+  createdAt: string
+  updatedAt: string
+  deletedAt: string | null
+}>
+
+const toSpace = (row: SpaceTable): SpaceRecord => ({
+  id: row.id as SpaceId,
+  tenantId: row.tenant_id as TenantId,
+  name: row.name,
+  type: row.type,
+  visibility: row.visibility,
+  revision: row.revision,
+  chatRevision: row.chat_revision,
+  spaceRoomId: row.chat_space_id,
+  roomId: row.chat_room_id,
+  createdBy: row.created_by,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  deletedAt: row.deleted_at,
+})
+
+export async function insertSpace(tx: Tx, space: SpaceRecord): Promise<void> {
+  const { id, tenantId, name, type, visibility, revision, chatRevision, spaceRoomId, roomId } = space
+  await tx
+    .insertInto('spaces')
+    .values({
+      ...{ id, tenant_id: tenantId, name, type, visibility, revision, chat_revision: chatRevision },
+      ...{ chat_space_id: spaceRoomId, chat_room_id: roomId, created_by: space.createdBy },
+      ...{ created_at: space.createdAt, updated_at: space.updatedAt, deleted_at: space.deletedAt },
+    })
+    .execute()
+}
+
+type OneSpace = Readonly<{ tenantId: string; spaceId: string }>
+
+/** A space that was not deleted, of this tenant alone. */
+export async function findSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Promise<SpaceRecord | undefined> {
+  const row = await db
+    .selectFrom('spaces')
+    .selectAll()
+    .where('id', '=', spaceId)
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && toSpace(row)
+}
+
+/** Any space by its id, deleted ones too: for follow-up work, which comes from this room alone. */
+export async function spaceRecord(db: DbOrTx, spaceId: string): Promise<SpaceRecord | undefined> {
+  const row = await db.selectFrom('spaces').selectAll().where('id', '=', spaceId).executeTakeFirst()
+  return row && toSpace(row)
+}
+
+/** Others who would change the space or its members wait until the transaction ends; who only refers to it, an entry of its activity, does not. */
+export async function lockSpace(tx: Tx, { tenantId, spaceId }: OneSpace): Promise<void> {
+  const one = tx.selectFrom('spaces').select('id').where('id', '=', spaceId).where('tenant_id', '=', tenantId)
+  await one.modifyEnd(forNoKeyUpdate(tx)).execute()
+}
+
+type Changes = Partial<Pick<SpaceTable, 'name' | 'visibility' | 'deleted_at'>>
+
+/** Notes a change that the chat server has to follow. */
+export async function changeSpaceRow(tx: Tx, { tenantId, spaceId }: OneSpace, updatedAt: string, changes: Changes = {}): Promise<void> {
+  await tx
+    .updateTable('spaces')
+    .set((eb) => ({ ...changes, updated_at: updatedAt, revision: eb('revision', '+', 1) }))
+    .where('id', '=', spaceId)
+    .where('tenant_id', '=', tenantId)
+    .execute()
+}
+
+type Aligned = Readonly<{ spaceRoomId: string | null; roomId: string | null; chatRevision?: number }>
+
+/** Notes what the chat server was brought to. */
+export async function noteChat(db: DbOrTx, spaceId: string, { spaceRoomId, roomId, chatRevision }: Aligned): Promise<void> {
+  await db
+    .updateTable('spaces')
+    .set({
+      chat_space_id: spaceRoomId,
+      chat_room_id: roomId,
+      ...(chatRevision === undefined ? {} : { chat_revision: chatRevision }),
+    })
+    .where('id', '=', spaceId)
+    .execute()
+}
+
+type Page = Readonly<{ tenantId: string; userId: string; all: boolean; after?: string | undefined; limit: number }>
+
+/** Spaces that a user may find, each with its role in it; `all`: of the whole tenant. */
+export async function spacesAfter(db: DbOrTx, { tenantId, userId, all, after = '', limit }: Page) {
+  const rows = await db
+    .selectFrom('spaces')
+    .leftJoin('space_members', (join) => join.onRef('space_id', '=', 'spaces.id').on('user_id', '=', userId))
+    .selectAll('spaces')
+    .select('role')
+    .where('spaces.tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .where('spaces.id', '>', after)
+    .where((eb) => (all ? eb.lit(true) : eb.or([eb('role', 'is not', null), eb('visibility', '!=', 'PRIVATE')])))
+    .orderBy('spaces.id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ role, ...row }) => ({ space: toSpace(row), role: role as SpaceRole | null }))
+}
+
+/** The spaces that a user is a member of, by name. */
+export async function spacesOf(
+  db: DbOrTx,
+  { tenantId, userId }: Readonly<{ tenantId: string; userId: string }>,
+): Promise<readonly OwnSpace[]> {
+  const rows = await db
+    .selectFrom('space_members')
+    .innerJoin('spaces', 'spaces.id', 'space_id')
+    .select(['spaces.id', 'name', 'type', 'visibility', 'role'])
+    .where('user_id', '=', userId)
+    .where('spaces.tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .orderBy('name')
+    .orderBy('spaces.id')
+    .execute()
+  return rows.map((row) => ({ ...row, id: row.id as SpaceId }))
+}
+
+/** Who is in each of the spaces now, for the audience of events. */
+export async function membersOf(db: DbOrTx, spaceIds: readonly string[]): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const found = new Map<string, Set<string>>()
+  if (spaceIds.length === 0) return found
+  const rows = await db
+    .selectFrom('space_members')
+    .select(['space_id', 'user_id'])
+    .where('space_id', 'in', [...spaceIds])
+    .execute()
+  for (const { space_id, user_id } of rows) {
+    const members = found.get(space_id) ?? new Set()
+    found.set(space_id, members.add(user_id))
+  }
+  return found
+}

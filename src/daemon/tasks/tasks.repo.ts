@@ -1,0 +1,178 @@
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
+import { roleKey, type Task, type TaskStatus, unfinished } from '../../core/tasks/index.ts'
+import { type Db, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { TaskTable } from './tasks.tables.ts'
+
+/** A task as the daemon's rooms know it. */
+export type TaskRecord = Task & Readonly<{ tenantId: string; createdBy: string | null }>
+
+const toTask = (row: TaskTable): TaskRecord => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  externalId: row.external_id,
+  eventId: row.event_id,
+  spaceId: row.space_id,
+  runId: row.run_id,
+  title: row.title,
+  status: row.status,
+  assignedRole: row.assigned_role,
+  assigneeId: row.assignee_id,
+  dueAt: row.due_at,
+  escalationLevel: Number(row.escalation_level),
+  escalatedAt: row.escalated_at,
+  createdBy: row.created_by,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+})
+
+const toRow = (task: TaskRecord): TaskTable => ({
+  id: task.id,
+  tenant_id: task.tenantId,
+  external_id: task.externalId,
+  event_id: task.eventId,
+  space_id: task.spaceId,
+  run_id: task.runId,
+  title: task.title,
+  status: task.status,
+  assigned_role: task.assignedRole,
+  role_key: task.assignedRole && roleKey(task.assignedRole),
+  assignee_id: task.assigneeId,
+  due_at: task.dueAt,
+  escalation_level: task.escalationLevel,
+  escalated_at: task.escalatedAt,
+  created_by: task.createdBy,
+  created_at: task.createdAt,
+  updated_at: task.updatedAt,
+})
+
+type One = Readonly<{ tenantId: string; id: string }>
+
+export async function findTask(db: DbOrTx, { tenantId, id }: One): Promise<TaskRecord | undefined> {
+  const row = await db.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id).executeTakeFirst()
+  return row && toTask(row)
+}
+
+/** The task, until the transaction ends for its holder alone. */
+export async function lockTask(tx: Tx, { tenantId, id }: One): Promise<TaskRecord | undefined> {
+  const query = tx.selectFrom('tasks').selectAll().where('tenant_id', '=', tenantId).where('id', '=', id)
+  const row = await query.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  return row && toTask(row)
+}
+
+/** False when the tenant has a task of that external id and event. Two who come at once wait for each other. */
+export async function insertTask(tx: Tx, task: TaskRecord): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('tasks')
+    .values(toRow(task))
+    .onConflict((c) => c.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}
+
+type Outer = Readonly<{ tenantId: string; eventId: string | null; externalId: string }>
+
+export async function taskByExternalId(db: DbOrTx, { tenantId, eventId, externalId }: Outer): Promise<TaskRecord | undefined> {
+  const row = await db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where(sql`coalesce(event_id, '')`, '=', eventId ?? '') // as the index has it
+    .where('external_id', '=', externalId)
+    .executeTakeFirst()
+  return row && toTask(row)
+}
+
+/** False when it is no longer as it was read. */
+export async function replaceTask(tx: Tx, before: TaskRecord, after: TaskRecord): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('tasks')
+    .set(toRow(after))
+    .where('tenant_id', '=', before.tenantId)
+    .where('id', '=', before.id)
+    .where('status', '=', before.status)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Who reads, and the spaces that they are in. */
+export type TaskReader = Readonly<{
+  tenantId: string
+  userId: string
+  roles: readonly string[]
+  spaceIds: readonly string[]
+  manages: boolean
+}>
+
+type Condition = Db extends Kysely<infer Tables extends { tasks: TaskTable }> ? ExpressionBuilder<Tables, 'tasks'> : never
+
+/** The rule of `audienceOf` as a condition; a property holds the two together. */
+const readable =
+  ({ userId, roles, spaceIds, manages }: TaskReader) =>
+  ({ eb, or }: Condition) =>
+    or([
+      eb('assignee_id', '=', userId),
+      eb('created_by', '=', userId),
+      ...(roles.length > 0 ? [eb('role_key', 'in', [...roles])] : []),
+      ...(spaceIds.length > 0 ? [eb('space_id', 'in', [...spaceIds])] : []),
+      ...(manages ? [eb('space_id', 'is', null)] : []),
+    ])
+
+/** Where a page ends. */
+export type TaskPlace = Readonly<{ createdAt: string; id: string }>
+
+type Wanted = Readonly<{
+  status?: TaskStatus | undefined
+  assigneeId?: string | undefined
+  eventId?: string | undefined
+  spaceId?: string | undefined
+  runId?: string | undefined
+  after?: TaskPlace | undefined
+  limit: number
+}>
+
+/** Tasks that the reader may read, the newest first. */
+export async function tasksFor(db: DbOrTx, reader: TaskReader, wanted: Wanted): Promise<TaskRecord[]> {
+  const { status, assigneeId, eventId, spaceId, runId, after, limit } = wanted
+  let query = db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('tenant_id', '=', reader.tenantId)
+    .where(readable(reader))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (status) query = query.where('status', '=', status)
+  if (assigneeId) query = query.where('assignee_id', '=', assigneeId)
+  if (eventId) query = query.where('event_id', '=', eventId)
+  if (spaceId) query = query.where('space_id', '=', spaceId)
+  if (runId) query = query.where('run_id', '=', runId)
+  if (after) query = query.where(isBefore(after))
+  return (await query.execute()).map(toTask)
+}
+
+const isBefore =
+  ({ createdAt, id }: TaskPlace) =>
+  ({ eb, or, and }: Condition) =>
+    or([eb('created_at', '<', createdAt), and([eb('created_at', '=', createdAt), eb('id', '<', id)])])
+
+type Whose = Readonly<{ tenantId: string; userId: string; roles: readonly string[] }>
+
+/** What falls to a user now (`fallsTo`), what is due first first. */
+export async function unfinishedTasksOf(db: DbOrTx, { tenantId, userId, roles }: Whose, limit: number): Promise<TaskRecord[]> {
+  const rows = await db
+    .selectFrom('tasks')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('status', 'in', [...unfinished])
+    .where(({ eb, or, and }) =>
+      or([
+        eb('assignee_id', '=', userId),
+        ...(roles.length > 0 ? [and([eb('assignee_id', 'is', null), eb('role_key', 'in', [...roles])])] : []),
+      ]),
+    )
+    .orderBy(sql`coalesce(due_at, '9999')`)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(toTask)
+}

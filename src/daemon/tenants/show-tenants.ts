@@ -1,0 +1,42 @@
+import type { Plan } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import type { Tenant } from '../../core/tenants/index.ts'
+import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+import { homeserversOf, type TenantRecord, tenantBySlug, tenantsAfter } from './tenants.repo.ts'
+
+type Needs = Readonly<{ clock: Clock; windows: WindowRules }>
+
+/** Throws NOT_FOUND naming the slug. */
+export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRecord> {
+  const tenant = await tenantBySlug(db, slug)
+  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
+  return tenant
+}
+
+/** As answers show them: with the window that holds, and the live box. */
+export async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
+  const homeservers = await homeserversOf(
+    db,
+    tenants.map(({ id }) => id),
+  )
+  return tenants.map((tenant) => {
+    const inForce = windowInForce(windows, tenant.tier, tenant)
+    return { ...tenant, homeserver: homeservers.get(tenant.id) ?? null, window: inForce && windowAt(inForce, isoNow(clock)) }
+  })
+}
+
+export const tenantView = async (needs: Needs, db: DbOrTx, tenant: TenantRecord): Promise<Tenant> =>
+  (await tenantViews(needs, db, [tenant]))[0] as Tenant
+
+type Page = Readonly<{ plan?: Plan | undefined; cursor?: string | undefined; limit: number }>
+
+/** A page of tenants by slug. */
+export async function listTenants(needs: Needs & Readonly<{ db: Db }>, { plan, cursor, limit }: Page) {
+  const tenants = await tenantsAfter(needs.db, { plan, after: cursor, limit: limit + 1 })
+  const page = tenants.slice(0, limit)
+  return {
+    tenants: await tenantViews(needs, needs.db, page),
+    nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null,
+  }
+}

@@ -1,0 +1,51 @@
+import { type Actor, isoNow } from '../../core/kit/index.ts'
+import type { User } from '../../core/users/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { enqueueOutbox, type Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
+import { lookAgain } from '../sessions/index.ts'
+import { chatNameTopic } from './align-chat.ts'
+import { refuseRoles } from './create-user.ts'
+import type { UsersNeeds } from './needs.ts'
+import { existingUser, type OneUser, userView } from './show-users.ts'
+import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
+
+type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'roles'>
+type Changes = Readonly<{
+  displayName?: string | null | undefined
+  locale?: string | null | undefined
+  roles?: readonly string[] | undefined
+}>
+
+/** What is not named stays. Roles count within a second, on every replica. Throws NOT_FOUND, VALIDATION (unknown role). */
+export async function changeUser(needs: Needs, actor: Actor, { slug, localpart, ...changes }: OneUser & Changes): Promise<User> {
+  if (changes.roles) refuseRoles(needs.roles, changes.roles)
+  return needs.db.transaction().execute(async (tx) => {
+    await lockUser(tx, { slug, localpart })
+    const { tenant, user } = await existingUser(tx, { slug, localpart })
+    const at = isoNow(needs.clock)
+    await updateUser(tx, user.id, at, changes)
+    await tellOf(needs, tx, user, changes)
+    await recordAudit(tx, needs.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
+    return userView(tenant, { ...user, ...given(changes), updatedAt: at })
+  })
+}
+
+async function tellOf(
+  { clock }: Needs,
+  tx: Tx,
+  { id: userId, tenantId }: UserRecord,
+  { roles, displayName, locale }: Changes,
+): Promise<void> {
+  const event = { tenantId, payload: { userId }, audience: 'tenant' } as const
+  if (displayName !== undefined) await enqueueOutbox(tx, clock, { topic: chatNameTopic, payload: { userId } })
+  await lookAgain(tx, clock, { kind: 'user', id: userId })
+  if (roles) await recordEvent(tx, clock, { ...event, type: 'user.roles_changed' })
+  if (displayName !== undefined || locale !== undefined) await recordEvent(tx, clock, { ...event, type: 'user.profile_changed' })
+}
+
+const given = ({ displayName, locale, roles }: Changes): Partial<UserRecord> => ({
+  ...(displayName === undefined ? {} : { displayName }),
+  ...(locale === undefined ? {} : { locale }),
+  ...(roles === undefined ? {} : { roles }),
+})

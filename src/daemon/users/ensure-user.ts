@@ -1,0 +1,40 @@
+import type { TenantId } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
+import type { RoleBook, UserId } from '../../core/users/index.ts'
+import type { Tx } from '../db/index.ts'
+import { recordEvent } from '../events/index.ts'
+import { findUser, insertUser, type UserRecord } from './users.repo.ts'
+
+type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
+type Known = Readonly<{ tenantId: TenantId; localpart: string; displayName?: string | null }>
+
+/**
+ * The user of that canonical name; one whom only the chat server knew is made with the default role, and the tenant's clients hear of it. Two
+ * first logins at once make one row. Who calls has proved that it is that user.
+ */
+export async function ensureUser(
+  { clock, random, roles }: Needs,
+  tx: Tx,
+  { tenantId, localpart, displayName }: Known,
+): Promise<UserRecord> {
+  const found = await findUser(tx, { tenantId, localpart })
+  if (found) return found
+  const at = isoNow(clock)
+  const user: UserRecord = {
+    id: newId<UserId>(random, 'usr'),
+    tenantId,
+    localpart,
+    displayName: displayName ?? null,
+    locale: null,
+    avatarUrl: null,
+    roles: [roles.defaultRole],
+    status: 'active',
+    createdAt: at,
+    updatedAt: at,
+  }
+  if (await insertUser(tx, user)) {
+    await recordEvent(tx, clock, { tenantId, type: 'user.created', payload: { userId: user.id }, audience: 'tenant' })
+    return user
+  }
+  return (await findUser(tx, { tenantId, localpart })) as UserRecord
+}

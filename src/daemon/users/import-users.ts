@@ -1,0 +1,136 @@
+import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
+import { type Actor, isProblem, secret } from '../../core/kit/index.ts'
+import {
+  countOutcomes,
+  type ImportLine,
+  type ImportOutcome,
+  type ImportReport,
+  newPassword,
+  type PlannedUser,
+  planImport,
+} from '../../core/users/index.ts'
+import { homeserverProblem } from '../homeserver/index.ts'
+import { existingTenant } from '../tenants/index.ts'
+import { enrolUser } from './enrol-user.ts'
+import type { UsersNeeds } from './needs.ts'
+import { readCsv } from './read-csv.ts'
+import { takenNames } from './users.repo.ts'
+
+type Wanted = Readonly<{
+  slug: string
+  csv: string
+  dryRun: boolean
+  fromLine: number
+  passwords?: Readonly<Record<string, string>> | undefined
+}>
+type Tenant = Awaited<ReturnType<typeof existingTenant>>
+
+/** A chat server takes a quarter of a second for one password: a call does what it can in this time and says where it stopped. */
+const longestMs = 20_000
+const atOnce = 4
+const lookedUpAtOnce = 500
+
+/**
+ * Makes the users of a file whom nobody has made yet; nobody who exists is changed, so it may be called again with the same file.
+ * Throws NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing could be done at all.
+ */
+export async function importUsers(needs: UsersNeeds, actor: Actor, wanted: Wanted, signal?: AbortSignal): Promise<ImportReport> {
+  const tenant = await existingTenant(needs.db, wanted.slug)
+  const { planned, refused } = planImport(needs.roles, readCsv(wanted.csv))
+  const due = planned.filter(({ line }) => line >= wanted.fromLine)
+  const taken = await takenOf(needs, tenant, due)
+  const known = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
+  const fresh = due.filter(({ localpart }) => !taken.has(localpart))
+  const made = wanted.dryRun
+    ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
+    : await makeAll(needs, actor, tenant, fresh, wanted.passwords ?? {}, signal)
+  const { nextLine, broke } = made
+  if (broke && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw broke.error
+  const within = [...refused, ...known].filter(({ line }) => line >= wanted.fromLine && (nextLine === null || line < nextLine))
+  const lines = [...within, ...made.lines].toSorted((a, b) => a.line - b.line)
+  const stopped = broke ? whyOf(broke.error) : null
+  return { dryRun: wanted.dryRun, lines, counts: countOutcomes(lines), passwords: made.passwords, nextLine, stopped }
+}
+
+const whyOf = (error: unknown): string => (isProblem(error) ? error.message : 'the platform itself failed')
+
+async function takenOf({ db }: UsersNeeds, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
+  const taken = new Set<string>()
+  for (let from = 0; from < users.length; from += lookedUpAtOnce) {
+    const names = users.slice(from, from + lookedUpAtOnce).map(({ localpart }) => localpart)
+    for (const name of await takenNames(db, id, names)) taken.add(name)
+  }
+  return taken
+}
+
+/** `broke`: why it ended before its time. What was made until then is told all the same: nobody else knows those passwords. */
+type Broke = Readonly<{ error: unknown }>
+type Made = Readonly<{
+  lines: readonly ImportLine[]
+  passwords: Record<string, string>
+  nextLine: number | null
+  broke: Broke | undefined
+}>
+const nothing: Made = { lines: [], passwords: {}, nextLine: null, broke: undefined }
+
+async function makeAll(
+  needs: UsersNeeds,
+  actor: Actor,
+  tenant: Tenant,
+  users: readonly PlannedUser[],
+  given: Readonly<Record<string, string>>,
+  signal: AbortSignal | undefined,
+): Promise<Made> {
+  const until = needs.clock.monotonicMs() + longestMs
+  const homeserver = needs.homeservers.of(tenant.id)
+  const lines: ImportLine[] = []
+  const passwords: Record<string, string> = {}
+  for (let from = 0; from < users.length; from += atOnce) {
+    const some = users.slice(from, from + atOnce)
+    if (signal?.aborted || needs.clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: some[0]?.line ?? null }
+    const results = await Promise.all(some.map((user) => makeOne(needs, actor, tenant, homeserver, user, given)))
+    for (const { user, line, password } of results) {
+      if (line) lines.push(line)
+      if (password !== undefined) passwords[user.localpart] = password
+    }
+    const failed = results.find(({ broke }) => broke)
+    if (failed) return { lines, passwords, nextLine: failed.user.line, broke: failed.broke }
+  }
+  return { ...nothing, lines, passwords }
+}
+
+type One = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; broke?: Broke }>
+
+async function makeOne(
+  needs: UsersNeeds,
+  actor: Actor,
+  tenant: Tenant,
+  homeserver: Homeserver,
+  user: PlannedUser,
+  given: Readonly<Record<string, string>>,
+): Promise<One> {
+  const { localpart, displayName } = user
+  const own = Object.hasOwn(given, localpart) ? given[localpart] : undefined
+  const password = own ?? newPassword(needs.random)
+  let shown: string | undefined
+  try {
+    const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
+    if (isFault(made)) return { user, broke: { error: homeserverProblem(made, tenant.slug) } }
+    if (made.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${made.reason}`) }
+    const chat = made.kind === 'exists' ? 'existed' : 'created'
+    if (chat === 'created' && own === undefined) shown = password
+    const enrolled = await enrolUser(needs, actor, { ...user, tenant, chat })
+    if (!enrolled) return { user, line: lineOf(user, 'existed'), password: shown }
+    if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }
+    return { user, line: lineOf(user, 'created'), password: shown }
+  } catch (error) {
+    return { user, password: shown, broke: { error } }
+  }
+}
+
+const lineOf = ({ line, localpart }: PlannedUser, outcome: ImportOutcome, reason: string | null = null): ImportLine => ({
+  line,
+  localpart,
+  outcome,
+  reason,
+})

@@ -1,0 +1,12 @@
+// The registry of tenants' users: who they are, their roles, whether they may log in.
+// What it changes in the chat server goes through follow-up work; it never holds a password and never ends a session itself.
+import './users.tables.ts'
+
+export { locksWork, usersListener } from './after-restore.ts'
+export { usersWork } from './align-chat.ts'
+export { changeProfile } from './change-profile.ts'
+export { ensureUser } from './ensure-user.ts'
+export { loadRoleBook } from './load-role-book.ts'
+export type { UsersNeeds } from './needs.ts'
+export { findUser, findUserById, type UserRecord, updateUser } from './users.repo.ts'
+export { usersRoutes } from './users.routes.ts'

@@ -1,0 +1,38 @@
+import { problem } from '../../core/kit/index.ts'
+import { matrixUserIdOf, type User, type UserStatus } from '../../core/users/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+import { existingTenant } from '../tenants/index.ts'
+import { findUser, type UserRecord, usersAfter } from './users.repo.ts'
+
+export type OneUser = Readonly<{ slug: string; localpart: string }>
+
+type OfTenant = Readonly<{ slug: string; chatDomain: string }>
+
+/** As answers show it. */
+export const userView = ({ slug, chatDomain }: OfTenant, { tenantId: _, roles, ...user }: UserRecord): User => ({
+  ...user,
+  roles: [...roles],
+  tenant: slug,
+  matrixUserId: matrixUserIdOf(user.localpart, chatDomain),
+})
+
+/** Throws NOT_FOUND naming tenant or user. */
+export async function existingUser(db: DbOrTx, { slug, localpart }: OneUser) {
+  const tenant = await existingTenant(db, slug)
+  const user = await findUser(db, { tenantId: tenant.id, localpart })
+  if (!user) throw problem('NOT_FOUND', `${slug} has no user ${localpart}: \`tenantry users list ${slug}\` shows all`)
+  return { tenant, user }
+}
+
+type Page = Readonly<{ slug: string; status?: UserStatus | undefined; cursor?: string | undefined; limit: number }>
+
+/** A page of a tenant's users by name. */
+export async function listUsers({ db }: Readonly<{ db: Db }>, { slug, status, cursor, limit }: Page) {
+  const tenant = await existingTenant(db, slug)
+  const users = await usersAfter(db, { tenantId: tenant.id, status, after: cursor, limit: limit + 1 })
+  const page = users.slice(0, limit)
+  return {
+    users: page.map((user) => userView(tenant, user)),
+    nextCursor: users.length > limit ? (page.at(-1)?.localpart ?? null) : null,
+  }
+}

@@ -1,0 +1,22 @@
+import type { UserStatus } from '../../core/users/index.ts'
+
+export type UserTable = {
+  id: string
+  tenant_id: string
+  /** Canonical: lower case. One row for each in a tenant. */
+  localpart: string
+  display_name: string | null
+  locale: string | null
+  avatar_url: string | null
+  /** JSON: names of roles. */
+  roles: string
+  status: UserStatus
+  created_at: string
+  updated_at: string
+}
+
+declare module '../db/database.ts' {
+  interface Tables {
+    users: UserTable
+  }
+}

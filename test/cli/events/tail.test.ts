@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import type { EventRecord } from '../../../src/core/events/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { problemAnswer, tenantry } from '../../support/command-line.ts'
+
+const path = 'GET /api/admin/v1/events/stream'
+
+const record = (seq: number, some: Partial<EventRecord> = {}): EventRecord => ({
+  stream: 'tenant:t1',
+  seq,
+  tenant: 'anna-schule',
+  source: 'core',
+  type: 'space.created',
+  at: `2026-01-05T02:00:0${seq}.000Z`,
+  ids: { spaceId: 's1' },
+  audience: 'tenant',
+  ...some,
+})
+
+const streamOf = (...records: EventRecord[]) =>
+  new Response(records.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join(''), {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+
+/** Runs until so many connections were asked for, then Ctrl-C. */
+async function tailing(options: readonly string[], ...answers: (() => unknown)[]) {
+  const stop = new AbortController()
+  const clock = manualClock()
+  let n = 0
+  const answer = () => {
+    const next = answers[n++]
+    if (next) return next()
+    stop.abort()
+    return streamOf()
+  }
+  const sleep = async (ms: number) => void (await Promise.all([clock.advance(ms)]))
+  return tenantry(['events', 'tail', ...options], { answers: { [path]: answer }, signal: stop.signal, clock: { ...clock, sleep } })
+}
+
+test('a line says when, whose, what, about what, and who was told', async () => {
+  const { stdout, asked } = await tailing(['--tenant', 'anna-schule', '--type', 'space.*', '--last', '3'], () => streamOf(record(1)))
+  expect(stdout).toBe('2026-01-05 02:00:01  anna-schule #1  space.created  spaceId=s1  told: tenant\n')
+  expect(asked[0]?.search).toBe('?tenant=anna-schule&type=space.*&last=3')
+})
+
+test('--json prints each record as the daemon has it', async () => {
+  const { stdout } = await tailing(['--json'], () => streamOf(record(1), record(2, { tenant: null, stream: 'admin', audience: 'none' })))
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toEqual([record(1), record(2, { tenant: null, stream: 'admin', audience: 'none' })])
+})
+
+test('after a lost connection it goes on a while before the last event, and tells none twice', async () => {
+  const { stdout, asked } = await tailing(
+    [],
+    () => streamOf(record(1), record(2)),
+    () => problemAnswer(503, { code: 'UNAVAILABLE', message: 'later', retryable: true }),
+    () => streamOf(record(1), record(2), record(3)),
+  )
+  expect(stdout.match(/#\d/g)).toEqual(['#1', '#2', '#3'])
+  expect(asked.map(({ search }) => search)).toEqual(
+    ['?last=10', ...Array(3).fill('?since=2026-01-05T01%3A59%3A02.000Z')].slice(0, 3).concat('?since=2026-01-05T01%3A59%3A03.000Z'),
+  )
+})
+
+test('what is refused is not tried again', async () => {
+  const refuse = () => problemAnswer(404, { code: 'NOT_FOUND', message: 'there is no tenant x', retryable: false })
+  const { exit, stderr, asked } = await tailing(['--tenant', 'xxx'], refuse)
+  expect([exit, asked.length]).toEqual([3, 1])
+  expect(stderr).toContain('there is no tenant x')
+})
+
+test('no control character of an id reaches the terminal', async () => {
+  const { stdout } = await tailing([], () => streamOf(record(1, { ids: { spaceId: 's\u001b[2J' } })))
+  expect(stdout).not.toContain('\u001b')
+})

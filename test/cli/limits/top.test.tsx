@@ -1,0 +1,98 @@
+import { render } from 'ink-testing-library'
+import { describe, expect, test } from 'vitest'
+import { paintWith } from '../../../src/cli/kit/index.ts'
+import { Screen, type TopState } from '../../../src/cli/limits/board/screen.tsx'
+import type { RateLimits, TenantUse } from '../../../src/core/limits/index.ts'
+import { problemAnswer, tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const aUse = (slug: string, change: Partial<TenantUse> = {}): TenantUse => ({
+  tenantId: `ten_${slug}`,
+  slug,
+  name: `The ${slug}`,
+  plan: 'light',
+  budget: 2000,
+  used: 100,
+  remaining: 1900,
+  utilisation: 5,
+  slowdownMs: 0,
+  ...change,
+})
+
+const answer: RateLimits = {
+  windowSeconds: 60,
+  store: 'redis',
+  tenants: [
+    aUse('anna-schule', { used: 2000, remaining: 0, utilisation: 100, slowdownMs: 2000 }),
+    aUse('kita-nord', {
+      plan: 'pro',
+      budget: 10_000,
+      used: 8950,
+      remaining: 1050,
+      utilisation: 89.5,
+      slowdownMs: 1000,
+      name: 'Kita\u001b[31m Nord',
+    }),
+    aUse('still', { used: 0, remaining: 2000, utilisation: 0 }),
+  ],
+  nextCursor: null,
+}
+const path = 'GET /admin/rate-limits'
+
+describe('limits top', () => {
+  test('writes a table once where no person watches', async () => {
+    const ran = await tenantry(['limits', 'top'], { answers: { [path]: answer } })
+    expect([ran.exit, ran.asked.length]).toEqual([0, 1])
+    expect(ran.stdout).toMatchSnapshot()
+  })
+
+  test("does so on a CI job's terminal and with --once too", async () => {
+    const inCi = await tenantry(['limits', 'top'], { answers: { [path]: answer }, columns: 100, env: { CI: 'true' } })
+    const once = await tenantry(['limits', 'top', '--once'], { answers: { [path]: answer }, columns: 100 })
+    for (const { asked, stdout } of [inCi, once]) expect([asked.length, stdout.includes('anna-schule')]).toEqual([1, true])
+  })
+
+  test('prints exactly the answer with --json', async () => {
+    const { stdout } = await tenantry(['limits', 'top', '--json'], { answers: { [path]: answer } })
+    expect(JSON.parse(stdout)).toEqual(answer)
+  })
+
+  test('asks for what was typed', async () => {
+    const { asked } = await tenantry(['limits', 'top', '--plan', 'light', '--above', '0', '--limit', '7'], { answers: { [path]: answer } })
+    expect(Object.fromEntries(new URLSearchParams(asked[0]?.search))).toEqual({ plan: 'light', above: '0', limit: '7' })
+  })
+
+  test('says so when the budgets cannot be seen, and that it may be tried again', async () => {
+    const away = problemAnswer(503, { code: 'UNAVAILABLE', message: 'the store of request budgets does not answer', retryable: true })
+    const { exit, stderr } = await tenantry(['limits', 'top'], { answers: { [path]: away } })
+    expect([exit, stderr.includes('does not answer')]).toEqual([6, true])
+  })
+})
+
+describe('the board', () => {
+  const look = { width: 80, colour: false, paint: paintWith(false), now: new Date(at('02:07:09')) }
+  const frame = (state: TopState, rows = 24, keys = true) => {
+    const { lastFrame, unmount } = render(<Screen state={state} look={look} rows={rows} keys={keys} />)
+    const text = lastFrame() ?? ''
+    unmount()
+    return text
+  }
+
+  test('shows the last answer', () => {
+    expect(frame({ answer, trouble: undefined })).toMatchSnapshot()
+  })
+
+  test('keeps it while the daemon is away, and says why', () => {
+    expect(frame({ answer, trouble: 'http://127.0.0.1:8440 does not answer; trying again' })).toMatchSnapshot()
+  })
+
+  test('stays within 80 × 24', () => {
+    const many = {
+      ...answer,
+      tenants: Array.from({ length: 60 }, (_, n) => aUse(`tenant-with-a-long-name-${n}`, { name: 'x'.repeat(100) })),
+    }
+    const text = frame({ answer: many, trouble: 'x'.repeat(200) })
+    expect(text.split('\n').length).toBeLessThan(24)
+    expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80)
+  })
+})

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const id = 'ses_0123456789abcdefghjk'
+const session = {
+  id,
+  user: 'anna',
+  deviceName: 'Anna’s\u001b[31m phone',
+  network: '192.0.2.0/24',
+  createdAt: at('01:00:00'),
+  lastUsedAt: at('01:30:00'),
+  expiresAt: at('14:00:00'),
+}
+const list = 'GET /api/admin/v1/tenants/one/sessions'
+
+test('an operator sees where a user is logged in, without the control characters of a device’s name', async () => {
+  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: { sessions: [session] } } })
+  expect([ran.exit, ran.asked[0]?.search]).toEqual([0, '?user=anna'])
+  for (const part of [id, 'Anna’s\ufffd[31m phone', '192.0.2.0/24']) expect(ran.stdout).toContain(part)
+})
+
+test('nobody logged in is said in words', async () => {
+  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: { sessions: [] } } })
+  expect(ran.stdout).toBe('anna has no open session.\n')
+})
+
+test('an operator ends a session by its id', async () => {
+  const ran = await tenantry(['users', 'end-session', 'one', id], {
+    answers: { [`DELETE /api/admin/v1/tenants/one/sessions/${id}`]: undefined },
+  })
+  expect([ran.exit, ran.stdout]).toEqual([0, `Ended ${id}.\n`])
+})

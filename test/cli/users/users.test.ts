@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import type { ImportLine, ImportReport, User } from '../../../src/core/users/index.ts'
+import { problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
+import { at } from '../../support/records.ts'
+
+const base = '/api/admin/v1/tenants/acme/users'
+const aUser = (given: Partial<User> = {}): User => ({
+  id: 'usr_1',
+  tenant: 'acme',
+  localpart: 'anna',
+  matrixUserId: '@anna:chat.acme.example',
+  displayName: 'Anna\u001b[31m',
+  locale: 'de',
+  avatarUrl: null,
+  roles: ['teacher', 'member'],
+  status: 'active',
+  createdAt: at('01:00:00'),
+  updatedAt: at('01:00:00'),
+  ...given,
+})
+
+test('list is a table without control characters of others, and --json what the API answers', async () => {
+  const answers = { [`GET ${base}`]: { users: [aUser()], nextCursor: 'anna' } }
+  const { stdout } = await tenantry(['users', 'list', 'acme'], { answers, columns: 120, env: { NO_COLOR: '1' } })
+  expect(stdout).toMatch(/anna +Anna\ufffd\[31m +teacher, member +active/)
+  expect(stdout).toContain('--cursor anna')
+  expect(JSON.parse((await tenantry(['users', 'list', 'acme', '--json'], { answers })).stdout)).toEqual(answers[`GET ${base}`])
+})
+
+test('create shows a made password once, and says when there was an account', async () => {
+  const made = { user: aUser(), chat: 'created', password: 'abcd-efgh-ijkl-mnop' }
+  const ran = await tenantry(['users', 'create', 'acme', 'anna', '--name', 'Anna', '--role', 'teacher,member'], {
+    answers: { [`POST ${base}`]: made },
+  })
+  expect(ran.asked[0]?.body).toEqual({ localpart: 'anna', displayName: 'Anna', roles: ['teacher', 'member'] })
+  expect(ran.stdout).toContain('abcd-efgh-ijkl-mnop')
+  const found = await tenantry(['users', 'create', 'acme', 'anna'], {
+    answers: { [`POST ${base}`]: { ...made, chat: 'existed', password: null } },
+  })
+  expect(found.stdout).toContain('its password stays what it was')
+  const given = await tenantry(['users', 'create', 'acme', 'anna', '--password-file', '-'], {
+    answers: { [`POST ${base}`]: made },
+    stdin: 'from stdin\n',
+  })
+  expect(given.asked[0]?.body).toEqual({ localpart: 'anna', password: 'from stdin' })
+})
+
+test('roles, disable and enable name the user', async () => {
+  const one = `${base}/anna`
+  const ran = await tenantry(['users', 'roles', 'acme', 'anna', 'teacher', 'staff'], { answers: { [`PATCH ${one}`]: aUser() } })
+  expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { roles: ['teacher', 'staff'] }])
+  const shut = ['users', 'disable', 'acme', 'anna', '--reason', 'left']
+  expect((await tenantry(shut, { answers: { [`POST ${one}/disable`]: aUser() } })).exit).toBe(2) // nobody is there to be asked
+  const off = await tenantry([...shut, '--yes'], { answers: { [`POST ${one}/disable`]: aUser({ status: 'disabled' }) } })
+  expect([off.exit, off.asked[0]?.body]).toEqual([0, { reason: 'left' }])
+  expect((await tenantry(['users', 'enable', 'acme', 'anna'], { answers: { [`POST ${one}/enable`]: aUser() } })).exit).toBe(0)
+})
+
+describe('import', () => {
+  const line = (number: number, localpart: string, outcome: ImportLine['outcome'], reason: string | null = null): ImportLine => ({
+    line: number,
+    localpart,
+    outcome,
+    reason,
+  })
+  const aReport = (lines: ImportLine[], given: Partial<ImportReport> = {}): ImportReport => {
+    const counts = { created: 0, would_create: 0, adopted: 0, existed: 0, refused: 0 }
+    for (const { outcome } of lines) counts[outcome]++
+    return { dryRun: false, lines, counts, passwords: {}, nextLine: null, stopped: null, ...given }
+  }
+  const looked = aReport([line(2, 'anna', 'would_create'), line(3, 'ben', 'would_create'), line(4, 'admin', 'refused', '=reserved')], {
+    dryRun: true,
+  })
+  const atOnce = { ...manualClock(), sleep: async () => undefined }
+  const aFile = async () => {
+    const folder = await temporaryFolder()
+    await writeFile(join(folder, 'users.csv'), 'username\nanna\nben\nadmin\n')
+    return { folder, users: join(folder, 'users.csv'), passwords: join(folder, 'passwords.csv'), report: join(folder, 'report.csv') }
+  }
+  const importing = (answers: (body: { dryRun: boolean; fromLine: number }) => unknown) => ({
+    [`POST ${base}/import`]: ({ body }: { body: unknown }) => answers(body as { dryRun: boolean; fromLine: number }),
+  })
+
+  test('has the passwords on the disk, for its owner alone, before the first user is made, and keeps those of who was made', async () => {
+    const { users, passwords, report } = await aFile()
+    let before: string | undefined
+    const answers = importing(({ dryRun, fromLine }) => {
+      if (dryRun) return looked
+      before ??= readFileSync(passwords, 'utf8')
+      if (fromLine === 1) return aReport([line(2, 'anna', 'created')], { nextLine: 3 })
+      return aReport([line(2, 'anna', 'existed'), line(3, 'ben', 'adopted', 'there'), line(4, 'admin', 'refused', '=reserved')])
+    })
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--report', report, '--yes'], { answers })
+    expect([ran.exit, ran.asked.map(({ body }) => (body as { fromLine?: number }).fromLine)]).toEqual([1, [undefined, 1, 3]])
+    const { passwords: sent } = (ran.asked[1] as { body: unknown }).body as { passwords: Record<string, string> }
+    expect(Object.keys(sent)).toEqual(['anna', 'ben'])
+    expect(before).toBe(`username,password\r\nanna,${sent.anna}\r\nben,${sent.ben}\r\n`)
+    expect(await readFile(passwords, 'utf8')).toBe(`username,password\r\nanna,${sent.anna}\r\n`)
+    expect((await stat(passwords)).mode & 0o777).toBe(0o600)
+    expect(await readFile(report, 'utf8')).toContain(`4,admin,refused,"'=reserved"`)
+    expect(ran.stdout).toContain('3 lines: 1 created, 1 adopted, 1 refused')
+    expect(ran.stdout + ran.stderr).not.toContain(sent.anna)
+  })
+
+  test('keeps the password of an account that a turn made without hearing so', async () => {
+    const { users, passwords } = await aFile()
+    const answers = importing(({ dryRun, fromLine }) => {
+      if (dryRun) return looked
+      if (fromLine === 1) return aReport([line(2, 'anna', 'created')], { nextLine: 3, stopped: 'no answer in 15 s' })
+      return aReport([line(3, 'ben', 'adopted', 'there')])
+    })
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers, clock: atOnce })
+    expect(ran.exit).toBe(0)
+    expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
+  })
+
+  test('only looks with --dry-run, and makes no file', async () => {
+    const { users, passwords } = await aFile()
+    const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run', '--passwords', passwords], {
+      answers: importing(() => looked),
+    })
+    expect([ran.exit, ran.asked.length]).toEqual([1, 1])
+    expect(ran.stdout).toContain('Nothing was changed')
+    await expect(stat(passwords)).rejects.toThrow(/ENOENT/)
+  })
+
+  test('never writes over a file of passwords', async () => {
+    const { users, passwords } = await aFile()
+    await writeFile(passwords, 'precious')
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers: importing(() => looked) })
+    expect([ran.exit, ran.asked.length, await readFile(passwords, 'utf8')]).toEqual([2, 1, 'precious'])
+  })
+
+  test('that breaks off leaves the passwords and says how to go on', async () => {
+    const { users, passwords } = await aFile()
+    const down = problemAnswer(503, { code: 'HOMESERVER_UNREACHABLE', message: 'the chat server of acme is away', retryable: true })
+    const answers = importing(({ dryRun }) => (dryRun ? looked : down))
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers })
+    expect(ran.exit).toBe(6)
+    expect(ran.stderr).toMatch(/away; .*passwords\.csv holds the passwords .* another --passwords file/)
+    expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
+  })
+
+  test('asks where the passwords go before anything is sent', async () => {
+    const { users } = await aFile()
+    const ran = await tenantry(['users', 'import', 'acme', users, '--yes'], { answers: {} })
+    expect([ran.exit, ran.asked.length]).toEqual([2, 0])
+  })
+})

@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { nextTurn, type Spacing } from '../../../src/core/limits/index.ts'
+
+/** Requests of one address at these times: how long each waits, or that it is refused. */
+function answers(spacing: Spacing, timesMs: readonly number[]) {
+  let turnMs: number | undefined
+  return timesMs.map((nowMs) => {
+    const turn = nextTurn(turnMs, nowMs, spacing)
+    if (!('turnMs' in turn)) return 'refused'
+    turnMs = turn.turnMs
+    return turn.waitMs
+  })
+}
+
+describe('five a second with two that wait', () => {
+  const logins: Spacing = { perSecond: 5, atOnce: 1, buffered: 2 }
+
+  test.each([
+    [
+      [0, 0, 0, 0],
+      [0, 200, 400, 'refused'],
+    ],
+    [
+      [0, 200, 400, 600],
+      [0, 0, 0, 0],
+    ],
+    [
+      [0, 0, 0, 200, 200],
+      [0, 200, 400, 400, 'refused'],
+    ],
+    [
+      [0, 0, 0, 0, 1000],
+      [0, 200, 400, 'refused', 0],
+    ],
+  ])('at %j: %j', (times, expected) => {
+    expect(answers(logins, times)).toEqual(expected)
+  })
+})
+
+test('without a buffer nobody waits: so many at once go through, the next is refused', () => {
+  expect(answers({ perSecond: 30, atOnce: 3, buffered: 0 }, [0, 0, 0, 0, 34, 34])).toEqual([0, 0, 0, 'refused', 0, 'refused'])
+})
+
+const spacings = fc.record({ perSecond: fc.integer({ min: 1, max: 50 }), atOnce: fc.integer({ min: 1, max: 60 }), buffered: fc.nat(30) })
+const times = fc.array(fc.nat(300), { maxLength: 150 }).map((gaps) => {
+  let at = 0
+  return gaps.map((gap) => {
+    at += gap
+    return at
+  })
+})
+
+test('in no stretch of time more have their turn than the pace and those at once allow, and none waits longer than the buffer', () => {
+  fc.assert(
+    fc.property(spacings, times, (spacing, all) => {
+      const turns = answers(spacing, all).flatMap((wait, index) => (wait === 'refused' ? [] : [(all[index] as number) + (wait as number)]))
+      for (const wait of answers(spacing, all))
+        if (wait !== 'refused') expect(wait).toBeLessThanOrEqual((spacing.buffered * 1000) / spacing.perSecond + 0.01)
+      for (const [first, from] of turns.entries())
+        for (const [last, to] of turns.entries())
+          if (last >= first) expect(last - first + 1).toBeLessThanOrEqual(((to - from) * spacing.perSecond) / 1000 + spacing.atOnce + 0.001)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('who comes again after the seconds that were said has a turn', () => {
+  fc.assert(
+    fc.property(spacings, times, (spacing, all) => {
+      let turnMs: number | undefined
+      for (const nowMs of all) {
+        const turn = nextTurn(turnMs, nowMs, spacing)
+        if ('turnMs' in turn) turnMs = turn.turnMs
+        else expect(nextTurn(turnMs, nowMs + turn.retryAfterSeconds * 1000, spacing)).toHaveProperty('turnMs')
+      }
+    }),
+  )
+})

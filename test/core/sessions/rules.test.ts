@@ -1,0 +1,138 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { problemsOf } from '../../../src/core/contract/index.ts'
+import { catalogue } from '../../../src/core/kit/index.ts'
+import {
+  credentialForm,
+  defaultDeviceName,
+  deviceNameOf,
+  holdBackMs,
+  lockSubject,
+  refreshEnd,
+  sessionEnd,
+  sessionsContract,
+  tokenLifetimeMs,
+  tokenMs,
+} from '../../../src/core/sessions/index.ts'
+
+const now = '2026-01-05T02:00:00.000Z'
+const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
+const inMs = (ms: number) => new Date(Date.parse(now) + ms).toISOString()
+const day = 24 * 60 * 60_000
+
+describe('when a refusal leaves', () => {
+  test.each([
+    [0, 1000],
+    [1, 999],
+    [999, 1],
+    [1000, 0],
+    [1001, 999],
+    [14_999, 1],
+  ])('%i ms after it came, it waits %i ms more', (elapsed, wait) => expect(holdBackMs(elapsed)).toBe(wait))
+
+  test('always at a full second, the first at the earliest, and never a second late', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 60_000 }), (elapsed) => {
+        const wait = holdBackMs(elapsed)
+        expect((elapsed + wait) % 1000).toBe(0)
+        expect(elapsed + wait).toBeGreaterThanOrEqual(1000)
+        expect(wait).toBeLessThanOrEqual(1000)
+      }),
+    )
+  })
+})
+
+describe('how long things live', () => {
+  test('a session with refresh tokens for its absolute days, one without for a day', () => {
+    expect(sessionEnd(rules, now, true)).toBe(inMs(90 * day))
+    expect(sessionEnd(rules, now, false)).toBe(inMs(day))
+  })
+
+  test('a refresh token ends after the idle days and never after its session; a platform token after a day and never after it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 200 * day }), (leftMs) => {
+        const end = inMs(leftMs)
+        expect(refreshEnd(rules, now, end)).toBe(leftMs < 30 * day ? end : inMs(30 * day))
+        const lifetime = tokenLifetimeMs(now, end)
+        expect(lifetime % 1000).toBe(0)
+        expect(lifetime).toBeLessThanOrEqual(Math.min(tokenMs, leftMs))
+        expect(Math.min(tokenMs, leftMs) - lifetime).toBeLessThan(1000)
+      }),
+    )
+  })
+})
+
+test.each([
+  [undefined, defaultDeviceName],
+  ['', defaultDeviceName],
+  [' \n ', defaultDeviceName],
+  ['  Anna’s   phone ', 'Anna’s phone'],
+  ['x'.repeat(300), 'x'.repeat(100)],
+  ['🙂'.repeat(101), '🙂'.repeat(100)],
+  ['a\u001b[31mb', 'a\ufffd[31mb'],
+])('the device name %j becomes %j', (given, name) => expect(deviceNameOf(given)).toBe(name))
+
+test.each([
+  ['syt_YW5uYQ_abc_0', 'matrix'],
+  ['mat_abc', 'matrix'],
+  ['mct_abc', 'matrix'],
+  ['MDAxabc', 'matrix'],
+  ['eyJh.eyJz.c2ln', 'jwt'],
+  ['a.b.c', 'jwt'],
+  ['tnt_abc', 'other'],
+  ['tnr_abc', 'other'],
+  ['a..c', 'other'],
+  ['', 'other'],
+])('the credential %j has the form %s', (credential, form) => expect(credentialForm(credential)).toBe(form))
+
+test('what failures are counted by has one spelling, and cannot be made to look like that of another tenant', () => {
+  const subject = lockSubject({ id: 'ten_1' }, 'whatever', ' Anna')
+  expect(lockSubject({ id: 'ten_1' }, 'chat.example', 'ANNA ')).toBe(subject)
+  expect(lockSubject(undefined, 'ten_1', 'anna')).not.toBe(subject)
+  expect(lockSubject(undefined, 'X ', 'anna')).toBe(lockSubject(undefined, 'x', 'anna'))
+  expect(lockSubject(undefined, 'a","b', 'c')).not.toBe(lockSubject(undefined, 'a', 'b","c'))
+})
+
+describe('the login request', () => {
+  const body = sessionsContract.userLogin.body
+  const right = { tenant: 'one', username: 'anna', password: 'x' }
+
+  test.each<[object, boolean]>([
+    [right, true],
+    [{ ...right, deviceName: 'Phone', issueRefreshToken: true }, true],
+    [{ ...right, username: 'Anna.Müller' }, true],
+    [{ ...right, username: '@anna' }, false],
+    [{ ...right, username: 'anna:chat.one.example' }, false],
+    [{ ...right, username: '' }, false],
+    [{ ...right, password: '' }, false],
+    [{ ...right, password: 'x'.repeat(513) }, false],
+    [{ ...right, issueRefreshToken: 'yes' }, false],
+    [{ username: 'anna', password: 'x' }, false],
+  ])('%j fits: %s', (given, fits) => expect(body.safeParse(given).success).toBe(fits))
+})
+
+describe('the new password', () => {
+  const fits = (newPassword: string) => sessionsContract.changeUserPassword.body.safeParse({ currentPassword: 'x', newPassword }).success
+
+  test.each<[string, boolean]>([
+    ['1234567', false],
+    ['12345678', true],
+    ['é'.repeat(7).normalize('NFD'), false], // fourteen code points, seven characters
+    ['é'.repeat(8).normalize('NFD'), true],
+    ['x'.repeat(72), true],
+    ['x'.repeat(73), false],
+    ['é'.repeat(36), true],
+    ['é'.repeat(37), false],
+    ['\ufb03'.repeat(24), true], // a ligature that the chat server takes apart into three letters
+    ['\ufb03'.repeat(25), false],
+  ])('%j fits: %s', (password, expected) => expect(fits(password)).toBe(expected))
+})
+
+test.each([
+  ['userLogin', [401, 429, 503]],
+  ['refresh', [401]],
+  ['changeUserPassword', [400, 401, 429]],
+] as const)('%s says that it may answer %j', (name, statuses) => {
+  const said = [...problemsOf(sessionsContract[name])].map((code) => catalogue[code].status)
+  for (const status of statuses) expect(said).toContain(status)
+})

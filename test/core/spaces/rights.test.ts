@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { type SpaceRole, type SpaceVisibility, spaceRights } from '../../../src/core/spaces/index.ts'
+import type { Capability } from '../../../src/core/users/index.ts'
+
+const granted = (visibility: SpaceVisibility, role: SpaceRole | null, capabilities: Capability[] = []) =>
+  Object.entries(spaceRights({ visibility, role }, { capabilities }))
+    .filter(([, may]) => may)
+    .map(([right]) => right)
+    .join(' ')
+
+const administrator: Capability[] = ['manageSpaces', 'manageUsers']
+
+test.each([
+  ['PRIVATE', null, [], ''],
+  ['PRIVATE', null, ['manageSpaces'], ''],
+  ['PRIVATE', null, administrator, 'find seeMembers manage'],
+  ['PRIVATE', 'member', [], 'find enter seeMembers'],
+  ['PRIVATE', 'owner', [], 'find enter seeMembers manage'],
+  ['TENANT', null, [], 'find'],
+  ['TENANT', null, ['manageSpaces'], 'find'],
+  ['TENANT', 'member', [], 'find enter seeMembers'],
+  ['PUBLIC', null, [], 'find join'],
+  ['PUBLIC', 'member', administrator, 'find enter seeMembers join manage'],
+] as [SpaceVisibility, SpaceRole | null, Capability[], string][])('%s, %s with %j may: %s', (visibility, role, capabilities, rights) => {
+  expect(granted(visibility, role, capabilities)).toBe(rights)
+})

@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { Capability, capabilitiesOf, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
+import { loadRoleBook } from '../../../src/daemon/users/index.ts'
+
+const book = readRoleBook(
+  {
+    defaultRole: 'member',
+    roles: {
+      member: {},
+      teacher: { capabilities: ['manageSpaces', 'manageBoards'] },
+      head: { capabilities: ['manageUsers', 'manageSpaces'] },
+    },
+  },
+  'roles.yaml',
+)
+
+test('the book that the package carries can be read, and its default role grants nothing', async () => {
+  const shipped = await loadRoleBook('config/roles.yaml')
+  expect(capabilitiesOf(shipped, [shipped.defaultRole])).toEqual([])
+  expect(new Set(capabilitiesOf(shipped, Object.keys(shipped.roles)))).toEqual(new Set(Capability.options))
+})
+
+describe('a book that is wrong stops the start and says where', () => {
+  test.each([
+    [{}, /defaultRole is missing; roles is missing/],
+    [{ defaultRole: 'member', roles: {} }, /roles must name at least one role/],
+    [{ defaultRole: 'boss', roles: { member: {} } }, /defaultRole must be one of the roles/],
+    [{ defaultRole: 'constructor', roles: { member: {} } }, /defaultRole must be one of the roles/],
+    [
+      { defaultRole: 'member', roles: { member: { capabilities: ['fly'] } } },
+      /roles\.member\.capabilities\.0 must be one of manageModules/,
+    ],
+    [{ defaultRole: 'member', roles: { member: { capabilities: ['manageUsers', 'manageUsers'] } } }, /must not name a capability twice/],
+    [{ defaultRole: 'member', roles: { member: { power: 1 } } }, /roles\.member\.power is not a known field/],
+    [{ defaultRole: 'member', roles: { member: {}, 'Big Boss': {} } }, /roles\.Big Boss/],
+    [{ defaultRole: 'member', roles: { member: {} }, role: {} }, /role is not a known field/],
+    [null, /roles\.yaml/],
+  ])('%j', (content, why) => {
+    expect(() => readRoleBook(content, 'roles.yaml')).toThrow(why)
+  })
+
+  test('and so does one that is not there', async () => {
+    await expect(loadRoleBook('/nowhere/roles.yaml')).rejects.toSatisfy(
+      (error) => isProblem(error, 'CONFIG_INVALID') && /ENOENT/.test(error.message),
+    )
+  })
+})
+
+const anyRoles = fc.array(
+  fc.oneof(fc.constantFrom('member', 'teacher', 'head', 'gone', '__proto__', 'constructor', 'toString'), fc.string()),
+)
+
+test('more roles never grant less, order and repetition change nothing, and unknown ones grant nothing', () => {
+  fc.assert(
+    fc.property(anyRoles, anyRoles, (one, more) => {
+      const [few, many] = [capabilitiesOf(book, one), capabilitiesOf(book, [...more, ...one])]
+      expect(many).toEqual(expect.arrayContaining(few))
+      expect(capabilitiesOf(book, [...one].reverse().concat(one))).toEqual(few)
+      expect(capabilitiesOf(book, unknownRoles(book, one))).toEqual([])
+      expect(few).toEqual(Capability.options.filter((capability) => few.includes(capability)))
+    }),
+  )
+})

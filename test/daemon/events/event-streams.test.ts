@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest'
+import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aReplica, aToken, happen, happened, type Members, until } from '../../support/event-world.ts'
+
+const world = async (members?: Members) => {
+  const clock = manualClock()
+  return { ...aReplica((await emptyDatabase('sqlite')).db, clock, members), clock }
+}
+type World = Awaited<ReturnType<typeof world>>
+
+/** Looks as the daemon does every second, and waits until the topic is level with the database. */
+const told = async ({ bus }: World) => {
+  await bus.look()
+  await until('nothing is left to tell', () => bus.isIdle())
+}
+
+test('the first block says when to come back and where the client is, so that a loss before the first event loses none', async () => {
+  const one = await world()
+  await happened(one)
+  const client = await one.connect()
+  expect(client.blocks[0]).toMatch(/^retry: \d{4}\nid: 1$/)
+  client.end()
+  await happened(one)
+  const again = await one.connect(aToken(), client.lastEventId)
+  await until('it has caught up', () => again.seqs.length === 1)
+  expect(again.seqs).toEqual([2])
+})
+
+test('clients do not all come back at the same time', async () => {
+  const one = await world()
+  const waits = new Set<string>()
+  for (let n = 0; n < 10; n++) waits.add(/retry: (\d+)/.exec((await one.connect(aToken({ userId: `u${n}` }))).text)?.[1] ?? '')
+  expect(waits.size).toBeGreaterThan(2)
+  for (const wait of waits) expect(Number(wait) >= 2000 && Number(wait) < 6000).toBe(true)
+})
+
+test('who has left a space is not told on replay what happened there while it was a member', async () => {
+  const members: Members = new Map([['class', new Set(['u1'])]])
+  const one = await world(members)
+  await happened(one, { audience: { spaces: ['class'] } })
+  members.set('class', new Set())
+  await happened(one, { type: 'user.left', payload: { userId: 'u1' }, audience: { spaces: ['class'], users: ['u1'] } })
+  const client = await one.connect(aToken(), '0')
+  await until('it has caught up', () => client.seqs.length > 0)
+  expect(client.seqs).toEqual([2])
+})
+
+test('a long absence is replayed page by page, as fast as the client takes it, and what comes meanwhile follows', async () => {
+  const one = await world()
+  await one.db.transaction().execute(async (tx) => {
+    for (let n = 0; n < 1203; n++) await happen(tx, one.clock)
+  })
+  const client = await one.connect(aToken(), '1')
+  client.pause()
+  await until('the first page is out', () => client.seqs.length > 0)
+  const first = client.seqs.length
+  await happened(one)
+  await told(one)
+  expect(client.seqs.length).toBe(first)
+  expect(first).toBeLessThan(1202)
+  client.take()
+  await until('it has caught up', () => client.seqs.at(-1) === 1204)
+  await happened(one)
+  await told(one)
+  expect(client.seqs).toEqual(Array.from({ length: 1204 }, (_, n) => n + 2))
+})
+
+test.each(['7', '999999999999999', 'abc', '-1', "1' or '1'='1"])(
+  'the id %j, which is none of this stream, is answered with a reset, and the stream goes on from now',
+  async (lastEventId) => {
+    const one = await world()
+    await happened(one)
+    const client = await one.connect(aToken(), lastEventId)
+    await happened(one)
+    await told(one)
+    expect(client.told.map(({ id, event, data }) => [id, event, data?.reason])).toEqual([
+      [1, 'reset', 'unknown'],
+      [2, 'space.changed', undefined],
+    ])
+  },
+)
+
+test('a heartbeat takes the position of a client past what is not for it', async () => {
+  const one = await world()
+  const client = await one.connect()
+  await happened(one, { audience: { users: ['somebody else'] } })
+  await told(one)
+  expect([client.seqs, client.lastEventId]).toEqual([[], '0'])
+  client.beat()
+  expect([client.seqs, client.lastEventId]).toEqual([[], '1'])
+})
+
+test('a heartbeat of a client that is behind moves nothing', async () => {
+  const one = await world()
+  for (let n = 0; n < 3; n++) await happened(one)
+  const client = await one.connect(aToken(), '1')
+  client.beat()
+  expect(client.lastEventId).toBe('1')
+})
+
+test('the eleventh stream of a user is refused, and there is room again when one ends', async () => {
+  const one = await world()
+  const clients = []
+  for (let n = 0; n < 10; n++) clients.push(await one.connect(aToken({ sessionId: `s${n}` })))
+  await expect(one.connect()).rejects.toSatisfy((error) => isProblem(error, 'RATE_LIMITED') && (error.retryAfterSeconds ?? 0) > 0)
+  await one.connect(aToken({ userId: 'somebody else' }))
+  clients[3]?.end()
+  await one.connect()
+  expect(one.streams.count()).toBe(11)
+})
+
+test('eleven at once are ten', async () => {
+  const one = await world()
+  const tries = await Promise.allSettled(Array.from({ length: 11 }, () => one.connect()))
+  expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+})
+
+test('a stream ends with its token, by the wall clock', async () => {
+  const one = await world()
+  const endsMs = one.clock.now().getTime() + 3_600_000
+  const client = await one.connect(aToken({ expiresAtMs: endsMs }))
+  await one.clock.advance(3_599_999)
+  one.streams.endExpired()
+  expect(client.closed).toBe(false)
+  await one.clock.advance(1)
+  one.streams.endExpired()
+  expect([client.closed, one.streams.count(), one.bus.topics()]).toEqual([true, 0, 0])
+})
+
+const losses = [
+  ['its session', { kind: 'user-session', subject: 's1' }],
+  ['its user', { kind: 'user', subject: 'u1' }],
+  ['its tenant', { kind: 'tenant', subject: 't1' }],
+  ['who knows what, since revocations could not be read', 'everything'],
+] as const
+
+test.each(losses)('a stream ends when %s is revoked, and tells nothing from the moment it is known', async (_, revoked) => {
+  const one = await world()
+  const client = await one.connect()
+  await happened(one)
+  await told(one)
+  one.refused.add('s1')
+  one.revocations.tell(revoked)
+  await happened(one)
+  await told(one)
+  await until('it has ended', () => client.closed)
+  expect(client.seqs).toEqual([1])
+})
+
+test('what is revoked of others ends nothing, and a doubt that proves wrong loses and repeats nothing', async () => {
+  const one = await world()
+  const client = await one.connect()
+  const doubts = ['everything', { kind: 'user', subject: 'u1' }, { kind: 'user-session', subject: 'another' }] as const
+  for (const [n, revoked] of doubts.entries()) {
+    await happened(one)
+    one.revocations.tell(revoked)
+    await happened(one)
+    await told(one)
+    await until('it was told', () => client.seqs.length === 2 * n + 2)
+  }
+  expect([client.closed, client.seqs]).toEqual([false, [1, 2, 3, 4, 5, 6]])
+})
+
+test('a session that ended between the guard and the stream hears nothing', async () => {
+  const one = await world()
+  await happened(one)
+  one.refused.add('s1') // and nobody is told of it again
+  const client = await one.connect(aToken(), '0')
+  await until('it has ended', () => client.closed)
+  expect(client.seqs).toEqual([])
+})
+
+test('other roles are heard of within the same stream', async () => {
+  const one = await world()
+  const client = await one.connect()
+  await happened(one, { audience: { capability: 'manageUsers' } })
+  await told(one)
+  one.rights.set('u1', ['manageUsers'])
+  one.revocations.tell({ kind: 'user', subject: 'u1' })
+  await happened(one, { audience: { capability: 'manageUsers' } })
+  await told(one)
+  await until('it was told', () => client.seqs.length > 0)
+  expect(client.seqs).toEqual([2])
+})
+
+test('nothing is told while nobody knows who lost their standing', async () => {
+  const one = await world()
+  const client = await one.connect()
+  await happened(one)
+  one.revocations.isFresh = false
+  await told(one)
+  expect([one.revocations.readAgain, client.seqs]).toEqual([1, [1]])
+})
+
+test('the database being away ends no stream, and what came meanwhile is told once it is back', async () => {
+  const one = await world()
+  const client = await one.connect()
+  await happened(one)
+  one.revocations.readNow = () => Promise.reject(new Error('the database does not answer'))
+  one.revocations.isFresh = false
+  await told(one)
+  expect([client.closed, client.seqs]).toEqual([false, []])
+  one.revocations.isFresh = true
+  await told(one)
+  expect(client.seqs).toEqual([1])
+})
+
+test('who leaves leaves nothing behind', async () => {
+  const one = await world()
+  const client = await one.connect()
+  expect(one.bus.topics()).toBe(1)
+  client.end()
+  expect([one.bus.topics(), one.streams.count()]).toEqual([0, 0])
+})

@@ -1,0 +1,179 @@
+import { type ClientRequest, get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { manualClock, problem } from '../../../src/core/kit/index.ts'
+import { eventsRoutes } from '../../../src/daemon/events/index.ts'
+import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aReplica, aToken, happen, happened, principalOf, until } from '../../support/event-world.ts'
+
+const closing: (() => void)[] = []
+afterEach(() => {
+  for (const close of closing.splice(0).reverse()) close()
+})
+
+async function server() {
+  const clock = manualClock()
+  const { db } = await emptyDatabase('sqlite')
+  const one = { ...aReplica(db, clock), clock }
+  const draining = new AbortController()
+  const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody'))
+  const app = buildApp(eventsRoutes(one), {
+    authenticate: { admin: async () => anOperator, agent: refuse, platform: async (authorization) => principalOf(authorization ?? '') },
+    clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    draining: draining.signal,
+    trustedProxies: [],
+  })
+  const listening = app.listen(0, '127.0.0.1')
+  closing.push(
+    () => listening.closeAllConnections(),
+    () => void listening.close(),
+  )
+  await new Promise((ready) => listening.once('listening', ready))
+  return { ...one, draining, url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}` }
+}
+
+const path = '/api/platform/v1/events/stream'
+
+/** A client on a real socket. */
+async function listener(url: string, headers: Record<string, string> = {}) {
+  const heard = { text: '', ended: false, cut: false }
+  const asked: ClientRequest = get(url, { headers: { authorization: aToken(), 'accept-encoding': 'gzip, br', ...headers } })
+  closing.push(() => asked.destroy())
+  const answer = await new Promise<IncomingMessage>((come, fail) => asked.once('response', come).once('error', fail))
+  asked.on('error', () => undefined)
+  answer.on('end', () => Object.assign(heard, { ended: true })).on('error', () => Object.assign(heard, { cut: true }))
+  const hear = () => answer.resume().on('data', (bytes) => Object.assign(heard, { text: heard.text + String(bytes) }))
+  return { answer, asked, heard, hear }
+}
+
+test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workflow/events/stream'])('%s is the stream', async (at) => {
+  const one = await server()
+  const { answer, heard, hear } = await listener(`${one.url}${at}`)
+  hear()
+  await until('it said hello', () => heard.text.includes('retry:'))
+  expect(heard.text.startsWith(': open\n\n')).toBe(true)
+  expect(answer.headers).toMatchObject({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-store, no-transform',
+    'x-accel-buffering': 'no',
+  })
+  expect(answer.headers['content-encoding']).toBeUndefined()
+  await happened(one)
+  await one.bus.look()
+  await until('it heard', () => heard.text.includes('data:'))
+  expect(heard.text).toContain('id: 1\nevent: space.changed\ndata: {"type":"space.changed"')
+})
+
+test('one beat every 15 s goes to all who listen, and none once nobody does', async () => {
+  const one = await server()
+  const [a, b] = [await listener(`${one.url}${path}`), await listener(`${one.url}${path}`)]
+  a.hear()
+  b.hear()
+  await until('both said hello', () => [a, b].every(({ heard }) => heard.text.includes('retry:')))
+  expect(one.clock.sleepers()).toBe(1)
+  const beats = ({ heard }: typeof a) => heard.text.split(': \n').length - 1
+  await one.clock.advance(14_999)
+  await one.clock.advance(1)
+  await until('both felt it', () => beats(a) === 1 && beats(b) === 1)
+  await one.clock.advance(15_000)
+  await until('and again', () => beats(a) === 2 && beats(b) === 2)
+  a.asked.destroy()
+  b.asked.destroy()
+  await until('nobody beats', () => one.clock.sleepers() === 0)
+})
+
+test('a client that takes nothing is cut off; its neighbour hears all, and it hears the rest when it comes back', async () => {
+  const one = await server()
+  const slow = await listener(`${one.url}${path}`)
+  const quick = await listener(`${one.url}${path}`)
+  quick.hear()
+  slow.answer.pause()
+  await until('both are there', () => one.streams.count() === 2)
+  const long = 'x'.repeat(8000)
+  let stored = 0
+  const count = () => quick.heard.text.split('data:').length - 1
+  while (one.streams.count() === 2 && stored < 8000) {
+    await one.db.transaction().execute(async (tx) => {
+      for (let n = 0; n < 20; n++) await happen(tx, one.clock, { payload: { spaceId: long } })
+    })
+    stored += 20
+    await one.bus.look()
+    await until('the quick one heard', () => count() === stored)
+  }
+  expect(one.streams.count()).toBe(1)
+  slow.hear()
+  await until('it is cut', () => slow.heard.cut || slow.heard.ended)
+  const whole = slow.heard.text.slice(0, slow.heard.text.lastIndexOf('\n\n') + 2)
+  const lastEventId = [...whole.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] as string
+  expect(Number(lastEventId)).toBeLessThan(stored)
+  const again = await listener(`${one.url}${path}`, { 'last-event-id': lastEventId })
+  again.hear()
+  await until('it heard the rest', () => again.heard.text.includes(`id: ${stored}\n`), 30_000)
+  expect(again.heard.text.split('data:').length - 1).toBe(stored - Number(lastEventId))
+})
+
+test('a daemon that drains ends its streams in order', async () => {
+  const one = await server()
+  const { heard, hear } = await listener(`${one.url}${path}`)
+  hear()
+  await until('it is there', () => one.streams.count() === 1)
+  one.draining.abort()
+  await until('it has ended', () => heard.ended)
+  expect([one.streams.count(), one.bus.topics()]).toEqual([0, 0])
+})
+
+test('a stream whose token ends is ended, and one too many is a problem in the one error shape', async () => {
+  const one = await server()
+  const endsMs = one.clock.now().getTime() + 60_000
+  const ending = await listener(`${one.url}${path}`, { authorization: aToken({ expiresAtMs: endsMs }) })
+  ending.hear()
+  for (let n = 0; n < 9; n++) (await listener(`${one.url}${path}`)).hear()
+  const refused = await fetch(`${one.url}${path}`, { headers: { authorization: aToken() } })
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '15'])
+  expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', retryable: true })
+  await one.clock.advance(60_000)
+  one.streams.endExpired()
+  await until('it has ended', () => ending.heard.ended)
+})
+
+const tail = '/api/admin/v1/events/stream'
+const numbers = (text: string) => [...text.matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq))
+
+test('operators follow what is stored of all tenants, from some of the newest on, by type, without what events say', async () => {
+  const one = await server()
+  await happened(one, { payload: { spaceId: 'spc_1' } })
+  await happened(one, { payload: { spaceId: 'spc_2', name: 'secret' } })
+  await happened(one, { type: 'user.joined', payload: { userId: 'u', spaceId: 'spc_2' } })
+  const { heard, hear } = await listener(`${one.url}${tail}?last=1&type=space.*`)
+  hear()
+  await until('it heard the newest', () => numbers(heard.text).length === 1)
+  await happened(one, { tenantId: 't2', audience: { users: ['u'] } })
+  await happened(one, { type: 'user.left' })
+  await one.clock.advance(1000)
+  await until('it heard what came', () => numbers(heard.text).length === 2)
+  expect(heard.text.match(/"stream":"[^"]+","seq":\d+/g)).toEqual(['"stream":"tenant:t1","seq":2', '"stream":"tenant:t2","seq":1'])
+  expect(heard.text).toContain('"ids":{"spaceId":"spc_2"},"audience":"tenant"')
+  expect(heard.text).not.toContain('secret')
+  const unknown = await listener(`${one.url}${tail}?tenant=nobody`)
+  expect(unknown.answer.statusCode).toBe(404)
+})
+
+test('an operator who takes what comes hears all of a burst', async () => {
+  const one = await server()
+  const { heard, hear } = await listener(`${one.url}${tail}`)
+  hear()
+  await until('it is there', () => heard.text.includes('open'))
+  await one.db.transaction().execute(async (tx) => {
+    for (let n = 0; n < 3000; n++) await happen(tx, one.clock, { payload: { spaceId: `spc_${'x'.repeat(40)}` } })
+  })
+  await one.clock.advance(1000)
+  await until('it heard the last, or was cut off', () => heard.cut || heard.ended || numbers(heard.text).at(-1) === 3000, 30_000)
+  expect([heard.cut, heard.ended]).toEqual([false, false])
+  expect(numbers(heard.text)).toEqual(Array.from({ length: 3000 }, (_, n) => n + 1))
+})

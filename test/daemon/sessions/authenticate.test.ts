@@ -1,0 +1,192 @@
+import { afterEach, expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { openSigningKeys, rotateSigningKeys } from '../../../src/daemon/auth/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { lookAgain, revoke } from '../../../src/daemon/sessions/index.ts'
+import { logout } from '../../../src/daemon/sessions/logout.ts'
+import { refresh } from '../../../src/daemon/sessions/refresh.ts'
+import { revokeOwnSession } from '../../../src/daemon/sessions/user-sessions.ts'
+import { aKeyring } from '../../support/admin-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aChatUser, aPassword, aSessionsRoom, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+
+const minute = 60_000
+const rooms: SessionsRoom[] = []
+afterEach(() => {
+  for (const room of rooms.splice(0)) room.stop()
+})
+
+async function twoReplicas(db: Db) {
+  const servers = await twoTenants(db)
+  await aChatUser(servers.ten_one)
+  await aChatUser(servers.ten_two)
+  const here = await aSessionsRoom(db, servers)
+  const there = await aSessionsRoom(db, servers, { clock: here.clock })
+  rooms.push(here, there)
+  return { here, there }
+}
+
+const ask = (room: SessionsRoom, token: string) =>
+  room.authenticate(`Bearer ${token}`).then(
+    () => 'in',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+
+/** Half a second, in which the other replica reads what was revoked; the read itself takes a moment of real time. */
+async function halfASecond(room: SessionsRoom, position: number) {
+  await room.clock.advance(500)
+  while (room.revocations.position() < position) await new Promise((turn) => setImmediate(turn))
+}
+
+onBothDialects('who calls with a platform token', (fresh) => {
+  const endings: Record<string, (room: SessionsRoom, db: Db, login: Awaited<ReturnType<typeof logIn>>) => Promise<unknown>> = {
+    logout: (room, _, { refreshToken }) => logout(room, { refreshToken, authorization: undefined }),
+    'logout by platform token': (room, _, { token }) => logout(room, { refreshToken: undefined, authorization: `Bearer ${token}` }),
+    'a used refresh token': async (room, _, { refreshToken = '' }) => {
+      await refresh(room, { refreshToken })
+      await refresh(room, { refreshToken }).catch(() => undefined)
+    },
+    'the user, on another device': async (room, _, { token }) => {
+      const principal = await room.authenticate(`Bearer ${token}`)
+      await revokeOwnSession(room, principal, { id: principal.sessionId })
+    },
+    'the user was disabled': (room, db, { token }) =>
+      room.authenticate(`Bearer ${token}`).then(({ userId }) =>
+        db.transaction().execute(async (tx) => {
+          await tx.updateTable('users').set({ status: 'disabled' }).where('id', '=', userId).execute()
+          await revoke(tx, room.clock, { kind: 'user', id: userId })
+        }),
+      ),
+    'the tenant was suspended': (room, db) =>
+      db.transaction().execute(async (tx) => {
+        await tx.updateTable('tenants').set({ status: 'suspended' }).where('id', '=', 'ten_one').execute()
+        await revoke(tx, room.clock, { kind: 'tenant', id: 'ten_one' })
+      }),
+  }
+
+  test('what ends a session ends its token on every replica within a second, and touches nobody else', async () => {
+    const db = await fresh()
+    const { here, there } = await twoReplicas(db)
+    const other = await logIn(here, { tenant: 'two' })
+    for (const [what, end] of Object.entries(endings)) {
+      const login = await logIn(here)
+      const before = there.revocations.position()
+      expect([await ask(here, login.token), await ask(there, login.token)], what).toEqual(['in', 'in'])
+      await end(here, db, login)
+      await halfASecond(there, before + 1)
+      expect(await ask(there, login.token), what).toBe('UNAUTHENTICATED')
+      await here.revocations.readNow()
+      expect(await ask(here, login.token), what).toBe('UNAUTHENTICATED')
+      expect(await ask(there, other.token), what).toBe('in')
+      await db.updateTable('users').set({ status: 'active' }).execute()
+    }
+  })
+
+  test('a suspended tenant’s sessions rest, and go on when it is active again', async () => {
+    const db = await fresh()
+    const { here } = await twoReplicas(db)
+    const { token } = await logIn(here)
+    for (const [status, expected] of [
+      ['suspended', 'UNAUTHENTICATED'],
+      ['active', 'in'],
+    ] as const) {
+      await db.transaction().execute(async (tx) => {
+        await tx.updateTable('tenants').set({ status }).execute()
+        await lookAgain(tx, here.clock, { kind: 'tenant', id: 'ten_one' })
+      })
+      await here.revocations.readNow()
+      expect(await ask(here, token)).toBe(expected)
+    }
+  })
+
+  test('other roles count within a second, in open sessions too', async () => {
+    const db = await fresh()
+    const { here, there } = await twoReplicas(db)
+    const { token } = await logIn(here)
+    const { userId, capabilities } = await there.authenticate(`Bearer ${token}`)
+    expect(capabilities).toEqual([])
+    const before = there.revocations.position()
+    await db.transaction().execute(async (tx) => {
+      await tx.updateTable('users').set({ roles: '["head"]' }).execute()
+      await lookAgain(tx, here.clock, { kind: 'user', id: userId })
+    })
+    await halfASecond(there, before + 1)
+    expect(await there.authenticate(`Bearer ${token}`)).toMatchObject({ roles: ['head'], capabilities: ['manageSpaces', 'manageUsers'] })
+  })
+
+  test('what is in memory is not asked for again; without a read for more than a second each call asks, and is 503 without a database', async () => {
+    const db = await fresh()
+    const { here } = await twoReplicas(db)
+    const { token } = await logIn(here)
+    expect(await ask(here, token)).toBe('in')
+    // Behind the back of the revocations, as it never happens: memory still says yes.
+    await db.updateTable('sessions').set({ ended_at: 'now' }).execute()
+    expect(await ask(here, token)).toBe('in')
+    here.stop()
+    await here.clock.advance(1000)
+    expect(await ask(here, token)).toBe('in')
+    await here.clock.advance(1)
+    expect(await ask(here, token)).toBe('UNAUTHENTICATED')
+    await db.destroy()
+    expect(await ask(here, token)).toBe('UNAVAILABLE')
+  })
+
+  test('keys rotate without a log-out: old tokens hold for their day, on every replica, and new ones at once', async () => {
+    const db = await fresh()
+    const { here, there } = await twoReplicas(db)
+    for (const room of rooms) room.stop()
+    const old = await logIn(here)
+    await rotateSigningKeys({ ...here, keyring: aKeyring() }, 'platform', { force: true })
+    await here.clock.advance(11 * minute)
+    const renewed = await logIn(here)
+    const kid = (token: string) => JSON.parse(Buffer.from(token.split('.')[0] as string, 'base64url').toString()).kid
+    expect(kid(renewed.token)).not.toBe(kid(old.token))
+    for (const token of [old.token, renewed.token]) expect([await ask(here, token), await ask(there, token)]).toEqual(['in', 'in'])
+    await here.clock.advance(23 * 60 * minute)
+    expect(await ask(there, old.token)).toBe('in')
+    await here.clock.advance(60 * minute)
+    expect(await ask(there, old.token)).toBe('UNAUTHENTICATED')
+  })
+
+  test('the token says who, which tenant and which session, for the platform, and nothing else', async () => {
+    const { here } = await twoReplicas(await fresh())
+    const { token } = await logIn(here)
+    const part = (n: number) => JSON.parse(Buffer.from(token.split('.')[n] as string, 'base64url').toString())
+    const now = Math.floor(here.clock.now().getTime() / 1000)
+    expect(part(0)).toEqual({ alg: 'ES256', typ: 'JWT', kid: expect.any(String) })
+    expect(part(1)).toEqual({
+      sub: '@anna:chat.one.example',
+      tid: 'ten_one',
+      fam: expect.stringMatching(/^ses_/),
+      aud: 'platform',
+      iat: now,
+      exp: now + 86_400,
+    })
+  })
+
+  test('tokens that do not fit are refused: chat tokens by name, those of other audiences, users and tenants', async () => {
+    const db = await fresh()
+    const { here } = await twoReplicas(db)
+    const login = await logIn(here)
+    const { sessionId } = await here.authenticate(`Bearer ${login.token}`)
+    const keyNeeds = { ...here, keyring: aKeyring() }
+    const admin = await openSigningKeys(keyNeeds, 'admin')
+    const signed = (claims: { sub: string; tid: string; fam: string }) => here.keys.sign(claims, minute).then(({ token }) => token)
+    const right = { sub: '@anna:chat.one.example', tid: 'ten_one', fam: sessionId }
+    expect(await ask(here, await signed(right))).toBe('in')
+    const attempts: Record<string, [string, string]> = {
+      'the chat token of the login': [login.matrixAccessToken, 'INVALID_MATRIX_TOKEN'],
+      'a token of a chat’s authentication service': ['mat_0123456789', 'INVALID_MATRIX_TOKEN'],
+      'a refresh token': [login.refreshToken as string, 'UNAUTHENTICATED'],
+      'an API token': [`tnt_${'x'.repeat(43)}`, 'UNAUTHENTICATED'],
+      'an admin’s token': [(await admin.sign({ sub: right.sub, sid: sessionId }, minute)).token, 'UNAUTHENTICATED'],
+      'another user': [await signed({ ...right, sub: '@eve:chat.one.example' }), 'UNAUTHENTICATED'],
+      'another tenant': [await signed({ ...right, tid: 'ten_two' }), 'UNAUTHENTICATED'],
+      'an unknown session': [await signed({ ...right, fam: 'ses_unknown' }), 'UNAUTHENTICATED'],
+    }
+    for (const [what, [token, code]] of Object.entries(attempts)) expect(await ask(here, token), what).toBe(code)
+    await expect(here.authenticate(undefined)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    await expect(here.authenticate(`Basic ${aPassword}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    await expect(here.authenticate(`Bearer ${login.matrixAccessToken}`)).rejects.toMatchObject({ status: 401, retryable: false })
+  })
+})

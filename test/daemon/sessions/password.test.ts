@@ -1,0 +1,166 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
+import { logout } from '../../../src/daemon/sessions/logout.ts'
+import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from '../../../src/daemon/sessions/user-sessions.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aChatUser, aPassword, aSessionsRoom, logIn, outcomeOf, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
+
+const rooms: SessionsRoom[] = []
+afterEach(() => {
+  for (const room of rooms.splice(0)) room.stop()
+})
+
+async function anna(db: Db) {
+  const servers = await twoTenants(db)
+  await aChatUser(servers.ten_one)
+  await aChatUser(servers.ten_one, 'ben')
+  await aChatUser(servers.ten_two)
+  const room = await aSessionsRoom(db, servers)
+  rooms.push(room)
+  const login = await logIn(room)
+  return { room, chat: servers.ten_one, login, actor: await room.authenticate(`Bearer ${login.token}`) }
+}
+
+const operator = { kind: 'admin', accountId: 'acc_1', name: 'olga', role: 'operator', sessionId: 'ses_a' } as const
+
+onBothDialects('change-password', (fresh) => {
+  const change = (currentPassword: string, newPassword = 'another long password', address = '192.0.2.1') => ({
+    currentPassword,
+    newPassword,
+    address,
+  })
+
+  test('the new password holds, the old one does not; sessions, chat tokens and devices stay, and the proof leaves none', async () => {
+    const db = await fresh()
+    const { room, chat, actor, login } = await anna(db)
+    const tokens = [...chat.tokens.keys()]
+    await changePassword(room, actor, change(aPassword))
+    expect([...chat.tokens.keys()]).toEqual(tokens)
+    expect(await room.authenticate(`Bearer ${login.token}`)).toEqual(actor)
+    expect(await outcomeOf(room.clock, () => logIn(room))).toBe('LOGIN_FAILED')
+    expect((await logIn(room, { password: 'another long password' })).matrixUserId).toBe('@anna:chat.one.example')
+    expect(await db.selectFrom('audit').select(['actor', 'action', 'subject']).where('action', 'like', 'user%').execute()).toEqual([
+      { actor: 'user:@anna:chat.one.example', action: 'user.password-changed', subject: 'one/anna' },
+    ])
+  })
+
+  test('a wrong current password is 401 at one second, counts as a failed login, and locks logins with it', async () => {
+    const { room, chat, actor } = await anna(await fresh())
+    const began = room.clock.monotonicMs()
+    expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('LOGIN_FAILED')
+    expect(room.clock.monotonicMs() - began).toBe(1000)
+    for (let n = 0; n < 4; n++) expect(await outcomeOf(room.clock, () => changePassword(room, actor, change('wrong')))).toBe('LOGIN_FAILED')
+    for (let n = 0; n < 5; n++) expect(await outcomeOf(room.clock, () => logIn(room, { password: 'wrong' }))).toBe('LOGIN_FAILED')
+    expect(await outcomeOf(room.clock, () => logIn(room))).toBe('ACCOUNT_LOCKED')
+    expect(await outcomeOf(room.clock, () => changePassword(room, actor, change(aPassword)))).toBe('ACCOUNT_LOCKED')
+    expect(chat.users.get('anna')?.password).toBe(aPassword)
+  })
+
+  test('a chat server that is away is 503, and nothing is counted or left behind', async () => {
+    const db = await fresh()
+    const { room, chat, actor } = await anna(db)
+    const tokens = chat.tokens.size
+    chat.fail({ kind: 'fenced', retryAfterSeconds: 10, reason: 'it is being updated' })
+    await expect(changePassword(room, actor, change(aPassword))).rejects.toMatchObject({
+      code: 'HOMESERVER_UNREACHABLE',
+      retryAfterSeconds: 10,
+    })
+    chat.fail(undefined)
+    expect(chat.tokens.size).toBe(tokens)
+    expect(await db.selectFrom('user_login_failures').select(['failures', 'pending']).execute()).not.toContainEqual(
+      expect.objectContaining({ failures: 1 }),
+    )
+  })
+
+  test('what the chat server does not take is 400 and names the field', async () => {
+    const { room, chat, actor } = await anna(await fresh())
+    const refusing = { ...chat, changePassword: async () => ({ kind: 'refused', reason: 'too weak' }) as const }
+    const needs = { ...room, homeservers: { of: () => refusing } }
+    await expect(changePassword(needs, actor, change(aPassword))).rejects.toMatchObject({
+      code: 'VALIDATION',
+      status: 400,
+      details: [{ path: 'newPassword', reason: 'too weak' }],
+    })
+  })
+
+  test('who lost the session while the chat server took its time changes nothing', async () => {
+    const { room, chat, actor } = await anna(await fresh())
+    chat.during(() =>
+      logout(room, { refreshToken: undefined, authorization: undefined }).then(() =>
+        revokeOwnSession(room, actor, { id: actor.sessionId }),
+      ),
+    )
+    await expect(changePassword(room, actor, change(aPassword))).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(chat.users.get('anna')?.password).toBe(aPassword)
+  })
+})
+
+onBothDialects('logout', (fresh) => {
+  test('logging out ends the session and not the chat; unknown tokens, none, and doing it twice are no failure', async () => {
+    const { room, chat, login } = await anna(await fresh())
+    const bearer = `Bearer ${login.token}`
+    for (const [refreshToken, authorization] of [
+      [undefined, undefined],
+      ['tnr_unknown', 'Bearer nonsense'],
+      ['', 'Bearer a.b.c'],
+    ] as const) {
+      await logout(room, { refreshToken, authorization })
+      expect(await room.authenticate(bearer)).toMatchObject({ tenantSlug: 'one' })
+    }
+    for (let n = 0; n < 2; n++) await logout(room, { refreshToken: login.refreshToken, authorization: bearer })
+    await expect(room.authenticate(bearer)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(chat.tokens.has(login.matrixAccessToken)).toBe(true)
+  })
+
+  test('two devices that log each other out at once both are, and neither waits for the other', async () => {
+    const db = await fresh()
+    const { room } = await anna(db)
+    for (let n = 0; n < 20; n++) {
+      const [one, two] = [await logIn(room), await logIn(room)]
+      const both = (here: typeof one, there: typeof one) =>
+        logout(room, { refreshToken: here.refreshToken, authorization: `Bearer ${there.token}` })
+      await Promise.all([both(one, two), both(two, one)])
+      for (const { token } of [one, two])
+        await expect(room.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    }
+    expect(await db.selectFrom('revocations').select('seq').where('kind', '!=', 'tenant').execute()).toHaveLength(40)
+  })
+})
+
+onBothDialects('sessions', (fresh) => {
+  test('a user sees and ends the own sessions, and those of nobody else', async () => {
+    const { room, actor } = await anna(await fresh())
+    await room.clock.advance(1)
+    await logIn(room, { deviceName: 'Tablet', address: '2001:db8::1' })
+    await logIn(room, { username: 'ben' })
+    await logIn(room, { tenant: 'two' })
+    const sessions = await listOwnSessions(room, actor)
+    expect(sessions.map(({ deviceName, network, current }) => [deviceName, network, current])).toEqual([
+      ['Tablet', '2001:db8:0:0::/56', false],
+      ['Platform login', '192.0.2.0/24', true],
+    ])
+    const ben = (await listUserSessions(room, { slug: 'one', user: 'ben' }))[0]
+    await expect(revokeOwnSession(room, actor, { id: ben?.id as string })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await revokeOwnSession(room, actor, { id: sessions[0]?.id as string })
+    expect(await listOwnSessions(room, actor)).toHaveLength(1)
+    await expect(revokeOwnSession(room, actor, { id: sessions[0]?.id as string })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
+  test('operators see and end those of a user, within the tenant they name, and the audit log says so', async () => {
+    const db = await fresh()
+    const { room, actor, login } = await anna(db)
+    expect(await listUserSessions(room, { slug: 'one', user: 'ANNA' })).toMatchObject([{ id: actor.sessionId, user: 'anna' }])
+    for (const of of [
+      { slug: 'nowhere', user: 'anna' },
+      { slug: 'two', user: 'ben' },
+    ])
+      await expect(listUserSessions(room, of)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await expect(revokeUserSession(room, operator, { slug: 'two', id: actor.sessionId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+    await revokeUserSession(room, operator, { slug: 'one', id: actor.sessionId })
+    await expect(room.authenticate(`Bearer ${login.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
+    expect(await db.selectFrom('audit').select(['actor', 'action', 'subject', 'data']).where('action', 'like', 'user%').execute()).toEqual([
+      { actor: 'admin:olga', action: 'user-session.revoked', subject: 'one/anna', data: JSON.stringify({ session: actor.sessionId }) },
+    ])
+  })
+})

@@ -1,0 +1,245 @@
+import { describe, expect, test, vi } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { spacesListener } from '../../../src/daemon/spaces/after-restore.ts'
+import { alignSpace } from '../../../src/daemon/spaces/align-space.ts'
+import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
+import { changeSpace, deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
+import { spacesWork } from '../../../src/daemon/spaces/follow-in-chat.ts'
+import { spacesJobs } from '../../../src/daemon/spaces/index.ts'
+import { listSpaceMembers, showSpace } from '../../../src/daemon/spaces/show-spaces.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aSpacesRoom } from '../../support/spaces-room.ts'
+
+const aRoom = async () => aSpacesRoom((await emptyDatabase('sqlite')).db)
+type Room = Awaited<ReturnType<typeof aRoom>>
+
+const reconcile = (room: Room) => spacesJobs(room)[0]?.run({ signal: new AbortController().signal })
+
+async function roomsOf(room: Room, spaceId: string) {
+  const row = await room.db.selectFrom('spaces').selectAll().where('id', '=', spaceId).executeTakeFirstOrThrow()
+  return { space: row.chat_space_id ?? '', room: row.chat_room_id ?? '', ready: row.chat_revision === row.revision }
+}
+
+const joinedIn = async (room: Room, spaceId: string) => {
+  const ids = await roomsOf(room, spaceId)
+  return [room.chat.rooms.joined(ids.space), room.chat.rooms.joined(ids.room)]
+}
+
+async function aSpaceWithBen(room: Room) {
+  const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
+  const { id: spaceId } = await room.aSpace(anna)
+  await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })
+  await room.work()
+  return { anna, ben, spaceId }
+}
+
+const both = ['@anna:acme.example', '@ben:acme.example']
+
+describe('the rooms of a space', () => {
+  test('are a Matrix space and its room, linked both ways, in which members can neither invite nor name nor kick', async () => {
+    const room = await aRoom()
+    const { spaceId } = await aSpaceWithBen(room)
+    const { rooms } = room.chat
+    const { space, room: main } = await roomsOf(room, spaceId)
+    expect(rooms.stateOf(space, 'm.room.create')).toEqual({ type: 'm.space', 'm.federate': false })
+    expect(rooms.stateOf(space, 'm.space.child', main)).toEqual({ via: ['acme.example'], suggested: true })
+    expect(rooms.stateOf(main, 'm.space.parent', space)).toEqual({ via: ['acme.example'], canonical: true })
+    for (const id of [space, main])
+      expect(rooms.stateOf(id, 'm.room.power_levels')).toMatchObject({
+        invite: 100,
+        kick: 100,
+        ban: 100,
+        state_default: 100,
+        users_default: 0,
+      })
+    expect(await joinedIn(room, spaceId)).toEqual([both, both])
+  })
+
+  test('follow a new name, and who is put out is put out of both', async () => {
+    const room = await aRoom()
+    const { anna, ben, spaceId } = await aSpaceWithBen(room)
+    await changeSpace(room, anna, { spaceId, name: '5b' })
+    await removeSpaceMember(room, anna, { spaceId, userId: ben.userId })
+    expect((await showSpace(room, anna, { spaceId })).chat.status).toBe('pending')
+    await room.work()
+    const ids = await roomsOf(room, spaceId)
+    expect([room.chat.rooms.nameOf(ids.space), room.chat.rooms.nameOf(ids.room)]).toEqual(['5b', '5b'])
+    expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
+    expect((await showSpace(room, anna, { spaceId })).chat.status).toBe('ready')
+  })
+
+  test('wait in the outbox while the box is fenced; the space stands meanwhile', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    room.chat.state.fence = true
+    const space = await room.aSpace(anna)
+    expect(space.chat).toEqual({ status: 'pending', spaceRoomId: null, roomId: null })
+    await room.work()
+    room.chat.state.fence = false
+    await room.clock.advance(60_000)
+    await room.work()
+    expect((await showSpace(room, anna, { spaceId: space.id })).chat.status).toBe('ready')
+    expect(await room.db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('wait for as long as it takes: the last try in vain notes a new one', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    room.chat.state.down = true
+    const { id: spaceId } = await room.aSpace(anna)
+    await room.db.deleteFrom('outbox').execute()
+    const handler = spacesWork(room)['chat.space']
+    await expect(handler?.({ spaceId }, { last: false })).rejects.toSatisfy((error) => isProblem(error, 'HOMESERVER_UNREACHABLE'))
+    await handler?.({ spaceId }, { last: true })
+    expect(await room.db.selectFrom('outbox').select('topic').execute()).toEqual([{ topic: 'chat.space' }])
+  })
+
+  test('are waited for by an answer for five seconds and no longer', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    let letGo = () => {}
+    room.chat.state.hold = new Promise((resolve) => {
+      letGo = resolve
+    })
+    let over = false
+    const made = room.aSpace(anna).finally(() => {
+      over = true
+    })
+    await vi.waitFor(() => expect(room.chat.asked).not.toEqual([]), { timeout: 10_000 })
+    await room.clock.advance(4999)
+    expect(over).toBe(false)
+    await room.clock.advance(1)
+    expect((await made).chat.status).toBe('pending')
+    room.chat.state.hold = undefined
+    letGo()
+    await vi.waitFor(async () => expect((await roomsOf(room, (await made).id)).ready).toBe(true), { timeout: 10_000 })
+  })
+
+  test.each(Array.from({ length: 16 }, (_, n) => [n + 1]))('are made once, whichever answer is lost: that to request %i', async (lost) => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    let requests = 0
+    room.chat.state.lose = { test: () => ++requests === lost }
+    const { id: spaceId } = await room.aSpace(anna)
+    for (let turn = 0; turn < 3; turn++) {
+      await room.clock.advance(60_000)
+      await room.work()
+    }
+    expect(room.chat.rooms.ids()).toHaveLength(2)
+    expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
+    expect((await roomsOf(room, spaceId)).ready).toBe(true)
+  })
+
+  test('are made once by two who are at it at the same time', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    room.chat.state.fence = true
+    const { id: spaceId } = await room.aSpace(anna)
+    room.chat.state.fence = false
+    const codes = await Promise.allSettled([alignSpace(room, spaceId), alignSpace(room, spaceId)])
+    expect(codes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    expect(room.chat.rooms.ids()).toHaveLength(2)
+  })
+
+  test('are never one that somebody else made under the name', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    const { id: spaceId } = await room.aSpace(anna)
+    const ids = await roomsOf(room, spaceId)
+    const [alias] = [...room.chat.rooms.aliases()].find(([, id]) => id === ids.room) ?? []
+    const squatted = room.chat.rooms.squat(alias ?? '', '@mallory:acme.example')
+    await room.db.updateTable('spaces').set({ chat_room_id: squatted }).execute()
+    await reconcile(room)
+    const now = await roomsOf(room, spaceId)
+    expect(now.room).not.toBe(squatted)
+    expect(room.chat.rooms.stateOf(now.room, 'm.space.parent', now.space)).toMatchObject({ canonical: true })
+  })
+
+  test('one whom the chat server does not know holds up nobody else', async () => {
+    const room = await aRoom()
+    const [anna, gone, ben] = [await room.aUser('anna'), await room.aUser('gone', { inChat: false }), await room.aUser('ben')]
+    const { id: spaceId } = await room.aSpace(anna)
+    for (const { userId } of [gone, ben]) await putSpaceMember(room, anna, { spaceId, userId, role: 'member' })
+    await room.work()
+    expect(await joinedIn(room, spaceId)).toEqual([both, both])
+    expect((await roomsOf(room, spaceId)).ready).toBe(true)
+  })
+})
+
+describe('what happens in the chat by itself', () => {
+  test.each(['space', 'room'] as const)('who leaves the %s there has left, with an event, and is in neither', async (which) => {
+    const room = await aRoom()
+    const { anna, ben, spaceId } = await aSpaceWithBen(room)
+    room.chat.rooms.leave((await roomsOf(room, spaceId))[which], '@ben:acme.example')
+    expect(await reconcile(room)).toBe('looked after 1 space; 0 chat servers not reached')
+    expect((await room.events()).at(-1)).toMatchObject({ type: 'user.left', payload: { userId: ben.userId, spaceId, reason: 'chat' } })
+    expect((await listSpaceMembers(room, anna, { spaceId, limit: 9 })).members.map(({ userId }) => userId)).toEqual([anna.userId])
+    expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
+  })
+
+  test('who was let in by anybody else is put out, and a name that somebody gave is put right', async () => {
+    const room = await aRoom()
+    const { spaceId } = await aSpaceWithBen(room)
+    await room.aUser('eve')
+    const ids = await roomsOf(room, spaceId)
+    room.chat.rooms.put(ids.room, '@eve:acme.example', 'm.room.member', '@eve:acme.example', { membership: 'join' })
+    room.chat.rooms.put(ids.room, '@eve:acme.example', 'm.room.name', '', { name: 'ours now' })
+    await reconcile(room)
+    expect(await joinedIn(room, spaceId)).toEqual([both, both])
+    expect(room.chat.rooms.nameOf(ids.room)).toBe('4b')
+  })
+
+  test('a chat server that does not answer is passed over', async () => {
+    const room = await aRoom()
+    await aSpaceWithBen(room)
+    room.chat.state.down = true
+    expect(await reconcile(room)).toBe('looked after 0 spaces; 1 chat server not reached')
+  })
+})
+
+describe('after a restore', () => {
+  const restored = async (room: Room) => {
+    const command = { boxId: room.box.id, kind: 'tenant-box.restore' } as never
+    const result = { outcome: 'restored' } as never
+    const listener = spacesListener(room).resultHandlers?.['tenant-box.restore']
+    await room.db.transaction().execute(async (tx) => listener?.(tx, command, result))
+    for (let turn = 0; turn < 3; turn++) await room.work()
+  }
+
+  test('rooms that were not yet are made again, members are in them, and nobody counts as one who left', async () => {
+    const room = await aRoom()
+    const goBack = room.chat.rooms.backup()
+    const { spaceId } = await aSpaceWithBen(room)
+    goBack()
+    await restored(room)
+    expect(room.chat.rooms.ids()).toHaveLength(2)
+    expect(await joinedIn(room, spaceId)).toEqual([both, both])
+    expect((await room.events()).filter(({ type }) => type === 'user.left')).toEqual([])
+  })
+
+  test('a leave from before the user was put in again is none', async () => {
+    const room = await aRoom()
+    const { anna, ben, spaceId } = await aSpaceWithBen(room)
+    room.chat.rooms.leave((await roomsOf(room, spaceId)).room, '@ben:acme.example')
+    await reconcile(room)
+    room.chat.rooms.leave((await roomsOf(room, spaceId)).space, '@ben:acme.example')
+    const goBack = room.chat.rooms.backup()
+    await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })
+    await room.work()
+    goBack()
+    await restored(room)
+    expect(await joinedIn(room, spaceId)).toEqual([both, both])
+    expect((await room.events()).filter(({ type }) => type === 'user.left')).toHaveLength(1)
+  })
+
+  test('rooms of a space that was deleted since go away again', async () => {
+    const room = await aRoom()
+    const { anna, spaceId } = await aSpaceWithBen(room)
+    const goBack = room.chat.rooms.backup()
+    await deleteSpace(room, anna, { spaceId })
+    await room.work()
+    goBack()
+    await restored(room)
+    expect([room.chat.rooms.ids(), room.chat.rooms.aliases().size]).toEqual([[], 0])
+  })
+})

@@ -1,0 +1,91 @@
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { problem } from '../../../src/core/kit/index.ts'
+import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import { filesRoutes } from '../../../src/daemon/files/index.ts'
+import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
+import { spacesRoutes } from '../../../src/daemon/spaces/index.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aSpacesRoom } from '../../support/spaces-room.ts'
+
+/** The room over HTTP; the token of a user is its name. */
+async function served(users: (room: Awaited<ReturnType<typeof aSpacesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
+  const room = await aSpacesRoom((await emptyDatabase('sqlite')).db)
+  const known = await users(room)
+  const platform = async (authorization?: string) => {
+    const user = known[authorization?.replace('Bearer ', '') ?? '']
+    if (!user) throw problem('UNAUTHENTICATED', 'log in first')
+    return user
+  }
+  const app = buildApp([...spacesRoutes(room), ...filesRoutes(room)], {
+    authenticate: { platform } as never,
+    clock: room.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    trustedProxies: [],
+    draining: new AbortController().signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => void server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/platform/v1/spaces`
+  const call = async (user: string, method: string, path = '', body?: unknown) => {
+    const headers = { authorization: `Bearer ${user}`, connection: 'close', ...(body ? { 'content-type': 'application/json' } : {}) }
+    const response = await fetch(`${base}${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+    const text = await response.text()
+    return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
+  }
+  return { ...room, known, call }
+}
+
+const teacherAndParent = async (room: Awaited<ReturnType<typeof aSpacesRoom>>) => ({
+  anna: await room.aUser('anna', { capabilities: ['manageSpaces'] }),
+  ben: await room.aUser('ben'),
+})
+
+test('a space from its making to its end, over HTTP', async () => {
+  const { call, known } = await served(teacherAndParent)
+  const made = await call('anna', 'POST', '', { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' })
+  expect([made.status, made.json.role, made.json.chat.status]).toEqual([201, 'owner', 'ready'])
+  const one = `/${made.json.id}`
+  const member = `${one}/members/${known.ben?.userId}`
+  expect((await call('anna', 'PUT', member, {})).json).toMatchObject({ role: 'member' })
+  expect((await call('ben', 'POST', `${one}/files/folders`, { name: 'Photos' })).status).toBe(201)
+  expect((await call('ben', 'GET', `${one}/files/folders`)).json.folders).toMatchObject([{ name: 'Photos' }])
+  expect((await call('ben', 'GET', `${one}/activity?limit=1`)).json.activity).toMatchObject([{ type: 'folder.created' }])
+  expect((await call('ben', 'GET', `${one}/members`)).json.members).toHaveLength(2)
+  expect((await call('ben', 'GET')).json.spaces).toMatchObject([{ name: '4b', role: 'member' }])
+  expect((await call('anna', 'PATCH', one, { name: '5b' })).json).toMatchObject({ name: '5b' })
+  expect((await call('ben', 'DELETE', one)).json).toMatchObject({ code: 'FORBIDDEN', retryable: false })
+  expect(await call('anna', 'DELETE', member)).toEqual({ status: 204, json: undefined })
+  expect((await call('ben', 'GET', `${one}/files/folders`)).json).toMatchObject({ code: 'NOT_FOUND' })
+  expect((await call('anna', 'DELETE', one)).status).toBe(204)
+  expect((await call('anna', 'GET', one)).status).toBe(404)
+})
+
+test.each([
+  [{ name: '4b', type: 'CLUB', visibility: 'PRIVATE' }, 'type'],
+  [{ name: '4b', type: 'GROUP', visibility: 'SECRET' }, 'visibility'],
+  [{ name: ' ', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
+  [{ name: 'a\u202eb', type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
+  [{ type: 'GROUP', visibility: 'PRIVATE' }, 'name'],
+])('%j is no space: %s', async (body, path) => {
+  const { call } = await served(teacherAndParent)
+  const refused = await call('anna', 'POST', '', body)
+  expect([refused.status, refused.json.details[0].path]).toEqual([400, path])
+})
+
+test('a space is made by who may manage spaces, and what is missing looks like what may not be seen', async () => {
+  const { call } = await served(teacherAndParent)
+  const body = { name: '4b', type: 'GROUP', visibility: 'PRIVATE' }
+  expect((await call('ben', 'POST', '', body)).status).toBe(403)
+  const { json } = await call('anna', 'POST', '', body)
+  for (const path of ['', '/members', '/activity', '/files/folders']) {
+    const [hidden, missing] = [await call('ben', 'GET', `/${json.id}${path}`), await call('ben', 'GET', `/spc_${'0'.repeat(20)}${path}`)]
+    expect(hidden.status).toBe(404)
+    expect(hidden.json).toEqual({ ...missing.json, message: missing.json.message.replace(`spc_${'0'.repeat(20)}`, json.id) })
+  }
+})

@@ -1,0 +1,116 @@
+import { setTimeout } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { recordAudit } from '../../../src/daemon/audit/index.ts'
+import { revoke } from '../../../src/daemon/sessions/index.ts'
+import { aBoxesRoom, aLiveBox, anApi, anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+
+const wanted = { slug: 'acme', name: 'School acme', plan: 'light', chatDomain: 'acme.example' } as const
+const acme = { params: { slug: 'acme' } }
+const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isProblem(error, code) && why.test(error.message)
+
+onBothDialects('what is known of a tenant', (fresh) => {
+  const aRoom = async () => {
+    const room = await aBoxesRoom(await fresh())
+    return { room, api: await anApi(room) }
+  }
+  const lost = (db: Awaited<ReturnType<typeof fresh>>) => db.selectFrom('revocations').select('kind').where('kind', '=', 'tenant').execute()
+
+  test('one is registered alone, and its box comes to it', async () => {
+    const { room, api } = await aRoom()
+    const made = await api.createTenant({ body: { ...wanted, schoolId: 's-1' } })
+    expect(made).toMatchObject({
+      ...wanted,
+      status: 'active',
+      schoolId: 's-1',
+      orgId: made.id,
+      branding: { tenantName: 'School acme' },
+      featureFlags: {},
+      homeserver: null,
+    })
+    await expect(api.createTenant({ body: wanted })).rejects.toSatisfy(refusedWith('ALREADY_EXISTS', /slug acme/))
+    const box = await aLiveBox(room, 'acme')
+    expect(await api.showTenant(acme)).toEqual({ ...made, homeserver: { boxId: box.id, publicUrl: 'https://acme.example', fenced: false } })
+    expect((await api.listTenants()).tenants).toEqual([await api.showTenant(acme)])
+  })
+
+  test('a change keeps what it does not name, and replicas look again', async () => {
+    const { room, api } = await aRoom()
+    const before = await api.createTenant({ body: wanted })
+    const changed = await api.changeTenant({
+      ...acme,
+      body: { plan: 'pro', featureFlags: { newChat: true, old: false }, paymentCustomerId: 'cus_1' },
+    })
+    expect(changed).toEqual({
+      ...before,
+      plan: 'pro',
+      tier: 'pro',
+      featureFlags: { newChat: true, old: false },
+      paymentCustomerId: 'cus_1',
+    })
+    const again = await api.changeTenant({ ...acme, body: { name: 'Acme', featureFlags: { old: null, third: true } } })
+    expect(again).toMatchObject({ name: 'Acme', branding: { tenantName: 'Acme' }, featureFlags: { newChat: true, third: true } })
+    expect((await api.changeTenant({ ...acme, body: { branding: { tenantName: 'A!' } } })).branding).toEqual({ tenantName: 'A!' })
+    expect(await api.changeTenant({ ...acme, body: { name: 'Acme 2', paymentCustomerId: null } })).toMatchObject({
+      branding: { tenantName: 'A!' },
+      paymentCustomerId: null,
+    })
+    // Its making is told too: its domain is one whose pages are let in.
+    expect(await lost(room.db)).toHaveLength(1 + 4)
+    const flags = await room.db.selectFrom('events').select('event_type').where('stream', '=', `tenant:${before.id}`).execute()
+    const [flag, rest] = ['tenant.flags_changed', 'tenant.changed']
+    expect(flags.map(({ event_type }) => event_type)).toEqual([flag, flag, rest, rest, rest])
+  })
+
+  test('a change of all at once and the end of a session do not wait for each other', async () => {
+    const { room, api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    const { db, clock } = room
+    let change: Promise<unknown> | undefined
+    await db.transaction().execute(async (tx) => {
+      await revoke(tx, clock, { kind: 'user', id: 'usr_1' })
+      change = api.changeTenant({ ...acme, body: { timeZone: 'Europe/Berlin', featureFlags: { newChat: true } } })
+      await setTimeout(300) // it is at the counter of the sequence by now
+      await recordAudit(tx, clock, { actor: anOperator, action: 'user.disabled' })
+    })
+    expect(await change).toMatchObject({ timeZone: 'Europe/Berlin', featureFlags: { newChat: true } })
+  })
+
+  test('two cannot pay as one customer', async () => {
+    const { api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    await api.createTenant({ body: { ...wanted, slug: 'beta', chatDomain: 'beta.example' } })
+    await api.changeTenant({ ...acme, body: { paymentCustomerId: 'cus_1' } })
+    const second = api.changeTenant({ params: { slug: 'beta' }, body: { paymentCustomerId: 'cus_1' } })
+    await expect(second).rejects.toSatisfy(refusedWith('ALREADY_EXISTS', /cus_1/))
+  })
+
+  test('who is suspended stays so until resumed, with one audit entry each', async () => {
+    const { room, api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    expect(await api.suspendTenant({ ...acme, body: { reason: 'unpaid' } })).toMatchObject({
+      status: 'suspended',
+      suspendedReason: 'unpaid',
+    })
+    expect(await api.suspendTenant({ ...acme, body: { reason: 'again' } })).toMatchObject({ suspendedReason: 'unpaid' })
+    expect(await lost(room.db)).toHaveLength(1 + 1)
+    expect(await api.resumeTenant(acme)).toMatchObject({ status: 'active', suspendedReason: null })
+    const audit = await room.db.selectFrom('audit').select('action').where('subject', '=', 'acme').orderBy('seq').execute()
+    expect(audit.map(({ action }) => action)).toEqual(['tenant.created', 'tenant.suspended', 'tenant.resumed'])
+    await expect(api.resumeTenant({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /no tenant nobody/))
+  })
+
+  test.each([
+    [{ featureFlags: { '1': true } }],
+    [{ featureFlags: { a: 'yes' } }],
+    [{ branding: { tenantName: '' } }],
+    [{ chatDomain: 'other.example' }],
+    [{ slug: 'other' }],
+    [{ name: ' ' }],
+  ])('%j is refused', async (body) => {
+    const { api } = await aRoom()
+    await api.createTenant({ body: wanted })
+    await expect(api.changeTenant({ ...acme, body: body as never })).rejects.toSatisfy(refusedWith('VALIDATION', /./))
+  })
+})

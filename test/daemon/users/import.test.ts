@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest'
+import { isProblem } from '../../../src/core/kit/index.ts'
+import { importUsers } from '../../../src/daemon/users/import-users.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aUsersRoom } from '../../support/users-room.ts'
+
+const acme = { params: { slug: 'acme' } }
+const file = [
+  'username;displayName;roles;locale',
+  'anna;Anna Ö;teacher member;de',
+  'Ben;"=SUM(A1)";;',
+  'admin;Boss;;',
+  'tenantry-probe;;;',
+  '12345;;;',
+  'anna;Twice;;',
+  'cem;;boss;',
+  'dora;;;german',
+  '_eva;;;',
+].join('\r\n')
+
+onBothDialects('an import of users', (fresh) => {
+  const outcomes = (lines: readonly { line: number; localpart: string; outcome: string }[]) =>
+    lines.map(({ line, localpart, outcome }) => `${line} ${localpart} ${outcome}`)
+
+  test('says in a dry run what it would do, and does nothing', async () => {
+    const { api, chat, db } = await aUsersRoom(await fresh())
+    const report = await api.importUsers({ ...acme, body: { csv: `\ufeff${file}`, dryRun: true } })
+    expect(outcomes(report.lines)).toEqual([
+      '2 anna would_create',
+      '3 ben would_create',
+      '4 admin refused',
+      '5 tenantry-probe refused',
+      '6 12345 refused',
+      '7 anna refused',
+      '8 cem refused',
+      '9 dora refused',
+      '10 _eva refused',
+    ])
+    expect(report.lines.slice(2).map(({ reason }) => reason)).toEqual([
+      'username is reserved',
+      'username is reserved',
+      expect.stringContaining('digits alone'),
+      'username is on line 2 already',
+      'roles: there is no role boss',
+      expect.stringContaining('language tag'),
+      expect.stringContaining('not starting with _'),
+    ])
+    expect(report).toMatchObject({ dryRun: true, counts: { would_create: 2, refused: 7, created: 0 }, passwords: {}, nextLine: null })
+    expect([chat.asked.length, (await db.selectFrom('users').selectAll().execute()).length]).toEqual([0, 0])
+  })
+
+  test('makes who is new, with the password that is given or one that is shown, and changes nobody', async () => {
+    const { api, chat } = await aUsersRoom(await fresh())
+    await api.createUser({ ...acme, body: { localpart: 'ben', displayName: 'Ben', password: 'his password' } })
+    chat.accounts.set('@cora:acme.example', { password: 'her own', admin: false, locked: false, deactivated: false, displayName: null })
+    const csv = 'username,displayName,roles\nanna,Anna,teacher\nben,Other,tenant-admin\ncora,,\ndora,,\n'
+    const report = await api.importUsers({ ...acme, body: { csv, dryRun: false, passwords: { anna: 'given password' } } })
+    expect(outcomes(report.lines)).toEqual(['2 anna created', '3 ben existed', '4 cora adopted', '5 dora created'])
+    expect(Object.keys(report.passwords)).toEqual(['dora'])
+    const password = (localpart: string) => chat.accounts.get(chat.id(localpart))?.password
+    expect(['anna', 'ben', 'cora', 'dora'].map(password)).toEqual(['given password', 'his password', 'her own', report.passwords.dora])
+    expect(await api.showUser({ params: { slug: 'acme', localpart: 'ben' } })).toMatchObject({ displayName: 'Ben', roles: ['member'] })
+    expect(await api.showUser({ params: { slug: 'acme', localpart: 'anna' } })).toMatchObject({ displayName: 'Anna', roles: ['teacher'] })
+    const again = await api.importUsers({ ...acme, body: { csv, dryRun: false } })
+    expect(again).toMatchObject({ counts: { existed: 4, created: 0 }, passwords: {} })
+  })
+
+  test('stops where the chat server goes away, and goes on from there', async () => {
+    const { api, chat } = await aUsersRoom(await fresh())
+    const names = Array.from({ length: 10 }, (_, number) => `user${number}`)
+    const csv = ['username', ...names].join('\n')
+    const asked = chat.asked.length
+    const watching = setInterval(() => {
+      if (chat.asked.length > asked + 12) chat.state.fence = true
+    }, 1)
+    const first = await api.importUsers({ ...acme, body: { csv, dryRun: false } }).finally(() => clearInterval(watching))
+    chat.state.fence = true
+    if (first.nextLine !== null) {
+      expect(first.stopped).toMatch(/chat server of acme/)
+      await expect(api.importUsers({ ...acme, body: { csv, dryRun: false, fromLine: first.nextLine } })).rejects.toSatisfy((error) =>
+        isProblem(error, 'HOMESERVER_UNREACHABLE'),
+      )
+    }
+    chat.state.fence = false
+    const second = await api.importUsers({ ...acme, body: { csv, dryRun: false, fromLine: first.nextLine ?? 2 } })
+    expect(second.nextLine).toBeNull()
+    expect((await api.listUsers(acme)).users.map(({ localpart }) => localpart)).toEqual(names)
+  })
+
+  test('that breaks off tells the passwords of all whom it made in the chat', async () => {
+    const { api, chat, db, ...world } = await aUsersRoom(await fresh())
+    let left = 2
+    const failing = new Proxy(db, {
+      get: (of, key) => {
+        if (key === 'transaction' && left-- <= 0) throw new Error('the database is away')
+        const value = Reflect.get(of, key)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+    const wanted = { slug: 'acme', csv: 'username\nanna\nben\ncora\ndora\neva\n', dryRun: false, fromLine: 1 }
+    const first = await importUsers({ ...world, db: failing }, anOperator, wanted)
+    expect([first.counts.created, first.stopped]).toEqual([2, 'the platform itself failed'])
+    const inChat = [...chat.accounts].map(([id, { password }]) => [id.slice(1).split(':')[0], password])
+    expect(first.passwords).toEqual(Object.fromEntries(inChat.filter(([localpart]) => /^(anna|ben|cora|dora)$/.test(`${localpart}`))))
+    expect(Object.keys(first.passwords)).toHaveLength(4)
+    const second = await api.importUsers({ ...acme, body: { csv: wanted.csv, dryRun: false, fromLine: first.nextLine as number } })
+    expect(second).toMatchObject({ counts: { adopted: 2, created: 1 }, nextLine: null })
+    const third = await importUsers({ ...world, db: failing }, anOperator, { ...wanted, csv: 'username\nfay\n' })
+    expect(third).toMatchObject({ lines: [], nextLine: 2, passwords: { fay: chat.accounts.get('@fay:acme.example')?.password } })
+  })
+
+  test('that takes longer than a call may says where to go on', async () => {
+    const { api, clock, chat } = await aUsersRoom(await fresh())
+    const csv = ['username', ...Array.from({ length: 9 }, (_, number) => `user${number}`)].join('\n')
+    const push = chat.asked.push.bind(chat.asked)
+    chat.asked.push = (...more) => {
+      clock.advance(6000)
+      return push(...more)
+    }
+    const first = await api.importUsers({ ...acme, body: { csv, dryRun: false } })
+    expect([first.counts.created, first.nextLine, first.stopped]).toEqual([4, 6, null])
+    const second = await api.importUsers({ ...acme, body: { csv, dryRun: false, fromLine: 6 } })
+    expect([second.counts.created, second.nextLine]).toEqual([4, 10])
+  })
+
+  test.each([
+    ['', /empty/],
+    ['name\nanna', /columns are username, displayName, roles, locale/],
+    ['displayName\nanna', /must name the column username/],
+    ['username,username\nanna,ben', /names a column twice/],
+    ['username\nanna,ben', /line 2 has 2 cells/],
+    ['username\n"anna', /csv:/],
+    [['username', ...Array.from({ length: 10_001 }, (_, n) => `u${n}`)].join('\n'), /at most 10000/],
+    [`username\n${'x'.repeat(5_000_000)}`, /5 MB/],
+    [`username\n${'ä'.repeat(2_600_000)}`, /5 MB/],
+  ])('of a file that is none is refused as a whole (%#)', async (csv, why) => {
+    const { api } = await aUsersRoom(await fresh())
+    await expect(api.importUsers({ ...acme, body: { csv, dryRun: true } })).rejects.toSatisfy(
+      (error) => isProblem(error, 'VALIDATION') && why.test(error.message),
+    )
+  })
+})

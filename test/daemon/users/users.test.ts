@@ -1,0 +1,244 @@
+import { expect, test } from 'vitest'
+import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { ensureUser, usersListener } from '../../../src/daemon/users/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aRoleBook, aUsersRoom } from '../../support/users-room.ts'
+
+const refusedWith = (code: ProblemCode, why: RegExp) => (error: unknown) => isProblem(error, code) && why.test(error.message)
+const of = (localpart: string) => ({ params: { slug: 'acme', localpart } })
+const acme = { params: { slug: 'acme' } }
+const anAccount = { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null }
+
+onBothDialects('users of a tenant', (fresh) => {
+  test('one that is made can log in to the chat with the password that is shown once, and has the default role', async () => {
+    const { api, homeserver, chat } = await aUsersRoom(await fresh())
+    const {
+      user,
+      password,
+      chat: made,
+    } = await api.createUser({ ...acme, body: { localpart: 'anna', displayName: 'Anna Ö', locale: 'de-AT' } })
+    expect(user).toMatchObject({
+      tenant: 'acme',
+      matrixUserId: '@anna:acme.example',
+      displayName: 'Anna Ö',
+      locale: 'de-AT',
+      roles: ['member'],
+      status: 'active',
+    })
+    expect([made, chat.accounts.get('@anna:acme.example')?.password]).toEqual(['created', password])
+    expect(password).toMatch(/^([0-9a-z]{4}-){3}[0-9a-z]{4}$/)
+    expect(await api.showUser(of('anna'))).toEqual(user)
+    expect(await homeserver.whoami({ reveal: () => 'none' } as never)).toEqual({ kind: 'unknown_token' })
+  })
+
+  test('one whom the chat server knows already is taken over with its own password', async () => {
+    const { api, chat } = await aUsersRoom(await fresh())
+    chat.accounts.set('@ben:acme.example', { password: 'his own', admin: false, locked: false, deactivated: false, displayName: null })
+    expect(await api.createUser({ ...acme, body: { localpart: 'ben', password: 'another password' } })).toMatchObject({
+      chat: 'existed',
+      password: null,
+    })
+    expect(chat.accounts.get('@ben:acme.example')?.password).toBe('his own')
+  })
+
+  test('one who exists is made by nobody again', async () => {
+    const { api } = await aUsersRoom(await fresh())
+    await api.createUser({ ...acme, body: { localpart: 'anna', roles: ['teacher'] } })
+    await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
+      refusedWith('ALREADY_EXISTS', /acme has a user anna/),
+    )
+    expect((await api.showUser(of('anna'))).roles).toEqual(['teacher'])
+  })
+
+  test('without the chat server nobody is made, and the answer says when to come again', async () => {
+    const { api, chat, db } = await aUsersRoom(await fresh())
+    chat.state.fence = true
+    await expect(api.createUser({ ...acme, body: { localpart: 'anna' } })).rejects.toSatisfy(
+      (error) =>
+        refusedWith('HOMESERVER_UNREACHABLE', /chat server of acme/)(error) &&
+        (error as { retryAfterSeconds?: number }).retryAfterSeconds === 10,
+    )
+    expect(await db.selectFrom('users').selectAll().execute()).toEqual([])
+    chat.state.fence = false
+    expect(await api.createUser({ ...acme, body: { localpart: 'anna' } })).toMatchObject({ chat: 'created' })
+  })
+
+  test.each([
+    [{ localpart: 'Anna' }, /lower-case/],
+    [{ localpart: '_anna' }, /lower-case/],
+    [{ localpart: '12345' }, /digits alone/],
+    [{ localpart: '..' }, /dots alone/],
+    [{ localpart: 'tenantry-probe' }, /platform itself/],
+    [{ localpart: 'tenantry.admin' }, /platform itself/],
+    [{ localpart: 'anna', roles: ['boss'] }, /there is no role boss/],
+    [{ localpart: 'anna', roles: ['__proto__'] }, /roles/],
+    [{ localpart: 'anna', roles: ['constructor'] }, /there is no role constructor/],
+    [{ localpart: 'anna', roles: [] }, /at least one role/],
+    [{ localpart: 'anna', roles: ['member', 'member'] }, /twice/],
+    [{ localpart: 'anna', password: 'short' }, /at least 8/],
+    [{ localpart: 'anna', password: 'ä'.repeat(37) }, /72 bytes/],
+    [{ localpart: 'anna', locale: 'german' }, /language tag/],
+    [{ localpart: 'anna', displayName: 'a\u202eb' }, /control characters/],
+  ])('%j is refused before anything is made', async (body, why) => {
+    const { api, chat } = await aUsersRoom(await fresh())
+    await expect(api.createUser({ ...acme, body: body as never })).rejects.toSatisfy(refusedWith('VALIDATION', why))
+    expect(chat.accounts.size).toBe(0)
+  })
+
+  test('are listed by name, page by page, of one tenant only', async () => {
+    const { api, db, tenantId } = await aUsersRoom(await fresh())
+    for (const localpart of ['cem', 'anna', 'ben']) await api.createUser({ ...acme, body: { localpart } })
+    const other = {
+      id: 'ten_other',
+      slug: 'other',
+      chat_domain: 'other.example',
+      name: 'Other',
+      plan: 'light',
+      status: 'active',
+      created_at: '2026-01-01T00:00:00.000Z',
+    } as const
+    await db.insertInto('tenants').values(other).execute()
+    const row = await db
+      .selectFrom('users')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where('localpart', '=', 'anna')
+      .executeTakeFirstOrThrow()
+    await db
+      .insertInto('users')
+      .values({ ...row, id: 'usr_other', tenant_id: 'ten_other' })
+      .execute()
+    const first = await api.listUsers({ ...acme, query: { limit: 2 } })
+    expect([first.users.map(({ localpart }) => localpart), first.nextCursor]).toEqual([['anna', 'ben'], 'ben'])
+    const second = await api.listUsers({ ...acme, query: { limit: 2, cursor: 'ben' } })
+    expect([second.users.map(({ localpart }) => localpart), second.nextCursor]).toEqual([['cem'], null])
+    expect((await api.listUsers({ ...acme, query: { status: 'disabled' } })).users).toEqual([])
+    await expect(api.listUsers({ params: { slug: 'nobody' } })).rejects.toSatisfy(refusedWith('NOT_FOUND', /no tenant nobody/))
+    await expect(api.showUser({ params: { slug: 'other', localpart: 'ben' } })).rejects.toSatisfy(
+      refusedWith('NOT_FOUND', /other has no user ben/),
+    )
+  })
+
+  test('a change keeps what it does not name, reaches the chat, and makes replicas look again', async () => {
+    const { api, chat, work, db } = await aUsersRoom(await fresh())
+    const { user } = await api.createUser({ ...acme, body: { localpart: 'anna', displayName: 'Anna', locale: 'de' } })
+    const changed = await api.changeUser({ ...of('anna'), body: { roles: ['teacher'], displayName: 'Anna B.' } })
+    expect(changed).toMatchObject({ displayName: 'Anna B.', locale: 'de', roles: ['teacher'] })
+    expect(await api.showUser(of('anna'))).toEqual(changed)
+    await work()
+    expect(chat.accounts.get('@anna:acme.example')?.displayName).toBe('Anna B.')
+    expect(await db.selectFrom('revocations').select(['kind', 'subject']).where('kind', '!=', 'tenant').execute()).toEqual([
+      { kind: 'user', subject: user.id },
+    ])
+    expect(await api.changeUser({ ...of('anna'), body: { locale: null } })).toMatchObject({ locale: null, displayName: 'Anna B.' })
+    await expect(api.changeUser({ ...of('anna'), body: { roles: ['boss'] } })).rejects.toSatisfy(refusedWith('VALIDATION', /no role boss/))
+    await expect(api.changeUser({ ...of('anna'), body: {} })).rejects.toSatisfy(refusedWith('VALIDATION', /must change something/))
+  })
+
+  test('who is disabled is locked in the chat once its fence has lifted, and enabled again on both sides', async () => {
+    const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
+    const { user } = await api.createUser({ ...acme, body: { localpart: 'anna' } })
+    const account = () => chat.accounts.get('@anna:acme.example')
+    chat.state.fence = true
+    expect(await api.disableUser({ ...of('anna'), body: { reason: 'left the school' } })).toMatchObject({ status: 'disabled' })
+    await work()
+    expect(account()?.locked).toBe(false)
+    chat.state.fence = false
+    await clock.advance(60_000)
+    await work()
+    expect(account()?.locked).toBe(true)
+    expect(await api.disableUser({ ...of('anna'), body: { reason: 'again' } })).toMatchObject({ status: 'disabled' })
+    expect(await db.selectFrom('revocations').select(['kind', 'subject']).where('kind', '!=', 'tenant').execute()).toEqual([
+      { kind: 'user', subject: user.id },
+    ])
+    expect(await api.enableUser(of('anna'))).toMatchObject({ status: 'active' })
+    await work()
+    expect(account()?.locked).toBe(false)
+    const audit = await db.selectFrom('audit').select(['action', 'subject']).where('subject', '=', 'acme/anna').orderBy('seq').execute()
+    expect(audit.map(({ action }) => action)).toEqual(['user.created', 'user.disabled', 'user.enabled'])
+    const events = await db.selectFrom('events').select('event_type').where('stream', 'like', 'tenant:%').orderBy('seq').execute()
+    expect(events.map(({ event_type }) => event_type)).toEqual(['user.created', 'user.disabled', 'user.enabled'])
+  })
+
+  test('a lock for a server that stays away is never given up', async () => {
+    const { api, chat, work, clock, db } = await aUsersRoom(await fresh())
+    await api.createUser({ ...acme, body: { localpart: 'anna' } })
+    await api.disableUser({ ...of('anna'), body: { reason: 'left the school' } })
+    chat.state.down = true
+    for (let tried = 0; tried < 30; tried++) {
+      await work()
+      await clock.advance(2 * 3_600_000)
+    }
+    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'pending' }])
+    chat.state.down = false
+    await work()
+    expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(true)
+  })
+
+  test('after a restore whoever was disabled since is locked again, and whoever was enabled since is let in', async () => {
+    const { api, chat, work, db, clock, random, box } = await aUsersRoom(await fresh())
+    const names = Array.from({ length: 60 }, (_, n) => `user${n}`)
+    const known = { clock, random, roles: aRoleBook }
+    for (const localpart of ['anna', 'ben', ...names])
+      await db.transaction().execute((tx) => ensureUser(known, tx, { tenantId: box.tenantId, localpart }))
+    for (const localpart of ['anna', 'ben']) chat.accounts.set(`@${localpart}:acme.example`, { ...anAccount, locked: false })
+    await clock.advance(1000)
+    for (const localpart of ['anna', 'ben', ...names]) await api.disableUser({ ...of(localpart), body: { reason: 'left' } })
+    await api.enableUser(of('ben'))
+    await work()
+    const locked = () => ['anna', 'ben'].map((localpart) => chat.accounts.get(`@${localpart}:acme.example`)?.locked)
+    expect(locked()).toEqual([true, false])
+    for (const outcome of ['failed', 'restored'] as const) {
+      chat.accounts.set('@anna:acme.example', { ...anAccount, locked: false })
+      chat.accounts.set('@ben:acme.example', { ...anAccount, locked: true })
+      const restore = usersListener({ clock }).resultHandlers?.['tenant-box.restore']
+      await db.transaction().execute(async (tx) => restore?.(tx, { boxId: box.id } as never, { outcome } as never))
+      await work()
+      expect(locked()).toEqual(outcome === 'restored' ? [true, false] : [false, true])
+    }
+    expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('of two changes at once the chat is left with what the registry says', async () => {
+    const { api, chat, work, homeservers, db, clock } = await aUsersRoom(await fresh())
+    await api.createUser({ ...acme, body: { localpart: 'anna' } })
+    await api.disableUser({ ...of('anna'), body: { reason: 'by mistake' } })
+    // While the lock is on its way the user is enabled, and that is said first.
+    const { usersWork } = await import('../../../src/daemon/users/index.ts')
+    const slow = {
+      of: (tenantId: never) => ({
+        ...homeservers.of(tenantId),
+        setLocked: async (ask: { localpart: string; locked: boolean }) => {
+          if (ask.locked) await api.enableUser(of('anna'))
+          if (ask.locked) await homeservers.of(tenantId).setLocked({ ...ask, locked: false })
+          return homeservers.of(tenantId).setLocked(ask)
+        },
+      }),
+    }
+    const { id } = await api.showUser(of('anna'))
+    await usersWork({ db, clock, homeservers: slow as never })['chat.user-lock']?.({ userId: id }, { last: false })
+    expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
+    await work()
+    expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(false)
+  })
+
+  test('one with a name that only the chat server would make can be shut out like any other', async () => {
+    const { api, db, tenantId, clock, random } = await aUsersRoom(await fresh())
+    for (const localpart of ['_bridge', '4711', 'a'.repeat(200)]) {
+      await db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart }))
+      expect(await api.showUser(of(localpart))).toMatchObject({ localpart, status: 'active' })
+      expect(await api.disableUser({ ...of(localpart), body: { reason: 'left' } })).toMatchObject({ status: 'disabled' })
+    }
+  })
+
+  test('whom only the chat knew gets the default role at the first login, once under parallel ones', async () => {
+    const { db, tenantId, clock, random } = await aUsersRoom(await fresh())
+    const first = () =>
+      db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart: 'new' }))
+    const made = await Promise.all([first(), first(), first()])
+    expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+    expect(made[0]).toMatchObject({ roles: ['member'], status: 'active' })
+    const told = await db.selectFrom('events').select(['event_type', 'payload', 'audience']).where('tenant_id', '=', tenantId).execute()
+    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId: made[0]?.id }), audience: '"tenant"' }])
+  })
+})

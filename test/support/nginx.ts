@@ -1,0 +1,162 @@
+import { execFile, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { connect as connectSecurely } from 'node:tls'
+import { promisify } from 'node:util'
+
+// A real nginx of this machine on free ports, what stands behind it, and a client that sends exactly the bytes it is told to.
+
+const program = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/usr/local/bin/nginx', '/usr/bin/nginx'].find(existsSync)
+
+/** Never skipped: the rules of an edge are worth only what a real nginx makes of them. */
+function needProgram(): string {
+  if (!program) throw new Error('these tests need a real nginx: apt-get install -y nginx-light')
+  return program
+}
+
+/** As the packages of nginx have it, without a user to change to. `more` stands beside the configuration that is tried. */
+const frame = (folder: string, more: string) => `
+worker_processes 1;
+error_log ${folder}/error.log notice;
+pid ${folder}/nginx.pid;
+events { worker_connections 512; }
+http {
+  default_type application/octet-stream;
+  log_format main '$request';
+  access_log off;
+  client_body_temp_path ${folder}/temp;
+  proxy_temp_path ${folder}/temp;
+  fastcgi_temp_path ${folder}/temp;
+  uwsgi_temp_path ${folder}/temp;
+  scgi_temp_path ${folder}/temp;
+  ${more}
+  include ${folder}/conf.d/*.conf;
+}
+`
+
+type Laid = Readonly<{ folder: string; files: ReadonlyMap<string, string>; more?: string }>
+
+/** Lays files out below `folder` and returns the path of the frame around its `conf.d`. */
+async function layOut({ folder, files, more = '' }: Laid): Promise<string> {
+  await mkdir(join(folder, 'temp'), { recursive: true })
+  for (const [path, text] of files) {
+    await mkdir(join(folder, path, '..'), { recursive: true })
+    await writeFile(join(folder, path), text)
+  }
+  await writeFile(join(folder, 'nginx.conf'), frame(folder, more))
+  return join(folder, 'nginx.conf')
+}
+
+/** What `nginx -t` says of it: exit code and words. */
+export async function checkNginx(laid: Laid): Promise<{ good: boolean; says: string }> {
+  const conf = await layOut(laid)
+  return promisify(execFile)(needProgram(), ['-t', '-p', laid.folder, '-c', conf]).then(
+    ({ stderr }) => ({ good: true, says: stderr }),
+    ({ stderr }) => ({ good: false, says: String(stderr) }),
+  )
+}
+
+/** Starts it and resolves once `port` takes connections. The returned function ends it. */
+export async function startNginx(laid: Laid & Readonly<{ port: number }>): Promise<() => Promise<void>> {
+  const conf = await layOut(laid)
+  const child = spawn(needProgram(), ['-p', laid.folder, '-c', conf, '-g', 'daemon off; master_process off;'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let says = ''
+  child.stderr.setEncoding('utf8').on('data', (more) => {
+    says += more
+  })
+  const ended = new Promise<void>((over) => child.once('exit', () => over()))
+  const answers = async () => child.exitCode !== null || (await accepts(laid.port))
+  for (let tries = 0; tries < 500 && !(await answers()); tries++) await setTimeout(20)
+  const started = child.exitCode === null && (await accepts(laid.port))
+  if (!started) throw new Error(`nginx did not start: ${says}`)
+  return async () => {
+    child.kill('SIGTERM')
+    await ended
+  }
+}
+
+const accepts = (port: number) =>
+  new Promise<boolean>((known) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => known(true)).once('error', () => known(false))
+    socket.once('connect', () => socket.destroy())
+  })
+
+/** A request as it came through: the target as it was sent, not decoded. */
+type Passed = Readonly<{ method: string; target: string; headers: Readonly<Record<string, string | string[] | undefined>> }>
+
+const said = '{"from":"upstream"}'
+
+/** Records what comes through, and answers 200. */
+export async function upstreamBehind() {
+  const passed: Passed[] = []
+  const server = createServer((request, response) => {
+    passed.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
+    request
+      .resume()
+      .on('end', () => response.writeHead(200, { 'content-type': 'application/json', 'content-length': said.length }).end(said))
+  })
+  await new Promise<void>((ready) => void server.listen(0, '127.0.0.1', ready))
+  const close = () =>
+    new Promise<void>((closed) => {
+      server.close(() => closed())
+      server.closeAllConnections()
+    })
+  return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), close }
+}
+
+type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>
+
+type Asked = Readonly<{ method?: string; headers?: Readonly<Record<string, string>>; body?: string; secureAs?: string }>
+
+/** Sends a request line as it is: fetch and http would tidy it up before. */
+export const raw = (
+  port: number,
+  target: string,
+  { method = 'GET', headers = {}, body = '', secureAs }: Asked = {},
+): Promise<RawAnswer> => {
+  const length = body ? { 'content-length': String(Buffer.byteLength(body)) } : {}
+  const lines = Object.entries({ host: secureAs ?? 'edge.test', ...length, ...headers })
+  const head = [`${method} ${target} HTTP/1.1`, 'connection: close', ...lines.map(([name, value]) => `${name}: ${value}`)]
+  return sendBytes(port, `${head.join('\r\n')}\r\n\r\n${body}`, { secureAs })
+}
+
+type Sending = Readonly<{ secureAs?: string | undefined; heard?: (text: string) => void }>
+
+/** Sends bytes and reads the answer to its end; `secureAs` is the name asked for in TLS, whose certificate is not looked at. */
+export const sendBytes = (port: number, bytes: string, { secureAs, heard }: Sending = {}): Promise<RawAnswer> =>
+  new Promise((resolve, reject) => {
+    const at = { port, host: '127.0.0.1' }
+    const socket = secureAs === undefined ? connect(at) : connectSecurely({ ...at, servername: secureAs, rejectUnauthorized: false })
+    let text = ''
+    socket.setEncoding('latin1').on('data', (more) => {
+      text += more
+      heard?.(text)
+    })
+    socket.on('error', reject).on('end', () => resolve(parsed(text)))
+    socket.write(bytes, 'latin1')
+  })
+
+function parsed(text: string): RawAnswer {
+  const [head = '', ...rest] = text.split('\r\n\r\n')
+  const [first = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  )
+  return { status: Number(first.split(' ')[1] ?? 0), headers, text: rest.join('\r\n\r\n') }
+}
+
+/** Replaces what stands in a file of the product by what this machine has. Throws when it does not stand there: the test would try something else. */
+export function exchanged(text: string, exchanges: Readonly<Record<string, string>>): string {
+  for (const [from, to] of Object.entries(exchanges)) {
+    if (!text.includes(from)) throw new Error(`the file does not hold ${from} any more`)
+    text = text.replaceAll(from, to)
+  }
+  return text
+}

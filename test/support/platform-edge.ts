@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { packageRoot } from '../../src/node/index.ts'
+import { exchanged, startNginx, upstreamBehind } from './nginx.ts'
+import { aFolder, freePort } from './running-daemon.ts'
+
+// The platform's edge as an operator sets it up, in a real nginx, with a recorder in the daemon's place.
+
+const serverName = 'platform.school.example'
+
+/** Clients of the tests are on this machine; this header says who one is to be taken for. The product's file knows nothing of it. */
+const clients = 'set_real_ip_from 127.0.0.1; real_ip_header X-Test-Client;'
+
+/** The files as they are installed, but below `folder`. */
+export async function edgeFiles(folder: string, values: Readonly<Record<string, string>>): Promise<Map<string, string>> {
+  const from = packageRoot('config/edge')
+  const paths = (await readdir(from, { recursive: true })).filter((path) => /\.(conf|inc)$/.test(path))
+  const read = async (path: string) => [path, (await readFile(join(from, path), 'utf8')).replaceAll('/etc/nginx/', `${folder}/`)] as const
+  const files = new Map(await Promise.all(paths.map(read)))
+  const conf = files.get('conf.d/tenantry.conf') as string
+  return files.set('conf.d/tenantry.conf', exchanged(conf, values))
+}
+
+/** A certificate that nobody believes. */
+export async function aCertificate(folder: string) {
+  const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
+  const made = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${serverName}`]
+  await promisify(execFile)('openssl', ['req', ...made, '-keyout', key, '-out', certificate])
+  return { key, certificate }
+}
+
+/** What the operator fills in. */
+export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertificate>>, daemonPort: number) => ({
+  '{{serverName}}': serverName,
+  '{{daemon}}': `127.0.0.1:${daemonPort}`,
+  '{{certificate}}': certificate,
+  '{{certificateKey}}': key,
+})
+
+export async function aPlatformEdge() {
+  const folder = await aFolder('platform-edge')
+  const daemon = await upstreamBehind()
+  const ports = { secure: await freePort(), plain: await freePort() }
+  const files = await edgeFiles(folder, {
+    ...filledIn(await aCertificate(folder), daemon.port),
+    'listen 443 ': `listen 127.0.0.1:${ports.secure} `,
+    'listen [::]:443 ': `listen unix:${folder}/secure.sock `,
+    'listen 80 ': `listen 127.0.0.1:${ports.plain} `,
+    'listen [::]:80 ': `listen unix:${folder}/plain.sock `,
+    '/var/log/nginx': folder,
+  })
+  const stop = await startNginx({ folder, files, more: clients, port: ports.secure })
+  const close = async () => {
+    await stop()
+    await daemon.close()
+  }
+  return { serverName, folder, ports, daemon, close }
+}

@@ -1,0 +1,45 @@
+import { isoIn, isoNow, newId } from '../../src/core/kit/index.ts'
+import { openSigningKeys } from '../../src/daemon/auth/index.ts'
+import { openDatabase } from '../../src/daemon/db/index.ts'
+import { loadKeyring } from '../../src/daemon/sealed/index.ts'
+import { insertSession } from '../../src/daemon/sessions/sessions.repo.ts'
+import { insertUser } from '../../src/daemon/users/users.repo.ts'
+import { systemClock, systemRandom } from '../../src/node/index.ts'
+import type { RunningDaemon } from './running-daemon.ts'
+
+type Given = Readonly<{ tenant: string; localpart?: string; roles?: readonly string[] }>
+
+/**
+ * The `Authorization` header of a tenant's user, as if it had logged in a moment ago: no chat server is needed. Tenant and user are made
+ * where they are missing.
+ */
+export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpart = 'anna', roles = ['member'] }: Given): Promise<string> {
+  const { db, close } = openDatabase(config.databaseUrl)
+  const needs = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, config) }
+  const [now, chatDomain] = [isoNow(systemClock), `chat.${tenant}.example`]
+  const [id, fam] = [newId(systemRandom, 'usr'), newId(systemRandom, 'ses')]
+  const tenantId = await db.transaction().execute(async (tx) => {
+    const plain = { slug: tenant, name: tenant, plan: 'light', status: 'active', time_zone: null, maintenance_window: null } as const
+    await tx
+      .insertInto('tenants')
+      .values({ id: newId(systemRandom, 'ten'), chat_domain: chatDomain, created_at: now, ...plain } as never)
+      .onConflict((c) => c.column('slug').doNothing())
+      .execute()
+    const { id: found } = await tx.selectFrom('tenants').select('id').where('slug', '=', tenant).executeTakeFirstOrThrow()
+    const rest = { displayName: null, locale: null, avatarUrl: null, status: 'active', createdAt: now, updatedAt: now } as const
+    await insertUser(tx, { id: id as never, tenantId: found as never, localpart, roles, ...rest })
+    const user = await tx
+      .selectFrom('users')
+      .select('id')
+      .where('tenant_id', '=', found)
+      .where('localpart', '=', localpart)
+      .executeTakeFirstOrThrow()
+    const expiresAt = isoIn(systemClock, 24 * 60 * 60_000)
+    await insertSession(tx, now, { id: fam, tenantId: found, userId: user.id, deviceName: 'Test', network: '127.0.0.0/24', expiresAt })
+    return found
+  })
+  const keys = await openSigningKeys(needs, 'platform')
+  const { token } = await keys.sign({ sub: `@${localpart}:${chatDomain}`, tid: tenantId, fam }, 60 * 60_000)
+  await close()
+  return `Bearer ${token}`
+}

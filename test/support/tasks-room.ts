@@ -1,0 +1,102 @@
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { isoNow, manualClock, problem } from '../../src/core/kit/index.ts'
+import { profileContract } from '../../src/core/profile/index.ts'
+import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
+import type { OwnSpace } from '../../src/core/spaces/index.ts'
+import { tasksContract } from '../../src/core/tasks/index.ts'
+import { capabilitiesOf, matrixUserIdOf, RoleBook, type UserId } from '../../src/core/users/index.ts'
+import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { profileRoutes } from '../../src/daemon/profile/index.ts'
+import { tasksRoutes } from '../../src/daemon/tasks/index.ts'
+import { findUserById } from '../../src/daemon/users/index.ts'
+import { insertUser } from '../../src/daemon/users/users.repo.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { twoTenants } from './sessions-room.ts'
+
+export const taskRoles = RoleBook.parse({
+  defaultRole: 'member',
+  roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards'] } },
+})
+
+/** Of the tenants `one` and `two`: who they are is their id. */
+const people = [
+  ['anna', 'one', ['member']],
+  ['ben', 'one', ['member']],
+  ['tim', 'one', ['teacher']],
+  ['mia', 'one', ['head']],
+  ['olga', 'two', ['head', 'teacher']],
+] as const
+
+/** A replica that serves tasks, profile and bootstrap over HTTP; a second call over the same database is a second replica. */
+export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock() } = {}) {
+  if (isFirst) await settle(db)
+  const spaces = new Map<string, OwnSpace[]>()
+  const needs = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
+  const app = buildApp([...tasksRoutes(needs), ...profileRoutes(needs), ...bootstrapRoutes(needs)], {
+    ...needs,
+    authenticate: {
+      admin: () => Promise.reject(new Error('no admins here')),
+      agent: () => Promise.reject(new Error('no agents here')),
+      platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? ''),
+    },
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    draining: new AbortController().signal,
+    trustedProxies: [],
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((ready) => server.once('listening', ready))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((closed) => server.close(closed))
+  })
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const contract = { ...tasksContract, ...profileContract, ...bootstrapContract }
+  const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
+  return { ...needs, spaces, baseUrl, as }
+}
+
+export type TasksRoom = Awaited<ReturnType<typeof aTasksRoom>>
+
+async function settle(db: Db): Promise<void> {
+  await twoTenants(db)
+  const at = isoNow(manualClock())
+  for (const [id, tenant, roles] of people) {
+    const rest = { displayName: null, locale: null, avatarUrl: null, status: 'active', createdAt: at, updatedAt: at } as const
+    const user = { id: id as UserId, tenantId: `ten_${tenant}` as never, localpart: id, roles: [...roles], ...rest }
+    await db.transaction().execute((tx) => insertUser(tx, user))
+  }
+}
+
+const spacesFrom =
+  (spaces: ReadonlyMap<string, OwnSpace[]>) =>
+  async (_: unknown, { userId }: Readonly<{ userId: string }>) =>
+    spaces.get(userId) ?? []
+
+export const aSpace = (id: string, name = id): OwnSpace => ({
+  ...{ id: id as OwnSpace['id'], name, type: 'CLASSROOM', visibility: 'PRIVATE', role: 'member' },
+})
+
+/** The principal of a user, with roles as its record has them. */
+export async function principalOf(db: Db, userId: string): Promise<PlatformPrincipal> {
+  const user = await findUserById(db, userId)
+  if (!user) throw problem('UNAUTHENTICATED', 'nobody of that name')
+  const tenantSlug = user.tenantId.slice('ten_'.length)
+  return {
+    ...{ kind: 'user', userId: user.id, tenantId: user.tenantId, tenantSlug, sessionId: `ses_${userId}`, roles: user.roles },
+    ...{ matrixUserId: matrixUserIdOf(user.localpart, `chat.${tenantSlug}.example`), capabilities: capabilitiesOf(taskRoles, user.roles) },
+  }
+}
+
+/** `ok`, or the code of the problem. */
+export const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'ok',
+    (error: { code?: string }) => error.code ?? String(error),
+  )

@@ -1,0 +1,55 @@
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { makeClient } from '../../src/core/contract/index.ts'
+import { tenantsContract } from '../../src/core/tenants/index.ts'
+import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
+import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
+import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
+import { locksWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { anOperator } from './boxes-room.ts'
+import { aChatServer } from './chat-server.ts'
+import { aHomeserverWorld } from './homeserver-world.ts'
+
+export const aRoleBook: RoleBook = {
+  defaultRole: 'member',
+  roles: {
+    member: { capabilities: [] },
+    teacher: { capabilities: ['manageSpaces', 'manageBoards'] },
+    'tenant-admin': { capabilities: ['manageUsers', 'manageSpaces'] },
+  },
+}
+
+/** The users of the tenant `acme` over an empty database, with the stand-in of its chat server, and the room's endpoints over HTTP. */
+export async function aUsersRoom(db: Db) {
+  const chat = await aChatServer()
+  const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook }
+  const authenticate = {
+    admin: async () => ({ ...anOperator, role: 'admin' as const }),
+    agent: async () => Promise.reject(new Error('no agents here')),
+    platform: async () => Promise.reject(new Error('no users here')),
+  }
+  const app = buildApp([...usersRoutes(world), ...tenantsRoutes(world)], {
+    authenticate: authenticate as never,
+    clock: world.clock,
+    random: systemRandom,
+    log: silentLogger(),
+    metrics: makeMetrics(),
+    trustedProxies: [],
+    draining: new AbortController().signal,
+    validateAnswers: true,
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(async () => {
+    server.close()
+    await world.close()
+    await chat.close()
+  })
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
+  const handlers = { ...usersWork(world), ...locksWork(world) }
+  const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
+  return { ...world, chat, api, work, baseUrl }
+}
