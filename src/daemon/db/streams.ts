@@ -67,18 +67,14 @@ export async function appendEvents(tx: Tx, stream: string, events: readonly Date
   return last
 }
 
-const rowOf = (
-  { source, eventType, payload, createdAt, tenantId = null, audience }: DatedEvent,
-  stream: string,
-  seq: number,
-): EventTable => ({
+const rowOf = ({ source, eventType, payload, createdAt, tenantId, audience }: DatedEvent, stream: string, seq: number): EventTable => ({
   stream,
   seq,
   source,
   event_type: eventType,
   payload: JSON.stringify(payload),
   created_at: createdAt,
-  tenant_id: tenantId,
+  tenant_id: tenantId ?? null,
   audience: audience === undefined ? null : JSON.stringify(audience),
 })
 
