@@ -12,8 +12,6 @@ type Asked = Readonly<{ method: string; place: string; body: Body; caller: Calle
 const error = (status: number, errcode: string, text: string): Reply => [status, { errcode, error: text }]
 const notInRoom = error(403, 'M_FORBIDDEN', 'The target user is not in the room')
 
-export type ChatRooms = ReturnType<typeof chatRooms>
-
 export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unknown>) {
   let rooms = new Map<string, Room>()
   let aliases = new Map<string, string>()
@@ -44,7 +42,8 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
   function join(roomId: string, userId: string, caller: Caller): Reply {
     if (!accounts.has(userId)) return error(404, 'M_NOT_FOUND', 'User not found')
     if (place(roomId, caller.userId) !== 'join') return error(403, 'M_FORBIDDEN', 'not in room')
-    if (place(roomId, userId) !== 'join') put(roomId, userId, 'm.room.member', userId, { membership: 'join' })
+    if (place(roomId, userId) === 'join') return error(403, 'M_FORBIDDEN', `${userId} is already in the room.`)
+    put(roomId, userId, 'm.room.member', userId, { membership: 'join' })
     return [200, { room_id: roomId }]
   }
 
@@ -55,10 +54,15 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     return [200, {}]
   }
 
+  function limits(method: string, userId: string, body: Body): Reply {
+    if (method === 'GET') return [200, unlimited.has(userId) ? { messages_per_second: 0, burst_count: 0 } : {}]
+    unlimited.add(userId)
+    return [200, body]
+  }
+
   function administer(method: string, path: string, body: Body, caller: Caller): Reply | undefined {
     const limited = /^\/_synapse\/admin\/v1\/users\/(.+)\/override_ratelimit$/.exec(path)?.[1]
-    if (limited) unlimited.add(decodeURIComponent(limited))
-    if (limited) return [200, body]
+    if (limited) return limits(method, decodeURIComponent(limited), body)
     const [, found] = /^\/_synapse\/admin\/v[12]\/(?:rooms|join)\/([^/]+)(?:\/state)?$/.exec(path) ?? []
     if (!found) return undefined
     const roomId = decodeURIComponent(found)
@@ -69,6 +73,11 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     return method === 'DELETE' ? [200, { delete_id: 'd1' }] : [200, { state: [...room.values()] }]
   }
 
+  function stateIn(roomId: string, key: string): Reply {
+    const content = rooms.get(roomId)?.get(key)?.content
+    return content ? [200, content] : error(404, 'M_NOT_FOUND', 'Event not found.')
+  }
+
   function inRoom(method: string, path: string, body: Body, caller: Caller): Reply | undefined {
     const [, found, rest = ''] = /^\/_matrix\/client\/v3\/rooms\/([^/]+)\/(.+)$/.exec(path) ?? []
     if (!found) return undefined
@@ -76,7 +85,9 @@ export function chatRooms(chatDomain: string, accounts: ReadonlyMap<string, unkn
     if (!rooms.has(roomId)) return error(403, 'M_FORBIDDEN', 'not in room')
     if (rest === 'kick') return kick(roomId, String(body.user_id), caller)
     const [, type, key = ''] = /^state\/([^/]+)(?:\/([^/]+))?$/.exec(rest) ?? []
-    if (!type || method !== 'PUT') return undefined
+    if (!type) return undefined
+    if (method === 'GET') return stateIn(roomId, `${type}|${decodeURIComponent(key)}`)
+    if (method !== 'PUT') return undefined
     if (creatorOf(roomId) !== caller.userId) return error(403, 'M_FORBIDDEN', 'You may not')
     put(roomId, caller.userId, type, decodeURIComponent(key), body)
     return [200, { event_id: '$1' }]

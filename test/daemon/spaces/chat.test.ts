@@ -115,7 +115,7 @@ describe('the rooms of a space', () => {
     await vi.waitFor(async () => expect((await roomsOf(room, (await made).id)).ready).toBe(true), { timeout: 10_000 })
   })
 
-  test.each(Array.from({ length: 16 }, (_, n) => [n + 1]))('are made once, whichever answer is lost: that to request %i', async (lost) => {
+  test.each(Array.from({ length: 18 }, (_, n) => [n + 1]))('are made once, whichever answer is lost: that to request %i', async (lost) => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
     let requests = 0
