@@ -23,7 +23,7 @@ type Known = Readonly<{
   expiresAtMs?: number
 }>
 
-export const aPrincipal = ({ tenantId = 't1', userId = 'u1', sessionId = 's1', capabilities = [] }: Known = {}): PlatformPrincipal => ({
+const aPrincipal = ({ tenantId = 't1', userId = 'u1', sessionId = 's1', capabilities = [] }: Known = {}): PlatformPrincipal => ({
   kind: 'user',
   userId: userId as UserId,
   matrixUserId: `@${userId}:chat.example`,

@@ -18,7 +18,7 @@ import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { twoTenants } from './sessions-room.ts'
 
-export const taskRoles = RoleBook.parse({
+const taskRoles = RoleBook.parse({
   defaultRole: 'member',
   roles: { member: {}, teacher: {}, 'school-principal': {}, head: { capabilities: ['manageBoards'] } },
 })

@@ -10,7 +10,6 @@ export {
   type SeenRoom,
   type SeenSpace,
   type WantedMember,
-  type WantedSpace,
 } from './plan-chat.ts'
 export { type SpaceRights, spaceRights } from './rights.ts'
 export { newRoomBody, roomAliasName } from './room-shape.ts'

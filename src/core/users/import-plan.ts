@@ -18,7 +18,7 @@ export type PlannedUser = Readonly<{
 
 export type ImportPlan = Readonly<{ planned: readonly PlannedUser[]; refused: readonly ImportLine[] }>
 
-export const importColumns = ['username', 'displayName', 'roles', 'locale'] as const
+const importColumns = ['username', 'displayName', 'roles', 'locale'] as const
 type ImportColumn = (typeof importColumns)[number]
 
 /** What is wrong with the head of a file; undefined when it can be read. */

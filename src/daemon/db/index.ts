@@ -6,7 +6,6 @@ export {
   dialectOf,
   forNoKeyUpdate,
   forUpdate,
-  type Hearing,
   hearCommits,
   isUniqueViolation,
   type OpenDatabase,

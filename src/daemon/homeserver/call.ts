@@ -11,7 +11,7 @@ export type CallNeeds = DoorNeeds & Readonly<{ clock: Clock; random: Random; ask
 /** Whose token goes with it. */
 type As = 'nobody' | 'admin' | 'service' | Secret
 
-export type Call = Omit<Question, 'headers'> & Readonly<{ as: As }>
+type Call = Omit<Question, 'headers'> & Readonly<{ as: As }>
 
 const fenced: Fault = { kind: 'fenced', retryAfterSeconds: 10, reason: 'it is being updated' }
 

@@ -8,8 +8,8 @@ import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
 import { sendToChat } from './send.ts'
 
 export { adminLocalpart, homeserverSealedColumns } from './admin-token.ts'
-export { type Ask, makeAsk } from './ask.ts'
-export { type PlainNetworks, plainNetworks, whyNotThere } from './plain-networks.ts'
+export { makeAsk } from './ask.ts'
+export { plainNetworks } from './plain-networks.ts'
 export { homeserverRoutes } from './platform-address.ts'
 export { homeserverProblem } from './problem-of.ts'
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/kit/index.ts'
 
-export const heartbeatMs = 15_000
+const heartbeatMs = 15_000
 
 /** One timer for all streams of a daemon; it runs while there are any. */
 export type Heart = Readonly<{ add(beat: () => void): void; remove(beat: () => void): void }>

@@ -12,7 +12,7 @@ export type GateNeeds = Readonly<{
 }>
 
 /** What the gate needs of a response: Express has more. */
-export type Answered = Readonly<{
+type Answered = Readonly<{
   closed: boolean
   set(headers: Readonly<Record<string, string>>): unknown
   on(event: 'close', listener: () => void): unknown

@@ -3,7 +3,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 type Needs = Readonly<{ registry: Registry; held: () => number; isUp: () => boolean }>
 
 /** `unchecked`: the store was away. `crowded`: nobody else could be made to wait. */
-export type Outcome = 'passed' | 'delayed' | 'refused' | 'crowded' | 'unchecked'
+type Outcome = 'passed' | 'delayed' | 'refused' | 'crowded' | 'unchecked'
 
 export type LimitsMetrics = Readonly<{ count(outcome: Outcome): void; refusedAddress(): void }>
 

@@ -1,4 +1,4 @@
-export type BudgetEpisodeTable = {
+type BudgetEpisodeTable = {
   tenant_id: string
   since: string
   last_above_at: string

@@ -3,10 +3,10 @@ import type { Clock } from '../../core/kit/index.ts'
 type Needs = Readonly<{ clock: Clock; deadlineMs: number; closed: AbortSignal; late: () => void }>
 
 /** One call that was not answered yet. */
-export type Pending = Readonly<{ sinceMs: number; fail: () => void }>
+type Pending = Readonly<{ sinceMs: number; fail: () => void }>
 
 /** Calls under way, oldest first. */
-export type PendingCalls = Readonly<{
+type PendingCalls = Readonly<{
   add(fail: () => void): Pending
   /** False when it was given up before. */
   settle(one: Pending): boolean

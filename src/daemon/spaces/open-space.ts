@@ -25,4 +25,4 @@ export async function openSpace(
   return { space, role, rights }
 }
 
-export const noSuchSpace = (spaceId: string) => problem('NOT_FOUND', `there is no space ${spaceId} that you may see`)
+const noSuchSpace = (spaceId: string) => problem('NOT_FOUND', `there is no space ${spaceId} that you may see`)

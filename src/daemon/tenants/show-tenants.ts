@@ -15,7 +15,7 @@ export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRe
 }
 
 /** As answers show them: with the window that holds, and the live box. */
-export async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
+async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
   const homeservers = await homeserversOf(
     db,
     tenants.map(({ id }) => id),

@@ -2,7 +2,7 @@ import type { Generated, Selectable } from 'kysely'
 import type { Plan } from '../../core/boxes/index.ts'
 import type { TenantStatus } from '../../core/tenants/index.ts'
 
-export type TenantTable = {
+type TenantTable = {
   id: string
   slug: string
   chat_domain: string
