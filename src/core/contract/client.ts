@@ -20,7 +20,8 @@ type ClientNeeds = Readonly<{
   fetch?: typeof globalThis.fetch
 }>
 
-type LooseCall = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown }
+type LooseUpload = { content: Blob; fileName: string; fields?: Record<string, unknown> }
+type LooseCall = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown; upload?: LooseUpload }
 
 /** Makes the client of a contract. Connection failures become `UNREACHABLE`. */
 export function makeClient<C extends Contract>(contract: C, needs: ClientNeeds): Client<C> {
@@ -38,6 +39,7 @@ async function invoke(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCa
   // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
   if (isSchema(returns)) return response.json()
   if (returns.kind === 'text') return response.text()
+  if (returns.kind === 'file') return response.body ?? new Blob([]).stream()
   if (returns.kind === 'sse') return readEventStream(response.body as ReadableStream<Uint8Array>) as AsyncIterable<StreamMessage<unknown>>
   await response.body?.cancel()
   return undefined
@@ -50,7 +52,7 @@ async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall
   const request = {
     method: endpoint.method,
     headers,
-    ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+    ...bodyOf(endpoint, call),
     ...(options.signal ? { signal: options.signal } : {}),
   }
   try {
@@ -62,6 +64,14 @@ async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall
       cause: error,
     })
   }
+}
+
+function bodyOf({ multipart }: EndpointShape, { body, upload }: LooseCall): { body?: string | FormData } {
+  if (!multipart || !upload) return body === undefined ? {} : { body: JSON.stringify(body) }
+  const form = new FormData()
+  for (const [name, value] of Object.entries(upload.fields ?? {})) if (value !== undefined) form.set(name, String(value))
+  form.set(multipart.part, upload.content, upload.fileName)
+  return { body: form }
 }
 
 function urlOf(baseUrl: string, { path }: EndpointShape, { params = {}, query = {} }: LooseCall): string {

@@ -34,15 +34,29 @@ export const platform = (capability?: Capability) =>
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What comes back beside JSON: nothing (204), an event stream, or text such as metrics. */
+/** What comes back beside JSON: nothing (204), an event stream, text such as metrics, or the bytes of a file. */
 export type StreamAnswer<Event extends z.ZodType = z.ZodType> = Readonly<{ kind: 'sse'; event: Event }>
 export type EmptyAnswer = Readonly<{ kind: 'empty' }>
 export type TextAnswer = Readonly<{ kind: 'text'; contentType: string }>
-export type Answer = z.ZodType | EmptyAnswer | StreamAnswer | TextAnswer
+export type FileAnswer = Readonly<{ kind: 'file' }>
+export type Answer = z.ZodType | EmptyAnswer | StreamAnswer | TextAnswer | FileAnswer
 
 export const empty: EmptyAnswer = { kind: 'empty' }
 export const text = (contentType = 'text/plain; charset=utf-8'): TextAnswer => ({ kind: 'text', contentType })
 export const sse = <Event extends z.ZodType>(event: Event): StreamAnswer<Event> => ({ kind: 'sse', event })
+/** Streamed, with a tag that holds as long as the bytes do; parts of it can be asked for. */
+export const file: FileAnswer = { kind: 'file' }
+
+/** One file with text parts, as `multipart/form-data`. It is streamed, so text parts may stand before the file or after it. */
+export type Multipart<Fields extends z.ZodType = z.ZodType> = Readonly<{
+  /** Name of the part that is the file. */
+  part: string
+  maxBytes: number
+  /** An object of the text parts by name. */
+  fields: Fields
+  /** Bytes of one text part; the default is 16 KiB. */
+  fieldBytes?: number
+}>
 
 export type EndpointShape = Readonly<{
   method: Method
@@ -55,6 +69,8 @@ export type EndpointShape = Readonly<{
   body?: z.ZodType
   /** Bytes of body accepted; the default is 256 KiB. */
   bodyLimit?: number
+  /** A file instead of a JSON body. */
+  multipart?: Multipart
   returns: Answer
   /** Requests per second from one address (a burst of twice that); for what a stranger may try: logins, enrolments. */
   perAddress?: number
@@ -98,6 +114,10 @@ export type RequestOf<E extends EndpointShape> = Readonly<{
   body: Parsed<E['body']>
 }>
 
+/** What a client sends as a file; `fields` are its text parts. */
+type GivenUpload<M> =
+  M extends Multipart<infer Fields> ? Readonly<{ content: Blob; fileName: string; fields?: z.input<Fields> }> : undefined
+
 /** What a client gives; parts that the endpoint does not declare are left out. */
 export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? { params: Given<E['params']> } : { params?: undefined }) &
   (E['query'] extends z.ZodType ? { query?: Given<E['query']> } : { query?: undefined }) &
@@ -105,16 +125,19 @@ export type CallOf<E extends EndpointShape> = (E['params'] extends z.ZodType ? {
     ? undefined extends Given<E['body']>
       ? { body?: Given<E['body']> }
       : { body: Given<E['body']> }
-    : { body?: undefined })
+    : { body?: undefined }) &
+  (E['multipart'] extends Multipart ? { upload: GivenUpload<E['multipart']> } : { upload?: undefined })
 
 /** What success carries, as the wire has it. */
 export type ResultOf<E extends EndpointShape> = E['returns'] extends z.ZodType
   ? z.output<E['returns']>
   : E['returns'] extends TextAnswer
     ? string
-    : E['returns'] extends StreamAnswer<infer Event>
-      ? AsyncIterable<StreamMessage<z.output<Event>>>
-      : undefined
+    : E['returns'] extends FileAnswer
+      ? ReadableStream<Uint8Array>
+      : E['returns'] extends StreamAnswer<infer Event>
+        ? AsyncIterable<StreamMessage<z.output<Event>>>
+        : undefined
 
 /** One message of an event stream; `id` goes back as `Last-Event-ID` to continue after it. */
 export type StreamMessage<Data> = Readonly<{ id?: string; event: string; data: Data }>

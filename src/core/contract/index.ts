@@ -14,7 +14,9 @@ export {
   type EndpointShape,
   empty,
   endpoint,
+  file,
   isSchema,
+  type Multipart,
   open,
   platform,
   type RequestOf,
@@ -25,4 +27,5 @@ export {
 } from './endpoint.ts'
 export { formatStreamMessage } from './event-stream.ts'
 export { openApiDocument, problemsOf } from './openapi.ts'
+export { type PageEnd, pageEnd, readPageEnd } from './page-end.ts'
 export { Counter, CounterText, fieldReasons, Paging, parsePart, Timestamp } from './validate.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { catalogue, type ProblemCode } from '../kit/index.ts'
-import { type Auth, type Contract, type EndpointShape, isSchema } from './endpoint.ts'
+import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart } from './endpoint.ts'
 
 const ErrorBody = z.object({
   code: z.string(),
@@ -47,17 +47,27 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
     ...(shape.auth.kind === 'none' ? { security: [] } : { security: [{ [shape.auth.kind]: [] }] }),
     ...(shape.auth.kind === 'admin' ? { 'x-lowest-role': shape.auth.role } : {}),
     ...(shape.auth.kind === 'platform' && shape.auth.capability ? { 'x-capability': shape.auth.capability } : {}),
-    parameters: [...parameters('path', shape.params), ...parameters('query', shape.query), ...(shape.tagged ? [ifNoneMatch] : [])],
-    ...(shape.body
-      ? {
-          requestBody: {
-            required: !shape.body.safeParse(undefined).success,
-            content: { 'application/json': { schema: jsonSchema(shape.body, 'input') } },
-          },
-        }
-      : {}),
+    parameters: [
+      ...parameters('path', shape.params),
+      ...parameters('query', shape.query),
+      ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
+    ],
+    ...requestBody(shape),
     responses: { ...success(shape), ...failures(shape) },
   }
+}
+
+function requestBody({ body, multipart }: EndpointShape): Record<string, unknown> {
+  if (multipart) return { requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(multipart) } } } }
+  if (!body) return {}
+  const required = !body.safeParse(undefined).success
+  return { requestBody: { required, content: { 'application/json': { schema: jsonSchema(body, 'input') } } } }
+}
+
+function formSchema({ part, fields }: Multipart): Record<string, unknown> {
+  const { properties = {}, required = [], ...rest } = jsonSchema(fields, 'input') as { properties?: object; required?: string[] }
+  const bytes = { type: 'string', contentMediaType: 'application/octet-stream' }
+  return { ...rest, properties: { ...properties, [part]: bytes }, required: [...required, part] }
 }
 
 function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Record<string, unknown>[] {
@@ -70,6 +80,8 @@ function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Rec
     schema: inner,
   }))
 }
+
+const isFile = ({ returns }: EndpointShape) => !isSchema(returns) && returns.kind === 'file'
 
 const ifNoneMatch = {
   name: 'If-None-Match',
@@ -93,14 +105,28 @@ function success({ returns, status, tagged }: EndpointShape): Record<string, unk
       ...(tagged ? stillHolds : {}),
     }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
+  if (returns.kind === 'file') return fileAnswers
   const type = returns.kind === 'sse' ? 'text/event-stream' : returns.contentType.split(';')[0]
   return { [status ?? 200]: { description: 'Success', content: { [type as string]: { schema: { type: 'string' } } } } }
 }
 
+const bytes = { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } }
+const fileAnswers = {
+  200: {
+    description: 'The bytes; the type is that of the file where it is a picture or a PDF',
+    ...etagHeader,
+    content: { ...bytes, '*/*': {} },
+  },
+  206: { description: 'The part that `Range` asks for', ...etagHeader, content: { ...bytes, '*/*': {} } },
+  ...stillHolds,
+}
+
 /** Problems that an endpoint can raise without naming them, from the way it is called. */
-const impliedProblems = ({ auth, params, query, body }: EndpointShape): readonly ProblemCode[] => [
-  ...(params || query || body ? (['VALIDATION'] as const) : []),
+const impliedProblems = ({ auth, params, query, body, multipart, returns }: EndpointShape): readonly ProblemCode[] => [
+  ...(params || query || body || multipart ? (['VALIDATION'] as const) : []),
   ...(body ? (['BAD_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
+  ...(multipart ? (['PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const) : []),
+  ...(!isSchema(returns) && returns.kind === 'file' ? (['RANGE_NOT_SATISFIABLE'] as const) : []),
   ...authProblems(auth),
   ...(params ? (['NOT_FOUND'] as const) : []),
   'RATE_LIMITED',

@@ -17,8 +17,14 @@ export function wrongNativeOrigin(text: string): string | undefined {
 }
 
 /** What an app may read beside the headers that browsers always show: how much is left, when to come again, what to ask with next time. */
-const exposed = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Slowdown', 'Retry-After', 'ETag', 'X-Request-Id']
-const sent = ['Authorization', 'Content-Type', 'If-None-Match', 'Last-Event-ID', 'X-Developer-Id', 'X-Request-Id']
+const exposed = [
+  ...['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Slowdown', 'Retry-After', 'ETag', 'X-Request-Id'],
+  ...['Content-Disposition', 'Content-Range', 'Accept-Ranges'],
+]
+const sent = [
+  ...['Authorization', 'Content-Type', 'If-None-Match', 'Last-Event-ID', 'X-Developer-Id', 'X-Request-Id'],
+  ...['Range', 'If-Range'],
+]
 
 /** Never with credentials: platform tokens travel in a header that no page sends by itself (SECURITY, Inputs). */
 export const corsHeaders = {

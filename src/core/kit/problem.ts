@@ -22,6 +22,7 @@ export const catalogue = {
   ALREADY_EXISTS: entry(409, 5, 'The name is taken'),
   INVALID_TRANSITION: entry(409, 5, 'Not possible in this state'),
   PAYLOAD_TOO_LARGE: entry(413, 2, 'The body is too large'),
+  RANGE_NOT_SATISFIABLE: entry(416, 2, 'The file does not reach that far'),
   UNSUPPORTED_MEDIA_TYPE: entry(415, 2, 'The body has the wrong type'),
   RATE_LIMITED: entry(429, 6, 'Too many requests', true),
   INTERNAL: entry(500, 1, 'A fault of the program'),
@@ -36,6 +37,9 @@ export const catalogue = {
   INVALID_MATRIX_TOKEN: entry(401, 4, 'A chat token where a platform token belongs'),
   REFRESH_TOKEN_INVALID: entry(401, 4, 'The refresh token is unknown or has expired'),
   REFRESH_TOKEN_REUSED: entry(401, 4, 'The refresh token was used before'),
+  // what tenants keep
+  QUOTA_EXCEEDED: entry(409, 5, 'There is no space left for it'),
+  OBJECT_STORE_UNAVAILABLE: entry(503, 6, 'Files cannot be kept or read right now', true),
   // chat servers of tenants
   HOMESERVER_UNREACHABLE: entry(503, 6, 'The chat server cannot be used right now', true),
   // agents and hosts

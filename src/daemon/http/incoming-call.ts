@@ -1,6 +1,8 @@
 import type { Request, Response } from 'express'
 import { type EndpointShape, parsePart } from '../../core/contract/index.ts'
-import { type Actor, problem } from '../../core/kit/index.ts'
+import type { Actor } from '../../core/kit/index.ts'
+import { openUpload, type Upload } from './receive-upload.ts'
+import { refuseNul } from './refuse-nul.ts'
 
 type Incoming = Readonly<{ endpoint: EndpointShape; request: Request; response: Response; actor: Actor | undefined; draining: AbortSignal }>
 
@@ -9,12 +11,14 @@ export class IncomingCall {
   readonly params: unknown
   readonly query: unknown
   readonly body: unknown
+  readonly upload: Upload | undefined
   readonly actor: Actor | undefined
   readonly #incoming: Incoming
   #signal: AbortSignal | undefined
 
   constructor(incoming: Incoming) {
-    const { endpoint, request, actor } = incoming
+    const { endpoint, request, response, actor } = incoming
+    const { multipart } = endpoint
     this.params = endpoint.params && parsePart(endpoint.params, request.params, '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
     this.body = endpoint.body && parsePart(endpoint.body, request.body ?? {}, '')
@@ -22,6 +26,7 @@ export class IncomingCall {
     refuseNul(this.query)
     // What containers print may hold anything, and an agent must be able to deliver it: it is kept as JSON only.
     if (endpoint.auth.kind !== 'agent') refuseNul(this.body)
+    this.upload = multipart && openUpload({ multipart, request, response })
     this.actor = actor
     this.#incoming = incoming
   }
@@ -48,17 +53,6 @@ export class IncomingCall {
 
   /** Bound, because handlers take it out of the call. */
   readonly header = (name: string): string | undefined => this.#incoming.request.get(name)
-}
-
-/** PostgreSQL keeps no text with the character NUL. Throws VALIDATION with the path. */
-function refuseNul(value: unknown, path: readonly string[] = []): void {
-  if (typeof value === 'string' && value.includes('\u0000')) {
-    const at = path.join('.') || '(whole)'
-    throw problem('VALIDATION', `${at}: must not hold the character NUL`, {
-      details: [{ path: at, reason: 'must not hold the character NUL' }],
-    })
-  }
-  if (typeof value === 'object' && value !== null) for (const [key, inner] of Object.entries(value)) refuseNul(inner, [...path, key])
 }
 
 /** Aborts when the client leaves or the daemon drains. */

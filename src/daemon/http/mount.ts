@@ -6,6 +6,7 @@ import { addressLimit } from './address-limit.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
+import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
@@ -104,6 +105,7 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
     const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
     const result = await handler(call as never)
     if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
+    if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') return sendFile(request, response, result as FileBody)
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
     await answer(endpoint, result, response, call, needs)
   }

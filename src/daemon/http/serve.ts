@@ -1,5 +1,7 @@
 import type { z } from 'zod'
-import type { ActorOf, EndpointShape, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+import type { ActorOf, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+import type { Upload } from './receive-upload.ts'
+import type { FileBody } from './send-file.ts'
 import type { PushStream } from './stream.ts'
 import type { Tagged } from './tagged.ts'
 
@@ -11,11 +13,15 @@ type AnsweredPlain<E extends EndpointShape> = E['returns'] extends z.ZodType
     ? string
     : E['returns'] extends { kind: 'sse' }
       ? AsyncIterable<StreamMessage<unknown>> | PushStream
-      : undefined
+      : E['returns'] extends { kind: 'file' }
+        ? FileBody
+        : undefined
 
 /** What a handler is given: the validated parts, who asks, and a signal that aborts when the client leaves or the daemon drains. */
 type Call<E extends EndpointShape> = RequestOf<E> &
   Readonly<{
+    /** Of an endpoint with `multipart`: the file, of which nothing was read yet. */
+    upload: E['multipart'] extends Multipart<infer Fields> ? Upload<z.output<Fields>> : undefined
     actor: ActorOf<E['auth']>
     requestId: string
     address: string

@@ -22,7 +22,7 @@ export function sendTagged(request: Request, response: Response, { text, etag }:
 }
 
 /** Whether the client has it already: `*`, or a list that names the tag; a proxy that compressed an answer made its tag a weak one. */
-function holds(ifNoneMatch: string | undefined, etag: string): boolean {
+export function holds(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
   if (ifNoneMatch === etag) return true
   const names = ifNoneMatch.match(/(?:W\/)?"[^"]*"/g) ?? []

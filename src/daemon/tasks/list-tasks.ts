@@ -1,9 +1,9 @@
-import { problem } from '../../core/kit/index.ts'
+import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Task, TaskStatus } from '../../core/tasks/index.ts'
 import type { TasksNeeds } from './needs.ts'
 import { taskView } from './read-task.ts'
-import { type TaskPlace, tasksFor } from './tasks.repo.ts'
+import { tasksFor } from './tasks.repo.ts'
 
 type Wanted = Readonly<{
   status?: TaskStatus | undefined
@@ -22,19 +22,12 @@ export async function listTasks(
   { cursor, limit, assignee, ...filters }: Wanted,
 ): Promise<{ tasks: Task[]; nextCursor: string | null }> {
   const { tenantId, userId, roles, capabilities } = actor
-  const after = cursor === undefined ? undefined : readCursor(cursor)
+  const after = cursor === undefined ? undefined : readPageEnd(cursor)
   const spaceIds = (await spacesOf(db, actor)).map(({ id }) => id)
   const reader = { tenantId, userId, roles, spaceIds, manages: capabilities.includes('manageBoards') }
   const assigneeId = assignee === 'me' ? userId : assignee
   const found = await tasksFor(db, reader, { ...filters, assigneeId, after, limit: limit + 1 })
   const page = found.slice(0, limit)
   const last = page.at(-1)
-  return { tasks: page.map(taskView), nextCursor: found.length > limit && last ? `${last.createdAt}~${last.id}` : null }
-}
-
-function readCursor(cursor: string): TaskPlace {
-  const [, createdAt, id] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~([a-z0-9_]{1,60})$/.exec(cursor) ?? []
-  if (createdAt !== undefined && id !== undefined) return { createdAt, id }
-  const reason = 'must be as the page before returned it'
-  throw problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
+  return { tasks: page.map(taskView), nextCursor: found.length > limit && last ? pageEnd(last) : null }
 }

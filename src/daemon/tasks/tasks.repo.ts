@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
+import type { PageEnd } from '../../core/contract/index.ts'
 import { roleKey, type Task, type TaskStatus, unfinished } from '../../core/tasks/index.ts'
 import { type Db, type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { TaskTable } from './tasks.tables.ts'
@@ -117,16 +118,13 @@ const readable =
       ...(manages ? [eb('space_id', 'is', null)] : []),
     ])
 
-/** Where a page ends. */
-export type TaskPlace = Readonly<{ createdAt: string; id: string }>
-
 type Wanted = Readonly<{
   status?: TaskStatus | undefined
   assigneeId?: string | undefined
   eventId?: string | undefined
   spaceId?: string | undefined
   runId?: string | undefined
-  after?: TaskPlace | undefined
+  after?: PageEnd | undefined
   limit: number
 }>
 
@@ -151,7 +149,7 @@ export async function tasksFor(db: DbOrTx, reader: TaskReader, wanted: Wanted): 
 }
 
 const isBefore =
-  ({ createdAt, id }: TaskPlace) =>
+  ({ createdAt, id }: PageEnd) =>
   ({ eb, or, and }: Condition) =>
     or([eb('created_at', '<', createdAt), and([eb('created_at', '=', createdAt), eb('id', '<', id)])])
 
