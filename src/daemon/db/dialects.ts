@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as breathe } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -11,7 +12,7 @@ import {
   type SqliteStatement,
   sql,
 } from 'kysely'
-import pg from 'pg'
+import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
 
@@ -156,7 +157,11 @@ function preparedOnce(database: Database.Database): SqliteDatabase {
   return { prepare, close: () => database.close() }
 }
 
+/** The driver is loaded only where it is used: a daemon on SQLite never needs it. */
+const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
+
 function openPostgres(connectionString: string): OpenDatabase {
+  const pg = driver()
   const pool = new pg.Pool({
     connectionString,
     max: 10,
@@ -174,7 +179,7 @@ function openPostgres(connectionString: string): OpenDatabase {
 
 /** Hearing holds a connection of its own: what is told comes at any time. */
 async function listenPostgres(connectionString: string, hear: Hear): Promise<Hearing> {
-  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000, keepAlive: true })
+  const client = new (driver().Client)({ connectionString, connectionTimeoutMillis: 10_000, keepAlive: true })
   const ended = new Promise<void>((resolve) => client.once('end', resolve))
   client.on('error', () => void client.end().catch(() => undefined))
   client.on('notification', ({ payload }) => hear(payload ?? ''))

@@ -1,4 +1,4 @@
-import { createClient } from 'redis'
+import type { createClient } from 'redis'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Taken } from '../../core/limits/index.ts'
 import type { Logger } from '../../node/index.ts'
@@ -31,10 +31,12 @@ const mostAtOnce = 500
  */
 export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Needs): Promise<RedisStore> {
   const scripts = { take: takeScript(seconds), used: usedScript(seconds), busy: busyScript(seconds) }
-  let client = connect(url)
+  // Hundreds of files: only a daemon that is given a server loads them.
+  const redis = await import('redis')
+  let client = connect(redis.createClient, url)
   const reconnect = () => {
     client.destroy()
-    client = connect(url)
+    client = connect(redis.createClient, url)
   }
   const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, keys, more)
   const takeOne = (tenantId: string, budget: number) => run(scripts.take, [keyOf(tenantId), indexKey], [String(budget), tenantId])
@@ -76,8 +78,8 @@ const takenOf = (answer: unknown): Taken =>
 type Client = Pick<ReturnType<typeof createClient>, 'sendCommand' | 'destroy'>
 
 /** A connection that is made anew for as long as it is wanted; what is asked meanwhile fails at once. */
-function connect(url: string): Client {
-  const client = createClient({
+function connect(make: typeof createClient, url: string): Client {
+  const client = make({
     url,
     name: 'tenantryd',
     disableOfflineQueue: true,

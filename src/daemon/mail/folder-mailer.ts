@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { createTransport } from 'nodemailer'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { compose, type From } from './compose.ts'
@@ -7,10 +6,11 @@ import type { Mailer } from './mailer.ts'
 
 /** A `.eml` file per mail, whole or not at all; the same mail again is the same file. */
 export function folderMailer(from: From, folder: string): Mailer {
-  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
   return {
     send: async (mail) => {
       const file = join(folder, `${mail.id}.eml`)
+      const { createTransport } = await import('nodemailer')
+      const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' })
       const { message } = await transport.sendMail(compose(from, mail))
       await writeFileAtomic(file, message as Buffer).catch((error: NodeJS.ErrnoException) => {
         throw problem('UNAVAILABLE', `the mail could not be written into ${folder} (${error.code}): may the daemon write there?`)

@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import { type Problem, printable, problem, withoutSecrets } from '../../core/kit/index.ts'
 import { compose, type From } from './compose.ts'
 import type { Mailer } from './mailer.ts'
@@ -9,7 +8,7 @@ const wholeMs = 45_000
 /** One connection per mail, with limits on each step. A password only travels encrypted, unless the server is this machine. */
 export function smtpMailer(from: From, address: string): Mailer {
   const server = readAddress(address)
-  const transport = createTransport({
+  const settings = {
     host: server.host,
     port: server.port,
     secure: server.secure,
@@ -19,9 +18,12 @@ export function smtpMailer(from: From, address: string): Mailer {
     greetingTimeout: stepMs,
     socketTimeout: stepMs,
     logger: false,
-  })
+  }
   return {
     send: async (mail, signal) => {
+      // Loaded by the first mail: most daemons write none for weeks.
+      const { createTransport } = await import('nodemailer')
+      const transport = createTransport(settings)
       const limit = signal ? AbortSignal.any([signal, AbortSignal.timeout(wholeMs)]) : AbortSignal.timeout(wholeMs)
       await Promise.race([transport.sendMail(compose(from, mail)), brokenOff(limit)]).catch((error: SmtpError) => {
         throw spoken(error, server)

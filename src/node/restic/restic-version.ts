@@ -1,4 +1,3 @@
-import { execa } from 'execa'
 import semver from 'semver'
 import { problem } from '../../core/kit/index.ts'
 
@@ -10,6 +9,7 @@ export const searchPath = (): string => process.env.PATH ?? '/usr/local/bin:/usr
 
 /** Version of the program; throws RESTIC_UNUSABLE when it is missing or older than 0.17.1. */
 export async function resticVersion(program: string): Promise<string> {
+  const { execa } = await import('execa')
   const { stdout, failed } = await execa(program, ['version'], {
     reject: false,
     extendEnv: false,

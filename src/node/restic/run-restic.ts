@@ -1,4 +1,3 @@
-import { execa } from 'execa'
 import type { Repository } from './repository.ts'
 import { resticProblem } from './restic-problem.ts'
 import { searchPath } from './restic-version.ts'
@@ -31,6 +30,8 @@ export type Ended = Readonly<{ exitCode: number; stdout: string; stderr: string 
 
 /** One run of restic on a repository, in a process group of its own and in an environment that holds nothing of the caller's. */
 export async function runRestic(options: ResticOptions, repository: Repository, run: Run): Promise<Ended> {
+  // A daemon is idle for days before it runs restic.
+  const { execa } = await import('execa')
   run.signal?.throwIfAborted()
   const child = execa(options.program ?? 'restic', run.args, {
     // restic asks for the password on a stdin that is no terminal.
