@@ -3,7 +3,8 @@ import { constants } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-type WriteOptions = Readonly<{ mode?: number }>
+/** `temporary`: where the content is written before it is whole, in the same folder; a name of chance unless it is to be found again. */
+type WriteOptions = Readonly<{ mode?: number; temporary?: string }>
 
 /**
  * Replaces a file whole or not at all: written beside it, fsynced, renamed, folder fsynced.
@@ -11,11 +12,10 @@ type WriteOptions = Readonly<{ mode?: number }>
  */
 export async function writeFileAtomic(
   path: string,
-  content: string | Uint8Array | AsyncIterable<string>,
-  { mode = 0o600 }: WriteOptions = {},
+  content: string | Uint8Array | AsyncIterable<string | Uint8Array>,
+  { mode = 0o600, temporary = join(dirname(path), `.${process.pid}.${randomUUID()}.tmp`) }: WriteOptions = {},
 ): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
-  const temporary = join(dirname(path), `.${process.pid}.${randomUUID()}.tmp`)
   try {
     const file = await open(temporary, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, mode)
     try {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Slug } from '../../core/boxes/index.ts'
 import { wrongNativeOrigin } from '../../core/edge/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
@@ -20,6 +21,7 @@ const Base64Key = z
   .refine((text) => Buffer.from(text, 'base64').length === 32, 'must be 32 bytes in base64: `openssl rand -base64 32` makes one')
 const AccessKey = z.strictObject({ accessKeyId: z.string(), secretAccessKey: z.string() })
 const Budget = z.coerce.number().int().min(1).max(10_000_000)
+const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
 const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
   const message = wrongNativeOrigin(text)
@@ -68,6 +70,11 @@ export const Settings = z.strictObject({
       deadlineMs: Ms.default(6 * 60 * 60_000),
     })
     .prefault({}),
+  /** Where the files of spaces are; the default is `objects` in `dataDir`, which only one daemon has. */
+  objectStore: StoreAddress.optional(),
+  objectStoreCredentials: AccessKey.optional(),
+  /** Gigabytes that the files of a tenant may have together, by its plan. */
+  files: z.strictObject({ light: Gigabytes.default(10), pro: Gigabytes.default(100), dedicated: Gigabytes.default(1000) }).prefault({}),
   approvalTokenSha256: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits: `tenantryd approval-token` prints them')
@@ -170,6 +177,8 @@ export const Settings = z.strictObject({
     .prefault({}),
   /** Which roles the users of tenants may have; the default is `config/roles.yaml` of the package. */
   roles: z.string().min(1).optional(),
+  /** Slug of the tenant that operates the store: only its users review it, whatever roles others have. */
+  operatorTenant: Slug.optional(),
   /** Sessions of tenants' users. */
   sessions: z
     .strictObject({
@@ -179,6 +188,8 @@ export const Settings = z.strictObject({
       idleDays: Count.max(3650).default(30),
       /** A refresh token just used is taken once more within this, as long as nothing that came of it was used. 0: using one twice ends its session. */
       graceSeconds: z.coerce.number().int().min(0).max(300).default(0),
+      /** A login beyond these ends the session that was unused for longest. */
+      mostPerUser: Count.max(1000).default(100),
     })
     .prefault({}),
   /** Whose web pages and apps may read answers besides tenants' own web chats. */

@@ -3,6 +3,7 @@ import { packageRoot } from '../../node/index.ts'
 import { type Globals, type Machine, print } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
 import { plainNetworks } from '../homeserver/index.ts'
+import { objectPlace } from '../objects/index.ts'
 import { loadRoleBook } from '../users/index.ts'
 import { settingsOf } from './installation.ts'
 
@@ -11,6 +12,7 @@ export async function checkConfig(machine: Machine, options: Globals): Promise<u
   const config = settingsOf(machine, options)
   await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
   plainNetworks(config.homeservers.privateNetworks)
+  objectPlace(config)
   const shown = redacted(config)
   print(machine, options, shown, stringify(shown).trimEnd())
   return undefined
@@ -20,7 +22,7 @@ const hidden = '[secret]'
 
 function redacted(config: Config): Record<string, unknown> {
   const { secretKey, backupKey, recoveryKey, snapshotStoreCredentials: credentials, snapshotUpkeep: upkeep, ...rest } = config
-  const { mail, alerts } = config
+  const { mail, alerts, objectStoreCredentials: objects } = config
   return {
     ...rest,
     ...(mail.smtp === undefined ? {} : { mail: { ...mail, smtp: withoutPassword(mail.smtp) } }),
@@ -32,6 +34,7 @@ function redacted(config: Config): Record<string, unknown> {
     ...(backupKey ? { backupKey: hidden } : {}),
     ...(recoveryKey ? { recoveryKey: hidden } : {}),
     ...(credentials ? { snapshotStoreCredentials: { ...credentials, secretAccessKey: hidden } } : {}),
+    ...(objects ? { objectStoreCredentials: { ...objects, secretAccessKey: hidden } } : {}),
     ...(upkeep ? { snapshotUpkeep: { ...upkeep, secretAccessKey: hidden } } : {}),
   }
 }

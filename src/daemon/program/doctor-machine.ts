@@ -7,6 +7,7 @@ import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
 import { reachesStore, requireSnapshots } from '../snapshots/index.ts'
 import { forwarding } from './doctor-forwarding.ts'
+import { objects } from './doctor-objects.ts'
 
 /** What can be looked at without the database: files, keys, space, what rollouts need. */
 export async function machineChecks(machine: Machine, config: Config, options: Globals): Promise<Check[]> {
@@ -19,6 +20,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     ...(await upkeep(config)),
     approval(config),
     alerts(config),
+    await objects(config),
     await forwarding(machine, config),
   ]
 }

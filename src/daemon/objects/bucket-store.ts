@@ -1,0 +1,121 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadBucketCommand,
+  ListMultipartUploadsCommand,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { checkedKey, type ObjectStore, type Stretch, storeFailure, summed } from './object-store.ts'
+
+type Credentials = Readonly<{ accessKeyId: string; secretAccessKey: string }>
+type Bucket = Readonly<{ s3: S3Client; Bucket: string; prefix: string }>
+type Place = Readonly<{ Bucket: string; Key: string }>
+
+/** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
+const partBytes = 5 * 1024 * 1024
+
+/** Objects of a bucket; `address` is `https://host/bucket` with a prefix or without. */
+export function bucketStore(address: string, credentials: Credentials): ObjectStore {
+  const bucket = bucketAt(address, credentials)
+  return {
+    put: (key, content) => at(bucket, key, (place) => put(bucket, place, content)),
+    get: (key, stretch) => at(bucket, key, (place) => get(bucket, place, stretch)),
+    remove: (key) => at(bucket, key, (place) => remove(bucket, place)),
+    look: () => failingAsStore(async () => void (await bucket.s3.send(new HeadBucketCommand({ Bucket: bucket.Bucket })))),
+  }
+}
+
+function bucketAt(address: string, credentials: Credentials): Bucket {
+  const { origin, hostname, pathname } = new URL(address)
+  const [Bucket = '', ...prefix] = pathname.slice(1).split('/')
+  const [, region = 'us-east-1'] = /^s3[.-]([a-z0-9-]+)\.amazonaws\.com$/.exec(hostname) ?? []
+  const s3 = new S3Client({
+    endpoint: origin,
+    region,
+    credentials,
+    forcePathStyle: true,
+    // The sums that newer services want of every upload are refused by older ones.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: 5_000, socketTimeout: 30_000 },
+  })
+  return { s3, Bucket, prefix: prefix.map((part) => `${part}/`).join('') }
+}
+
+async function at<T>({ Bucket, prefix }: Bucket, key: string, work: (place: Place) => Promise<T>): Promise<T> {
+  const place = { Bucket, Key: `${prefix}${checkedKey(key)}` }
+  return failingAsStore(() => work(place))
+}
+
+async function failingAsStore<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw storeFailure(error)
+  }
+}
+
+async function put({ s3 }: Bucket, place: Place, content: AsyncIterable<Uint8Array>) {
+  const { content: passed, kept } = summed(content)
+  const parts = inParts(passed)
+  const { value: first = Buffer.alloc(0) } = await parts.next()
+  if (first.length < partBytes) await s3.send(new PutObjectCommand({ ...place, Body: first }))
+  else await putInParts(s3, place, first, parts)
+  return kept()
+}
+
+/** Only the last is shorter than a part has to be. */
+async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, undefined> {
+  let [waiting, bytes]: [Uint8Array[], number] = [[], 0]
+  for await (const chunk of content) {
+    waiting.push(chunk)
+    bytes += chunk.length
+    if (bytes < partBytes) continue
+    yield Buffer.concat(waiting)
+    ;[waiting, bytes] = [[], 0]
+  }
+  if (bytes > 0) yield Buffer.concat(waiting)
+  return undefined
+}
+
+async function putInParts(s3: S3Client, place: Place, first: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+  const { UploadId } = await s3.send(new CreateMultipartUploadCommand(place))
+  try {
+    const done = [await putPart(s3, { ...place, UploadId, PartNumber: 1 }, first)]
+    for await (const part of rest) done.push(await putPart(s3, { ...place, UploadId, PartNumber: done.length + 1 }, part))
+    await s3.send(new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload: { Parts: done } }))
+  } catch (error) {
+    // What this cannot take back is found again when the key is removed.
+    await s3.send(new AbortMultipartUploadCommand({ ...place, UploadId })).catch(() => undefined)
+    throw error
+  }
+}
+
+type Part = Place & Readonly<{ UploadId: string | undefined; PartNumber: number }>
+
+async function putPart(s3: S3Client, part: Part, Body: Buffer) {
+  const { ETag } = await s3.send(new UploadPartCommand({ ...part, Body }))
+  return { ETag, PartNumber: part.PartNumber }
+}
+
+async function get({ s3 }: Bucket, place: Place, stretch: Stretch | undefined): Promise<AsyncIterable<Uint8Array> | undefined> {
+  try {
+    const Range = stretch && `bytes=${stretch.from}-${stretch.to}`
+    const { Body } = await s3.send(new GetObjectCommand({ ...place, ...(Range ? { Range } : {}) }))
+    return Body as AsyncIterable<Uint8Array> | undefined
+  } catch (error) {
+    if ((error as Error).name === 'NoSuchKey') return undefined
+    throw error
+  }
+}
+
+async function remove({ s3 }: Bucket, place: Place): Promise<void> {
+  await s3.send(new DeleteObjectCommand(place))
+  const { Uploads = [] } = await s3.send(new ListMultipartUploadsCommand({ Bucket: place.Bucket, Prefix: place.Key }))
+  for (const { Key, UploadId } of Uploads) if (Key === place.Key) await s3.send(new AbortMultipartUploadCommand({ ...place, UploadId }))
+}

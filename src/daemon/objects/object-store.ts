@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { isProblem, problem } from '../../core/kit/index.ts'
+
+export type Kept = Readonly<{ bytes: number; sha256: string }>
+export type Stretch = Readonly<{ from: number; to: number }>
+
+/**
+ * Every verb may throw OBJECT_STORE_UNAVAILABLE. A key is put once: whoever replaces content makes a new one. Rows that name a key are written
+ * before its object, so that a kill leaves nothing that nobody knows of.
+ */
+export type ObjectStore = Readonly<{
+  /** Keeps what comes, whole or not at all: once it resolves, a power cut takes nothing away. What reading `content` throws is thrown on. */
+  put(key: string, content: AsyncIterable<Uint8Array>): Promise<Kept>
+  /** The bytes, or a stretch of them, both ends included; undefined: there is no such object. */
+  get(key: string, stretch?: Stretch): Promise<AsyncIterable<Uint8Array> | undefined>
+  /** Takes the object away, and what a put of it left unfinished. Again changes nothing. */
+  remove(key: string): Promise<void>
+  /** Throws when nothing could be kept here now. */
+  look(): Promise<void>
+}>
+
+const keyForm = /^[a-z0-9_]+(\/[a-z0-9_]+)*$/
+
+/** Keys come from this program alone, so one that could lead elsewhere is a fault of it. */
+export function checkedKey(key: string): string {
+  if (!keyForm.test(key)) throw new Error(`no key of an object: ${JSON.stringify(key)}`)
+  return key
+}
+
+/** Passes the content on, and knows in the end what it was. */
+export function summed(content: AsyncIterable<Uint8Array>) {
+  const hash = createHash('sha256')
+  let bytes = 0
+  async function* passed() {
+    for await (const chunk of content) {
+      hash.update(chunk)
+      bytes += chunk.length
+      yield chunk
+    }
+  }
+  return { content: passed(), kept: (): Kept => ({ bytes, sha256: hash.digest('hex') }) }
+}
+
+/** Expected failures stay what they are; the log has the cause of the rest, for operators alone. */
+export const storeFailure = (error: unknown): unknown =>
+  isProblem(error)
+    ? error
+    : problem('OBJECT_STORE_UNAVAILABLE', 'files can be neither kept nor read right now: try again in a minute', { cause: error })

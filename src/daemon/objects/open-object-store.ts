@@ -1,0 +1,32 @@
+import { resolve } from 'node:path'
+import { problem } from '../../core/kit/index.ts'
+import { readStoreAddress } from '../../core/snapshots/index.ts'
+import type { Config } from '../config/index.ts'
+import { folderStore } from './folder-store.ts'
+import type { ObjectStore } from './object-store.ts'
+
+type ObjectSettings = Pick<Config, 'dataDir' | 'objectStore' | 'objectStoreCredentials'>
+
+type Place = Readonly<{ kind: 'file'; folder: string }> | Readonly<{ kind: 's3'; url: string; credentials: AccessKey }>
+type AccessKey = NonNullable<ObjectSettings['objectStoreCredentials']>
+
+/** Where objects are by the settings. Throws CONFIG_INVALID. */
+export function objectPlace({ dataDir, objectStore, objectStoreCredentials: credentials }: ObjectSettings): Place {
+  if (objectStore === undefined) return { kind: 'file', folder: resolve(dataDir, 'objects') }
+  const store = readStoreAddress(objectStore)
+  if (typeof store === 'string') throw problem('CONFIG_INVALID', `objectStore ${store} (TENANTRY_OBJECT_STORE)`)
+  if (store.kind === 'file') return store
+  if (credentials) return { ...store, credentials }
+  throw problem(
+    'CONFIG_INVALID',
+    'objectStore is a bucket: set TENANTRY_OBJECT_STORE_CREDENTIALS_ACCESS_KEY_ID and …_SECRET_ACCESS_KEY too, with an account that may read, write, list and delete there',
+  )
+}
+
+/** The client of buckets is loaded only where there is one: it is large. */
+export async function openObjectStore(settings: ObjectSettings): Promise<ObjectStore> {
+  const place = objectPlace(settings)
+  if (place.kind === 'file') return folderStore(place.folder)
+  const { bucketStore } = await import('./bucket-store.ts')
+  return bucketStore(place.url, place.credentials)
+}

@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { problem } from '../../../src/core/kit/index.ts'
+import type { ObjectStore } from '../../../src/daemon/objects/index.ts'
+
+const megabyte = 1024 * 1024
+
+/** Content in pieces, as it comes from a network; the same for the same seed. */
+export function content(bytes: number, seed = 7): Buffer {
+  const made = Buffer.alloc(bytes)
+  for (let at = 0; at < bytes; at += 4096) made.writeUInt8((at / 4096 + seed) % 251, at)
+  return made
+}
+
+async function* flowing(whole: Buffer, pieceBytes = 60_000) {
+  for (let at = 0; at < whole.length; at += pieceBytes) yield whole.subarray(at, at + pieceBytes)
+}
+
+async function* breaking(whole: Buffer, error: Error) {
+  yield* flowing(whole)
+  throw error
+}
+
+async function bytesOf(stream: AsyncIterable<Uint8Array> | undefined): Promise<Buffer | undefined> {
+  if (!stream) return undefined
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+type World = Readonly<{
+  store: ObjectStore
+  /** Everything that is there, whole or not. */
+  left(): Promise<readonly string[]>
+  /** A put that was killed after so many bytes: nobody cleared up. */
+  killedPut(key: string, bytes: number): Promise<void>
+}>
+
+/** What every object store does. */
+export function objectStoreSuite(world: () => Promise<World>): void {
+  test.each([0, 1, 100_000, 12 * megabyte])('%i bytes come back as they were put', async (bytes) => {
+    const { store } = await world()
+    const whole = content(bytes)
+    const key = `files/ten_1/put_${bytes}`
+    expect(await store.put(key, flowing(whole))).toEqual({ bytes, sha256: createHash('sha256').update(whole).digest('hex') })
+    expect((await bytesOf(await store.get(key)))?.equals(whole)).toBe(true)
+    await store.remove(key)
+  })
+
+  test('a stretch is read alone, both ends included', async () => {
+    const { store } = await world()
+    const whole = content(100_000)
+    await store.put('files/ten_1/stretch', flowing(whole))
+    expect(await bytesOf(await store.get('files/ten_1/stretch', { from: 4000, to: 9000 }))).toEqual(whole.subarray(4000, 9001))
+    await store.remove('files/ten_1/stretch')
+  })
+
+  test('what is not there is undefined, and removing it changes nothing', async () => {
+    const { store } = await world()
+    expect(await store.get('files/ten_1/nothing')).toBeUndefined()
+    await store.remove('files/ten_1/nothing')
+  })
+
+  test('what was removed is gone, and its neighbours are not', async () => {
+    const { store, left } = await world()
+    await store.put('files/ten_1/near', flowing(content(10)))
+    await store.put('files/ten_1/near_by', flowing(content(10)))
+    await store.remove('files/ten_1/near')
+    expect(await store.get('files/ten_1/near')).toBeUndefined()
+    expect(await bytesOf(await store.get('files/ten_1/near_by'))).toEqual(content(10))
+    await store.remove('files/ten_1/near_by')
+    expect(await left()).toEqual([])
+  })
+
+  test.each([1000, 12 * megabyte])(
+    'content that breaks off after %i bytes leaves nothing, and its failure stays what it is',
+    async (bytes) => {
+      const { store, left } = await world()
+      const broke = problem('QUOTA_EXCEEDED', 'full')
+      await expect(store.put('files/ten_1/broken', breaking(content(bytes), broke))).rejects.toBe(broke)
+      expect(await store.get('files/ten_1/broken')).toBeUndefined()
+      expect(await left()).toEqual([])
+    },
+  )
+
+  test('a put that was killed is no object, and removing its key leaves nothing of it', async () => {
+    const { store, left, killedPut } = await world()
+    await killedPut('files/ten_1/killed', 7 * megabyte)
+    expect(await left()).toHaveLength(1)
+    expect(await store.get('files/ten_1/killed')).toBeUndefined()
+    await store.remove('files/ten_1/killed')
+    expect(await left()).toEqual([])
+  })
+
+  test('a key that leads elsewhere is a fault', async () => {
+    const { store } = await world()
+    for (const key of ['../a', 'a/../b', '/a', 'a//b', '', 'a\u0000', 'A b'])
+      await expect((async () => store.remove(key))()).rejects.toThrow('no key of an object')
+  })
+
+  test('a store that can be used says so', async () => {
+    await (await world()).store.look()
+  })
+}
