@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { AgentSettings } from '../src/agent/program/settings.ts'
+import { wholeTree } from '../src/cli/tree.ts'
 import { loadConfig, variableNames } from '../src/daemon/config/load.ts'
 
 const text = readFileSync('docs/settings.md', 'utf8')
@@ -30,5 +31,44 @@ describe('docs/settings.md has every setting, with its default', () => {
     const named = [...text.matchAll(/^\| `[\w.]+` \| `(TENANTRY_\w+)`/gm)].map(([, name]) => name)
     expect(named.filter((name) => !known.includes(name as string))).toEqual([])
     expect(named).toHaveLength(known.length)
+  })
+})
+
+describe('every command that is shown is one', async () => {
+  const { nouns, alone } = await wholeTree()
+  const commands = new Map([
+    ...nouns.flatMap((noun) => noun.verbs.map((verb) => [`${noun.name} ${verb.name}`, verb] as const)),
+    ...alone.map((command) => [command.name, command] as const),
+  ])
+  const everywhere = ['--json', '--yes', '--url', '--help', '--no-color']
+
+  /** In a console or between backticks, one line each. */
+  const shownIn = (page: string) =>
+    [...page.matchAll(/(?:^\$ |`)tenantry ([a-z][^`\n]*)/gm)].map(([, line]) => (line as string).replace(/ #.*| \|.*/, '').trim())
+
+  const wrongWith = (line: string): string[] => {
+    const [noun, verb] = line.split(' ')
+    if (verb?.includes('|')) return verb.split('|').flatMap((one) => wrongWith(`${noun} ${one}`))
+    const command = commands.get(`${noun} ${verb}`) ?? commands.get(`${noun}`)
+    if (!command) return nouns.some(({ name }) => name === noun) && (!verb || /^[<…]/.test(verb)) ? [] : [line]
+    const taken = [...everywhere, ...Object.values(command.options).map(({ flags }) => flags.split(' ')[0] as string)]
+    return [...line.matchAll(/ (--[a-z-]+)/g)].flatMap(([, flag]) => (taken.includes(flag as string) ? [] : [`${line}: ${flag}`]))
+  }
+
+  test.each([
+    'README.md',
+    ...readdirSync('docs')
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`),
+  ])('%s', (path) => {
+    expect(shownIn(readFileSync(path, 'utf8')).flatMap(wrongWith)).toEqual([])
+  })
+})
+
+describe('every page that is linked is there', () => {
+  test.each(['.', 'docs', 'docs/decisions'])('%s', (folder) => {
+    const pages = readdirSync(folder).filter((name) => name.endsWith('.md'))
+    const links = pages.flatMap((page) => [...readFileSync(`${folder}/${page}`, 'utf8').matchAll(/\]\(([\w./-]+)(?:#[\w-]*)?\)/g)])
+    expect(links.map(([, target]) => `${folder}/${target}`).filter((path) => !existsSync(path))).toEqual([])
   })
 })
