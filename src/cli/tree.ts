@@ -8,7 +8,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['tenants', 'list show create update window suspend resume', async () => (await import('./tenants/index.ts')).tenants],
   [
     'users',
-    'list show create update roles disable enable sessions end-session import',
+    'list show create update roles disable enable reset-password sessions end-session import',
     async () => (await import('./users/index.ts')).users,
   ],
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],

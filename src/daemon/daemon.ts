@@ -31,7 +31,8 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   requireWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
-  const roles = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
+  const book = await loadRoleBook(config.roles ?? packageRoot('config/roles.yaml'))
+  const roles = { ...book, operatorTenant: config.operatorTenant }
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keyring = await loadKeyring({ random }, config)
   const { db, close: closeDatabase } = openDatabase(config.databaseUrl)

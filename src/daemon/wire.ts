@@ -34,7 +34,7 @@ import {
 } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
-import { type Db, type DbOrTx, drainOutbox, type Tx } from './db/index.ts'
+import { type Db, type DbOrTx, runOutbox, type Tx } from './db/index.ts'
 import { type EdgeSide, openEdge } from './edge/index.ts'
 import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
 import { filesRoutes, forgetFolders } from './files/index.ts'
@@ -89,7 +89,7 @@ import {
 import { forgetSpaces, membersOf, spacesJobs, spacesListener, spacesOf, spacesRoutes, spacesWork } from './spaces/index.ts'
 import { forgetTasks, tasksRoutes } from './tasks/index.ts'
 import { tenantsRoutes } from './tenants/index.ts'
-import { locksWork, usersListener, usersRoutes, usersWork } from './users/index.ts'
+import { restoreWork, usersListener, usersRoutes, usersWork } from './users/index.ts'
 
 export type WireNeeds = Readonly<{
   config: Config
@@ -118,7 +118,6 @@ export type Wired = Readonly<{
   begin(): readonly Promise<void>[]
 }>
 
-const outboxEveryMs = 1000
 const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
 const failuresEveryMs = 60_000
@@ -227,7 +226,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       [checkpointTopic]: checkpointHandler(checkpoints),
       ...alertWork(alerts),
       ...usersWork(users),
-      ...locksWork(needs),
+      ...restoreWork(users),
       ...spacesWork(spaces),
     },
   }
@@ -240,7 +239,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     runSnapshotTurns(snapshots, draining),
     runStoreUpkeep(snapshots, draining),
     runEvents(events, draining),
-    repeat(needs, { ms: outboxEveryMs, what: 'follow-up work', work: () => drainOutbox(outbox, draining) }),
+    runOutbox(outbox, draining),
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
     repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),

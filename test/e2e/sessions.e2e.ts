@@ -32,7 +32,7 @@ async function aWorld() {
   const there = await aHomeserverWorld(db, { origin: `http://127.0.0.1:${box.ports.platform}`, chatDomain: `${slug}.test`, secrets })
   const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
   const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
-  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
+  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
   const needs = { ...base, keys, revocations, rules, roles: roleBook, homeservers: there.homeservers }
   return { ...there, needs, authenticate: authenticateUser(needs) }
 }

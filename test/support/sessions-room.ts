@@ -63,7 +63,7 @@ export async function aSessionsRoom(
   const base = { db, clock, random: systemRandom, keyring: aKeyring(), log }
   const keys = await openSigningKeys(base, 'platform')
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
-  const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, ...rules }
+  const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
   const needs = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole }
   return { ...needs, authenticate: authenticateUser(needs), stop: () => abort.abort() }
 }

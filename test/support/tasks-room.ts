@@ -90,7 +90,10 @@ export async function principalOf(db: Db, userId: string): Promise<PlatformPrinc
   const tenantSlug = user.tenantId.slice('ten_'.length)
   return {
     ...{ kind: 'user', userId: user.id, tenantId: user.tenantId, tenantSlug, sessionId: `ses_${userId}`, roles: user.roles },
-    ...{ matrixUserId: matrixUserIdOf(user.localpart, `chat.${tenantSlug}.example`), capabilities: capabilitiesOf(taskRoles, user.roles) },
+    ...{
+      matrixUserId: matrixUserIdOf(user.localpart, `chat.${tenantSlug}.example`),
+      capabilities: capabilitiesOf(taskRoles, { tenantSlug, roles: user.roles }),
+    },
   }
 }
 

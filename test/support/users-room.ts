@@ -6,7 +6,7 @@ import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
 import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
-import { locksWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
+import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { anOperator } from './boxes-room.ts'
 import { aChatServer } from './chat-server.ts'
@@ -49,7 +49,7 @@ export async function aUsersRoom(db: Db) {
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
-  const handlers = { ...usersWork(world), ...locksWork(world) }
+  const handlers = { ...usersWork(world), ...restoreWork(world) }
   const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

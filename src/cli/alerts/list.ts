@@ -23,6 +23,8 @@ const kinds = Object.keys({
   rollout_signed: 0,
   audit_broken: 0,
   budget_high: 0,
+  chat_refused: 0,
+  accounts_remade: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 
 export const list = command(

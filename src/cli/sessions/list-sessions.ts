@@ -1,5 +1,5 @@
-import type { Session } from '../../core/sessions/index.ts'
-import { ago, type Column, clean, command, type Look, table } from '../kit/index.ts'
+import type { EndedBy, Session } from '../../core/sessions/index.ts'
+import { ago, type Column, clean, command, count, flag, type Look, sections, table, text } from '../kit/index.ts'
 
 const columns = ({ now }: Look): Column<Session>[] => [
   { title: 'SESSION', value: ({ id }) => id, priority: 1 },
@@ -10,10 +10,42 @@ const columns = ({ now }: Look): Column<Session>[] => [
   { title: 'ENDS', value: ({ expiresAt }) => ago(expiresAt, now), priority: 4 },
 ]
 
+type Ended = Session & Readonly<{ endedAt: string | null; endedBy: EndedBy | null }>
+
+const why = {
+  logout: 'logged out',
+  user: 'by the user',
+  admin: 'by an operator',
+  reuse: 'refresh token used twice',
+  disabled: 'user disabled',
+  reset: 'password reset',
+  too_many: 'too many sessions',
+} as const satisfies Record<EndedBy, string>
+
+const endedColumns = (look: Look): Column<Ended>[] => [
+  ...columns(look).slice(0, 4),
+  { title: 'ENDED', value: ({ endedAt }) => endedAt && ago(endedAt, look.now), priority: 1 },
+  { title: 'WHY', value: ({ endedBy }) => endedBy && why[endedBy], priority: 1 },
+]
+
 export const listSessions = command(
   'sessions <tenant> <user>',
   'Where a user is logged in: its open sessions, newest first',
-  {},
-  ({ api }, { tenant, user }) => api.sessions.listUserSessions({ params: { slug: tenant }, query: { user } }),
-  ({ sessions }, look, { user }) => (sessions.length === 0 ? `${clean(user)} has no open session.` : table(look, columns(look), sessions)),
+  {
+    ended: flag('--ended', 'those that were ended instead, and what ended each'),
+    limit: count('--limit <count>', 'at most so many'),
+    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+  },
+  ({ api }, { tenant, ended, ...query }) =>
+    api.sessions.listUserSessions({ params: { slug: tenant }, query: { ...query, ...(ended ? { ended: 'true' } : {}) } }),
+  ({ sessions, nextCursor, most }, look, { user, ended }) => {
+    if (sessions.length === 0) return `${clean(user)} has no ${ended ? 'ended' : 'open'} session.`
+    return sections(
+      table(look, ended ? endedColumns(look) : columns(look), sessions),
+      nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '',
+      !ended && sessions.length >= most
+        ? `At most ${most} are open at a time: the next login ends the one that was unused for longest.`
+        : '',
+    )
+  },
 )

@@ -1,16 +1,18 @@
 import { problem } from '../../core/kit/index.ts'
-import { command, count, list as many, mustConfirm, oneOf, readTextFile, required, text } from '../kit/index.ts'
-import { createdView, userList, userView } from './users.view.ts'
+import { type Context, command, count, flag, list as many, mustConfirm, oneOf, readTextFile, required, text } from '../kit/index.ts'
+import { createdView, resetView, userList, userView } from './users.view.ts'
 
 export const list = command(
   'list <tenant>',
   'Users of a tenant by name',
   {
     status: oneOf('--status <status>', 'only these', ['active', 'disabled']),
+    withoutPassword: flag('--without-password', 'only those whose password nobody knows, after a restore'),
     limit: count('--limit <count>', 'at most so many'),
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
-  ({ api }, { tenant, ...query }) => api.users.listUsers({ params: { slug: tenant }, query }),
+  ({ api }, { tenant, withoutPassword, ...query }) =>
+    api.users.listUsers({ params: { slug: tenant }, query: { ...query, ...(withoutPassword ? { withoutPassword: 'true' } : {}) } }),
   userList,
 )
 
@@ -31,9 +33,8 @@ export const create = command(
     locale: text('--locale <tag>', 'its language: de, de-AT'),
     passwordFile: text('--password-file <file>', 'its password, on the first line (- is stdin); without it one is made and shown once'),
   },
-  async ({ api, readStdin }, { tenant, user, displayName, roles, locale, passwordFile }) => {
-    const password =
-      passwordFile === undefined ? undefined : firstLine(passwordFile === '-' ? await readStdin() : await readTextFile(passwordFile))
+  async ({ api, ...context }, { tenant, user, displayName, roles, locale, passwordFile }) => {
+    const password = await passwordIn(context, passwordFile)
     const given = {
       ...(displayName === undefined ? {} : { displayName }),
       ...(roles.length === 0 ? {} : { roles: [...roles] }),
@@ -47,6 +48,28 @@ export const create = command(
 )
 
 const firstLine = (content: string): string => content.split(/\r?\n/, 1)[0] ?? ''
+
+/** The first line of a file, or of stdin. */
+async function passwordIn({ readStdin }: Pick<Context, 'readStdin'>, file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : firstLine(file === '-' ? await readStdin() : await readTextFile(file))
+}
+
+export const resetPassword = command(
+  'reset-password <tenant> <user>',
+  'Give a user another password; all platform sessions end, devices stay logged in to the chat',
+  {
+    passwordFile: text('--password-file <file>', 'the password, on the first line (- is stdin); without it one is made and shown once'),
+    logOutDevices: flag('--log-out-devices', 'end the chat sessions of its devices too; messages that only they can read are lost'),
+  },
+  async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
+    const password = await passwordIn(context, passwordFile)
+    await mustConfirm(ask, `Give ${user} of ${tenant} another password and end its platform sessions?`)
+    const body = { logOutDevices, ...(password === undefined ? {} : { password }) }
+    return api.users.resetUserPassword({ params: { slug: tenant, localpart: user }, body })
+  },
+  resetView,
+  { examples: ['reset-password anna-schule ben.lang', 'reset-password anna-schule ben.lang --log-out-devices --yes'] },
+)
 
 export const update = command(
   'update <tenant> <user>',

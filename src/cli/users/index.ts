@@ -2,7 +2,7 @@
 // It never shows a password twice, and an import changes nobody who exists.
 import { noun } from '../kit/index.ts'
 import { endSession, listSessions } from '../sessions/index.ts'
-import { create, disable, enable, list, roles, show, update } from './commands.ts'
+import { create, disable, enable, list, resetPassword, roles, show, update } from './commands.ts'
 import { importFile } from './import.ts'
 
 export const users = noun('users', 'The people of a tenant', [
@@ -13,6 +13,7 @@ export const users = noun('users', 'The people of a tenant', [
   roles,
   disable,
   enable,
+  resetPassword,
   listSessions,
   endSession,
   importFile,

@@ -1,14 +1,17 @@
 import { plural } from '../../core/kit/index.ts'
-import type { CreatedUser, ImportLine, ImportReport, User } from '../../core/users/index.ts'
+import type { CreatedUser, ImportLine, ImportReport, ResetPassword, User } from '../../core/users/index.ts'
 import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
 
-const paintStatus = ({ status }: User) => (status === 'active' ? 'green' : 'yellow')
+const paintStatus = (user: User) => (statusOf(user) === 'active' ? 'green' : 'yellow')
+
+/** One whose password nobody knows cannot log in, whatever else. */
+const statusOf = ({ status, passwordUnknownSince }: User): string => (passwordUnknownSince ? `${status}, no password` : status)
 
 const columns = ({ now }: Look): Column<User>[] => [
   { title: 'USER', value: ({ localpart }) => clean(localpart), priority: 1, least: 12 },
   { title: 'NAME', value: ({ displayName }) => displayName && clean(displayName), priority: 2, least: 10 },
   { title: 'ROLES', value: ({ roles }) => roles.join(', '), priority: 1, least: 10 },
-  { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: paintStatus },
+  { title: 'STATUS', value: statusOf, priority: 1, paint: paintStatus },
   { title: 'LOCALE', value: ({ locale }) => locale, priority: 4 },
   { title: 'SINCE', value: ({ createdAt }) => ago(createdAt, now), priority: 3 },
 ]
@@ -26,6 +29,11 @@ export const userView = (user: User, look: Look): string =>
     ['name', user.displayName && clean(user.displayName)],
     ['roles', user.roles.join(', ')],
     ['status', user.status],
+    [
+      'password',
+      user.passwordUnknownSince &&
+        `known to nobody since a restore (${stamp(user.passwordUnknownSince, look.now)}): tenantry users reset-password gives a new one`,
+    ],
     ['locale', user.locale],
     ['avatar', user.avatarUrl && clean(user.avatarUrl)],
     ['since', stamp(user.createdAt, look.now)],
@@ -33,11 +41,24 @@ export const userView = (user: User, look: Look): string =>
     ['id', user.id],
   ])
 
+const shownOnce = (password: string | null, { paint }: Look): string =>
+  password === null ? '' : `Password, shown only now: ${paint.bold(clean(password))}`
+
 export const createdView = ({ user, chat, password }: CreatedUser, look: Look): string =>
   sections(
     userView(user, look),
     chat === 'existed' ? 'The chat server had the account already: its password stays what it was.' : '',
-    password === null ? '' : `Password, shown only now: ${look.paint.bold(clean(password))}`,
+    shownOnce(password, look),
+  )
+
+export const resetView = ({ user, chat, password }: ResetPassword, look: Look): string =>
+  sections(
+    `${clean(user.matrixUserId)} has a new password; its platform sessions have ended.`,
+    chat === 'created' ? 'The chat server did not have the account: it was made.' : '',
+    user.status === 'disabled'
+      ? `It is disabled all the same: tenantry users enable ${user.tenant} ${clean(user.localpart)} lets it in.`
+      : '',
+    shownOnce(password, look),
   )
 
 const importColumns: Column<ImportLine>[] = [

@@ -21,6 +21,8 @@ export const AlertKind = z.enum([
   'rollout_signed',
   'audit_broken',
   'budget_high',
+  'chat_refused',
+  'accounts_remade',
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 

@@ -14,6 +14,7 @@ import {
   rolloutRolledBack,
   undoFailed,
 } from './rollout-texts.ts'
+import { accountsRemade, chatRefused } from './user-texts.ts'
 
 /** The text of every kind of alert, from the facts of the case. */
 export const alertOf = {
@@ -35,4 +36,6 @@ export const alertOf = {
   rollout_signed: rolloutSigned,
   audit_broken: auditBroken,
   budget_high: budgetHigh,
+  chat_refused: chatRefused,
+  accounts_remade: accountsRemade,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

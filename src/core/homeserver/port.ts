@@ -48,8 +48,8 @@ export type Homeserver = Readonly<{
   /** Ends one chat session; also ok when it had ended. */
   logout(token: Secret): Promise<Done>
   whoami(token: Secret): Promise<WhoIs>
-  /** Leaves sessions and devices as they are. */
-  changePassword(ask: Readonly<{ localpart: string; password: Secret }>): Promise<Done>
+  /** Leaves sessions and devices as they are, unless they are to be logged out. */
+  changePassword(ask: Readonly<{ localpart: string; password: Secret; logOutDevices?: boolean | undefined }>): Promise<Done>
   createUser(user: NewChatUser): Promise<Created>
   /** Locked: no login and no use of any chat token until it is unlocked. */
   setLocked(ask: Readonly<{ localpart: string; locked: boolean }>): Promise<Done>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, empty, endpoint, open, platform, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, empty, endpoint, open, Paging, platform, Timestamp } from '../contract/index.ts'
 import { NewPassword } from '../users/index.ts'
 
 const base = '/api/auth/v1'
@@ -30,6 +30,16 @@ export const Session = z.object({
   expiresAt: Timestamp,
 })
 export type Session = z.output<typeof Session>
+
+/**
+ * What ended a session: the user (here or from another device), an operator, a refresh token that was used twice, that the user was disabled or got
+ * another password, or a newer login when there were too many.
+ */
+export const EndedBy = z.enum(['logout', 'user', 'admin', 'reuse', 'disabled', 'reset', 'too_many'])
+export type EndedBy = z.infer<typeof EndedBy>
+
+const most = z.int().meta({ description: 'So many may be open at a time: the next login ends the one that was unused for longest' })
+const page = { nextCursor: z.string().nullable(), most }
 
 /** Session API (spec 4.1). */
 const own = {
@@ -90,7 +100,8 @@ const own = {
     method: 'GET',
     path: `${base}/sessions`,
     auth: platform(),
-    returns: z.object({ sessions: z.array(Session.extend({ current: z.boolean() })) }),
+    query: Paging,
+    returns: z.object({ sessions: z.array(Session.extend({ current: z.boolean() })), ...page }),
     summary: 'The own open sessions, newest first',
   }),
   revokeOwnSession: endpoint({
@@ -109,9 +120,15 @@ const others = {
     path: '/api/admin/v1/tenants/:slug/sessions',
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
-    query: z.strictObject({ user: z.string().min(1).max(255).meta({ description: 'The name before the colon of the chat id' }) }),
-    returns: z.object({ sessions: z.array(Session.extend({ user: z.string() })) }),
-    summary: 'Open sessions of a user, newest first',
+    query: Paging.extend({
+      user: z.string().min(1).max(255).meta({ description: 'The name before the colon of the chat id' }),
+      ended: z.stringbool().default(false).meta({ description: 'Those that were ended, as long as they are kept, and what ended each' }),
+    }),
+    returns: z.object({
+      sessions: z.array(Session.extend({ user: z.string(), endedAt: Timestamp.nullable(), endedBy: EndedBy.nullable() })),
+      ...page,
+    }),
+    summary: 'Open sessions of a user, newest first, or those that were ended',
   }),
   revokeUserSession: endpoint({
     method: 'DELETE',

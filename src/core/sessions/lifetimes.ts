@@ -3,8 +3,11 @@ export const tokenMs = 24 * 60 * 60_000
 
 const dayMs = 24 * 60 * 60_000
 
-/** How long a session can be kept alive at all, how long it may lie unused, and how long a used refresh token is taken once more. */
-export type SessionRules = Readonly<{ absoluteDays: number; idleDays: number; graceSeconds: number }>
+/**
+ * How long a session can be kept alive at all, how long it may lie unused, how long a used refresh token is taken once more, and how many
+ * a user may have.
+ */
+export type SessionRules = Readonly<{ absoluteDays: number; idleDays: number; graceSeconds: number; mostPerUser: number }>
 
 /** When a new session ends whatever happens: without a refresh token, with its only platform token. */
 export const sessionEnd = (rules: SessionRules, now: string, refreshable: boolean): string =>

@@ -21,6 +21,10 @@ const ChangeUserBody = z
   .strictObject({ displayName: DisplayName.nullable().optional(), locale: Locale.nullable().optional(), roles: Roles.optional() })
   .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale or roles')
 
+/** `password`: the one that was made; null when it was given. `created`: the chat server had no such account, and has one now. */
+const ResetPassword = z.object({ user: User, chat: z.enum(['reset', 'created']), password: z.string().nullable() })
+export type ResetPassword = z.infer<typeof ResetPassword>
+
 const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
 
 /** `existed`: the chat server had the account, and its password stays what it was. */
@@ -34,7 +38,10 @@ export const usersContract = {
     path: base,
     auth: admin('viewer'),
     params: ofTenant,
-    query: Paging.extend({ status: UserStatus.optional() }),
+    query: Paging.extend({
+      status: UserStatus.optional(),
+      withoutPassword: z.stringbool().optional().meta({ description: 'Only those whose password nobody knows' }),
+    }),
     returns: z.object({ users: z.array(User), nextCursor: z.string().nullable() }),
     summary: 'Users of a tenant by name',
   }),
@@ -77,6 +84,21 @@ export const usersContract = {
     returns: User,
     summary: 'Say what a user may do and how it is called; what is not named stays. Roles count from the next request',
   }),
+  resetUserPassword: endpoint({
+    method: 'POST',
+    path: `${base}/:localpart/reset-password`,
+    auth: admin('operator'),
+    params: one,
+    body: z
+      .strictObject({
+        password: NewPassword.optional().meta({ description: 'The default is one that is made, and shown once' }),
+        logOutDevices: z.boolean().default(false).meta({ description: 'End the chat sessions of its devices too' }),
+      })
+      .default({ logOutDevices: false }),
+    returns: ResetPassword,
+    problems: ['CONFLICT', 'HOMESERVER_UNREACHABLE'],
+    summary: 'Give a user another password and end all platform sessions; a chat account that is missing is made',
+  }),
   disableUser: endpoint({
     method: 'POST',
     path: `${base}/:localpart/disable`,
@@ -84,7 +106,7 @@ export const usersContract = {
     params: one,
     body: Reason,
     returns: User,
-    summary: 'End all sessions of a user within a second and lock it out of the chat; again changes nothing',
+    summary: 'End all sessions of a user within a second and lock it out of the chat; again only tells the chat again',
   }),
   enableUser: endpoint({
     method: 'POST',

@@ -20,7 +20,8 @@ export const RoleBook = z
   .strictObject({ defaultRole: RoleName, roles: z.record(RoleName, Role) })
   .refine(({ roles }) => Object.keys(roles).length > 0, { path: ['roles'], message: 'must name at least one role' })
   .refine(({ defaultRole, roles }) => Object.hasOwn(roles, defaultRole), { path: ['defaultRole'], message: 'must be one of the roles' })
-export type RoleBook = z.output<typeof RoleBook>
+/** With the slug of the tenant that operates the store, which is a setting: without it nobody of a tenant reviews the store. */
+export type RoleBook = z.output<typeof RoleBook> & Readonly<{ operatorTenant?: string | undefined }>
 
 /** Reads what the file holds. Throws CONFIG_INVALID naming the file and every place in it that is wrong. */
 export function readRoleBook(content: unknown, file: string): RoleBook {
@@ -30,10 +31,16 @@ export function readRoleBook(content: unknown, file: string): RoleBook {
   throw problem('CONFIG_INVALID', `${file}: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, { details })
 }
 
-/** What somebody with these roles may do, each once, in the order of the catalogue. A role that the book no longer names grants nothing. */
-export function capabilitiesOf({ roles: book }: RoleBook, roles: readonly string[]): Capability[] {
+type Holder = Readonly<{ tenantSlug: string; roles: readonly string[] }>
+
+/**
+ * What somebody of a tenant with these roles may do, each once, in the order of the catalogue. A role that the book no longer names grants nothing;
+ * `reviewStore` counts only in the tenant that operates the store (SECURITY): other tenants are its customers.
+ */
+export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tenantSlug, roles }: Holder): Capability[] {
   const granted = new Set(roles.flatMap((role) => (Object.hasOwn(book, role) ? (book[role]?.capabilities ?? []) : [])))
-  return Capability.options.filter((capability) => granted.has(capability))
+  const counts = (capability: Capability) => capability !== 'reviewStore' || tenantSlug === operatorTenant
+  return Capability.options.filter((capability) => granted.has(capability) && counts(capability))
 }
 
 /** Those that the book does not name. */

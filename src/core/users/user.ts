@@ -38,6 +38,9 @@ export const User = z.object({
   status: UserStatus,
   createdAt: Timestamp,
   updatedAt: Timestamp,
+  passwordUnknownSince: Timestamp.nullable().meta({
+    description: 'The chat account was made anew after a restore: nobody knows its password until it is reset',
+  }),
 })
 export type User = z.infer<typeof User>
 

@@ -32,7 +32,7 @@ export const makeDocument = (needs: BootstrapNeeds, caller: Caller): Promise<Mad
         modules: [...(await needs.modulesOf(tx, tenant.id))],
         spaces: spaces.map(({ id, name, type, visibility, role }) => ({ id, name, type, visibility, role })),
         tasks: tasks.map(({ id, title, status, assignedRole, dueAt }) => ({ id, title, status, assignedRole, dueAt })),
-        permissions: capabilitiesOf(needs.roles, user.roles),
+        permissions: capabilitiesOf(needs.roles, { tenantSlug: tenant.slug, roles: user.roles }),
       }
       const ids = (of: readonly Readonly<{ id: string }>[]) => new Set(of.map(({ id }) => id))
       return { bootstrap, position, of: { userId: user.id, roles: user.roles, spaceIds: ids(spaces), taskIds: ids(tasks) } }

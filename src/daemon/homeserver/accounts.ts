@@ -37,14 +37,15 @@ export async function createChatUser(needs: CallNeeds, tenantId: TenantId, user:
   return answer.status === 400 && refusedCodes.has(errcodeOf(answer)) ? refused(answer) : unexpected(answer)
 }
 
-type NewPassword = Readonly<{ localpart: string; password: Secret }>
+type NewPassword = Readonly<{ localpart: string; password: Secret; logOutDevices?: boolean | undefined }>
 
-/** Sets a password; devices and their tokens stay. */
-export async function changeChatPassword(needs: CallNeeds, tenantId: TenantId, { localpart, password }: NewPassword): Promise<Done> {
+/** Sets a password; devices and their tokens stay, or end with the old one. */
+export async function changeChatPassword(needs: CallNeeds, tenantId: TenantId, ask: NewPassword): Promise<Done> {
   const caller = await enter(needs, tenantId, 'write')
   if (!isCaller(caller)) return caller
+  const { localpart, password, logOutDevices = false } = ask
   const path = `/_synapse/admin/v1/reset_password/${idOf(caller, localpart)}`
-  const body = { new_password: password.reveal(), logout_devices: false }
+  const body = { new_password: password.reveal(), logout_devices: logOutDevices }
   return done(await caller.call({ method: 'POST', path, body, as: 'admin' }))
 }
 
@@ -74,6 +75,7 @@ export async function setChatName(
   const path = `/_synapse/admin/v2/users/${idOf(caller, localpart)}`
   const found = await caller.call({ method: 'GET', path, as: 'admin' })
   if (!isAnswer(found) || found.status !== 200) return done(found)
+  if (found.json?.displayname === displayName) return { kind: 'ok' }
   return done(await caller.call({ method: 'PUT', path, body: { displayname: displayName ?? '' }, as: 'admin' }))
 }
 

@@ -54,7 +54,7 @@ function principalCache({ db, clock, revocations, roles }: Needs): (sessionId: s
   })
   const read = async (sessionId: string): Promise<Kept | undefined> => {
     const session = await orUnavailable(() => standingSession(db, clock, sessionId))
-    return session && keep(session, capabilitiesOf(roles, session.roles), clock)
+    return session && keep(session, capabilitiesOf(roles, session), clock)
   }
   return async (sessionId) => {
     const known = kept.get(sessionId)

@@ -5,7 +5,7 @@ import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { findUserById } from '../users/index.ts'
 import { holdingBack } from './hold-back.ts'
-import { noteSuccess } from './login-attempts.ts'
+import { noteSuccess, releaseAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { type Proved, provePassword } from './prove-password.ts'
 import { standingSession } from './sessions.repo.ts'
@@ -33,7 +33,13 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
     }
     const proved = await provePassword(needs, { ...proof, tenant: await tenantBySlug(needs.db, tenantSlug) })
     try {
-      await needs.db.transaction().execute((tx) => noteSuccess(tx, needs.clock, proved.attempt))
+      await needs.db
+        .transaction()
+        .execute((tx) => noteSuccess(tx, needs.clock, proved.attempt))
+        .catch(async (error) => {
+          await releaseAttempt(needs, proved.attempt)
+          throw error
+        })
       await refuseEnded(needs, actor)
       await setPassword(needs, proved, change.newPassword)
     } finally {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import { failureMemoryMs, knownNetworkMs, mostFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
+import { failureMemoryMs, knownNetworkMs, lockSubject, mostFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
 /**
@@ -109,6 +109,12 @@ export async function releaseAttempt({ db }: Needs, { subject, counter }: Attemp
     .where('network', '=', counter)
     .where('pending', '>', 0)
     .execute()
+}
+
+/** Forgets the failures of a user who got another password: what was tried before says nothing of it. */
+export async function liftLock(tx: Tx, { tenantId, localpart }: Readonly<{ tenantId: string; localpart: string }>): Promise<void> {
+  const subject = sha256Hex(lockSubject({ id: tenantId }, '', localpart))
+  await tx.updateTable('user_login_failures').set({ failures: 0 }).where('subject', '=', subject).execute()
 }
 
 /** The password was right: the failures are forgotten, except a lock that strangers are under, and the network is known from now on. */

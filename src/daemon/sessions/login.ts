@@ -1,14 +1,17 @@
-import { isoNow, newId } from '../../core/kit/index.ts'
+import { type Clock, isoNow, newId } from '../../core/kit/index.ts'
 import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.ts'
+import { matrixUserIdOf } from '../../core/users/index.ts'
+import { recordAudit } from '../audit/index.ts'
 import { forNoKeyUpdate, type Tx } from '../db/index.ts'
-import { ensureUser } from '../users/index.ts'
+import { ensureUser, type UserRecord } from '../users/index.ts'
 import { homeOf, tenantOf } from './find-tenant.ts'
 import { holdingBack } from './hold-back.ts'
 import { issueToken } from './issue-token.ts'
 import { noteSuccess, releaseAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { type Proved, provePassword, refusedLogin } from './prove-password.ts'
-import { insertRefreshToken, insertSession, newRefreshToken } from './sessions.repo.ts'
+import { endSessions } from './revocations.ts'
+import { insertRefreshToken, insertSession, newRefreshToken, sessionsBeyond } from './sessions.repo.ts'
 
 type Login = Readonly<{
   tenant: string
@@ -66,22 +69,44 @@ async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
   return opened
 }
 
-/** User, session, refresh token and counters together; undefined when user or tenant may not log in, with nothing written. */
+/**
+ * User, session, refresh token and counters together; undefined when user or tenant may not log in, with nothing written. A login beyond what a
+ * user may have open ends the sessions that were unused for longest.
+ */
 async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, localpart }: Proved, wanted: Wanted) {
   const { clock, random, rules } = needs
-  const user = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
+  if (!(await isActive(tx, tenant.id))) return undefined
+  const { user, made } = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
   if (!(await mayLogIn(tx, user.id))) return undefined
   const now = isoNow(clock)
+  const tooMany = await sessionsBeyond(tx, { userId: user.id, now, most: rules.mostPerUser - 1 })
   const id = newId(random, 'ses')
   const expiresAt = sessionEnd(rules, now, wanted.issueRefreshToken)
   const session = { id, tenantId: tenant.id, userId: user.id, deviceName: wanted.deviceName, network: networkOf(wanted.address), expiresAt }
   await insertSession(tx, now, session)
   await noteSuccess(tx, clock, attempt)
-  const whole = { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt }
-  if (!wanted.issueRefreshToken) return whole
+  const refreshing = wanted.issueRefreshToken ? await firstRefreshToken(tx, needs, { id, now, expiresAt }) : {}
+  await endSessions(tx, clock, tooMany, 'too_many')
+  if (made) await noteMade(tx, clock, { tenant, user, sessionId: id })
+  return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, ...refreshing }
+}
+
+type Opened = Readonly<{ id: string; now: string; expiresAt: string }>
+
+async function firstRefreshToken(tx: Tx, { random, rules }: SessionsNeeds, { id, now, expiresAt }: Opened) {
   const refreshToken = newRefreshToken(random)
   const made = { token: refreshToken, sessionId: id, sessionExpiresAt: expiresAt, parentHash: null, rules }
-  return { ...whole, refreshToken, refreshTokenExpiresAt: await insertRefreshToken(tx, now, made) }
+  return { refreshToken, refreshTokenExpiresAt: await insertRefreshToken(tx, now, made) }
+}
+
+type Made = Readonly<{ tenant: Proved['tenant']; user: UserRecord; sessionId: string }>
+
+/** Logins are not in the audit log, but that somebody got an account is, whoever made it. */
+async function noteMade(tx: Tx, clock: Clock, { tenant, user, sessionId }: Made): Promise<void> {
+  const { id: userId, localpart, roles } = user
+  const actor = { kind: 'user', userId, matrixUserId: matrixUserIdOf(localpart, tenant.chatDomain), sessionId } as const
+  const data = { userId, roles, chat: 'existed' }
+  await recordAudit(tx, clock, { actor, action: 'user.created', subject: `${tenant.slug}/${localpart}`, data })
 }
 
 /**
@@ -89,16 +114,11 @@ async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, loca
  * in this moment is asked for at every call.
  */
 async function mayLogIn(tx: Tx, userId: string): Promise<boolean> {
-  const user = await tx
-    .selectFrom('users')
-    .select(['status', 'tenant_id'])
-    .where('id', '=', userId)
-    .modifyEnd(forNoKeyUpdate(tx))
-    .executeTakeFirst()
-  const tenant = await tx
-    .selectFrom('tenants')
-    .select('status')
-    .where('id', '=', user?.tenant_id ?? '')
-    .executeTakeFirst()
-  return user?.status === 'active' && tenant?.status === 'active'
+  const held = tx.selectFrom('users').select('status').where('id', '=', userId).modifyEnd(forNoKeyUpdate(tx))
+  return (await held.executeTakeFirst())?.status === 'active'
+}
+
+async function isActive(tx: Tx, tenantId: string): Promise<boolean> {
+  const tenant = await tx.selectFrom('tenants').select('status').where('id', '=', tenantId).executeTakeFirst()
+  return tenant?.status === 'active'
 }

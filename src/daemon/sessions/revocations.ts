@@ -1,8 +1,7 @@
-import type { Clock } from '../../core/kit/index.ts'
-import { isoNow } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { EndedBy } from '../../core/sessions/index.ts'
 import { revoke as tellReplicas } from '../auth/index.ts'
-import type { Tx } from '../db/index.ts'
-import type { EndedBy } from './sessions.tables.ts'
+import { forUpdate, type Tx } from '../db/index.ts'
 
 /** What lost its standing: one session, all of a user's, or a whole tenant. */
 type Lost = Readonly<{ kind: 'session' | 'user' | 'tenant'; id: string }>
@@ -19,7 +18,7 @@ export async function revoke(
   by: EndedBy = kind === 'user' ? 'disabled' : 'admin',
 ): Promise<void> {
   if (kind === 'session') return endSessions(tx, clock, [id], by)
-  if (kind === 'user') await end(tx, clock, { kind, id }, by)
+  if (kind === 'user') await endAllOf(tx, clock, id, by)
   await tellReplicas(tx, clock, { kind: kindOf[kind], subject: id })
 }
 
@@ -29,16 +28,28 @@ export async function revoke(
  */
 export async function endSessions(tx: Tx, clock: Clock, ids: readonly string[], by: EndedBy): Promise<void> {
   const ended: string[] = []
-  for (const id of [...ids].sort()) if (await end(tx, clock, { kind: 'session', id }, by)) ended.push(id)
+  for (const id of [...ids].sort()) if (await end(tx, clock, id, by)) ended.push(id)
   for (const id of ended) await tellReplicas(tx, clock, { kind: kindOf.session, subject: id })
 }
 
+/** A user's, in the order in which everybody ends several. */
+async function endAllOf(tx: Tx, clock: Clock, userId: string, by: EndedBy): Promise<void> {
+  const open = tx.selectFrom('sessions').select('id').where('user_id', '=', userId).where('ended_at', 'is', null)
+  await open.orderBy('id').modifyEnd(forUpdate(tx)).execute()
+  await tx
+    .updateTable('sessions')
+    .set({ ended_at: isoNow(clock), ended_by: by })
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .execute()
+}
+
 /** False when there was nothing to end: it was over before, and everybody knows. */
-async function end(tx: Tx, clock: Clock, { kind, id }: Lost, by: EndedBy): Promise<boolean> {
+async function end(tx: Tx, clock: Clock, id: string, by: EndedBy): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('sessions')
     .set({ ended_at: isoNow(clock), ended_by: by })
-    .where(kind === 'user' ? 'user_id' : 'id', '=', id)
+    .where('id', '=', id)
     .where('ended_at', 'is', null)
     .executeTakeFirst()
   return numUpdatedRows > 0n

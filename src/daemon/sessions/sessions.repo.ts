@@ -1,5 +1,5 @@
 import { type Clock, isoNow, type Random, sha256Hex } from '../../core/kit/index.ts'
-import { refreshEnd, type Session, type SessionRules } from '../../core/sessions/index.ts'
+import { type EndedBy, refreshEnd, type Session, type SessionRules } from '../../core/sessions/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
 /** `tnr_` and 32 random bytes: the prefix lets scanners find one that was written down by mistake. */
@@ -100,18 +100,26 @@ export async function sessionOfToken(db: DbOrTx, clock: Clock, hash: string): Pr
   return row && toFound(row)
 }
 
-/** A user's open sessions, newest first. */
-export async function openSessions(db: DbOrTx, now: string, userId: string): Promise<Session[]> {
-  const rows = await db
+type Page = Readonly<{ userId: string; now: string; ended?: boolean; before?: Place | undefined; limit: number }>
+/** Where a page ended. */
+export type Place = Readonly<{ createdAt: string; id: string }>
+type Listed = Session & Readonly<{ endedAt: string | null; endedBy: EndedBy | null }>
+
+/** A user's open sessions, or the ended ones, newest first. */
+export async function sessionsBefore(db: DbOrTx, { userId, now, ended = false, before, limit }: Page): Promise<Listed[]> {
+  let query = db
     .selectFrom('sessions')
     .selectAll()
     .where('user_id', '=', userId)
-    .where('ended_at', 'is', null)
-    .where('expires_at', '>', now)
-    .orderBy('created_at', 'desc')
-    .orderBy('id')
-    .limit(1000)
-    .execute()
+    .where('ended_at', ended ? 'is not' : 'is', null)
+  if (!ended) query = query.where('expires_at', '>', now)
+  if (before) {
+    const { createdAt, id } = before
+    query = query.where(({ eb, or, and }) =>
+      or([eb('created_at', '<', createdAt), and([eb('created_at', '=', createdAt), eb('id', '<', id)])]),
+    )
+  }
+  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
   return rows.map((row) => ({
     id: row.id,
     deviceName: row.device_name,
@@ -119,5 +127,26 @@ export async function openSessions(db: DbOrTx, now: string, userId: string): Pro
     createdAt: row.created_at,
     lastUsedAt: row.used_at,
     expiresAt: row.expires_at,
+    endedAt: row.ended_at,
+    endedBy: row.ended_by,
   }))
+}
+
+/** The open sessions of a user beyond so many: those that were unused for longest. */
+export async function sessionsBeyond(
+  tx: Tx,
+  { userId, now, most }: Readonly<{ userId: string; now: string; most: number }>,
+): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .orderBy('used_at', 'desc')
+    .orderBy('id')
+    .limit(1000)
+    .offset(most)
+    .execute()
+  return rows.map(({ id }) => id)
 }

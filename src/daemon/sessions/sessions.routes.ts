@@ -19,8 +19,8 @@ export const sessionsRoutes = (needs: SessionsNeeds): Served[] => [
     nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization') })),
   ),
   serve(contract.changeUserPassword, ({ actor, body, address }) => nothing(changePassword(needs, actor, { ...body, address }))),
-  serve(contract.listOwnSessions, async ({ actor }) => ({ sessions: await listOwnSessions(needs, actor) })),
+  serve(contract.listOwnSessions, ({ actor, query }) => listOwnSessions(needs, actor, query)),
   serve(contract.revokeOwnSession, ({ actor, params }) => nothing(revokeOwnSession(needs, actor, params))),
-  serve(contract.listUserSessions, async ({ params, query }) => ({ sessions: await listUserSessions(needs, { ...params, ...query }) })),
+  serve(contract.listUserSessions, ({ params, query }) => listUserSessions(needs, { ...params, ...query })),
   serve(contract.revokeUserSession, ({ actor, params }) => nothing(revokeUserSession(needs, actor, params))),
 ]

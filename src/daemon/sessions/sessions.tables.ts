@@ -1,5 +1,4 @@
-/** Who ended a session: the user (here or on another device), an administrator, a used refresh token, or that the user was disabled. */
-export type EndedBy = 'logout' | 'user' | 'admin' | 'reuse' | 'disabled'
+import type { EndedBy } from '../../core/sessions/index.ts'
 
 type SessionTable = {
   /** The claim `fam`, and the family of its refresh tokens. */

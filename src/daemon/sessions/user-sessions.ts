@@ -6,14 +6,39 @@ import { tenantBySlug } from '../tenants/index.ts'
 import { findUser } from '../users/index.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { revoke } from './revocations.ts'
-import { openSessions } from './sessions.repo.ts'
+import { type Place, sessionsBefore } from './sessions.repo.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'revocations'>
 
+type Listing = Pick<SessionsNeeds, 'db' | 'clock' | 'rules'>
+type Wanted = Readonly<{ limit: number; cursor?: string | undefined }>
+
 /** The caller's open sessions; `current` is the one that asks. */
-export async function listOwnSessions({ db, clock }: Pick<Needs, 'db' | 'clock'>, { userId, sessionId }: PlatformPrincipal) {
-  const sessions = await openSessions(db, isoNow(clock), userId)
-  return sessions.map((session) => ({ ...session, current: session.id === sessionId }))
+export async function listOwnSessions(needs: Listing, { userId, sessionId }: PlatformPrincipal, wanted: Wanted) {
+  const { sessions, ...page } = await pageOf(needs, { userId, ...wanted })
+  return {
+    sessions: sessions.map(({ endedAt: _, endedBy: __, ...session }) => ({ ...session, current: session.id === sessionId })),
+    ...page,
+  }
+}
+
+async function pageOf(
+  { db, clock, rules }: Listing,
+  { userId, ended = false, limit, cursor }: Wanted & { userId: string; ended?: boolean },
+) {
+  const before = cursor === undefined ? undefined : readCursor(cursor)
+  const found = await sessionsBefore(db, { userId, ended, before, now: isoNow(clock), limit: limit + 1 })
+  const sessions = found.slice(0, limit)
+  const last = sessions.at(-1)
+  return { sessions, nextCursor: found.length > limit && last ? `${last.createdAt}_${last.id}` : null, most: rules.mostPerUser }
+}
+
+function readCursor(cursor: string): Place {
+  const [, createdAt, id] = /^([0-9TZ:.-]{20,30})_(ses_[0-9a-z]{20})$/.exec(cursor) ?? []
+  if (createdAt && id) return { createdAt, id }
+  throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
+    details: [{ path: 'cursor', reason: 'is not a cursor' }],
+  })
 }
 
 /** Ends one of the caller's sessions; those of others do not exist for them. */
@@ -37,15 +62,17 @@ export async function revokeOwnSession(
   await revocations.readNow()
 }
 
-type OfUser = Readonly<{ slug: string; user: string }>
+type OfUser = Wanted & Readonly<{ slug: string; user: string; ended: boolean }>
 
 /** For operators. Throws NOT_FOUND naming tenant or user. */
-export async function listUserSessions({ db, clock }: Pick<Needs, 'db' | 'clock'>, { slug, user }: OfUser) {
+export async function listUserSessions(needs: Listing, { slug, user, ...wanted }: OfUser) {
+  const { db } = needs
   const tenant = await tenantBySlug(db, slug)
   if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
   const found = await findUser(db, { tenantId: tenant.id, localpart: canonicalLocalpart(user) })
   if (!found) throw problem('NOT_FOUND', `${slug} has no user ${user}: \`tenantry users list ${slug}\` shows all`)
-  return (await openSessions(db, isoNow(clock), found.id)).map((session) => ({ ...session, user: found.localpart }))
+  const { sessions, ...page } = await pageOf(needs, { userId: found.id, ...wanted })
+  return { sessions: sessions.map((session) => ({ ...session, user: found.localpart })), ...page }
 }
 
 type OfTenant = Readonly<{ slug: string; id: string }>

@@ -1,51 +1,88 @@
 import { z } from 'zod'
 import { type Done, isFault } from '../../core/homeserver/index.ts'
-import { enqueueOutbox, type OutboxHandler } from '../db/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
+import { inChatQueue } from '../../core/outbox/index.ts'
+import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { UsersNeeds } from './needs.ts'
+import { tellSaid, tellUnsaid } from './tell-unsaid.ts'
 import { findUserById, type UserRecord } from './users.repo.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'homeservers'>
+export type AlignNeeds = Pick<UsersNeeds, 'db' | 'clock' | 'homeservers'>
 
-export const chatLockTopic = 'chat.user-lock'
-export const chatNameTopic = 'chat.user-name'
+const chatLockTopic = 'chat.user-lock'
+const chatNameTopic = 'chat.user-name'
 
 const Payload = z.object({ userId: z.string() })
 
-/** Brings the chat server to what the registry says of a user: whether it is locked, and how it is called. */
-export const usersWork = (needs: Needs): Readonly<Record<string, OutboxHandler>> => ({
-  [chatLockTopic]: aligner(needs, chatLockTopic, {
-    say: (homeserver, { localpart, status }) => homeserver.setLocked({ localpart, locked: status === 'disabled' }),
-    said: ({ status }) => status,
-  }),
-  [chatNameTopic]: aligner(needs, chatNameTopic, {
-    say: (homeserver, { localpart, displayName }) => homeserver.setDisplayName({ localpart, displayName }),
-    said: ({ displayName }) => displayName,
-  }),
-})
+type OfTenant = Pick<UserRecord, 'id' | 'tenantId'>
 
-type Homeserver = ReturnType<Needs['homeservers']['of']>
+const follow =
+  (topic: string, what: 'locks' | 'names') =>
+  (tx: Tx, clock: Clock, { id, tenantId }: OfTenant) =>
+    enqueueOutbox(tx, clock, { topic, payload: { userId: id }, ...inChatQueue({ tenantId, what, key: id }) })
+
+/** Notes in the transaction of a change that the chat server has to lock or unlock a user. */
+export const followLock = follow(chatLockTopic, 'locks')
+/** The same of its name. */
+export const followName = follow(chatNameTopic, 'names')
+
+type Homeserver = ReturnType<AlignNeeds['homeservers']['of']>
 type Side = Readonly<{
+  what: 'lock' | 'name'
   say: (homeserver: Homeserver, user: UserRecord) => Promise<Done>
   /** What was said, to see whether it still holds. */
   said: (user: UserRecord) => string | null
 }>
 
+export const lockSide: Side = {
+  what: 'lock',
+  say: (homeserver, { localpart, status }) => homeserver.setLocked({ localpart, locked: status === 'disabled' }),
+  said: ({ status }) => status,
+}
+
+export const nameSide: Side = {
+  what: 'name',
+  say: (homeserver, { localpart, displayName }) => homeserver.setDisplayName({ localpart, displayName }),
+  said: ({ displayName }) => displayName,
+}
+
+/** Brings the chat server to what the registry says of a user: whether it is locked, and how it is called. */
+export const usersWork = (needs: AlignNeeds): Readonly<Record<string, OutboxHandler>> => ({
+  [chatLockTopic]: aligner(needs, lockSide),
+  [chatNameTopic]: aligner(needs, nameSide),
+})
+
 /**
  * Reads what holds now, not what held when it was noted, and looks again afterwards: of two who work at once for one user, whoever speaks last
- * says what is right. A server that is away is asked for as long as it takes: an account that is to be locked must not be forgotten.
+ * says what is right. A user who is gone is absent.
+ */
+export async function alignUser({ db, homeservers }: AlignNeeds, userId: string, { say, said }: Side): Promise<Done> {
+  let result: Done = { kind: 'absent' }
+  for (let user = await findUserById(db, userId); user; ) {
+    result = await say(homeservers.of(user.tenantId), user)
+    const now = await findUserById(db, userId)
+    if (isFault(result) || result.kind === 'refused' || !now || said(now) === said(user)) return result
+    user = now
+  }
+  return result
+}
+
+/**
+ * A server that is away costs no try, so it is asked for as long as it takes: an account that is to be locked must not be forgotten. A server that says no is asked
+ * again too, and an operator is told; so it is of what is given up.
  */
 const aligner =
-  ({ db, clock, homeservers }: Needs, topic: string, { say, said }: Side): OutboxHandler =>
-  async (payload, { last }) => {
+  (needs: AlignNeeds, side: Side): OutboxHandler =>
+  async (payload, { last, signal }) => {
     const { userId } = Payload.parse(payload)
-    for (let user = await findUserById(db, userId); user; ) {
-      const result = await say(homeservers.of(user.tenantId), user)
-      if (isFault(result) && last) return db.transaction().execute((tx) => enqueueOutbox(tx, clock, { topic, payload }))
-      if (isFault(result)) throw homeserverProblem(result, 'its tenant')
-      if (result.kind === 'refused') throw new Error(`the chat server refused it: ${result.reason}`)
-      const now = await findUserById(db, userId)
-      if (!now || said(now) === said(user)) return
-      user = now
-    }
+    const { what } = side
+    const result = await alignUser(needs, userId, side).catch(async (error) => {
+      if (last && !signal?.aborted) await tellUnsaid(needs, userId, { what, reason: 'the platform itself failed; its log says how' })
+      throw error
+    })
+    if (isFault(result)) throw homeserverProblem(result, 'its tenant')
+    if (result.kind !== 'refused') return tellSaid(needs, userId)
+    await tellUnsaid(needs, userId, { what, reason: result.reason })
+    throw new Error(`the chat server refused it: ${result.reason}`)
   }

@@ -1,8 +1,8 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
-import { enqueueOutbox, forUpdate, type Tx } from '../db/index.ts'
+import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { chatNameTopic } from './align-chat.ts'
+import { followName } from './align-chat.ts'
 import type { UsersNeeds } from './needs.ts'
 import { findUserById, type UserRecord, updateUser } from './users.repo.ts'
 
@@ -27,7 +27,7 @@ export const changeProfile = (
     if (Object.keys(changes).length === 0) return user
     const updatedAt = isoNow(clock)
     await updateUser(tx, userId, updatedAt, changes as Partial<UserRecord>)
-    if (changes.displayName !== undefined) await enqueueOutbox(tx, clock, { topic: chatNameTopic, payload: { userId } })
+    if (changes.displayName !== undefined) await followName(tx, clock, user)
     const { tenantId } = user
     await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId }, audience: 'tenant' })
     return { ...user, ...(changes as Partial<UserRecord>), updatedAt }

@@ -1,10 +1,10 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { enqueueOutbox, type Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
-import { chatNameTopic } from './align-chat.ts'
+import { followName } from './align-chat.ts'
 import { refuseRoles } from './create-user.ts'
 import type { UsersNeeds } from './needs.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
@@ -38,7 +38,7 @@ async function tellOf(
   { roles, displayName, locale }: Changes,
 ): Promise<void> {
   const event = { tenantId, payload: { userId }, audience: 'tenant' } as const
-  if (displayName !== undefined) await enqueueOutbox(tx, clock, { topic: chatNameTopic, payload: { userId } })
+  if (displayName !== undefined) await followName(tx, clock, { id: userId, tenantId })
   await lookAgain(tx, clock, { kind: 'user', id: userId })
   if (roles) await recordEvent(tx, clock, { ...event, type: 'user.roles_changed' })
   if (displayName !== undefined || locale !== undefined) await recordEvent(tx, clock, { ...event, type: 'user.profile_changed' })

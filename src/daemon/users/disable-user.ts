@@ -1,10 +1,9 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User, UserStatus } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { enqueueOutbox } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { lookAgain, revoke } from '../sessions/index.ts'
-import { chatLockTopic } from './align-chat.ts'
+import { followLock } from './align-chat.ts'
 import type { UsersNeeds } from './needs.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { lockUser, updateUser } from './users.repo.ts'
@@ -24,11 +23,12 @@ const setStatus = ({ db, clock }: Needs, actor: Actor, one: OneUser, { status, r
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const { tenant, user } = await existingUser(tx, one)
+    // Also when it is so already: the chat server may not have taken it.
+    await followLock(tx, clock, user)
     if (user.status === status) return userView(tenant, user)
     const { id } = user
     const at = isoNow(clock)
     await updateUser(tx, id, at, { status })
-    await enqueueOutbox(tx, clock, { topic: chatLockTopic, payload: { userId: id } })
     await (status === 'disabled' ? revoke : lookAgain)(tx, clock, { kind: 'user', id })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
     await recordEvent(tx, clock, { tenantId: tenant.id, type, payload: { userId: id }, audience: 'tenant' })

@@ -23,7 +23,7 @@ export async function enrolUser({ db, clock, random }: Needs, actor: Actor, enro
   const at = isoNow(clock)
   const id = newId<UserId>(random, 'usr')
   const known = { id, tenantId: tenant.id, localpart, displayName, locale, roles }
-  const user: UserRecord = { ...known, avatarUrl: null, status: 'active', createdAt: at, updatedAt: at }
+  const user: UserRecord = { ...known, avatarUrl: null, status: 'active', createdAt: at, updatedAt: at, passwordUnknownSince: null }
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
     await recordEvent(tx, clock, { tenantId: tenant.id, type: 'user.created', payload: { userId: id }, audience: 'tenant' })

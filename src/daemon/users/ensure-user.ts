@@ -3,22 +3,20 @@ import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook, UserId } from '../../core/users/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { findUser, insertUser, type UserRecord } from './users.repo.ts'
+import { findUser, insertUser, notePasswordUnknown, type UserRecord } from './users.repo.ts'
 
 type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
+type Ensured = Readonly<{ user: UserRecord; made: boolean }>
 type Known = Readonly<{ tenantId: TenantId; localpart: string; displayName?: string | null }>
 
 /**
  * The user of that canonical name; one whom only the chat server knew is made with the default role, and the tenant's clients hear of it. Two
- * first logins at once make one row. Who calls has proved that it is that user.
+ * first logins at once make one row. Who calls has proved that it is that user, so somebody knows its password; it notes in the audit log
+ * that the user was made, last in its transaction.
  */
-export async function ensureUser(
-  { clock, random, roles }: Needs,
-  tx: Tx,
-  { tenantId, localpart, displayName }: Known,
-): Promise<UserRecord> {
+export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tenantId, localpart, displayName }: Known): Promise<Ensured> {
   const found = await findUser(tx, { tenantId, localpart })
-  if (found) return found
+  if (found) return known(tx, found)
   const at = isoNow(clock)
   const user: UserRecord = {
     id: newId<UserId>(random, 'usr'),
@@ -31,10 +29,17 @@ export async function ensureUser(
     status: 'active',
     createdAt: at,
     updatedAt: at,
+    passwordUnknownSince: null,
   }
   if (await insertUser(tx, user)) {
     await recordEvent(tx, clock, { tenantId, type: 'user.created', payload: { userId: user.id }, audience: 'tenant' })
-    return user
+    return { user, made: true }
   }
-  return (await findUser(tx, { tenantId, localpart })) as UserRecord
+  return known(tx, (await findUser(tx, { tenantId, localpart })) as UserRecord)
+}
+
+async function known(tx: Tx, user: UserRecord): Promise<Ensured> {
+  if (user.passwordUnknownSince === null) return { user, made: false }
+  await notePasswordUnknown(tx, user.id, null)
+  return { user: { ...user, passwordUnknownSince: null }, made: false }
 }

@@ -120,7 +120,8 @@ async function makeOne(
     const chat = made.kind === 'exists' ? 'existed' : 'created'
     if (chat === 'created' && own === undefined) shown = password
     const enrolled = await enrolUser(needs, actor, { ...user, tenant, chat })
-    if (!enrolled) return { user, line: lineOf(user, 'existed'), password: shown }
+    // Another import wrote down whom this one made: the password that holds is this one's.
+    if (!enrolled) return { user, line: lineOf(user, chat === 'created' ? 'created' : 'existed'), password: shown }
     if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }
     return { user, line: lineOf(user, 'created'), password: shown }
   } catch (error) {

@@ -2,7 +2,7 @@
 // What it changes in the chat server goes through follow-up work; it never holds a password and never ends a session itself.
 import './users.tables.ts'
 
-export { locksWork, usersListener } from './after-restore.ts'
+export { restoreWork, usersListener } from './after-restore.ts'
 export { usersWork } from './align-chat.ts'
 export { changeProfile } from './change-profile.ts'
 export { ensureUser } from './ensure-user.ts'

@@ -24,12 +24,18 @@ export async function existingUser(db: DbOrTx, { slug, localpart }: OneUser) {
   return { tenant, user }
 }
 
-type Page = Readonly<{ slug: string; status?: UserStatus | undefined; cursor?: string | undefined; limit: number }>
+type Page = Readonly<{
+  slug: string
+  status?: UserStatus | undefined
+  withoutPassword?: boolean | undefined
+  cursor?: string | undefined
+  limit: number
+}>
 
 /** A page of a tenant's users by name. */
-export async function listUsers({ db }: Readonly<{ db: Db }>, { slug, status, cursor, limit }: Page) {
+export async function listUsers({ db }: Readonly<{ db: Db }>, { slug, cursor, limit, ...filter }: Page) {
   const tenant = await existingTenant(db, slug)
-  const users = await usersAfter(db, { tenantId: tenant.id, status, after: cursor, limit: limit + 1 })
+  const users = await usersAfter(db, { tenantId: tenant.id, ...filter, after: cursor, limit: limit + 1 })
   const page = users.slice(0, limit)
   return {
     users: page.map((user) => userView(tenant, user)),

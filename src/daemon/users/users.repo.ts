@@ -15,6 +15,7 @@ export type UserRecord = Readonly<{
   status: UserStatus
   createdAt: string
   updatedAt: string
+  passwordUnknownSince: string | null
 }>
 
 const toUser = (row: UserTable): UserRecord => ({
@@ -28,6 +29,7 @@ const toUser = (row: UserTable): UserRecord => ({
   status: row.status,
   createdAt: row.created_at,
   updatedAt: row.updated_at,
+  passwordUnknownSince: row.password_unknown_since,
 })
 
 /** `localpart` in its canonical spelling. */
@@ -49,32 +51,41 @@ export async function findUserById(db: DbOrTx, id: string): Promise<UserRecord |
   return row && toUser(row)
 }
 
-type Page = Readonly<{ tenantId: string; status?: UserStatus | undefined; after?: string | undefined; limit: number }>
+type Page = Readonly<{
+  tenantId: string
+  status?: UserStatus | undefined
+  withoutPassword?: boolean | undefined
+  after?: string | undefined
+  limit: number
+}>
 
 /** A tenant's users by name, after the given one. */
-export async function usersAfter(db: DbOrTx, { tenantId, status, after, limit }: Page): Promise<UserRecord[]> {
+export async function usersAfter(db: DbOrTx, { tenantId, status, withoutPassword, after, limit }: Page): Promise<UserRecord[]> {
   let query = db.selectFrom('users').selectAll().where('tenant_id', '=', tenantId).orderBy('localpart').limit(limit)
   if (status) query = query.where('status', '=', status)
+  if (withoutPassword) query = query.where('password_unknown_since', 'is not', null)
   if (after) query = query.where('localpart', '>', after)
   return (await query.execute()).map(toUser)
 }
 
-/** Those of a tenant whose row is not as it was made, by name. */
-export async function changedUsers(db: DbOrTx, { tenantId, after, limit }: Page & Readonly<{ after: string }>): Promise<UserRecord[]> {
-  const rows = await db
+/** How many of a tenant's users have an account whose password nobody knows. */
+export async function countWithoutPassword(db: DbOrTx, tenantId: string): Promise<number> {
+  const { count } = await db
     .selectFrom('users')
-    .selectAll()
+    .select((of) => of.fn.countAll().as('count'))
     .where('tenant_id', '=', tenantId)
-    .where('localpart', '>', after)
-    .whereRef('updated_at', '<>', 'created_at')
-    .orderBy('localpart')
-    .limit(limit)
-    .execute()
-  return rows.map(toUser)
+    .where('password_unknown_since', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+/** Notes since when nobody knows a user's password; null: somebody does. */
+export async function notePasswordUnknown(tx: Tx, id: string, since: string | null): Promise<void> {
+  await tx.updateTable('users').set({ password_unknown_since: since }).where('id', '=', id).execute()
 }
 
 /** False when the tenant has a user of that name. */
-export async function insertUser(tx: Tx, user: UserRecord): Promise<boolean> {
+export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince'>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('users')
     .values({
@@ -88,6 +99,7 @@ export async function insertUser(tx: Tx, user: UserRecord): Promise<boolean> {
       status: user.status,
       created_at: user.createdAt,
       updated_at: user.updatedAt,
+      password_unknown_since: null,
     })
     .onConflict((c) => c.columns(['tenant_id', 'localpart']).doNothing())
     .executeTakeFirst()

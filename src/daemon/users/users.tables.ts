@@ -13,6 +13,8 @@ export type UserTable = {
   status: UserStatus
   created_at: string
   updated_at: string
+  /** Since when nobody knows the chat password: the account was made anew after a restore. */
+  password_unknown_since: string | null
 }
 
 declare module '../db/database.ts' {

@@ -10,7 +10,7 @@ import { tenantry } from '../../support/command-line.ts'
 const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window suspend resume',
-  users: 'list show create update roles disable enable sessions end-session import',
+  users: 'list show create update roles disable enable reset-password sessions end-session import',
   boxes: 'list show provision adopt scan check logs maintenance move remove release',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',

@@ -20,6 +20,7 @@ const aUser = (given: Partial<User> = {}): User => ({
   status: 'active',
   createdAt: at('01:00:00'),
   updatedAt: at('01:00:00'),
+  passwordUnknownSince: null,
   ...given,
 })
 

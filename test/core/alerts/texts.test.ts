@@ -38,6 +38,14 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   audit_broken: alertOf.audit_broken({ chain: 'admin', count: 17, at }),
   budget_high: alertOf.budget_high({ slug: 'anna-schule', percent: 93, budget: 2000, since: at }),
+  chat_refused: alertOf.chat_refused({
+    slug: 'anna-schule',
+    localpart: 'ben.lang',
+    status: 'disabled',
+    what: 'lock',
+    reason: 'User is\u001b[31m odd',
+  }),
+  accounts_remade: alertOf.accounts_remade({ slug: 'anna-schule', count: 3 }),
 }
 
 const raised = (alert: NewAlert) => ({ ...alert, id: 12, count: 1, firstAt: at, lastAt: at, closedAt: null, closedBecause: null })

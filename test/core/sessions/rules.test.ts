@@ -16,7 +16,7 @@ import {
 } from '../../../src/core/sessions/index.ts'
 
 const now = '2026-01-05T02:00:00.000Z'
-const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
+const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
 const inMs = (ms: number) => new Date(Date.parse(now) + ms).toISOString()
 const day = 24 * 60 * 60_000
 

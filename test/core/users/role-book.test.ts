@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { Capability, capabilitiesOf, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
+import { Capability, capabilitiesOf, type RoleBook, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
 import { loadRoleBook } from '../../../src/daemon/users/index.ts'
 
 const book = readRoleBook(
@@ -16,10 +16,22 @@ const book = readRoleBook(
   'roles.yaml',
 )
 
+const may = (of: RoleBook, roles: readonly string[]) => capabilitiesOf(of, { tenantSlug: 'acme', roles })
+
+test('reviewStore counts in the tenant that operates the store and in no other, and in none where none is named', () => {
+  const content = { defaultRole: 'member', roles: { member: {}, judge: { capabilities: ['manageBoards', 'reviewStore'] } } }
+  const reviewers = readRoleBook(content, 'roles.yaml')
+  const as = (tenantSlug: string, operatorTenant?: string) =>
+    capabilitiesOf({ ...reviewers, operatorTenant }, { tenantSlug, roles: ['judge'] })
+  expect(as('acme', 'acme')).toEqual(['manageBoards', 'reviewStore'])
+  expect(as('beta', 'acme')).toEqual(['manageBoards'])
+  expect(as('acme')).toEqual(['manageBoards'])
+})
+
 test('the book that the package carries can be read, and its default role grants nothing', async () => {
   const shipped = await loadRoleBook('config/roles.yaml')
-  expect(capabilitiesOf(shipped, [shipped.defaultRole])).toEqual([])
-  expect(new Set(capabilitiesOf(shipped, Object.keys(shipped.roles)))).toEqual(new Set(Capability.options))
+  expect(may(shipped, [shipped.defaultRole])).toEqual([])
+  expect(new Set(may({ ...shipped, operatorTenant: 'acme' }, Object.keys(shipped.roles)))).toEqual(new Set(Capability.options))
 })
 
 describe('a book that is wrong stops the start and says where', () => {
@@ -55,10 +67,10 @@ const anyRoles = fc.array(
 test('more roles never grant less, order and repetition change nothing, and unknown ones grant nothing', () => {
   fc.assert(
     fc.property(anyRoles, anyRoles, (one, more) => {
-      const [few, many] = [capabilitiesOf(book, one), capabilitiesOf(book, [...more, ...one])]
+      const [few, many] = [may(book, one), may(book, [...more, ...one])]
       expect(many).toEqual(expect.arrayContaining(few))
-      expect(capabilitiesOf(book, [...one].reverse().concat(one))).toEqual(few)
-      expect(capabilitiesOf(book, unknownRoles(book, one))).toEqual([])
+      expect(may(book, [...one].reverse().concat(one))).toEqual(few)
+      expect(may(book, unknownRoles(book, one))).toEqual([])
       expect(few).toEqual(Capability.options.filter((capability) => few.includes(capability)))
     }),
   )

@@ -22,6 +22,9 @@ async function anna(db: Db) {
   return { room, chat: servers.ten_one, login, actor: await room.authenticate(`Bearer ${login.token}`) }
 }
 
+const whole = { limit: 50 }
+const open = { ...whole, ended: false }
+
 const operator = { kind: 'admin', accountId: 'acc_1', name: 'olga', role: 'operator', sessionId: 'ses_a' } as const
 
 onBothDialects('change-password', (fresh) => {
@@ -135,27 +138,29 @@ onBothDialects('sessions', (fresh) => {
     await logIn(room, { deviceName: 'Tablet', address: '2001:db8::1' })
     await logIn(room, { username: 'ben' })
     await logIn(room, { tenant: 'two' })
-    const sessions = await listOwnSessions(room, actor)
+    const { sessions } = await listOwnSessions(room, actor, whole)
     expect(sessions.map(({ deviceName, network, current }) => [deviceName, network, current])).toEqual([
       ['Tablet', '2001:db8:0:0::/56', false],
       ['Platform login', '192.0.2.0/24', true],
     ])
-    const ben = (await listUserSessions(room, { slug: 'one', user: 'ben' }))[0]
+    const ben = (await listUserSessions(room, { slug: 'one', user: 'ben', ...open })).sessions[0]
     await expect(revokeOwnSession(room, actor, { id: ben?.id as string })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await revokeOwnSession(room, actor, { id: sessions[0]?.id as string })
-    expect(await listOwnSessions(room, actor)).toHaveLength(1)
+    expect((await listOwnSessions(room, actor, whole)).sessions).toHaveLength(1)
     await expect(revokeOwnSession(room, actor, { id: sessions[0]?.id as string })).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
   test('operators see and end those of a user, within the tenant they name, and the audit log says so', async () => {
     const db = await fresh()
     const { room, actor, login } = await anna(db)
-    expect(await listUserSessions(room, { slug: 'one', user: 'ANNA' })).toMatchObject([{ id: actor.sessionId, user: 'anna' }])
+    expect((await listUserSessions(room, { slug: 'one', user: 'ANNA', ...open })).sessions).toMatchObject([
+      { id: actor.sessionId, user: 'anna' },
+    ])
     for (const of of [
       { slug: 'nowhere', user: 'anna' },
       { slug: 'two', user: 'ben' },
     ])
-      await expect(listUserSessions(room, of)).rejects.toMatchObject({ code: 'NOT_FOUND' })
+      await expect(listUserSessions(room, { ...of, ...open })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(revokeUserSession(room, operator, { slug: 'two', id: actor.sessionId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await revokeUserSession(room, operator, { slug: 'one', id: actor.sessionId })
     await expect(room.authenticate(`Bearer ${login.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })

@@ -169,7 +169,7 @@ onBothDialects('users of a tenant', (fresh) => {
       await work()
       await clock.advance(2 * 3_600_000)
     }
-    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'pending' }])
+    expect(await db.selectFrom('outbox').select(['status', 'attempts']).execute()).toEqual([{ status: 'queued', attempts: 0 }])
     chat.state.down = false
     await work()
     expect(chat.accounts.get('@anna:acme.example')?.locked).toBe(true)
@@ -236,9 +236,10 @@ onBothDialects('users of a tenant', (fresh) => {
     const first = () =>
       db.transaction().execute((tx) => ensureUser({ clock, random, roles: aRoleBook }, tx, { tenantId, localpart: 'new' }))
     const made = await Promise.all([first(), first(), first()])
-    expect(new Set(made.map(({ id }) => id)).size).toBe(1)
-    expect(made[0]).toMatchObject({ roles: ['member'], status: 'active' })
+    expect(new Set(made.map(({ user }) => user.id)).size).toBe(1)
+    expect(made.filter((one) => one.made)).toHaveLength(1)
+    expect(made[0]?.user).toMatchObject({ roles: ['member'], status: 'active' })
     const told = await db.selectFrom('events').select(['event_type', 'payload', 'audience']).where('tenant_id', '=', tenantId).execute()
-    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId: made[0]?.id }), audience: '"tenant"' }])
+    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId: made[0]?.user.id }), audience: '"tenant"' }])
   })
 })

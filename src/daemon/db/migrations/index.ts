@@ -20,7 +20,10 @@ import { sessions } from './0019-sessions.ts'
 import { limits } from './0020-limits.ts'
 import { tenantEvents } from './0021-events.ts'
 import { spaces } from './0022-spaces.ts'
+import { files } from './0023-files.ts'
 import { tasks } from './0024-tasks.ts'
+import { userCare } from './0025-user-care.ts'
+import { outboxQueues } from './0026-outbox-queues.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -47,5 +50,8 @@ export const migrations: readonly Migration[] = [
   limits,
   tenantEvents,
   spaces,
+  files,
   tasks,
+  userCare,
+  outboxQueues,
 ]

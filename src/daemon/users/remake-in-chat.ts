@@ -1,0 +1,41 @@
+import { type Fault, isFault } from '../../core/homeserver/index.ts'
+import { type Actor, isoNow, secret } from '../../core/kit/index.ts'
+import { newPassword } from '../../core/users/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { AlignNeeds } from './align-chat.ts'
+import { alignUser, lockSide } from './align-chat.ts'
+import type { UsersNeeds } from './needs.ts'
+import { tellUnsaid } from './tell-unsaid.ts'
+import { notePasswordUnknown, type UserRecord } from './users.repo.ts'
+
+export type RemakeNeeds = AlignNeeds & Pick<UsersNeeds, 'random'>
+
+const actor: Actor = { kind: 'system', name: 'restore' }
+
+/**
+ * Makes the chat account of a user again, with a password that nobody ever sees. That nobody knows it is noted first: whatever breaks off
+ * afterwards, the operator sees who needs a new one.
+ */
+export async function remakeInChat(needs: RemakeNeeds, user: UserRecord): Promise<Fault | undefined> {
+  const { homeservers, random } = needs
+  const { id, tenantId, localpart, displayName } = user
+  await noteUnknown(needs, user)
+  const made = await homeservers.of(tenantId).createUser({ localpart, password: secret(newPassword(random)), displayName })
+  if (isFault(made)) return made
+  if (made.kind === 'refused') {
+    await tellUnsaid(needs, id, { what: 'account', reason: made.reason })
+    return undefined
+  }
+  const locked = await alignUser(needs, id, lockSide)
+  if (locked.kind === 'refused') await tellUnsaid(needs, id, { what: 'lock', reason: locked.reason })
+  return isFault(locked) ? locked : undefined
+}
+
+async function noteUnknown({ db, clock }: RemakeNeeds, { id, tenantId, localpart, passwordUnknownSince }: UserRecord): Promise<void> {
+  if (passwordUnknownSince !== null) return
+  await db.transaction().execute(async (tx) => {
+    await notePasswordUnknown(tx, id, isoNow(clock))
+    const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
+    await recordAudit(tx, clock, { actor, action: 'user.remade', subject: `${slug}/${localpart}`, data: { userId: id } })
+  })
+}

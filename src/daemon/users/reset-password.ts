@@ -1,0 +1,60 @@
+import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
+import { type Actor, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { newPassword, type ResetPassword } from '../../core/users/index.ts'
+import { closeAlerts } from '../alerts/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Tx } from '../db/index.ts'
+import { homeserverProblem } from '../homeserver/index.ts'
+import { liftLock, revoke } from '../sessions/index.ts'
+import type { UsersNeeds } from './needs.ts'
+import { existingUser, type OneUser, userView } from './show-users.ts'
+import { countWithoutPassword, findUserById, lockUser, notePasswordUnknown, type UserRecord } from './users.repo.ts'
+
+type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'homeservers'>
+type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
+
+/**
+ * For a user who lost the password, or whom nobody gave one. All platform sessions end: whoever had the old password is out. Devices stay logged in to
+ * the chat unless they are to be logged out too, because they may hold the only keys to what the user wrote. May be called again when its answer was
+ * lost. Throws NOT_FOUND, CONFLICT (the chat server does not take it), HOMESERVER_UNREACHABLE.
+ */
+export async function resetPassword(
+  needs: Needs,
+  actor: Actor,
+  { password: given, logOutDevices, ...one }: Wanted,
+): Promise<ResetPassword> {
+  const { tenant, user } = await existingUser(needs.db, one)
+  const password = given ?? newPassword(needs.random)
+  const chat = await setPassword(needs.homeservers.of(tenant.id), user, { slug: one.slug, password: secret(password), logOutDevices })
+  return needs.db.transaction().execute(async (tx) => {
+    await lockUser(tx, one)
+    const now = (await findUserById(tx, user.id)) ?? user
+    await notePasswordUnknown(tx, user.id, null)
+    await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
+    if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)
+    await revoke(tx, needs.clock, { kind: 'user', id: user.id }, 'reset')
+    const data = { userId: user.id, chat, logOutDevices }
+    await recordAudit(tx, needs.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
+    return { user: userView(tenant, { ...now, passwordUnknownSince: null }), chat, password: given === undefined ? password : null }
+  })
+}
+
+type New = Readonly<{ slug: string; password: Secret; logOutDevices: boolean }>
+
+/** An account that the chat server does not have is made. */
+async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...wanted }: New): Promise<ResetPassword['chat']> {
+  const { localpart, displayName } = user
+  const set = await homeserver.changePassword({ localpart, ...wanted })
+  const done = set.kind === 'absent' ? await homeserver.createUser({ localpart, displayName, password: wanted.password }) : set
+  if (isFault(done)) throw homeserverProblem(done, slug)
+  if (done.kind === 'refused') throw problem('CONFLICT', `the chat server of ${slug} does not take it for ${localpart}: ${done.reason}`)
+  if (done.kind === 'exists')
+    throw problem('CONFLICT', `the chat account of ${localpart} came into being this moment: try again`, { retryAfterSeconds: 1 })
+  return done.kind === 'created' ? 'created' : 'reset'
+}
+
+/** The alert is over with the last of them. */
+async function tellLeft({ clock }: Needs, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
+  if ((await countWithoutPassword(tx, id)) > 0) return
+  await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'each has a password again' })
+}
