@@ -21,7 +21,8 @@ export type ChatStep =
   | Readonly<{ do: 'create'; kind: RoomKind }>
   | Readonly<{ do: 'link'; from: RoomKind; roomId: string; to: string }>
   | Readonly<{ do: 'rename'; roomId: string }>
-  | Readonly<{ do: 'join' | 'kick'; roomId: string; chatId: string }>
+  | Readonly<{ do: 'join'; roomId: string; chatId: string; userId: string }>
+  | Readonly<{ do: 'kick'; roomId: string; chatId: string }>
   /** In the platform's database: who has left in the chat is no member any more; who is seen in both rooms is noted. */
   | Readonly<{ do: 'left'; userId: string; chatJoinedAt: string | null }>
   | Readonly<{ do: 'seen'; userId: string; at: string }>
@@ -65,7 +66,9 @@ const strangers = ({ id, places }: SeenRoom, wanted: ReadonlySet<string>): ChatS
     .map(([chatId]) => ({ do: 'kick', roomId: id, chatId }))
 
 const missing = ({ id, places }: SeenRoom, members: readonly WantedMember[]): ChatStep[] =>
-  members.filter(({ chatId }) => places.get(chatId)?.membership !== 'join').map(({ chatId }) => ({ do: 'join', roomId: id, chatId }))
+  members
+    .filter(({ chatId }) => places.get(chatId)?.membership !== 'join')
+    .map(({ chatId, userId }) => ({ do: 'join', roomId: id, chatId, userId }))
 
 function newlySeen({ userId, chatId, chatJoinedAt }: WantedMember, rooms: readonly SeenRoom[]): ChatStep[] {
   const places = rooms.map(({ places }) => places.get(chatId))

@@ -33,7 +33,7 @@ export async function raiseAlert(tx: Tx, clock: Clock, { standing = false, ...al
     .onConflict((c) => c.column('open_key').doUpdateSet({ ...told, last_at: at, count: sql`alerts.count + 1` }))
     .returning(['id', 'count'])
     .executeTakeFirstOrThrow()
-  await enqueueOutbox(tx, clock, { topic: tellTopic, payload: { alertId: Number(id) } })
+  await enqueueOutbox(tx, clock, { topic: tellTopic, payload: { alertId: Number(id) }, key: String(id) })
   const payload = { alertId: Number(id), kind, subject, severity, title, count }
   await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.raised', payload })
   return Number(id)

@@ -2,12 +2,12 @@ import { sql } from 'kysely'
 import type { AlertDetail } from '../../core/alerts/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { enqueueOutbox, type Tx } from '../db/index.ts'
+import type { Tx } from '../db/index.ts'
 import { type AlertRow, lockAlert } from './alerts.repo.ts'
 import type { AlertsNeeds } from './needs.ts'
 import { noChannels } from './no-channels.ts'
 import { showAlert } from './show-alert.ts'
-import { deliverTopic, makeDeliveries } from './tell-alert.ts'
+import { makeDeliveries, sendLater } from './tell-alert.ts'
 
 type Needs = Pick<AlertsNeeds, 'db' | 'clock' | 'channels'>
 type Wanted = Readonly<{ id: number; which: 'dead' | 'all' }>
@@ -30,11 +30,11 @@ async function revive({ clock }: Needs, tx: Tx, { id }: AlertRow): Promise<void>
     .set({ status: 'pending', attempts: 0 })
     .where('alert_id', '=', id)
     .where('status', '=', 'dead')
-    .returning('id')
+    .returning(['id', 'channel', 'target'])
     .execute()
   if (revived.length === 0)
     throw problem('CONFLICT', `no message of alert ${id} was given up: \`tenantry alerts resend ${id} --all\` sends it anew`)
-  for (const { id: deliveryId } of revived) await enqueueOutbox(tx, clock, { topic: deliverTopic, payload: { deliveryId } })
+  for (const message of revived) await sendLater(tx, clock, message)
 }
 
 async function tellAnew(needs: Needs, tx: Tx, alert: AlertRow): Promise<void> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isoIn, isoNow, sha256Hex } from '../../core/kit/index.ts'
+import { type Clock, isoIn, isoNow, sha256Hex } from '../../core/kit/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import type { AlertRow } from './alerts.repo.ts'
 import { fold, isOneOfMany } from './fold-alerts.ts'
@@ -37,6 +37,12 @@ export const tellHandler =
 const tell = async (needs: Needs, tx: Tx, alert: AlertRow): Promise<void> =>
   (await isOneOfMany(tx, needs.clock, alert)) ? fold(tx, needs.clock, alert) : makeDeliveries(needs, tx, alert)
 
+type Message = Readonly<{ id: string; channel: string; target: string }>
+
+/** Messages to one place wait for each other, and for no other place. */
+export const sendLater = (tx: Tx, clock: Clock, { id, channel, target }: Message): Promise<void> =>
+  enqueueOutbox(tx, clock, { topic: deliverTopic, payload: { deliveryId: id }, lane: 'mail', queue: `mail:${channel}:${target}`, key: id })
+
 /** A message per channel that is set now, each with work to send it, in the transaction that counted it as told. */
 export async function makeDeliveries({ clock, channels }: Pick<Needs, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
   for (const { channel, target } of channels) {
@@ -45,6 +51,6 @@ export async function makeDeliveries({ clock, channels }: Pick<Needs, 'clock' | 
       .insertInto('alert_deliveries')
       .values({ id, alert_id: alert.id, channel, target, status: 'pending', attempts: 0, created_at: isoNow(clock) })
       .execute()
-    await enqueueOutbox(tx, clock, { topic: deliverTopic, payload: { deliveryId: id } })
+    await sendLater(tx, clock, { id, channel, target })
   }
 }

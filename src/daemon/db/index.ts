@@ -13,6 +13,6 @@ export {
 } from './dialects.ts'
 export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
-export { drainOutbox, enqueueOutbox, type OutboxHandler } from './outbox.ts'
+export { drainOutbox, enqueueOutbox, type OutboxHandler, runOutbox } from './outbox/index.ts'
 export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
 export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

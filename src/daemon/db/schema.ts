@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { Lane, Track } from '../../core/outbox/index.ts'
 
 // Row shapes use text for timestamps (ISO 8601 UTC) and JSON, and 0/1 for booleans: the same bytes on both dialects.
 
@@ -28,12 +29,30 @@ type OutboxTable = {
   id: Generated<number>
   topic: string
   payload: string
-  status: 'pending' | 'leased' | 'dead'
+  /** Noted; waiting in its queue; given up. `leased` was worked on by a daemon of an older version. */
+  status: 'pending' | 'queued' | 'dead' | 'leased'
   attempts: number
   next_at: string
   lease_until: string | null
   last_error: string | null
   created_at: string
+  /** What it waits for, where it waits, whom it is about; null in what an older version noted. */
+  lane: Lane | null
+  queue: string | null
+  key: string | null
+}
+
+/** The queues that hold something. */
+type OutboxQueueTable = {
+  queue: string
+  /** `away`: its server was, when it was last asked. */
+  lane: Track
+  /** When its next work is due; while it is held, when its lease ends. */
+  due_at: string
+  held: number
+  turn: number
+  /** How often in a row its server was away. */
+  failures: number
 }
 
 export type FrameTables = {
@@ -41,4 +60,5 @@ export type FrameTables = {
   streams: StreamTable
   events: EventTable
   outbox: OutboxTable
+  outbox_queues: OutboxQueueTable
 }

@@ -1,36 +1,52 @@
 import { newId, problem } from '../../core/kit/index.ts'
 import { type ChatStep, planChat, type SeenSpace } from '../../core/spaces/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
-import { administratorOf, type Chat, createRoom, joinRoom, kickFrom, linkRooms, renameRoom } from './chat-rooms.ts'
-import { hasLeftInChat } from './left-in-chat.ts'
-import { noteSeen, wantedMembers } from './members.repo.ts'
+import { administratorOf, type Chat } from './chat-rooms.ts'
+import { wantedMembers } from './members.repo.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { observeSpace } from './observe-space.ts'
 import { removeRooms } from './remove-rooms.ts'
 import { noteChat, type SpaceRecord, spaceRecord } from './spaces.repo.ts'
+import { inBatches, takeBatch } from './take-steps.ts'
 
-/** Longer than any one question to a chat server takes. */
+/** Longer than any few questions to a chat server take. */
 const leaseMs = 60_000
-/** What is not done by then goes on in a call of its own: follow-up work has its own end. */
-const longestMs = 40_000
+/** What is not done by then goes on in a call of its own, so that other spaces of the tenant have their turn: who is in a room stays in it. */
+const longestMs = 10_000
+const lookEveryMs = 500
 
 /** `unfinished`: it went well so far, and wants to be called again. */
 type Aligned = 'done' | 'unfinished'
+
+/** `mayWait`: for somebody else who is at the same space, such as the answer that made it. */
+type How = Readonly<{ mayWait?: boolean; signal?: AbortSignal | undefined }>
 
 /**
  * Brings the chat to what the database says of a space. One at a time for each space: another who makes a room just now must not have it taken
  * for a ruin. Throws HOMESERVER_UNREACHABLE, UNAVAILABLE (somebody is at it).
  */
-export async function alignSpace(needs: SpacesNeeds, spaceId: string): Promise<Aligned> {
-  const { clock, random } = needs
-  const wanted = { name: `space:${spaceId}`, holder: newId(random, 'align'), ttlMs: leaseMs }
-  const lease = await acquireLease(needs, wanted)
-  if (!lease) throw problem('UNAVAILABLE', `${spaceId} is being brought to the chat by somebody else just now`)
+export async function alignSpace(needs: SpacesNeeds, spaceId: string, how: How = {}): Promise<Aligned> {
+  const { clock } = needs
+  const lease = await leaseOf(needs, spaceId, how)
   const began = clock.monotonicMs()
+  const isLate = () => how.signal?.aborted === true || clock.monotonicMs() - began > longestMs
   try {
-    return await alignUntil(needs, lease, { spaceId, isLate: () => clock.monotonicMs() - began > longestMs })
+    return await alignUntil(needs, lease, { spaceId, isLate })
   } finally {
     await releaseLease(needs, lease)
+  }
+}
+
+async function leaseOf(needs: SpacesNeeds, spaceId: string, { mayWait = false, signal }: How): Promise<Lease> {
+  const { clock, random } = needs
+  const wanted = { name: `space:${spaceId}`, holder: newId(random, 'align'), ttlMs: leaseMs }
+  const began = clock.monotonicMs()
+  for (;;) {
+    const lease = await acquireLease(needs, wanted)
+    if (lease) return lease
+    if (!mayWait || signal?.aborted || clock.monotonicMs() - began > leaseMs)
+      throw problem('UNAVAILABLE', `${spaceId} is being brought to the chat by somebody else just now`)
+    await clock.sleep(lookEveryMs, signal)
   }
 }
 
@@ -46,10 +62,10 @@ async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate }:
     const seen = space.deletedAt === null ? await observeSpace(needs, chat, space) : await removeRooms(needs, chat, space)
     const steps = space.deletedAt === null ? await plan(needs, { space, seen, chat, refused }) : []
     if (steps.length === 0 && (await isStill(needs, space, seen))) return 'done'
-    for (const step of steps) {
+    for (const batch of inBatches(steps)) {
       if (isLate()) return 'unfinished'
       await renew(needs, lease)
-      if (!(await take(needs, chat, { space, step }))) refuse(needs, refused, space, step)
+      for (const step of await takeBatch(needs, chat, space, batch)) refused.add(JSON.stringify(step))
     }
   }
   return 'unfinished'
@@ -75,25 +91,4 @@ async function isStill({ db }: SpacesNeeds, { id, revision }: SpaceRecord, { spa
 
 async function renew(needs: SpacesNeeds, lease: Lease): Promise<void> {
   if (!(await renewLease(needs, lease, leaseMs))) throw problem('LEASE_LOST', `another process took over ${lease.name}`)
-}
-
-type Taken = Readonly<{ space: SpaceRecord; step: ChatStep }>
-
-/** False when the chat server refuses it for good. */
-async function take(needs: SpacesNeeds, chat: Chat, { space, step }: Taken): Promise<boolean> {
-  const { id: spaceId, name } = space
-  if (step.do === 'create') await createRoom(chat, { kind: step.kind, spaceId, name })
-  if (step.do === 'link') await linkRooms(chat, step)
-  if (step.do === 'rename') await renameRoom(chat, step.roomId, name)
-  if (step.do === 'seen') await noteSeen(needs.db, { spaceId, userId: step.userId }, step.at)
-  if (step.do === 'left') await hasLeftInChat(needs, { space, ...step })
-  if (step.do === 'join') return joinRoom(chat, step)
-  if (step.do === 'kick') return kickFrom(chat, step)
-  return true
-}
-
-/** Of one user whom the chat server does not take the others must not suffer; the next reconcile tries again. */
-function refuse({ log }: SpacesNeeds, refused: Set<string>, { id: spaceId }: SpaceRecord, step: ChatStep): void {
-  refused.add(JSON.stringify(step))
-  log.warn({ spaceId, step }, 'the chat server does not take a member of a space')
 }

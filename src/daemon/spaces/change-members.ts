@@ -42,7 +42,7 @@ type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
 async function enter({ clock }: Pick<Needs, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
   const { tenantId, tenantSlug } = actor
   await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
-  await followInChat(tx, clock, space.id)
+  await followInChat(tx, clock, space)
   await addMember(tx, clock, { space, userId, role, actorId: actor.userId })
   const data = { spaceId: space.id, userId, role }
   await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data })
@@ -79,7 +79,7 @@ export const removeSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal
     if (role === null) throw problem('NOT_FOUND', `${userId} is no member of ${space.name}`)
     if (role === 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
-    await followInChat(tx, clock, spaceId)
+    await followInChat(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
   })

@@ -27,7 +27,7 @@ export const changeSpace = (
     const { space, role } = await openSpace(tx, actor, { spaceId, right: 'manage' })
     const changes = { ...(name === undefined ? {} : { name }), ...(visibility === undefined ? {} : { visibility }) }
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock), changes)
-    await followInChat(tx, clock, spaceId)
+    await followInChat(tx, clock, space)
     const now = (await findSpace(tx, { tenantId, spaceId })) ?? space
     // Whoever found it before hears that it is gone from sight.
     const audience = space.visibility === 'PRIVATE' ? whoFinds(now) : 'tenant'
@@ -45,7 +45,7 @@ export const deleteSpace = ({ db, clock }: Needs, actor: PlatformPrincipal, { sp
     const members = await memberIds(tx, spaceId)
     const at = isoNow(clock)
     await changeSpaceRow(tx, { tenantId, spaceId }, at, { deleted_at: at })
-    await followInChat(tx, clock, spaceId)
+    await followInChat(tx, clock, space)
     for (const member of members) await endMembership(tx, clock, { space, userId: member, actorId: userId, reason: 'space_deleted' })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'
     await recordInSpace(tx, clock, { space, type: 'space.deleted', payload: { spaceId }, actorId: userId, audience })

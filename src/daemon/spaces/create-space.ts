@@ -29,7 +29,7 @@ export async function createSpace(needs: SpacesNeeds, actor: PlatformPrincipal, 
   }
   await db.transaction().execute(async (tx) => {
     await insertSpace(tx, made)
-    await followInChat(tx, clock, made.id)
+    await followInChat(tx, clock, made)
     // Before the first event, which holds the tenant's counter: who is disabled just now has its row held, and that waits for the counter.
     await insertMember(tx, { spaceId: made.id, userId, tenantId, role: 'owner', joinedAt: at })
     const payload = { spaceId: made.id, name }

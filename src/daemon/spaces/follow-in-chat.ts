@@ -1,18 +1,22 @@
 import { z } from 'zod'
+import type { TenantId } from '../../core/boxes/index.ts'
 import { type Clock, isProblem } from '../../core/kit/index.ts'
+import { inChatQueue } from '../../core/outbox/index.ts'
+import type { SpaceId } from '../../core/spaces/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { alignSpace } from './align-space.ts'
 import type { SpacesNeeds } from './needs.ts'
+import { type SpaceRecord, spaceRecord } from './spaces.repo.ts'
 
 const spaceTopic = 'chat.space'
 const tenantTopic = 'chat.spaces-of-tenant'
 
 const OfSpace = z.object({ spaceId: z.string() })
-const OfTenant = z.object({ tenantId: z.string() })
+const OfTenant = z.object({ tenantId: z.string().transform((id) => id as TenantId) })
 
 /** Notes in the transaction of a change that the chat has to follow it. */
-export const followInChat = (tx: Tx, clock: Clock, spaceId: string): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: spaceTopic, payload: { spaceId } })
+export const followInChat = (tx: Tx, clock: Clock, { id, tenantId }: Pick<SpaceRecord, 'id' | 'tenantId'>): Promise<void> =>
+  enqueueOutbox(tx, clock, { topic: spaceTopic, payload: { spaceId: id }, ...inChatQueue({ tenantId, what: 'spaces', key: id }) })
 
 /** Notes that a tenant's chat may have gone back in time. */
 export const followWholeTenant = (tx: Tx, clock: Clock, tenantId: string): Promise<void> =>
@@ -27,27 +31,34 @@ export async function soonInChat(needs: SpacesNeeds, spaceId: string, waitMs: nu
   await Promise.race([told, needs.clock.sleep(waitMs, enough.signal)])
 }
 
-/** A server that is away is asked for as long as it takes: the try after the last is a new one. */
+/**
+ * A server that is away costs no try, so it is asked for as long as it takes. A space that others are at, or that is large, goes on in a piece of
+ * work of its own, after those that wait meanwhile.
+ */
 export const spacesWork = (needs: SpacesNeeds): Readonly<Record<string, OutboxHandler>> => ({
-  [spaceTopic]: async (payload, { last }) => {
+  [spaceTopic]: async (payload, { last, signal }) => {
     const { spaceId } = OfSpace.parse(payload)
-    const again = () => needs.db.transaction().execute((tx) => followInChat(tx, needs.clock, spaceId))
     try {
-      if ((await alignSpace(needs, spaceId)) === 'unfinished') await again()
+      if ((await alignSpace(needs, spaceId, { mayWait: true, signal })) === 'unfinished') await again(needs, spaceId)
     } catch (error) {
       if (!last || !isPassing(error)) throw error
-      await again()
+      await again(needs, spaceId)
     }
   },
   [tenantTopic]: (payload) => followAll(needs, OfTenant.parse(payload).tenantId),
 })
 
-const isPassing = (error: unknown): boolean =>
-  (['HOMESERVER_UNREACHABLE', 'UNAVAILABLE', 'LEASE_LOST'] as const).some((code) => isProblem(error, code))
+const isPassing = (error: unknown): boolean => (['UNAVAILABLE', 'LEASE_LOST'] as const).some((code) => isProblem(error, code))
+
+const again = ({ db, clock }: SpacesNeeds, spaceId: string): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const space = await spaceRecord(tx, spaceId)
+    if (space) await followInChat(tx, clock, space)
+  })
 
 /** Deleted spaces too: a restore brings their rooms back. */
-const followAll = ({ db, clock }: SpacesNeeds, tenantId: string): Promise<void> =>
+const followAll = ({ db, clock }: SpacesNeeds, tenantId: TenantId): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const spaces = await tx.selectFrom('spaces').select('id').where('tenant_id', '=', tenantId).execute()
-    for (const { id } of spaces) await followInChat(tx, clock, id)
+    for (const { id } of spaces) await followInChat(tx, clock, { id: id as SpaceId, tenantId })
   })

@@ -1,6 +1,6 @@
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 
 type One = Readonly<{ spaceId: string; userId: string }>
 type NewMember = One & Readonly<{ tenantId: string; role: SpaceRole; joinedAt: string }>
@@ -9,7 +9,15 @@ type NewMember = One & Readonly<{ tenantId: string; role: SpaceRole; joinedAt: s
 export async function insertMember(tx: Tx, { spaceId, userId, tenantId, role, joinedAt }: NewMember): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('space_members')
-    .values({ space_id: spaceId, user_id: userId, tenant_id: tenantId, role, joined_at: joinedAt, chat_joined_at: null })
+    .values({
+      space_id: spaceId,
+      user_id: userId,
+      tenant_id: tenantId,
+      role,
+      joined_at: joinedAt,
+      chat_joined_at: null,
+      chat_refused_at: null,
+    })
     .onConflict((c) => c.columns(['space_id', 'user_id']).doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
@@ -60,7 +68,7 @@ const members = (db: DbOrTx, spaceId: string) =>
     .selectFrom('space_members')
     .innerJoin('users', 'users.id', 'user_id')
     .innerJoin('tenants', 'tenants.id', 'space_members.tenant_id')
-    .select(['user_id', 'localpart', 'chat_domain', 'display_name', 'role', 'joined_at', 'chat_joined_at'])
+    .select(['user_id', 'localpart', 'chat_domain', 'display_name', 'role', 'joined_at', 'chat_joined_at', 'chat_refused_at'])
     .where('space_id', '=', spaceId)
     .orderBy('user_id')
 
@@ -72,6 +80,7 @@ const toMember = (row: Row): SpaceMember => ({
   displayName: row.display_name,
   role: row.role,
   joinedAt: row.joined_at,
+  chat: row.chat_refused_at !== null ? 'refused' : row.chat_joined_at === null ? 'pending' : 'ready',
 })
 
 type Page = Readonly<{ spaceId: string; after?: string | undefined; limit: number }>
@@ -92,6 +101,25 @@ export async function wantedMembers(db: DbOrTx, spaceId: string) {
   return rows.map((row) => ({ ...toMember(row), chatId: matrixUserIdOf(row.localpart, row.chat_domain), chatJoinedAt: row.chat_joined_at }))
 }
 
-export async function noteSeen(db: DbOrTx, { spaceId, userId }: One, at: string): Promise<void> {
-  await db.updateTable('space_members').set({ chat_joined_at: at }).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
+type Seen = Readonly<{ userId: string; at: string }>
+
+/** Together: a thousand who came in are one commit. */
+export const noteSeen = (db: Db, spaceId: string, seen: readonly Seen[]): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    for (const { userId, at } of seen) {
+      const set = { chat_joined_at: at, chat_refused_at: null }
+      await tx.updateTable('space_members').set(set).where('space_id', '=', spaceId).where('user_id', '=', userId).execute()
+    }
+  })
+
+/** False when that was known. */
+export async function noteRefused(db: Db, { spaceId, userId }: One, at: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('space_members')
+    .set({ chat_refused_at: at })
+    .where('space_id', '=', spaceId)
+    .where('user_id', '=', userId)
+    .where('chat_refused_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }

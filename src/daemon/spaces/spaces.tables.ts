@@ -28,6 +28,8 @@ type SpaceMemberTable = {
   joined_at: string
   /** When the chat server had it in both rooms, by the chat server's clock. */
   chat_joined_at: string | null
+  /** Since when the chat server does not let it in; null: it does, or was not asked. */
+  chat_refused_at: string | null
 }
 
 type SpaceActivityTable = {

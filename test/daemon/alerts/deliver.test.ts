@@ -7,6 +7,7 @@ import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
+import { stopped } from '../../support/stopped-clock.ts'
 import { proven, webhookServer } from '../../support/webhook-server.ts'
 
 const both = ['ops@school.example', 'anna@school.example']
@@ -74,7 +75,7 @@ onBothDialects('telling of alerts', (fresh) => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { outbox, needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     await raise(stuck)
-    // A process that is killed notes nothing: its row stays leased.
+    // A process that is killed notes nothing: its work stays leased.
     const killed = deliverHandler({
       ...needs,
       send: async (...message) => {
@@ -82,7 +83,7 @@ onBothDialects('telling of alerts', (fresh) => {
         return new Promise<never>(() => undefined)
       },
     })
-    void drainOutbox({ ...outbox, handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
+    void drainOutbox({ ...outbox, clock: stopped(clock), handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
     await expect.poll(() => hook.posts.length).toBe(1)
     await drain()
     expect(hook.posts).toHaveLength(1)
@@ -169,7 +170,7 @@ onBothDialects('telling of alerts', (fresh) => {
     const handlers = { ...outbox.handlers, 'alerts.deliver': cutOff(outbox.handlers['alerts.deliver'], ending) }
     await drainOutbox({ ...outbox, handlers }, ending.signal)
     expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'pending' }])
-    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'pending' }])
+    expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'queued' }])
   })
 
   test('what happens again within the hour is counted and not told; after it, it is told with its count', async () => {

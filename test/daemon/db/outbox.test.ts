@@ -3,6 +3,7 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { never, stopped } from '../../support/stopped-clock.ts'
 
 onBothDialects('outbox', (fresh) => {
   const clock = manualClock()
@@ -54,12 +55,17 @@ onBothDialects('outbox', (fresh) => {
   test('a worker that was slower than its lease takes nothing from the one after it', async () => {
     const db = await fresh()
     await put(db, {})
-    const slow = async () => {
-      await db.updateTable('outbox').set({ attempts: 2, lease_until: '2999-01-01T00:00:00.000Z' }).execute()
-      throw new Error('too late')
+    const taken = { due_at: '2999-01-01T00:00:00.000Z', turn: Number.MAX_SAFE_INTEGER }
+    for (const ends of [() => Promise.reject(new Error('too late')), () => Promise.resolve()]) {
+      const slow = async () => {
+        await db.updateTable('outbox_queues').set(taken).execute()
+        await ends()
+      }
+      await drainOutbox({ db, clock, log: silentLogger(), handlers: { mail: slow } })
+      expect(await statuses(db)).toEqual(['queued'])
+      expect(await db.selectFrom('outbox_queues').select(['turn', 'due_at']).execute()).toEqual([taken])
+      await db.updateTable('outbox_queues').set({ turn: 1, due_at: '2000-01-01T00:00:00.000Z' }).execute()
     }
-    await drainOutbox({ db, clock, log: silentLogger(), handlers: { mail: slow } })
-    expect(await statuses(db)).toEqual(['leased'])
   })
 
   test('work that never succeeds becomes a dead letter with its error', async () => {
@@ -74,19 +80,71 @@ onBothDialects('outbox', (fresh) => {
     expect((await db.selectFrom('outbox').select('last_error').executeTakeFirst())?.last_error).toBe('no such mailbox')
   })
 
-  test('a row whose worker died is done by another after its lease', async () => {
+  test('work whose process was killed is done by another after its lease, and not before', async () => {
     const db = await fresh()
     await put(db, { n: 1 })
-    await db
-      .updateTable('outbox')
-      .set({ status: 'leased', attempts: 1, lease_until: new Date(clock.now().getTime() + 1000).toISOString() })
-      .execute()
+    let begun = false
+    void drainOutbox({ db, clock: stopped(clock), log: silentLogger(), handlers: { mail: () => never(() => (begun = true)) } })
+    await expect.poll(() => begun).toBe(true)
     const seen: unknown[] = []
     const handlers = { mail: async (payload: unknown) => void seen.push(payload) }
+    await clock.advance(59_999)
     await drainOutbox({ db, clock, log: silentLogger(), handlers })
     expect(seen).toHaveLength(0)
-    await clock.advance(1000)
+    await clock.advance(1)
     await drainOutbox({ db, clock, log: silentLogger(), handlers })
     expect(seen).toEqual([{ n: 1 }])
+  })
+
+  test('work that takes longer than a lease stays with the process that does it', async () => {
+    const db = await fresh()
+    await put(db, { n: 1 })
+    const began: number[] = []
+    let finish = () => {}
+    const handlers = {
+      mail: () => {
+        began.push(began.length)
+        return new Promise<void>((resolve) => {
+          finish = resolve
+        })
+      },
+    }
+    const first = drainOutbox({ db, clock, log: silentLogger(), handlers })
+    await expect.poll(() => began.length).toBe(1)
+    for (let third = 0; third < 9; third++) {
+      await clock.advance(20_000)
+      const renewed = new Date(clock.now().getTime() + 60_000).toISOString()
+      await expect.poll(async () => (await db.selectFrom('outbox_queues').select('due_at').execute())[0]?.due_at).toBe(renewed)
+    }
+    await drainOutbox({ db, clock, log: silentLogger(), handlers })
+    finish()
+    await first
+    expect(began).toHaveLength(1)
+    expect(await statuses(db)).toEqual([])
+  })
+
+  test('what a daemon of an older version noted or died at is done', async () => {
+    const db = await fresh()
+    const old = {
+      topic: 'mail',
+      payload: '1',
+      attempts: 1,
+      next_at: '2000',
+      last_error: null,
+      created_at: '2000',
+      lane: null,
+      queue: null,
+      key: null,
+    }
+    await db
+      .insertInto('outbox')
+      .values({ ...old, status: 'pending', lease_until: null })
+      .execute()
+    await db
+      .insertInto('outbox')
+      .values({ ...old, status: 'leased', lease_until: '2000' })
+      .execute()
+    expect(await drainOutbox({ db, clock, log: silentLogger(), handlers: { mail: async () => undefined } })).toBe(2)
+    expect(await statuses(db)).toEqual([])
   })
 })

@@ -1,0 +1,146 @@
+import { sql } from 'kysely'
+import { type Clock, isoIn, isoNow, isProblem } from '../../../core/kit/index.ts'
+import { type Lane, restMs } from '../../../core/outbox/index.ts'
+import type { Logger } from '../../../node/index.ts'
+import type { Db, Tx } from '../database.ts'
+import { type HeldQueue, handBack, isHead, leaseMs, renewQueue } from './queues.ts'
+
+/** Which try this is: after the last one that fails the work is given up. The signal aborts when this process is to stop with it. */
+type OutboxTry = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
+
+/** Does the follow-up work of one topic. It must be idempotent: after a crash it is called again. Throwing means "later". */
+export type OutboxHandler = (payload: unknown, attempt: OutboxTry) => Promise<void>
+
+export type OutboxNeeds = Readonly<{ db: Db; clock: Clock; log: Logger; handlers: Readonly<Record<string, OutboxHandler>> }>
+
+/** `same`: that row and those after it that ask for the very same; all are done when it is. */
+type Row = Readonly<{
+  id: number
+  topic: string
+  payload: string
+  attempts: number
+  lane: Lane
+  key: string | null
+  same: readonly number[]
+}>
+
+const maxAttempts = 12
+/** A queue gives way to others after so many rows or so long: one tenant's thousand wait for their turns, not all others for them. */
+const mostRows = 50
+const longestTurnMs = 5000
+const renewEveryMs = leaseMs / 3
+
+/** Works off what is due in a queue that was taken, one row after the other, and lets it go; answers how many rows it took. */
+export async function workQueue(needs: OutboxNeeds, held: HeldQueue, signal?: AbortSignal): Promise<number> {
+  const began = needs.clock.monotonicMs()
+  const mayGoOn = (taken: number) => taken < mostRows && !signal?.aborted && needs.clock.monotonicMs() - began < longestTurnMs
+  let taken = 0
+  let end: Parameters<typeof handBack>[2] = { away: false, lane: undefined }
+  while (!end.away && mayGoOn(taken)) {
+    const row = await takeRow(needs, held)
+    if (!row) break
+    taken += 1
+    const away = await workRow(needs, held, row, signal)
+    end = { away, lane: away ? undefined : row.lane }
+  }
+  await handBack(needs, held, end)
+  return taken
+}
+
+/**
+ * What was tried least goes first: what cannot be done holds up nothing that is new. A queue that somebody else has taken over by now has
+ * nothing for us.
+ */
+const takeRow = ({ db, clock }: OutboxNeeds, held: HeldQueue): Promise<Row | undefined> =>
+  db.transaction().execute(async (tx) => {
+    if (!(await renewQueue(tx, clock, held))) return undefined
+    const next = await tx
+      .selectFrom('outbox')
+      .select('id')
+      .where('queue', '=', held.queue)
+      .where('status', '=', 'queued')
+      .where('next_at', '<=', isoNow(clock))
+      .where(isHead)
+      .orderBy('attempts')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst()
+    if (!next) return undefined
+    const row = await tx
+      .updateTable('outbox')
+      .set({ attempts: sql`attempts + 1` })
+      .where('id', '=', next.id)
+      .returning(['id', 'topic', 'payload', 'attempts', 'lane', 'key'])
+      .executeTakeFirstOrThrow()
+    return { ...row, lane: row.lane ?? 'own', same: [row.id, ...(await sameAs(tx, held, row))] }
+  })
+
+/** Only what is in the queue by now: what it was noted for has happened, and the handler sees it. */
+async function sameAs(tx: Tx, { queue }: HeldQueue, { id, key, topic, payload }: Omit<Row, 'lane' | 'same'>): Promise<number[]> {
+  if (key === null) return []
+  const rows = await tx
+    .selectFrom('outbox')
+    .select('id')
+    .where('queue', '=', queue)
+    .where('key', '=', key)
+    .where('id', '>', id)
+    .where('status', '=', 'queued')
+    .where('topic', '=', topic)
+    .where('payload', '=', payload)
+    .orderBy('id')
+    .limit(500)
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Answers whether the server that the queue waits for is away: then its other work need not be tried. */
+async function workRow(needs: OutboxNeeds, held: HeldQueue, row: Row, signal: AbortSignal | undefined): Promise<boolean> {
+  const { db, clock, log, handlers } = needs
+  const handler = handlers[row.topic]
+  const last = row.attempts >= maxAttempts
+  try {
+    if (!handler) throw new Error(`no handler for the topic ${row.topic}`)
+    await whileRenewed(needs, held, signal, (stop) => handler(JSON.parse(row.payload), { last, signal: stop }))
+    await ifHeld(db, clock, held, (tx) => tx.deleteFrom('outbox').where('id', 'in', row.same).execute())
+    return false
+  } catch (error) {
+    const away = isProblem(error, 'HOMESERVER_UNREACHABLE')
+    const dead = last && !away && !signal?.aborted // a process that ends breaks work off that may be well
+    log.warn(
+      { outboxId: row.id, topic: row.topic, queue: held.queue, attempts: row.attempts, err: error },
+      dead ? 'follow-up work given up' : 'follow-up work failed, will be tried again',
+    )
+    const later = away ? { attempts: row.attempts - 1 } : { next_at: isoIn(clock, restMs(row.attempts)) } // the whole queue waits, this row is no worse
+    const set = { status: dead ? 'dead' : 'queued', last_error: String((error as Error).message), ...later } as const
+    await ifHeld(db, clock, held, (tx) => tx.updateTable('outbox').set(set).where('id', '=', row.id).execute())
+    return away
+  }
+}
+
+/** Somebody else has it by now when nothing was heard of this process for longer than its lease. */
+const ifHeld = (db: Db, clock: Clock, held: HeldQueue, write: (tx: Tx) => Promise<unknown>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (await renewQueue(tx, clock, held)) await write(tx)
+  })
+
+/** However long the work takes, the queue stays ours while this process lives; once it is not, the work is told to stop. */
+async function whileRenewed(
+  { db, clock, log }: OutboxNeeds,
+  held: HeldQueue,
+  signal: AbortSignal | undefined,
+  work: (stop: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const [ended, lost] = [new AbortController(), new AbortController()]
+  const renew = async () => {
+    while (!ended.signal.aborted && !lost.signal.aborted) {
+      await clock.sleep(renewEveryMs, ended.signal)
+      if (!ended.signal.aborted && !(await renewQueue(db, clock, held))) lost.abort()
+    }
+  }
+  renew().catch((err) => log.warn({ err, queue: held.queue }, 'the lease of follow-up work was not renewed'))
+  try {
+    await work(signal ? AbortSignal.any([signal, lost.signal]) : lost.signal)
+  } finally {
+    ended.abort()
+  }
+}
