@@ -11,7 +11,7 @@ const fleet = { hosts: 1000, boxesPerHost: 10 }
 const boxes = fleet.hosts * fleet.boxesPerHost
 /** A step of a box takes about so long; in life it is tens of seconds. */
 const stepMs = 1
-/** What agents tell within this time is one message to the replica: messages between processes are the bench's, not the engine's. */
+/** What agents tell within this time is one message to the replica, which stores it for them. */
 const toldTogetherMs = 5
 const [mostCpuMs, mostRecoveryMs] = [3, 1000]
 
@@ -60,28 +60,27 @@ function startReplica(databaseUrl, holder, agents) {
   const told = (what) => new Promise((resolve) => child.on('message', (message) => what in message && resolve(message)))
   const ready = told('ready')
   const firstStep = told('queued').then(() => performance.timeOrigin + performance.now())
-  const changed = new Set()
+  let changes = []
   const tell = () => {
-    if (child.connected) child.send({ changed: [...changed] })
-    changed.clear()
+    if (child.connected) child.send({ told: changes })
+    changes = []
   }
-  const noteChanged = (id) => {
-    if (changed.size === 0) setTimeout(tell, toldTogetherMs)
-    changed.add(id)
+  const change = (id, set) => {
+    if (changes.length === 0) setTimeout(tell, toldTogetherMs)
+    changes.push({ id, set })
   }
   child.on('message', ({ queued = [] }) => {
-    for (const hostId of queued) agents.work(hostId, noteChanged)
+    for (const hostId of queued) agents.work(hostId, change)
   })
   return {
     cpuMs: async () => {
-      const answer = told('cpu')
+      const answer = told('cpuMs')
       child.send({ ask: true })
-      const { user, system } = (await answer).cpu
-      return (user + system) / 1000
+      return (await answer).cpuMs
     },
     firstStepMs: async () => {
       const { atMs } = await ready
-      await agents.workOn(noteChanged)
+      await agents.workOn(change)
       return (await firstStep) - atMs
     },
     kill: () => child.kill('SIGKILL'),
@@ -93,17 +92,15 @@ const digest = (image) => `sha256:${Buffer.from(image).toString('hex').padEnd(64
 const service = (image) => ({ image, digest: digest(image), state: 'running', restartCount: 0 })
 const part = { ok: true, ms: 3 }
 
-/** Agents that do at once what they are told, and tell it step by step. What they need of CPU is this process's. */
+/**
+ * Agents that do at once what they are told, and tell it step by step. What they need of CPU is this process's. What they told a replica that
+ * died before it was stored they do again for the next one.
+ */
 function makeAgents(databaseUrl) {
   const { db, close } = openDatabase(databaseUrl)
-  let updated = 0
-  const busy = new Set()
-  const change = (id, set) =>
-    db
-      .updateTable('commands')
-      .set((e) => ({ ...set, revision: e('revision', '+', 1), heard_at: new Date().toISOString() }))
-      .where('id', '=', id)
-      .execute()
+  const updated = new Set()
+  const taken = new Set()
+  let underWay = 0
   const report = (slug, version) => ({
     slug,
     at: new Date().toISOString(),
@@ -137,45 +134,45 @@ function makeAgents(databaseUrl) {
     }),
   }
   const steps = { 'tenant-box.report_versions': [], 'tenant-box.prefetch': ['pull', 'warm-snapshot'], 'tenant-box.update': updateSteps }
-  const perform = async ({ id, kind, payload }, changed) => {
+  const perform = async ({ id, kind, payload }, change) => {
     const now = () => new Date().toISOString()
-    await change(id, { status: 'running', lease_token: 1, started_at: now() })
+    change(id, { status: 'running', lease_token: 1, started_at: now() })
     const told = []
     for (const step of steps[kind]) {
       await wait(stepMs)
       told.push({ step, at: now() })
-      await change(id, { progress: JSON.stringify(told) })
-      changed(id)
+      change(id, { progress: JSON.stringify(told) })
     }
     await wait(stepMs)
-    await change(id, { status: 'succeeded', finished_at: now(), result: JSON.stringify(results[kind](JSON.parse(payload))) })
-    if (kind === 'tenant-box.update') updated++
-    changed(id)
+    change(id, { status: 'succeeded', finished_at: now(), result: JSON.stringify(results[kind](JSON.parse(payload))) })
+    if (kind === 'tenant-box.update') updated.add(id)
   }
   const queued = () => db.selectFrom('commands').select(['id', 'kind', 'payload', 'host_id']).where('status', 'in', ['queued', 'running'])
-  const take = async (command, changed) => {
-    if (busy.has(command.id)) return
-    busy.add(command.id)
-    await perform(command, changed)
-    busy.delete(command.id)
+  const take = async (command, change) => {
+    if (taken.has(command.id)) return
+    taken.add(command.id)
+    underWay++
+    await perform(command, change)
+    underWay--
   }
   return {
-    updated: () => updated,
+    updated: () => updated.size,
     /** All that is queued for a host. */
-    work: async (hostId, changed) => {
-      for (const command of await queued().where('host_id', '=', hostId).execute()) void take(command, changed)
+    work: async (hostId, change) => {
+      for (const command of await queued().where('host_id', '=', hostId).execute()) void take(command, change)
     },
     /** All that was left by the replica before. */
-    workOn: async (changed) => {
-      for (const command of await queued().execute()) void take(command, changed)
+    workOn: async (change) => {
+      for (const command of await queued().execute()) void take(command, change)
     },
     until: async (count) => {
-      while (updated < count) await wait(50)
+      while (updated.size < count) await wait(50)
       await wait(200)
     },
     /** As if the time of the dead owner were over. */
     freeLease: async () => {
-      while (busy.size > 0) await wait(10)
+      while (underWay > 0) await wait(10)
+      taken.clear()
       await db.updateTable('leases').set({ expires_at: '2000-01-01T00:00:00.000Z' }).execute()
     },
     close,
