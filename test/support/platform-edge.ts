@@ -39,22 +39,31 @@ export const filledIn = ({ key, certificate }: Awaited<ReturnType<typeof aCertif
   '{{certificateKey}}': key,
 })
 
-export async function aPlatformEdge() {
+type Ports = Readonly<{ secure: number; plain: number }>
+
+/** The edge as it is installed, before a daemon on `daemonPort`. Resolves once it takes connections; `close` ends it. */
+export async function startPlatformEdge(daemonPort: number, more = '') {
   const folder = await aFolder('platform-edge')
-  const daemon = await upstreamBehind()
-  const ports = { secure: await freePort(), plain: await freePort() }
+  const ports: Ports = { secure: await freePort(), plain: await freePort() }
+  const cert = await aCertificate(folder)
   const files = await edgeFiles(folder, {
-    ...filledIn(await aCertificate(folder), daemon.port),
+    ...filledIn(cert, daemonPort),
     'listen 443 ': `listen 127.0.0.1:${ports.secure} `,
     'listen [::]:443 ': `listen unix:${folder}/secure.sock `,
     'listen 80 ': `listen 127.0.0.1:${ports.plain} `,
     'listen [::]:80 ': `listen unix:${folder}/plain.sock `,
     '/var/log/nginx': folder,
   })
-  const stop = await startNginx({ folder, files, more: clients, port: ports.secure })
+  const close = await startNginx({ folder, files, more, port: ports.secure })
+  return { serverName, folder, ports, certificate: cert.certificate, close }
+}
+
+export async function aPlatformEdge() {
+  const daemon = await upstreamBehind()
+  const edge = await startPlatformEdge(daemon.port, clients)
   const close = async () => {
-    await stop()
+    await edge.close()
     await daemon.close()
   }
-  return { serverName, folder, ports, daemon, close }
+  return { ...edge, daemon, close }
 }

@@ -12,6 +12,8 @@ import { type Environment, eventually, type Program, program, type Ran, run } fr
 /** One daemon, one agent and the boxes they make, on this machine's engine; everything goes with `end()`. */
 export type Fleet = Readonly<{
   folder: string
+  /** Where the daemon listens. */
+  url: string
   testbed: Testbed
   daemon: Program
   agent: Program
@@ -112,7 +114,7 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
     await removeBoxes(testbed, folder)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, testbed, daemon, agent, tenantry, must, applySynapse, provision, boxFolder, end }
+  return { folder, url, testbed, daemon, agent, tenantry, must, applySynapse, provision, boxFolder, end }
 }
 
 function ok(ran: Ran): Ran {

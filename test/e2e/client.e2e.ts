@@ -1,0 +1,249 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ChatApp, chatApp } from './support/chat-app.ts'
+import type { ReachableBox } from './support/conversation.ts'
+import { type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
+import { type Platform, platformBehindEdge, type Stream } from './support/platform-app.ts'
+import { eventually } from './support/programs.ts'
+
+// What a user of a school does with an app, in its order: the platform is reached through its nginx, the chat server through the edge of its box,
+// and the client is the library that real ones are made of. Each test goes on where the one before ended.
+
+const slug = 'kita-client'
+const password = 'correct horse battery'
+
+type Session = {
+  token: string
+  matrixAccessToken: string
+  matrixUserId: string
+  homeserver: string
+  expiresIn: number
+  refreshToken: string
+}
+type Space = { id: string; chat: { status: string; spaceRoomId: string; roomId: string } }
+type Bootstrap = { spaces: { id: string; role: string }[]; tasks: { id: string }[]; permissions: string[]; apiVersion: string }
+type Task = { id: string; status: string }
+
+let fleet: Fleet
+let box: ReachableBox
+let platform: Platform
+const userIds = new Map<string, string>()
+const sessions = new Map<string, Session>()
+const apps = new Map<string, ChatApp>()
+let space: Space
+let bensStream: Stream
+
+const sessionOf = (name: string) => sessions.get(name) as Session
+const appOf = (name: string) => apps.get(name) as ChatApp
+
+beforeAll(async () => {
+  fleet = await startFleet({ TENANTRY_TRUSTED_PROXIES: '127.0.0.1' })
+  await fleet.applySynapse('1.163.2')
+  box = await fleet.provision(slug, 'light')
+  platform = await platformBehindEdge(fleet.url)
+  await writeFile(join(fleet.folder, 'users-password'), `${password}\n`, { mode: 0o600 })
+  for (const [name, role] of [
+    ['anna', 'teacher'],
+    ['ben', 'student'],
+  ] as const) {
+    const given = ['--role', role, '--password-file', join(fleet.folder, 'users-password')]
+    const made = await fleet.must('users', 'create', slug, name, ...given, '--json')
+    userIds.set(name, made.json<{ user: { id: string } }>().user.id)
+  }
+})
+tellOnFailure(() => fleet)
+afterAll(async () => {
+  for (const { client } of apps.values()) client.stopClient()
+  await platform?.close()
+  await fleet?.end()
+})
+
+const logIn = (username: string, given: Record<string, unknown> = {}) =>
+  platform.ask<Session>('POST', '/api/auth/v1/login', {
+    body: { tenant: slug, username, password, deviceName: `Phone of ${username}`, issueRefreshToken: true, ...given },
+  })
+const bootstrap = (name: string, etag?: string) =>
+  platform.ask<Bootstrap>('GET', '/api/platform/v1/bootstrap', {
+    token: sessionOf(name).token,
+    ...(etag === undefined ? {} : { headers: { 'if-none-match': etag } }),
+  })
+const toChat = (path: string, method = 'POST') => fetch(box.publicUrl + path, { method, ...(method === 'POST' ? { body: '{}' } : {}) })
+
+describe('without the platform', () => {
+  test.each([
+    '/_matrix/client/v3/login',
+    '/_matrix/client/r0/login',
+    '/_matrix/client/v3/register',
+    '/_matrix/client/v3/refresh',
+    '/_matrix/client/v3/account/password',
+    '/_matrix/client/v3/account/deactivate',
+    '/_matrix/client/v3//lo%67in/',
+  ])('%s of the chat server is refused, in a way that a web chat can read', async (path) => {
+    const answer = await toChat(path)
+    expect([answer.status, await answer.json()]).toMatchObject([403, { errcode: 'M_FORBIDDEN' }])
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+  })
+
+  test('the server’s administration is not there, and its well-known names it', async () => {
+    expect((await toChat('/_synapse/admin/v1/server_version', 'GET')).status).toBe(404)
+    const known = await toChat('/.well-known/matrix/client', 'GET')
+    expect(await known.json()).toEqual({ 'm.homeserver': { base_url: expect.stringMatching(/^https?:/) } })
+    expect(known.headers.get('access-control-allow-origin')).toBe('*')
+  })
+})
+
+test('a login through the platform opens platform and chat, with the slug or the chat domain', async () => {
+  for (const [name, tenant] of [
+    ['anna', slug],
+    ['ben', `${slug}.example`],
+  ] as const) {
+    const { status, body } = await logIn(name, { tenant })
+    expect([status, body]).toMatchObject([
+      200,
+      { expiresIn: 86_400, matrixUserId: `@${name}:${slug}.example`, homeserver: `${slug}.example` },
+    ])
+    sessions.set(name, body)
+    apps.set(name, await chatApp({ baseUrl: box.publicUrl, userId: body.matrixUserId, accessToken: body.matrixAccessToken }))
+  }
+  const { devices } = await appOf('anna').client.getDevices()
+  expect(devices.map(({ display_name }) => display_name)).toEqual(['Phone of anna'])
+})
+
+test('a wrong password is 401 and says nothing more', async () => {
+  const { status, body } = await logIn('anna', { password: 'wrong password' })
+  expect([status, body]).toMatchObject([401, { code: 'LOGIN_FAILED', retryable: false }])
+})
+
+test('the bootstrap document tells permissions, and 304 while it holds', async () => {
+  const { body, headers } = await bootstrap('anna')
+  expect(body).toMatchObject({
+    apiVersion: 'v1',
+    spaces: [],
+    tasks: [],
+    permissions: expect.arrayContaining(['manageSpaces', 'manageBoards']),
+  })
+  expect((await bootstrap('anna', headers.get('etag') as string)).status).toBe(304)
+  expect((await bootstrap('ben')).body.permissions).toEqual([])
+})
+
+test('a space that is made appears in the chat with its room, and its members are told', async () => {
+  bensStream = await platform.follow(sessionOf('ben').token)
+  const { token } = sessionOf('anna')
+  const made = await platform.ask<Space>('POST', '/api/platform/v1/spaces', {
+    token,
+    body: { name: 'Class 4b', type: 'CLASSROOM', visibility: 'PRIVATE' },
+  })
+  expect([made.status, made.body]).toMatchObject([201, { role: 'owner' }])
+  space = await eventually('the chat server has the space', async () => {
+    const { body } = await platform.ask<Space>('GET', `/api/platform/v1/spaces/${made.body.id}`, { token })
+    return body.chat.status === 'ready' && body
+  })
+  const put = await platform.ask('PUT', `/api/platform/v1/spaces/${space.id}/members/${userIds.get('ben')}`, { token, body: {} })
+  expect(put.status).toBe(200)
+  expect((await bensStream.until('membership.changed')).data.ids).toMatchObject({ spaceId: space.id })
+  for (const app of apps.values()) {
+    const [parent, room] = [await app.room(space.chat.spaceRoomId), await app.room(space.chat.roomId)]
+    expect([parent.isSpaceRoom(), parent.name, room.isSpaceRoom(), room.name]).toEqual([true, 'Class 4b', false, 'Class 4b'])
+  }
+  expect((await bootstrap('ben')).body.spaces).toMatchObject([{ id: space.id, role: 'member' }])
+})
+
+test('who is in the room hears what is said', async () => {
+  const { roomId } = space.chat
+  await appOf('anna').client.sendTextMessage(roomId, 'Tomorrow we go swimming')
+  expect((await appOf('ben').hears(roomId, 'Tomorrow we go swimming')).getSender()).toBe(sessionOf('anna').matrixUserId)
+})
+
+test('a picture that one uploads the other gets, with a token alone', async () => {
+  const [anna, ben] = [appOf('anna').client, appOf('ben').client]
+  const picture = Buffer.from(new Uint8Array(256 * 1024).map((_, n) => n % 251))
+  const { content_uri } = await anna.uploadContent(picture, { type: 'image/png', name: 'pool.png' })
+  const url = ben.mxcUrlToHttp(content_uri, undefined, undefined, undefined, false, true, true) as string
+  expect(url).toContain('/_matrix/client/v1/media/download/')
+  const got = await fetch(url, { headers: { authorization: `Bearer ${ben.getAccessToken()}` } })
+  expect(Buffer.from(await got.arrayBuffer()).equals(picture)).toBe(true)
+  expect((await fetch(url)).status).toBe(401)
+})
+
+test('a pusher is set and seen', async () => {
+  const { client } = appOf('anna')
+  const names = { app_id: 'example.school.ios', app_display_name: 'School', device_display_name: 'Phone of anna', lang: 'de' }
+  await client.setPusher({ kind: 'http', pushkey: 'key-1', ...names, data: { url: 'https://push.school.example/_matrix/push/v1/notify' } })
+  expect((await client.getPushers()).pushers).toMatchObject([{ pushkey: 'key-1', app_id: 'example.school.ios' }])
+})
+
+test('a task falls to a user, who is told, reads it and does it', async () => {
+  const task = { title: 'Bring the towels', spaceId: space.id, assigneeId: userIds.get('ben') }
+  const { body } = await platform.ask<Task>('POST', '/api/platform/v1/tasks', { token: sessionOf('anna').token, body: task })
+  expect((await bensStream.until('task.created')).data.ids).toMatchObject({ taskId: body.id })
+  expect((await bootstrap('ben')).body.tasks).toMatchObject([{ id: body.id }])
+  const done = await platform.ask<Task>('POST', `/api/platform/v1/tasks/${body.id}/complete`, { token: sessionOf('ben').token })
+  expect(done.body.status).toBe('done')
+  expect((await bootstrap('ben')).body.tasks).toEqual([])
+})
+
+test('a stream that broke off goes on after the last event', async () => {
+  const [first] = bensStream.told
+  const again = await platform.follow(sessionOf('ben').token, first?.id as string)
+  await again.until('task.updated')
+  const laterIds = bensStream.told.slice(1).map(({ id }) => id)
+  expect(again.told.map(({ id }) => id).slice(0, laterIds.length)).toEqual(laterIds)
+})
+
+test('a refresh token opens once; the second use ends the session, not the chat', async () => {
+  const { body: phone } = await logIn('ben', { deviceName: 'Old phone' })
+  const refresh = (refresh_token: string) => platform.ask<Session>('POST', '/api/auth/v1/refresh', { body: { refresh_token } })
+  const renewed = await refresh(phone.refreshToken)
+  expect([renewed.status, renewed.body.refreshToken]).not.toEqual([200, phone.refreshToken])
+  expect(await refresh(phone.refreshToken)).toMatchObject({ status: 401, body: { code: 'REFRESH_TOKEN_REUSED' } })
+  expect((await refresh(renewed.body.refreshToken)).status).toBe(401)
+  const whoami = await fetch(`${box.publicUrl}/_matrix/client/v3/account/whoami`, {
+    headers: { authorization: `Bearer ${phone.matrixAccessToken}` },
+  })
+  expect(whoami.status).toBe(200)
+})
+
+test('a changed password opens from now on, and leaves open what is open', async () => {
+  const newPassword = 'staple of the battery'
+  const changed = await platform.ask('POST', '/api/auth/v1/change-password', {
+    token: sessionOf('anna').token,
+    body: { currentPassword: password, newPassword },
+  })
+  expect(changed.status).toBe(204)
+  expect((await bootstrap('anna')).status).toBe(200)
+  expect((await appOf('anna').client.whoami()).user_id).toBe(sessionOf('anna').matrixUserId)
+  expect([(await logIn('anna')).status, (await logIn('anna', { password: newPassword })).status]).toEqual([401, 200])
+})
+
+test('a log-out ends the session of the platform, and the chat’s own ends that of the chat', async () => {
+  const { token, refreshToken, matrixAccessToken } = (await logIn('ben', { deviceName: 'Borrowed' })).body
+  expect((await platform.ask('POST', '/api/auth/v1/logout', { body: { refresh_token: refreshToken } })).status).toBe(204)
+  await expect.poll(async () => (await platform.ask('GET', '/api/platform/v1/profile', { token })).status, { timeout: 5000 }).toBe(401)
+  const ask = (path: string, method = 'GET') =>
+    fetch(`${box.publicUrl}/_matrix/client/v3/${path}`, { method, headers: { authorization: `Bearer ${matrixAccessToken}` } })
+  expect([(await ask('account/whoami')).status, (await ask('logout', 'POST')).status, (await ask('account/whoami')).status]).toEqual([
+    200, 200, 401,
+  ])
+})
+
+test('while the box is in maintenance a login is 503 and says when to come again; sessions of the platform go on', async () => {
+  await fleet.must('boxes', 'maintenance', 'on', slug, '--reason', 'its disk is moved')
+  const { status, body, headers } = await logIn('ben')
+  expect([status, body]).toMatchObject([503, { code: 'HOMESERVER_UNREACHABLE', retryable: true }])
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  expect((await toChat('/_matrix/client/v3/sync', 'GET')).status).toBe(503)
+  expect((await bootstrap('ben')).status).toBe(200)
+  await fleet.must('boxes', 'maintenance', 'off', slug)
+  expect((await logIn('ben')).status).toBe(200)
+})
+
+test('who is disabled is out of platform and chat, and the stream ends', async () => {
+  await fleet.must('users', 'disable', slug, 'ben', '--reason', 'left the school', '--yes')
+  await bensStream.ended
+  expect((await bootstrap('ben')).status).toBe(401)
+  const { matrixAccessToken } = sessionOf('ben')
+  const sync = () =>
+    fetch(`${box.publicUrl}/_matrix/client/v3/sync?timeout=0`, { headers: { authorization: `Bearer ${matrixAccessToken}` } })
+  await expect.poll(async () => (await sync()).status, { timeout: 30_000 }).toBe(401)
+})

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises'
+import { Agent, fetch, type Response } from 'undici'
+import { startPlatformEdge } from '../../support/platform-edge.ts'
+import { eventually } from './programs.ts'
+
+// What an app sees of the platform: its name, TLS and the nginx before it, nothing of the daemon behind.
+
+type Asked = Readonly<{ token?: string; body?: unknown; headers?: Readonly<Record<string, string>> }>
+type Answer<T> = Readonly<{ status: number; headers: Response['headers']; body: T }>
+type Told = Readonly<{ id: string; event: string; data: Readonly<{ type: string; ids: Readonly<Record<string, string>> }> }>
+
+/** What a stream has told so far. */
+export type Stream = Readonly<{ told: Told[]; until(type: string): Promise<Told>; ended: Promise<void> }>
+
+export type Platform = Awaited<ReturnType<typeof platformBehindEdge>>
+
+/** The platform of the daemon at `daemonUrl`, as apps outside reach it. */
+export async function platformBehindEdge(daemonUrl: string) {
+  const edge = await startPlatformEdge(Number(new URL(daemonUrl).port))
+  const base = `https://${edge.serverName}:${edge.ports.secure}`
+  const here = (_name: string, _options: unknown, found: (error: null, all: { address: string; family: number }[]) => void) =>
+    found(null, [{ address: '127.0.0.1', family: 4 }])
+  const dispatcher = new Agent({ connect: { ca: await readFile(edge.certificate), lookup: here }, bodyTimeout: 0 })
+  const stopping = new AbortController()
+
+  const send = (method: string, path: string, { token, body, headers }: Asked) =>
+    fetch(base + path, {
+      method,
+      dispatcher,
+      signal: stopping.signal,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+
+  async function ask<T = Record<string, never>>(method: string, path: string, asked: Asked = {}): Promise<Answer<T>> {
+    const response = await send(method, path, asked)
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: (text === '' ? {} : JSON.parse(text)) as T }
+  }
+
+  /** The event stream of a user, from now on or after the event with that id. */
+  async function follow(token: string, lastEventId?: string): Promise<Stream> {
+    const asked = lastEventId === undefined ? { token } : { token, headers: { 'last-event-id': lastEventId } }
+    const response = await send('GET', '/api/platform/v1/events/stream', asked)
+    if (!response.ok) throw new Error(`the stream answered ${response.status}`)
+    const told: Told[] = []
+    const ended = read(response, (one) => told.push(one)).catch(() => undefined)
+    const until = (type: string) => eventually(`the stream tells ${type}`, async () => told.find((one) => one.event === type))
+    return { told, until, ended }
+  }
+
+  const close = async () => {
+    stopping.abort()
+    await dispatcher.close()
+    await edge.close()
+  }
+  return { ask, follow, close }
+}
+
+async function read(response: Response, tell: (one: Told) => void): Promise<void> {
+  let text = ''
+  for await (const chunk of response.body ?? []) {
+    text += Buffer.from(chunk).toString('utf8')
+    const blocks = text.split('\n\n')
+    text = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1]
+      const data = field('data')
+      if (data !== undefined) tell({ id: field('id') ?? '', event: field('event') ?? '', data: JSON.parse(data) })
+    }
+  }
+}
