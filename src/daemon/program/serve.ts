@@ -1,5 +1,6 @@
 import { makeLogger } from '../../node/index.ts'
 import type { Globals, Machine } from '../../node/machine.ts'
+import { letYoungHeapGrow } from '../../node/young-heap.ts'
 import { startDaemon } from '../daemon.ts'
 import { rehearseInWorker } from '../rehearse-in-worker.ts'
 import { settingsOf } from './installation.ts'
@@ -10,6 +11,7 @@ export async function serveDaemon(machine: Machine, options: Globals): Promise<u
   const config = settingsOf(machine, options)
   const log = makeLogger({ form: config.log ?? (stdout.isTTY ? 'pretty' : 'json'), level: config.logLevel, program: 'tenantryd' })
   const daemon = await startDaemon({ config, clock, random, log, rehearse: rehearseInWorker(config.databaseUrl) })
+  letYoungHeapGrow()
   await new Promise<void>((ended) => {
     signal.addEventListener('abort', () => ended())
     if (signal.aborted) ended()
