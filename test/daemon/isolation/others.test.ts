@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { api } from '../../../src/core/api.ts'
+import type { EndpointShape } from '../../../src/core/contract/index.ts'
+import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
+import { ask, type Request } from '../../support/ask.ts'
+import { createPostgresDatabase } from '../../support/databases.ts'
+import { like, schemaOf } from '../../support/fitting.ts'
+import { aFurnishedTenant, dumpOf, type FurnishedTenant, pointersInto } from '../../support/furnished-tenant.ts'
+import { hurriedClock } from '../../support/hurried-clock.ts'
+import { aKey, aRunningDaemon, type RunningDaemon } from '../../support/running-daemon.ts'
+
+// Every endpoint is asked by users of one tenant with the ids of another, in path, query and body: nothing of the other tenant comes back,
+// nothing of it changes, and nothing of the own tenant points at it. Made from the contract: an endpoint that is added is asked as well.
+
+const endpoints = Object.values(api).flatMap((contract) => Object.entries(contract as Record<string, EndpointShape>))
+const ofUsers = endpoints.filter(([, { auth }]) => auth.kind === 'platform')
+const ofStrangers = endpoints.filter(([, { auth }]) => auth.kind === 'none')
+const isStream = ({ returns }: EndpointShape) => 'event' in returns
+
+/** `spaces/:spaceId`: what a part of a path names. */
+const placesIn = (path: string) => [...path.matchAll(/([\w-]+)\/(:\w+)/g)].map(([place]) => place)
+
+type Asked = Request & Readonly<{ asHead: boolean }>
+
+describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
+  let daemon: RunningDaemon
+  let db: Db
+  let [mine, theirs] = [] as unknown as [FurnishedTenant, FurnishedTenant]
+  let close: () => Promise<void>
+
+  beforeAll(async () => {
+    const own = dialect === 'postgres' ? { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() } : {}
+    daemon = await aRunningDaemon({ env: own, clock: hurriedClock })
+    mine = await aFurnishedTenant(daemon, 'ahorn', 'amarelle')
+    theirs = await aFurnishedTenant(daemon, 'zeder', 'zwetschge')
+    const opened = openDatabase(daemon.config.databaseUrl)
+    db = opened.db
+    close = opened.close
+  })
+  afterAll(async () => {
+    await close()
+    await daemon.close()
+  })
+
+  test.each(ofUsers.filter(([, { path }]) => path.includes(':')))(
+    '%s: what is named in the path is found by its own users alone',
+    async (_, endpoint) => {
+      const before = await dumpOf(db, theirs)
+      for (const authorization of [mine.head, mine.member]) {
+        const { status } = await ask(daemon.url, endpoint, { path: pathOf(endpoint, theirs), body: {} }, authorization)
+        expect([400, 403, 404]).toContain(status)
+      }
+      expect(await dumpOf(db, theirs)).toEqual(before)
+      if (endpoint.method !== 'GET' || isStream(endpoint)) return
+      // The same path is answered to who may have it: else the refusal would prove nothing.
+      expect((await ask(daemon.url, endpoint, { path: pathOf(endpoint, theirs) }, theirs.head)).status).toBe(200)
+    },
+  )
+
+  test.each(ofUsers.filter(([, endpoint]) => !isStream(endpoint)))(
+    '%s: whatever is asked, nothing of others comes back or changes',
+    async (_, endpoint) => {
+      const before = await dumpOf(db, theirs)
+      await fc.assert(
+        fc.asyncProperty(requests(endpoint), async ({ asHead, ...request }) => {
+          const { status, text } = await ask(daemon.url, endpoint, request, asHead ? mine.head : mine.member)
+          // Such a path always holds an id of theirs.
+          if (endpoint.path.includes(':')) expect([400, 403, 404]).toContain(status)
+          expect(status).not.toBe(500)
+          const told = theirs.marks.filter((mark) => text.includes(mark))
+          expect(told, `${endpoint.method} ${JSON.stringify(request)} answered ${text}`).toEqual([])
+        }),
+        { numRuns: 12, seed: 20261121 },
+      )
+      expect(await dumpOf(db, theirs)).toEqual(before)
+      expect(await pointersInto(db, mine, theirs)).toEqual([])
+    },
+  )
+
+  test.each(ofStrangers)('%s: who is nobody learns nothing of a tenant', async (_, endpoint) => {
+    const before = await dumpOf(db, theirs)
+    await fc.assert(
+      fc.asyncProperty(requests(endpoint), async ({ asHead, ...request }) => {
+        const { text } = await ask(daemon.url, endpoint, request, asHead ? mine.head : undefined)
+        expect(theirs.marks.filter((mark) => text.includes(mark))).toEqual([])
+      }),
+      { numRuns: 8, seed: 20261121 },
+    )
+    expect(await dumpOf(db, theirs)).toEqual(before)
+  })
+
+  /** The path with what a tenant has; throws where a test must be told first what a new part of a path names. */
+  function pathOf({ path }: EndpointShape, { keys }: FurnishedTenant): string {
+    const unknown = placesIn(path).filter((place) => !(place in keys))
+    if (unknown.length > 0)
+      throw new Error(`${path}: a furnished tenant has nothing for ${unknown.join(', ')} (test/support/furnished-tenant.ts)`)
+    return path.replace(/([\w-]+)\/(:\w+)/g, (place, word: string) => `${word}/${keys[place]}`)
+  }
+
+  /** Paths with ids of both tenants, mixed; query and body as the contract has them, with those ids wherever text goes. */
+  function requests(endpoint: EndpointShape): fc.Arbitrary<Asked> {
+    const theirIds = [...Object.values(theirs.keys), theirs.tenantId, theirs.slug]
+    const text = fc.constantFrom(...theirIds, ...Object.values(mine.keys), 'me', 'text')
+    const leaves = { text, anything: text }
+    const query = schemaOf(endpoint.query)
+    return fc.record({
+      path: fc.constantFrom(...mixedPaths(endpoint)),
+      query: query ? like(leaves, query) : fc.constant({}),
+      body: endpoint.body ? like(leaves, schemaOf(endpoint.body)) : fc.constant(undefined),
+      asHead: fc.boolean(),
+    })
+  }
+
+  const mixedPaths = (endpoint: EndpointShape): string[] =>
+    placesIn(endpoint.path)
+      .reduce(
+        (paths, place) =>
+          paths.flatMap((path) => [mine, theirs].map(({ keys }) => path.replace(place, `${place.split('/')[0]}/${keys[place]}`))),
+        [endpoint.path],
+      )
+      .filter((path) => !placesIn(endpoint.path).length || path !== pathOf(endpoint, mine))
+})

@@ -1,0 +1,70 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { api } from '../../../src/core/api.ts'
+import type { EndpointShape } from '../../../src/core/contract/index.ts'
+import { createPostgresDatabase } from '../../support/databases.ts'
+import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
+import { hurriedClock } from '../../support/hurried-clock.ts'
+import { aKey, aRunningDaemon, clientOf, type RunningDaemon } from '../../support/running-daemon.ts'
+
+// What happens in a tenant is heard by its users on every replica, and by nobody else on any, whatever event they say they heard last.
+
+const streams = Object.values(api).flatMap((contract) =>
+  Object.entries(contract as Record<string, EndpointShape>).filter(
+    ([, { auth, returns }]) => auth.kind === 'platform' && 'event' in returns,
+  ),
+)
+
+const ending: (() => void | Promise<void>)[] = []
+afterEach(async () => {
+  for (const end of ending.splice(0).reverse()) await end()
+})
+
+describe.each(streams)('%s', (_, { path }) => {
+  test('the stream of a tenant tells nothing of another, on the same replica and on a second', async () => {
+    const [first, second] = await replicas()
+    const theirs = await aFurnishedTenant(first, 'zeder', 'zwetschge')
+    const mine = await aFurnishedTenant(first, 'ahorn', 'amarelle')
+    const listeners = [first, second].flatMap(({ url }) =>
+      [mine.head, mine.member].flatMap((authorization) => ['', '1'].map((last) => [url, authorization, last] as const)),
+    )
+    const heard = await Promise.all(listeners.map(([url, authorization, last]) => listen(`${url}${path}`, authorization, last)))
+    const control = await listen(`${second.url}${path}`, theirs.head, '')
+
+    const hidden = await happens(first, theirs)
+    const own = await happens(second, mine)
+    await expect.poll(() => control.text, { timeout: 10_000 }).toContain(hidden)
+    for (const one of heard) {
+      await expect.poll(() => one.text, { timeout: 10_000 }).toContain(own)
+      expect([hidden, ...theirs.ids, ...theirs.marks].filter((mark) => one.text.includes(mark))).toEqual([])
+    }
+    expect(control.text).not.toContain(own)
+  }, 60_000)
+})
+
+async function replicas(): Promise<[RunningDaemon, RunningDaemon]> {
+  const env = { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() }
+  const first = await aRunningDaemon({ env, clock: hurriedClock })
+  const second = await aRunningDaemon({ env, clock: hurriedClock })
+  ending.push(first.close, second.close)
+  return [first, second]
+}
+
+/** A space that everybody in its tenant may hear of; its id. */
+async function happens({ url }: RunningDaemon, { head }: FurnishedTenant): Promise<string> {
+  const body = { name: 'new', type: 'GROUP', visibility: 'PUBLIC' } as const
+  return (await clientOf(url, head).spaces.createSpace({ body })).id
+}
+
+async function listen(url: string, authorization: string, lastEventId: string): Promise<{ text: string }> {
+  const left = new AbortController()
+  ending.push(() => left.abort())
+  const headers = { authorization, ...(lastEventId ? { 'last-event-id': lastEventId } : {}) }
+  const response = await fetch(url, { headers, signal: left.signal })
+  expect(response.status).toBe(200)
+  const heard = { text: '' }
+  const read = async () => {
+    for await (const bytes of response.body ?? []) heard.text += Buffer.from(bytes as Uint8Array).toString()
+  }
+  read().catch(() => undefined) // left
+  return heard
+}

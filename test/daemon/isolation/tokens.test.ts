@@ -1,0 +1,112 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { api } from '../../../src/core/api.ts'
+import type { EndpointShape } from '../../../src/core/contract/index.ts'
+import { ask } from '../../support/ask.ts'
+import { aFurnishedTenant, type FurnishedTenant } from '../../support/furnished-tenant.ts'
+import { hurriedClock } from '../../support/hurried-clock.ts'
+import { aPlatformUser } from '../../support/platform-user.ts'
+import { anAgent, aRunningDaemon, clientOf, loggedIn, type RunningDaemon } from '../../support/running-daemon.ts'
+
+// Every kind of token at the endpoints of every other kind, and tokens that were good once: each is refused, whatever it asks for.
+
+const kinds = ['admin', 'API token', 'agent', 'platform', 'chat', 'refresh'] as const
+type Kind = (typeof kinds)[number]
+const over = [
+  'of an ended session',
+  'of a disabled user',
+  'of a suspended tenant',
+  'of a user of another tenant that took its place',
+] as const
+
+const endpoints = Object.values(api).flatMap((contract) => Object.entries(contract as Record<string, EndpointShape>))
+const guarded = endpoints.filter(([, { auth }]) => auth.kind !== 'none')
+const opens: Readonly<Record<Kind, string>> = {
+  admin: 'admin',
+  'API token': 'admin',
+  agent: 'agent',
+  platform: 'platform',
+  chat: '',
+  refresh: '',
+}
+
+let daemon: RunningDaemon
+let tenant: FurnishedTenant
+const tokens = new Map<string, string>()
+
+beforeAll(async () => {
+  daemon = await aRunningDaemon({ clock: hurriedClock })
+  tenant = await aFurnishedTenant(daemon, 'zeder', 'zwetschge')
+  const admin = await loggedIn(daemon, 'admin')
+  const operator = clientOf(daemon.url, admin)
+  tokens.set('admin', admin)
+  tokens.set('API token', `Bearer ${(await operator.admin.createToken({ body: { name: 'ci', role: 'operator' } })).token}`)
+  tokens.set('agent', (await anAgent(daemon, admin, 'host-1')).authorization)
+  tokens.set('platform', tenant.head)
+  tokens.set('chat', 'Bearer syt_endldHNjaGdl_abcdefghijklmnopqrst_0a1b2c')
+  tokens.set('refresh', `Bearer ${tenant.refreshToken}`)
+  await makeThemEnd(operator)
+  return daemon.close
+})
+
+async function makeThemEnd(operator: ReturnType<typeof clientOf>) {
+  const roles = ['tenant-admin', 'store-reviewer']
+  const [ended, disabled] = [
+    await aPlatformUser(daemon, { tenant: 'zeder', localpart: 'gone', roles }),
+    await aPlatformUser(daemon, { tenant: 'zeder', localpart: 'shut', roles }),
+  ]
+  const suspended = await aPlatformUser(daemon, { tenant: 'ulme', roles })
+  const own = clientOf(daemon.url, ended).sessions
+  const { sessions } = await own.listOwnSessions()
+  await own.revokeOwnSession({ params: { id: sessions[0]?.id ?? '' } })
+  await operator.users.disableUser({ params: { slug: 'zeder', localpart: 'shut' }, body: { reason: 'left' } })
+  await operator.tenants.suspendTenant({ params: { slug: 'ulme' }, body: { reason: 'unpaid' } })
+  tokens.set(over[0], ended)
+  tokens.set(over[1], disabled)
+  tokens.set(over[2], suspended)
+  // Head and claims of one user, signature of another.
+  const [head, , signature] = tenant.member.slice(7).split('.')
+  tokens.set(over[3], `Bearer ${head}.${tenant.head.slice(7).split('.')[1]}.${signature}`)
+}
+
+const pathOf = ({ path }: EndpointShape) =>
+  path.replace(
+    /([\w-]+)\/(:\w+)/g,
+    (place, word: string) => `${word}/${tenant.keys[place] ?? (place.endsWith(':slug') ? tenant.slug : 'x')}`,
+  )
+
+async function answerTo(endpoint: EndpointShape, token: string) {
+  return ask(daemon.url, endpoint, { path: pathOf(endpoint), body: {} }, tokens.get(token))
+}
+
+describe.each(kinds)('a token that is %s', (kind) => {
+  test.each(guarded.filter(([, { auth }]) => auth.kind !== opens[kind]))('does not open %s', async (_, endpoint) => {
+    const { status, text } = await answerTo(endpoint, kind)
+    expect(status).toBe(401)
+    expect(text).toContain(kind === 'chat' && endpoint.auth.kind === 'platform' ? 'INVALID_MATRIX_TOKEN' : '"code"')
+    expect(tenant.marks.filter((mark) => text.includes(mark))).toEqual([])
+  })
+})
+
+describe.each(over)('a platform token %s', (which) => {
+  test.each(guarded.filter(([, { auth }]) => auth.kind === 'platform'))('does not open %s', async (_, endpoint) => {
+    const { status, text } = await answerTo(endpoint, which)
+    expect(status).toBe(401)
+    expect(tenant.marks.filter((mark) => text.includes(mark))).toEqual([])
+  })
+})
+
+test('the tokens of this test are good ones where they belong', async () => {
+  const opened = { admin: api.admin.whoAmI, 'API token': api.tenants.listTenants, platform: api.bootstrap.bootstrap }
+  for (const [kind, endpoint] of Object.entries(opened)) expect((await answerTo(endpoint, kind)).status).toBe(200)
+  expect((await answerTo(api.agent.hello, 'agent')).status).toBe(400)
+  const renewed = await clientOf(daemon.url).sessions.refresh({ body: { refresh_token: tenant.refreshToken } })
+  expect(renewed.refreshToken).not.toBe(tenant.refreshToken)
+})
+
+test('an operator who names a session under another tenant ends nothing', async () => {
+  await aPlatformUser(daemon, { tenant: 'ahorn' })
+  const operator = clientOf(daemon.url, tokens.get('admin'))
+  const id = tenant.keys['sessions/:id'] ?? ''
+  await expect(operator.sessions.revokeUserSession({ params: { slug: 'ahorn', id } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  expect((await answerTo(api.bootstrap.bootstrap, 'platform')).status).toBe(200)
+})

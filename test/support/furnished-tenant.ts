@@ -1,0 +1,116 @@
+import { isoNow } from '../../src/core/kit/index.ts'
+import { type Db, openDatabase } from '../../src/daemon/db/index.ts'
+import { insertRefreshToken, newRefreshToken, refreshHash } from '../../src/daemon/sessions/sessions.repo.ts'
+import { systemClock, systemRandom } from '../../src/node/index.ts'
+import { aPlatformUser } from './platform-user.ts'
+import { clientOf, type RunningDaemon } from './running-daemon.ts'
+
+/** A tenant with one of everything that its users can make, and what of it nobody else may see. */
+export type FurnishedTenant = Readonly<{
+  slug: string
+  tenantId: string
+  /** Authorization of a user of all capabilities, and of a plain one. */
+  head: string
+  member: string
+  refreshToken: string
+  /** By the word before it in a path and its own name: `spaces/:spaceId`. */
+  keys: Readonly<Record<string, string>>
+  /** All of its ids. */
+  ids: readonly string[]
+  /** What stands in its names, its secrets, and ids that no test ever sends: wherever one of them shows up elsewhere, it came from the database. */
+  marks: readonly string[]
+}>
+
+/** `word` is in every name that its users give. */
+export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word: string): Promise<FurnishedTenant> {
+  const head = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-head`, roles: ['tenant-admin', 'store-reviewer'] })
+  const member = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-member` })
+  const rows = await rowsOf(daemon, slug)
+  const { keys, made } = await furnish(daemon, { head, member, memberId: rows.memberId, word })
+  const own = { 'sessions/:id': rows.sessionId, 'members/:userId': rows.memberId }
+  const never = [rows.headId, ...made]
+  const ids = [rows.tenantId, ...never, ...Object.values(own), ...Object.values(keys)]
+  const marks = [...never, word, rows.refreshToken, refreshHash(rows.refreshToken)]
+  return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: { ...own, ...keys }, ids, marks }
+}
+
+/** What its users leave behind when they use everything once. */
+async function furnish(
+  daemon: RunningDaemon,
+  { head, member, memberId, word }: { head: string; member: string; memberId: string; word: string },
+) {
+  const [boss, plain] = [clientOf(daemon.url, head), clientOf(daemon.url, member)]
+  const hidden = await boss.spaces.createSpace({ body: { name: `${word} hidden`, type: 'STAFF', visibility: 'PRIVATE' } })
+  const open = await boss.spaces.createSpace({ body: { name: `${word} open`, type: 'GROUP', visibility: 'PUBLIC' } })
+  await boss.spaces.putSpaceMember({ params: { spaceId: hidden.id, userId: memberId }, body: { role: 'member' } })
+  const folder = await boss.files.createFolder({ params: { spaceId: hidden.id }, body: { name: `${word} folder` } })
+  const task = await boss.tasks.createTask({ body: { title: `${word} task`, spaceId: hidden.id, assigneeId: memberId } })
+  const other = await boss.tasks.createTask({ body: { title: `${word} role`, assignedRole: 'teacher', externalId: `${word}-1` } })
+  await plain.tasks.startTask({ params: { id: task.id } })
+  await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
+  const keys = { 'spaces/:spaceId': hidden.id, 'folders/:folderId': folder.id, 'tasks/:id': task.id }
+  return { keys, made: [open.id, other.id] }
+}
+
+async function rowsOf({ config }: RunningDaemon, slug: string) {
+  const { db, close } = openDatabase(config.databaseUrl)
+  const { id: tenantId } = await db.selectFrom('tenants').select('id').where('slug', '=', slug).executeTakeFirstOrThrow()
+  const users = await db.selectFrom('users').select('id').where('tenant_id', '=', tenantId).orderBy('localpart').execute()
+  const [headId, memberId] = users.map(({ id }) => id) as [string, string]
+  const session = await db.selectFrom('sessions').select(['id', 'expires_at']).where('user_id', '=', headId).executeTakeFirstOrThrow()
+  const refreshToken = await aRefreshToken(db, session)
+  await close()
+  return { tenantId, headId, memberId, sessionId: session.id, refreshToken }
+}
+
+/** As a login with `issueRefreshToken` would have given it. */
+async function aRefreshToken(db: Db, session: { id: string; expires_at: string }): Promise<string> {
+  const token = newRefreshToken(systemRandom)
+  const made = { token, sessionId: session.id, sessionExpiresAt: session.expires_at, parentHash: null }
+  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
+  await db.transaction().execute((tx) => insertRefreshToken(tx, isoNow(systemClock), { ...made, rules }))
+  return token
+}
+
+/** Written by the clockwork of the daemon whatever anybody asks; what they hold of a tenant follows from other tables. */
+const restless = new Set(['outbox', 'leases', 'streams', 'user_login_failures', 'usage'])
+
+/** All that the database holds of a tenant, row by row. */
+export async function dumpOf(db: Db, { tenantId, slug, ids }: FurnishedTenant): Promise<readonly string[]> {
+  const tables = (await db.introspection.getTables()).filter(({ name }) => !restless.has(name))
+  const dumped = await Promise.all(
+    tables.map(async ({ name, columns }) =>
+      rowsIn(
+        db,
+        name,
+        columns.some((column) => column.name === 'tenant_id'),
+      ),
+    ),
+  )
+  const isTheirs = ({ row, hasTenant }: Row) =>
+    hasTenant ? row.tenant_id === tenantId : row.id === tenantId || row.subject === slug || ids.includes(row.session_id as string)
+  return dumped
+    .flat()
+    .filter(isTheirs)
+    .map(({ table, row }) => `${table} ${JSON.stringify(row)}`)
+    .sort()
+}
+
+type Row = Readonly<{ table: string; hasTenant: boolean; row: Record<string, unknown> }>
+
+async function rowsIn(db: Db, table: string, hasTenant: boolean): Promise<Row[]> {
+  const rows = (await db
+    .selectFrom(table as 'tenants')
+    .selectAll()
+    .execute()) as Record<string, unknown>[]
+  return rows.map((row) => ({ table, hasTenant, row }))
+}
+
+/** Rows of a tenant that point at something of another: columns that are ids, except those that are only names which others gave. */
+export async function pointersInto(db: Db, from: FurnishedTenant, into: FurnishedTenant): Promise<readonly string[]> {
+  const outer = new Set(['external_id', 'event_id', 'run_id'])
+  const pointing = (row: object) =>
+    Object.entries(row).filter(([name, value]) => /_(id|by|to)$/.test(name) && !outer.has(name) && into.ids.includes(value as string))
+  const rows = (await dumpOf(db, from)).map((line) => ({ line, row: JSON.parse(line.slice(line.indexOf(' '))) as object }))
+  return rows.filter(({ row }) => pointing(row).length > 0).map(({ line }) => line)
+}
