@@ -214,7 +214,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
   const platform = authenticateUser(sessions)
   const { outermost } = openEdge({ ...needs, revocations })
-  const events = openEvents({ ...needs, registry: metrics.registry, revocations, authenticate: platform, membersOf })
+  const events = openEvents({ ...needs, replica: holder, registry: metrics.registry, revocations, authenticate: platform, membersOf })
   const alerts = alertsNeeds(needs)
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })

@@ -139,7 +139,7 @@ function revocationsByHand(): Revoking {
 }
 
 /** A replica: its bus, its streams, and whom its guard refuses. */
-export function aReplica(db: Db, clock: Clock, members: Members = new Map()) {
+export function aReplica(db: Db, clock: Clock, members: Members = new Map(), replica = 'replica_1') {
   const revocations = revocationsByHand()
   const refused = new Set<string>()
   const rights = new Map<string, readonly Capability[]>()
@@ -150,7 +150,8 @@ export function aReplica(db: Db, clock: Clock, members: Members = new Map()) {
     return { ...principal, capabilities: rights.get(principal.userId) ?? principal.capabilities }
   }
   const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, revocations })
-  const streams = makeEventStreams({ db, clock, log: silentLogger(), membersOf, revocations, bus, random: systemRandom, authenticate })
+  const needs = { db, clock, log: silentLogger(), membersOf, revocations, random: systemRandom }
+  const streams = makeEventStreams({ ...needs, bus, replica, authenticate })
   const connect = async (token = aToken(), lastEventId?: string) =>
     new HearingClient(await streams.open(principalOf(token), { authorization: token, lastEventId }))
   return { db, clock, bus, streams, revocations, refused, rights, connect }

@@ -46,7 +46,7 @@ export const eventsContract = {
       tenant: Slug.optional(),
       type: TypeFilter.optional(),
       last: z.coerce.number().int().min(0).max(500).default(0).meta({ description: 'Begin with so many of the newest' }),
-      since: Timestamp.optional().meta({ description: 'Begin with what was stored since, at most 500 of the newest' }),
+      since: Timestamp.optional().meta({ description: 'Begin with what was stored since' }),
     }),
     returns: sse(EventRecord),
     problems: ['NOT_FOUND'],

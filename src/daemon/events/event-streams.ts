@@ -1,5 +1,5 @@
 import { readCursor } from '../../core/events/index.ts'
-import { problem, type Random } from '../../core/kit/index.ts'
+import type { Random } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Revoked } from '../auth/index.ts'
 import { headOf } from '../db/index.ts'
@@ -8,11 +8,14 @@ import { type Beginning, ClientStream } from './client-stream.ts'
 import type { BusNeeds, EventBus } from './event-bus.ts'
 import { inTurn } from './in-turn.ts'
 import { streamOf } from './record-event.ts'
+import { streamPlaces } from './stream-places.ts'
 import type { Topic } from './topic.ts'
 
 export type StreamsNeeds = BusNeeds &
   Readonly<{
     bus: EventBus
+    /** This daemon among those that share the database. */
+    replica: string
     random: Random
     /** Who calls with these credentials, as the records have it now. Throws when token, session, user or tenant has lost its standing. */
     authenticate: (authorization: string | undefined) => Promise<PlatformPrincipal>
@@ -23,17 +26,18 @@ export type EventStreams = Readonly<{
   open(principal: PlatformPrincipal, wanted: Wanted): Promise<PushStream>
   /** Ends those whose token is no longer valid. */
   endExpired(): void
+  /** Keeps the places of those that are open here, and lets go of those of daemons that died. */
+  keepPlaces(): Promise<void>
   count(): number
 }>
 
 type Wanted = Readonly<{ authorization: string | undefined; lastEventId: string | undefined }>
 
-const mostPerUser = 10
 const looksAtOnce = 4
 
 export function makeEventStreams(needs: StreamsNeeds): EventStreams {
   const { bus, clock, revocations } = needs
-  const perUser = new Map<string, number>()
+  const places = streamPlaces(needs)
   const streams = new Set<ClientStream>()
   const look = inTurn(looksAtOnce)
 
@@ -49,14 +53,14 @@ export function makeEventStreams(needs: StreamsNeeds): EventStreams {
   })
 
   const open = async (principal: PlatformPrincipal, wanted: Wanted): Promise<PushStream> => {
-    const leaveRoom = takeRoom(perUser, principal.userId)
+    const leavePlace = await places.take(principal.userId)
     const topic = await bus.enter(streamOf(principal.tenantId)).catch((error) => {
-      leaveRoom()
+      leavePlace()
       throw error
     })
     const leave = () => {
       bus.leave(topic)
-      leaveRoom()
+      leavePlace()
     }
     const { seq, reset } = await beginning(needs, topic, wanted.lastEventId).catch((error) => {
       leave()
@@ -82,22 +86,7 @@ export function makeEventStreams(needs: StreamsNeeds): EventStreams {
     const now = clock.now().getTime()
     for (const stream of streams) if (stream.expiresAtMs <= now) stream.end()
   }
-  return { open, endExpired, count: () => streams.size }
-}
-
-/** Counts a stream of a user; throws RATE_LIMITED when there are ten. */
-function takeRoom(perUser: Map<string, number>, userId: string): () => void {
-  const open = perUser.get(userId) ?? 0
-  if (open >= mostPerUser)
-    throw problem('RATE_LIMITED', `${mostPerUser} event streams of this user are open: close one, or listen in one place for all windows`, {
-      retryAfterSeconds: 15,
-    })
-  perUser.set(userId, open + 1)
-  return () => {
-    const left = (perUser.get(userId) ?? 1) - 1
-    if (left > 0) perUser.set(userId, left)
-    else perUser.delete(userId)
-  }
+  return { open, endExpired, keepPlaces: places.renew, count: () => streams.size }
 }
 
 /** Where a client goes on. An id that the stream has not reached is of another one, or of a database that was brought back from a backup. */

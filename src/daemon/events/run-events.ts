@@ -11,10 +11,11 @@ const lookMs = 1000
 const hearAgainMs = 5000
 /** A stream ends within a second of its token. */
 const expiryMs = 500
+const placesMs = 10_000
 
 /** Moves events from the database to those who listen, until the daemon drains. Hearing makes it quick; looking makes it sure. */
 export async function runEvents(needs: Needs, signal: AbortSignal): Promise<void> {
-  await Promise.all([keepLooking(needs, signal), keepHearing(needs, signal), keepEnding(needs, signal)])
+  await Promise.all([keepLooking(needs, signal), keepHearing(needs, signal), keepEnding(needs, signal), keepPlaces(needs, signal)])
 }
 
 async function keepLooking({ clock, log, bus }: Needs, signal: AbortSignal): Promise<void> {
@@ -48,6 +49,13 @@ async function keepEnding({ clock, streams }: Needs, signal: AbortSignal): Promi
   while (!signal.aborted) {
     streams.endExpired()
     await clock.sleep(expiryMs, signal)
+  }
+}
+
+async function keepPlaces({ clock, log, streams }: Needs, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await streams.keepPlaces().catch((err) => log.warn({ err }, 'how many event streams are open cannot be told to other daemons'))
+    await clock.sleep(placesMs, signal)
   }
 }
 

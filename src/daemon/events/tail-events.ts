@@ -16,7 +16,7 @@ type Wanted = Readonly<{
 }>
 
 const lookMs = 1000
-const mostBefore = 500
+const pageOf = 500
 
 /** Stored events as they come, of all streams or of one tenant; before them some that came earlier. Throws NOT_FOUND for an unknown tenant. */
 export async function tailEvents(needs: Needs, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
@@ -36,7 +36,7 @@ async function* messages({ db, clock }: Needs, wanted: Wanted, stream: string | 
   const fits = typeFilter(wanted.type)
   // First how far every stream is: what is after that is told as it comes, what is not is looked up, and nothing is both.
   const told = await headsOf(db, stream)
-  for (const event of await eventsBefore(db, told, wanted, stream)) if (fits(event)) yield await describe(event)
+  for await (const event of eventsBefore(db, told, wanted, stream)) if (fits(event) && !signal.aborted) yield await describe(event)
   while (!signal.aborted) {
     await clock.sleep(lookMs, signal)
     for (const [name, head] of await headsOf(db, stream)) {
@@ -59,20 +59,47 @@ async function headsOf(db: Db, stream: string | undefined): Promise<Map<string, 
   return new Map(rows.map((row) => [row.stream, Number(row.seq)]))
 }
 
-async function eventsBefore(
+/** The newest, or all since then, page by page: a client that lost its connection in a burst is to miss nothing. */
+async function* eventsBefore(
   db: Db,
   told: ReadonlyMap<string, number>,
-  { last, since, type }: Wanted,
+  { last, since, type, signal }: Wanted,
   stream: string | undefined,
-): Promise<StoredEvent[]> {
-  const limit = since === undefined ? last : mostBefore
+): AsyncGenerator<StoredEvent> {
+  const isTold = ({ stream: name, seq }: StoredEvent) => seq <= (told.get(name) ?? 0)
+  if (since === undefined) return yield* (await newestOf(db, last, { stream, type })).filter(isTold)
+  for (let from: Place | undefined = { createdAt: new Date(since).toISOString(), stream: '', seq: 0 }; from && !signal.aborted; ) {
+    const page: StoredEvent[] = await pageFrom(db, from, { stream, type })
+    yield* page.filter(isTold)
+    const end: StoredEvent | undefined = page[pageOf - 1]
+    from = end && { createdAt: end.createdAt, stream: end.stream, seq: end.seq }
+  }
+}
+type Filter = Readonly<{ stream: string | undefined; type: string | undefined }>
+/** Behind which event a page begins. */
+type Place = Readonly<{ createdAt: string; stream: string; seq: number }>
+
+const filtered = (db: Db, { stream, type }: Filter) => {
+  let query = db.selectFrom('events').selectAll()
+  if (stream !== undefined) query = query.where('stream', '=', stream)
+  if (type !== undefined) query = query.where('event_type', 'like', type.replace('*', '%'))
+  return query
+}
+
+async function newestOf(db: Db, limit: number, filter: Filter): Promise<StoredEvent[]> {
   if (limit === 0) return []
-  let newest = db.selectFrom('events').selectAll().orderBy('created_at', 'desc').orderBy('seq', 'desc').limit(limit)
-  if (stream !== undefined) newest = newest.where('stream', '=', stream)
-  if (since !== undefined) newest = newest.where('created_at', '>=', new Date(since).toISOString())
-  if (type !== undefined) newest = newest.where('event_type', 'like', type.replace('*', '%'))
-  const events = (await newest.execute()).map(toEvent)
-  return events.reverse().filter(({ stream: name, seq }) => seq <= (told.get(name) ?? 0))
+  const rows = await filtered(db, filter).orderBy('created_at', 'desc').orderBy('seq', 'desc').limit(limit).execute()
+  return rows.map(toEvent).reverse()
+}
+
+async function pageFrom(db: Db, { createdAt, stream, seq }: Place, filter: Filter): Promise<StoredEvent[]> {
+  const behind = filtered(db, filter)
+    .where('created_at', '>=', createdAt)
+    .where(({ eb, or, and }) =>
+      or([eb('created_at', '>', createdAt), eb('stream', '>', stream), and([eb('stream', '=', stream), eb('seq', '>', seq)])]),
+    )
+  const rows = await behind.orderBy('created_at').orderBy('stream').orderBy('seq').limit(pageOf).execute()
+  return rows.map(toEvent)
 }
 
 const typeFilter =

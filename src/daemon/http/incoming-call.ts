@@ -14,7 +14,7 @@ export class IncomingCall {
   readonly upload: Upload | undefined
   readonly actor: Actor | undefined
   readonly #incoming: Incoming
-  #signal: AbortSignal | undefined
+  #over: AbortController | undefined
 
   constructor(incoming: Incoming) {
     const { endpoint, request, response, actor } = incoming
@@ -40,8 +40,15 @@ export class IncomingCall {
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= callSignal(this.#incoming)
-    return this.#signal
+    return this.#ending().signal
+  }
+
+  /** Ends a stream whose caller may not hear it any more. */
+  readonly end = (): void => this.#ending().abort('the caller lost its standing')
+
+  #ending(): AbortController {
+    this.#over ??= callOver(this.#incoming)
+    return this.#over
   }
 
   /** Whose answer it is, where the call itself did not say so by its token. */
@@ -56,7 +63,7 @@ export class IncomingCall {
 }
 
 /** Aborts when the client leaves or the daemon drains. */
-function callSignal({ response, draining }: Incoming): AbortSignal {
+function callOver({ response, draining }: Incoming): AbortController {
   const left = new AbortController()
   const forget = whenDraining(draining, () => left.abort('the daemon drains'))
   const leave = () => {
@@ -65,7 +72,7 @@ function callSignal({ response, draining }: Incoming): AbortSignal {
   }
   response.on('close', leave)
   if (response.closed) leave()
-  return left.signal
+  return left
 }
 
 /** A signal with a thousand listeners looks through all of them for each that comes, so it has one, which tells all calls. */

@@ -6,6 +6,7 @@ import { addressLimit } from './address-limit.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
+import { keepStanding } from './keep-standing.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
@@ -107,9 +108,14 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
     if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
     if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') return sendFile(request, response, result as FileBody)
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
+    if (endpoint.auth.kind === 'admin' && isStream(endpoint))
+      void keepStanding(needs.clock, () => identify(endpoint.auth, request, needs.authenticate), call)
     await answer(endpoint, result, response, call, needs)
   }
 }
+
+/** Streams of tenants' users look after themselves: thousands of them would ask too often. */
+const isStream = ({ returns }: EndpointShape): boolean => !isSchema(returns) && returns.kind === 'sse'
 
 /** Tests look into what was made ready elsewhere too. */
 function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountNeeds): Tagged {

@@ -20,8 +20,13 @@ async function server() {
   const one = { ...aReplica(db, clock), clock }
   const draining = new AbortController()
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody'))
+  const operator = { stands: true, role: anOperator.role as 'operator' | 'viewer' | 'reviewer' }
   const app = buildApp(eventsRoutes(one), {
-    authenticate: { admin: async () => anOperator, agent: refuse, platform: async (authorization) => principalOf(authorization ?? '') },
+    authenticate: {
+      admin: async () => (operator.stands ? { ...anOperator, role: operator.role } : refuse()),
+      agent: refuse,
+      platform: async (authorization) => principalOf(authorization ?? ''),
+    },
     clock,
     random: systemRandom,
     log: silentLogger(),
@@ -35,7 +40,7 @@ async function server() {
     () => void listening.close(),
   )
   await new Promise((ready) => listening.once('listening', ready))
-  return { ...one, draining, url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}` }
+  return { ...one, draining, operator, url: `http://127.0.0.1:${(listening.address() as AddressInfo).port}` }
 }
 
 const path = '/api/platform/v1/events/stream'
@@ -176,4 +181,37 @@ test('an operator who takes what comes hears all of a burst', async () => {
   await until('it heard the last, or was cut off', () => heard.cut || heard.ended || numbers(heard.text).at(-1) === 3000, 30_000)
   expect([heard.cut, heard.ended]).toEqual([false, false])
   expect(numbers(heard.text)).toEqual(Array.from({ length: 3000 }, (_, n) => n + 1))
+})
+
+test('a stream of an operator ends within a second of their session, and not before', async () => {
+  const one = await server()
+  const { heard, hear } = await listener(`${one.url}${tail}`)
+  hear()
+  await until('it is there', () => heard.text.includes('open'))
+  await happened(one)
+  await one.clock.advance(1000)
+  await until('it heard', () => numbers(heard.text).length === 1)
+  expect(heard.ended).toBe(false)
+  one.operator.stands = false
+  await one.clock.advance(250)
+  await until('it has ended', () => heard.ended)
+  await happened(one)
+  await one.clock.advance(1000)
+  expect(numbers(heard.text)).toEqual([1])
+})
+
+test('an operator who comes back hears all that was stored since, in order, however much it was', async () => {
+  const one = await server()
+  const since = one.clock.now().toISOString()
+  for (const tenantId of ['t1', 't2'])
+    await one.db.transaction().execute(async (tx) => {
+      for (let n = 0; n < 600; n++) await happen(tx, one.clock, { tenantId })
+    })
+  await one.clock.advance(1)
+  await happened(one)
+  const { heard, hear } = await listener(`${one.url}${tail}?since=${since}`)
+  hear()
+  await until('it heard the last', () => numbers(heard.text).length === 1201)
+  const all = Array.from({ length: 600 }, (_, n) => n + 1)
+  expect(numbers(heard.text)).toEqual([...all, ...all, 601])
 })

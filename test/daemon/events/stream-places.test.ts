@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import { isoNow, isProblem, manualClock } from '../../../src/core/kit/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aReplica, aToken, type HearingClient, type Replica, until } from '../../support/event-world.ts'
+
+const tooMany = (error: unknown) => isProblem(error, 'RATE_LIMITED')
+
+async function twoReplicas(db: Db) {
+  const clock = manualClock()
+  const at = isoNow(clock)
+  const tenant = {
+    id: 't1',
+    slug: 'acme',
+    name: 'acme',
+    chat_domain: 'acme.example',
+    plan: 'light',
+    status: 'active',
+    created_at: at,
+  } as const
+  await db
+    .insertInto('tenants')
+    .values({ ...tenant, feature_flags: '{}' } as never)
+    .execute()
+  const user = { id: 'u1', tenant_id: 't1', localpart: 'anna', roles: '[]', status: 'active', created_at: at, updated_at: at } as const
+  await db
+    .insertInto('users')
+    .values(user as never)
+    .execute()
+  return { db, clock, one: aReplica(db, clock), other: aReplica(db, clock, new Map(), 'replica_2') }
+}
+
+async function connected(replica: Replica, count: number): Promise<HearingClient[]> {
+  const clients: HearingClient[] = []
+  for (let n = 0; n < count; n++) clients.push(await replica.connect())
+  return clients
+}
+
+async function heldBy(db: Db, replica: string): Promise<number> {
+  const rows = await db.selectFrom('stream_places').select('open').where('replica', '=', replica).execute()
+  return rows.reduce((sum, { open }) => sum + Number(open), 0)
+}
+
+const settled = async (db: Db, replica: string, count: number) => {
+  for (let n = 0; (await heldBy(db, replica)) !== count && n < 400; n++) await new Promise((next) => setTimeout(next, 5))
+  expect(await heldBy(db, replica)).toBe(count)
+}
+
+onBothDialects('places for event streams', (fresh) => {
+  test('a user has ten at all replicas together, and one that ends makes room at each', async () => {
+    const { db, one, other } = await twoReplicas(await fresh())
+    const [first] = await connected(one, 6)
+    await connected(other, 4)
+    for (const replica of [one, other]) await expect(replica.connect()).rejects.toSatisfy(tooMany)
+    await other.connect(aToken({ userId: 'somebody else' }))
+    first?.end()
+    await settled(db, 'replica_1', 5)
+    await other.connect()
+    await expect(one.connect()).rejects.toSatisfy(tooMany)
+    expect([one.streams.count(), other.streams.count()]).toEqual([5, 6])
+  })
+
+  test('of thirty at once at two replicas ten get in', async () => {
+    const { db, one, other } = await twoReplicas(await fresh())
+    const tries = await Promise.allSettled(Array.from({ length: 30 }, (_, n) => (n % 2 ? one : other).connect()))
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+    expect((await heldBy(db, 'replica_1')) + (await heldBy(db, 'replica_2'))).toBe(10)
+  })
+
+  test('a replica that died gives its places back, one that lives keeps them', async () => {
+    const { db, clock, one, other } = await twoReplicas(await fresh())
+    await connected(one, 7)
+    await connected(other, 3)
+    for (let n = 0; n < 4; n++) {
+      await clock.advance(10_000)
+      await other.streams.keepPlaces()
+    }
+    await connected(other, 7) // the first was not heard of for 40 s
+    await expect(other.connect()).rejects.toSatisfy(tooMany)
+    await clock.advance(6 * 60_000)
+    await other.streams.keepPlaces()
+    expect(await heldBy(db, 'replica_1')).toBe(0)
+    expect(await heldBy(db, 'replica_2')).toBe(10)
+  })
+
+  test('a replica that was taken for dead writes down again what it holds', async () => {
+    const { db, clock, one, other } = await twoReplicas(await fresh())
+    await connected(one, 4)
+    await other.streams.keepPlaces()
+    await clock.advance(6 * 60_000)
+    await other.streams.keepPlaces()
+    expect(await heldBy(db, 'replica_1')).toBe(0)
+    await one.streams.keepPlaces()
+    expect(await heldBy(db, 'replica_1')).toBe(4)
+  })
+
+  test('what could not be written when a stream ended is written later', async () => {
+    const { db, one } = await twoReplicas(await fresh())
+    const clients = await connected(one, 3)
+    await db.schema.alterTable('stream_places').renameTo('away').execute()
+    for (const client of clients) client.end()
+    await expect(one.connect()).rejects.toThrow()
+    await db.schema.alterTable('away').renameTo('stream_places').execute()
+    expect(await heldBy(db, 'replica_1')).toBe(3)
+    await one.streams.keepPlaces()
+    expect(await heldBy(db, 'replica_1')).toBe(0)
+    await connected(one, 10)
+    await until('all are there', () => one.streams.count() === 10)
+  })
+})
