@@ -1,14 +1,14 @@
 import { onTestFinished } from 'vitest'
 import { isoNow, newId } from '../../src/core/kit/index.ts'
 import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
-import type { Capability, UserId } from '../../src/core/users/index.ts'
+import { type Capability, matrixUserIdOf, type UserId } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
 import { createSpace } from '../../src/daemon/spaces/create-space.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
-import { silentLogger } from '../../src/node/index.ts'
+import { type Logger, silentLogger } from '../../src/node/index.ts'
 import { aChatServer } from './chat-server.ts'
-import { aHomeserverWorld } from './homeserver-world.ts'
+import { aHomeserverWorld, type HomeserverWorld } from './homeserver-world.ts'
 
 type Given = Readonly<{ tenantId?: string; capabilities?: readonly Capability[]; inChat?: boolean }>
 
@@ -20,6 +20,13 @@ export async function aSpacesRoom(db: Db) {
     await world.close()
     await chat.close()
   })
+  const account = { password: 'x', admin: false, locked: false, deactivated: false, displayName: null }
+  return { ...world, chat, ...spacesOver(world, async (localpart) => void chat.accounts.set(chat.id(localpart), { ...account })) }
+}
+
+/** Users, spaces and their follow-up work over the way to any chat server; `makeAccount` makes an account there. */
+export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, makeAccount: (localpart: string) => Promise<void>) {
+  const { db } = world
 
   /** A user of the tenant, with an account in the chat. */
   async function aUser(
@@ -32,9 +39,14 @@ export async function aSpacesRoom(db: Db) {
     await db
       .transaction()
       .execute((tx) => insertUser(tx, { id, tenantId: tenantId as never, localpart, ...plain, createdAt: at, updatedAt: at }))
-    const account = { password: 'x', admin: false, locked: false, deactivated: false, displayName: null }
-    if (inChat) chat.accounts.set(chat.id(localpart), account)
-    const known = { userId: id, matrixUserId: chat.id(localpart), tenantId: tenantId as never, tenantSlug: 'acme', sessionId: 'ses_1' }
+    if (inChat) await makeAccount(localpart)
+    const known = {
+      userId: id,
+      matrixUserId: matrixUserIdOf(localpart, world.chatDomain),
+      tenantId: tenantId as never,
+      tenantSlug: 'acme',
+      sessionId: 'ses_1',
+    }
     return { kind: 'user', ...known, roles: ['member'], capabilities }
   }
 
@@ -50,5 +62,5 @@ export async function aSpacesRoom(db: Db) {
       audience: JSON.parse(String(audience)),
     }))
   }
-  return { ...world, chat, aUser, aSpace, work, events }
+  return { aUser, aSpace, work, events }
 }
