@@ -3,7 +3,21 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** What takes minutes begins first, so that no worker of several is left alone with it in the end; the others follow as they come. */
-const longest = ['crashes', 'story', 'update', 'restore', 'undo', 'restore-box', 'snapshots', 'move', 'drill', 'emergency', 'inside']
+const longest = [
+  'crashes',
+  'story',
+  'update',
+  'restore',
+  'undo',
+  'restore-box',
+  'snapshots',
+  'move',
+  'drill',
+  'homeserver',
+  'client',
+  'emergency',
+  'inside',
+]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

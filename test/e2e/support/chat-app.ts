@@ -4,7 +4,7 @@ import { eventually } from './programs.ts'
 
 // The chat client of a user, with the library that Element is made of: it knows the chat server and the token that the platform gave it.
 
-logger.disableAll()
+for (const one of [logger, logger.withPrefix('MatrixRTCSessionManager')]) one.disableAll()
 
 export type ChatApp = Readonly<{
   client: MatrixClient
