@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
+import { giveBack, noteNew, takeSpare } from './spare-databases.ts'
 
 type Opened = { db: Db; url: string }
 
@@ -14,6 +15,19 @@ export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Ope
   const { db } = openDatabase(url)
   if (dialect === 'sqlite') for (const statement of await schemaOfSqlite()) await sql.raw(statement).execute(db)
   return { db, url }
+}
+
+async function usableDatabase(): Promise<Opened> {
+  const spare = await takeSpare()
+  if (spare) return spare
+  const made = await emptyDatabase('postgres')
+  await noteNew(made.db, rowsOfPostgres)
+  return made
+}
+
+const rowsOfPostgres = async (db: Db): Promise<string[]> => {
+  const tables = await sql<{ name: string }>`select tablename as name from pg_tables where schemaname = 'public' order by 1`.execute(db)
+  return (await Promise.all(tables.rows.map(({ name }) => insertsInto(db, name)))).flat()
 }
 
 /** An empty PostgreSQL database without tables; its URL. */
@@ -80,14 +94,15 @@ export function inBetween(db: Db, happens: () => Promise<unknown>): Db {
 export function onBothDialects(title: string, suite: (fresh: () => Promise<Db>, dialect: 'sqlite' | 'postgres') => void): void {
   for (const dialect of ['sqlite', 'postgres'] as const) {
     describe(`${title} (${dialect})`, () => {
-      const opened: Db[] = []
+      const opened: Opened[] = []
       const fresh = async () => {
-        const { db } = await emptyDatabase(dialect)
-        opened.push(db)
-        return db
+        const one = dialect === 'sqlite' ? await emptyDatabase(dialect) : await usableDatabase()
+        opened.push(one)
+        return one.db
       }
       afterAll(async () => {
-        await Promise.all(opened.map((db) => db.destroy()))
+        await Promise.all(opened.map(({ db }) => db.destroy()))
+        if (dialect === 'postgres') for (const { url } of opened) giveBack(url)
       })
       suite(fresh, dialect)
     })

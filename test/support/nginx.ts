@@ -138,10 +138,17 @@ export const sendBytes = (port: number, bytes: string, { secureAs, heard }: Send
     socket.setEncoding('latin1').on('data', (more) => {
       text += more
       heard?.(text)
+      // Answered before all of the request came, it would wait seconds for the rest.
+      if (isWhole(text)) socket.end()
     })
     socket.on('error', reject).on('end', () => resolve(parsed(text)))
     socket.write(bytes, 'latin1')
   })
+
+function isWhole(text: string): boolean {
+  const answer = parsed(text)
+  return answer.text.length >= Number(answer.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+}
 
 function parsed(text: string): RawAnswer {
   const [head = '', ...rest] = text.split('\r\n\r\n')

@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { type Db, openDatabase } from '../../src/daemon/db/index.ts'
+
+// PostgreSQL copies a thousand files for each database it makes, which costs more than most tests. So databases of suites that are over
+// are emptied and used again by those that follow in the same worker.
+
+const spare: string[] = []
+
+/** What no test changes in passing: a database that was altered, or that somebody is still connected to, is not used again. */
+const shapeOf = sql<{ shape: string }>`select concat_ws(' ',
+  (select count(*) from pg_class where relnamespace = 'public'::regnamespace),
+  (select count(*) from pg_attribute join pg_class on pg_class.oid = attrelid where relnamespace = 'public'::regnamespace and not attisdropped),
+  (select count(*) from pg_constraint where connamespace = 'public'::regnamespace),
+  (select count(*) from pg_trigger),
+  (select count(*) from pg_proc where pronamespace = 'public'::regnamespace),
+  (select count(*) from pg_stat_activity where datname = current_database())) as shape`
+
+let untouched: string | undefined
+let filled: string[] | undefined
+
+/** Keys of other tables and what refuses to be deleted are not minded here; counters begin anew. */
+const emptied = (kept: readonly string[]) =>
+  sql`do ${sql.lit(`
+  declare one record; has_rows boolean;
+  begin
+    set local session_replication_role = replica;
+    for one in select tablename as name from pg_tables where schemaname = 'public' loop
+      execute format('select exists (select 1 from %I)', one.name) into has_rows;
+      if has_rows then execute format('delete from %I', one.name); end if;
+    end loop;
+    for one in select sequencename as name, start_value from pg_sequences where schemaname = 'public' loop
+      perform setval(format('%I', one.name)::regclass, one.start_value, false);
+    end loop;
+    ${kept.join(';\n')};
+  end`)}`
+
+/** Notes what a new database looks like and holds, once. */
+export async function noteNew(db: Db, rows: (db: Db) => Promise<string[]>): Promise<void> {
+  untouched ??= (await shapeOf.execute(db)).rows[0]?.shape
+  filled ??= await rows(db)
+}
+
+/** The URL and an open connection of one that is as good as new, if there is one. */
+export async function takeSpare(): Promise<{ db: Db; url: string } | undefined> {
+  const url = spare.pop()
+  if (url === undefined) return undefined
+  const { db, close } = openDatabase(url)
+  if ((await shapeOf.execute(db)).rows[0]?.shape === untouched) {
+    await emptied(filled ?? []).execute(db)
+    return { db, url }
+  }
+  await close()
+  return takeSpare()
+}
+
+/** Nobody uses it any more. */
+export const giveBack = (url: string): void => void spare.push(url)
