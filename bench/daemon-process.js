@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -9,7 +9,7 @@ export const wait = (ms) => new Promise((next) => setTimeout(next, ms))
 const password = 'a long password for benches'
 
 /** A daemon of its own on embedded defaults, with one admin; `close` removes all of it. `seed` fills its database before it starts. */
-export async function startDaemon(port, { seed } = {}) {
+export async function startDaemon(port, { seed, settings = {} } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
   const url = `http://127.0.0.1:${port}`
   const env = {
@@ -18,6 +18,7 @@ export async function startDaemon(port, { seed } = {}) {
     TENANTRY_DATA_DIR: join(folder, 'data'),
     TENANTRY_LOG: 'json',
     TENANTRY_LOG_LEVEL: 'info',
+    ...settings,
   }
   writeFileSync(join(folder, 'password'), `${password}\n`, { mode: 0o600 })
   execFileSync(
@@ -35,7 +36,7 @@ export async function startDaemon(port, { seed } = {}) {
       )
     )
       break
-    if (n > 200) throw new Error('the daemon does not start')
+    if (n > 1200) throw new Error('the daemon does not start')
     await wait(50)
   }
   const close = () => {
@@ -44,3 +45,14 @@ export async function startDaemon(port, { seed } = {}) {
   }
   return { url, pid: child.pid, folder, password, close }
 }
+
+const ticksPerSecond = 100
+
+/** Processor time that a process took so far, in user code and in the kernel. */
+export function cpuSeconds(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}
+
+/** Resident memory of a process, in bytes. */
+export const residentBytes = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024

@@ -1,16 +1,15 @@
 import { fork } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { api } from '../dist/core/api.js'
 import { makeClient } from '../dist/core/contract/index.js'
-import { startDaemon, wait } from './daemon-process.js'
+import { cpuSeconds, residentBytes, startDaemon, wait } from './daemon-process.js'
 import { seedFleet } from './fleet-seed.js'
 
 const fleet = { hosts: 1000, boxesPerHost: 10 }
 const steadyMs = 60_000
 const asked = 200
-const ticksPerSecond = 100
 
 const clientOf = (url, room, token) =>
   makeClient(api[room], { baseUrl: url, headers: () => (token ? { authorization: `Bearer ${token}` } : {}) })
@@ -90,10 +89,3 @@ async function timeOf(work) {
   await work()
   return performance.now() - startMs
 }
-
-function cpuSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
-}
-
-const residentBytes = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024

@@ -1,8 +1,9 @@
-// Runs every benchmark and prints one table: what was measured, against what, and what was to be reached.
+// Runs the benchmarks and prints one table: what was measured, against what, and what was to be reached. Names pick some: `node bench/run.js limiter`.
 // Exits with 1 when something was missed, and with 2 when nothing was but not all could be run here.
 // Ratios are taken in one run on one machine, so they mean the same everywhere; absolute figures name the machine.
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
+import { bootstrapThroughput } from './bootstrap-throughput.js'
 import { cliHelp } from './cli-help.js'
 import { eventFanout } from './event-fanout.js'
 import { fleetScale } from './fleet-scale.js'
@@ -15,19 +16,28 @@ import { rolloutMakespan } from './rollout-makespan.js'
 import { routeThroughput } from './route-throughput.js'
 import { snapshotOverhead } from './snapshot-overhead.js'
 
-const benchmarks = [
-  cliHelp,
-  idleDaemon,
-  idleAgent,
-  routeThroughput,
+/** Each under the name of its file. */
+const benchmarks = {
+  'cli-help': cliHelp,
+  'idle-daemon': idleDaemon,
+  'idle-agent': idleAgent,
+  'route-throughput': routeThroughput,
+  'bootstrap-throughput': bootstrapThroughput,
   limiter,
-  eventFanout,
-  fleetScale,
-  rolloutMakespan,
-  rolloutEngine,
-  rolloutBoard,
-  snapshotOverhead,
-]
+  'event-fanout': eventFanout,
+  'fleet-scale': fleetScale,
+  'rollout-makespan': rolloutMakespan,
+  'rollout-engine': rolloutEngine,
+  'rollout-board': rolloutBoard,
+  'snapshot-overhead': snapshotOverhead,
+}
+
+const [named, isWritten] = [process.argv.slice(2).filter((one) => !one.startsWith('--')), process.argv.includes('--write')]
+const unknown = named.filter((name) => !(name in benchmarks))
+if (unknown.length > 0 || (isWritten && named.length > 0)) {
+  console.error(`names are: ${Object.keys(benchmarks).join(', ')}; --write goes with all of them`)
+  process.exit(3)
+}
 
 /** Of what could not be run here nobody knows whether it would reach its goal: `ok` is undefined. */
 function verdictOf(ok) {
@@ -36,7 +46,9 @@ function verdictOf(ok) {
 }
 
 const rows = []
-for (const benchmark of benchmarks) rows.push(...(await benchmark()))
+for (const [name, benchmark] of Object.entries(benchmarks)) {
+  if (named.length === 0 || named.includes(name)) rows.push(...(await benchmark()))
+}
 
 const cells = rows.map(({ what, measured, reach, ok }) => [what, measured, reach, verdictOf(ok)])
 const heads = ['what', 'measured', 'to reach', '']
@@ -45,7 +57,7 @@ const line = (row) => `| ${row.map((cell, n) => cell.padEnd(widths[n])).join(' |
 const table = [line(heads), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
 console.log(table)
 
-if (process.argv.includes('--write')) {
+if (isWritten) {
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`
   writeFileSync(
     new URL('../docs/benchmarks.md', import.meta.url),
