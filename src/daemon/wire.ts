@@ -3,6 +3,7 @@ import { api } from '../core/api.ts'
 import type { Checkpoint } from '../core/audit/index.ts'
 import type { BoxMigration, SynapseSchemas } from '../core/boxes/index.ts'
 import { openApiDocument } from '../core/contract/index.ts'
+import { quotasOf } from '../core/files/index.ts'
 import { type Clock, newId, type Random } from '../core/kit/index.ts'
 import type { RoleBook } from '../core/users/index.ts'
 import { type Logger, packageVersion } from '../node/index.ts'
@@ -37,7 +38,7 @@ import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/i
 import { type Db, type DbOrTx, runOutbox, type Tx } from './db/index.ts'
 import { type EdgeSide, openEdge } from './edge/index.ts'
 import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
-import { filesRoutes, forgetFolders } from './files/index.ts'
+import { filesJobs, filesRoutes, forgetFolders } from './files/index.ts'
 import { homeserverRoutes, makeAsk, makeHomeservers, plainNetworks } from './homeserver/index.ts'
 import {
   agentRoutes,
@@ -57,6 +58,8 @@ import {
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from './http/index.ts'
 import { type Limits, limitsRoutes, openLimits, watchBudgets } from './limits/index.ts'
 import { makeMailer } from './mail/index.ts'
+import { openObjectStore } from './objects/index.ts'
+import { outboxMetrics, outboxRoutes, watchOutbox } from './outbox/index.ts'
 import { profileRoutes } from './profile/index.ts'
 import {
   commandsOfRollouts,
@@ -70,7 +73,7 @@ import {
 } from './rollouts/index.ts'
 import type { Keyring } from './sealed/index.ts'
 import { fleetMetrics, serviceRoutes } from './service/index.ts'
-import { authenticateUser, forgetLoginFailures, forgetSessions, sessionsRoutes } from './sessions/index.ts'
+import { authenticateUser, forgetLoginFailures, forgetSessions, sessionsRoutes, waitingLogins } from './sessions/index.ts'
 import {
   commandSecrets,
   commandsOfRestores,
@@ -122,6 +125,7 @@ const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
 const failuresEveryMs = 60_000
 const budgetsEveryMs = 10_000
+const lateEveryMs = 60_000
 const hourMs = 60 * 60_000
 
 /** The only file that knows every room. */
@@ -167,6 +171,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   const networks = plainNetworks(config.homeservers.privateNetworks)
   const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
   const spaces = { ...needs, homeservers }
+  const files = { ...needs, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) }
   const crons = {
     db,
     clock,
@@ -178,6 +183,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
       ...lifeJobs(boxes),
       ...snapshotsJobs(snapshots),
       ...spacesJobs(spaces),
+      ...filesJobs(files),
       ...hostsJobs({
         db,
         clock,
@@ -205,11 +211,18 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
   }
   const users = { ...needs, homeservers }
   const { revocations } = admin
-  const sessions = { ...users, keys: await openSigningKeys(needs, 'platform'), revocations, rules: config.sessions }
+  const sessions = {
+    ...users,
+    keys: await openSigningKeys(needs, 'platform'),
+    revocations,
+    rules: config.sessions,
+    waiting: waitingLogins(),
+  }
   const metrics = makeMetrics()
   fleetMetrics({ db, clock, registry: metrics.registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry: metrics.registry })
   alertMetrics({ db, registry: metrics.registry })
+  outboxMetrics({ db, clock, registry: metrics.registry })
   const limits = await openLimits({ ...needs, registry: metrics.registry })
   const budgets = { db, clock, holder, store: limits.store, budgets: config.limits }
   const platform = authenticateUser(sessions)
@@ -243,6 +256,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
     repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),
+    repeat(needs, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }),
     repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
@@ -253,6 +267,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...adminRoutes(admin),
     ...auditRoutes(checkpoints),
     ...alertsRoutes(alerts),
+    ...outboxRoutes(needs),
     ...hostsRoutes(hosts),
     ...agentRoutes(hosts),
     ...tenantsRoutes(boxes),
@@ -268,7 +283,7 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...profileRoutes(needs),
     ...tasksRoutes({ ...needs, spacesOf }),
     ...spacesRoutes(spaces),
-    ...filesRoutes(needs),
+    ...filesRoutes(files),
     ...limitsRoutes(budgets),
   ]
   const authenticate = { admin: authenticateAdmin(admin), agent: authenticateAgent(hosts), platform }

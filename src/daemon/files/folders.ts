@@ -1,11 +1,11 @@
 import type { Folder } from '../../core/files/index.ts'
 import { type Clock, isoIn, isoNow, newId, plural, problem, type Random } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
-import type { Db, Tx } from '../db/index.ts'
+import { type Db, forUpdate, type Tx } from '../db/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
+import { keptDeletedMs, type OfSpace } from './needs.ts'
 
 type Needs = Readonly<{ db: Db; clock: Clock; random: Random }>
-type OfSpace = Readonly<{ spaceId: string }>
 type Page = OfSpace & Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A page of folders by id. Throws NOT_FOUND to whoever is no member, like all that follows. */
@@ -49,37 +49,57 @@ async function insertFolder(tx: Tx, tenantId: string, { id, spaceId, name, creat
   return numInsertedOrUpdatedRows === 1n
 }
 
-/** Throws NOT_FOUND (space, folder), FORBIDDEN to a member who neither made it nor manages the space. */
+/**
+ * Its files are deleted with it and can be restored, into no folder. Throws NOT_FOUND (space, folder), FORBIDDEN to a member who does not manage
+ * the space and did not make all of it.
+ */
 export const deleteFolder = (
   { db, clock }: Omit<Needs, 'random'>,
   actor: PlatformPrincipal,
   { spaceId, folderId }: OfSpace & Readonly<{ folderId: string }>,
 ): Promise<void> =>
   db.transaction().execute(async (tx) => {
+    const { tenantId, userId } = actor
     const { space, rights } = await openSpace(tx, actor, { spaceId, right: 'enter' })
-    const folder = await tx
-      .selectFrom('folders')
-      .select(['name', 'created_by'])
-      .where('id', '=', folderId)
-      .where('space_id', '=', spaceId)
-      .where('tenant_id', '=', actor.tenantId)
-      .executeTakeFirst()
-    if (!folder) throw noSuchFolder(folderId)
-    if (folder.created_by !== actor.userId && !rights.manage)
-      throw problem('FORBIDDEN', `${folder.name} was made by somebody else: ask them, or an owner of ${space.name}`)
-    const { numDeletedRows } = await tx.deleteFrom('folders').where('id', '=', folderId).executeTakeFirst()
-    if (numDeletedRows === 0n) throw noSuchFolder(folderId) // somebody else was faster
-    await recordInSpace(tx, clock, { space, type: 'folder.deleted', payload: { folderId, spaceId }, actorId: actor.userId })
+    const folder = await lockFolder(tx, { tenantId, spaceId, folderId })
+    const mine = folder.created_by === userId && !(await holdsFilesOfOthers(tx, { folderId, userId }))
+    if (!mine && !rights.manage)
+      throw problem('FORBIDDEN', `${folder.name}, or a file in it, was made by somebody else: ask them, or an owner of ${space.name}`)
+    await deleteFilesOf(tx, clock, folderId)
+    await tx.deleteFrom('folders').where('id', '=', folderId).execute()
+    await recordInSpace(tx, clock, { space, type: 'folder.deleted', payload: { folderId, spaceId }, actorId: userId })
   })
+
+/** A folder that stays until the transaction ends, unless this one deletes it: no file comes into one that is gone. Throws NOT_FOUND. */
+export async function lockFolder(tx: Tx, { tenantId, spaceId, folderId }: OfSpace & Readonly<{ tenantId: string; folderId: string }>) {
+  const one = tx
+    .selectFrom('folders')
+    .select(['name', 'created_by'])
+    .where('id', '=', folderId)
+    .where('space_id', '=', spaceId)
+    .where('tenant_id', '=', tenantId)
+  const folder = await one.modifyEnd(forUpdate(tx)).executeTakeFirst()
+  if (!folder) throw noSuchFolder(folderId)
+  return folder
+}
+
+async function holdsFilesOfOthers(tx: Tx, { folderId, userId }: Readonly<{ folderId: string; userId: string }>): Promise<boolean> {
+  const others = tx.selectFrom('files').select('id').where('folder_id', '=', folderId).where('state', '=', 'ready')
+  return (await others.where('created_by', '!=', userId).limit(1).executeTakeFirst()) !== undefined
+}
+
+async function deleteFilesOf(tx: Tx, clock: Clock, folderId: string): Promise<void> {
+  const at = isoNow(clock)
+  const gone = { state: 'deleted', deleted_at: at, updated_at: at, erase_at: isoIn(clock, keptDeletedMs) } as const
+  await tx.updateTable('files').set(gone).where('folder_id', '=', folderId).where('state', '=', 'ready').execute()
+  await tx.updateTable('files').set({ folder_id: null }).where('folder_id', '=', folderId).execute()
+}
 
 const noSuchFolder = (folderId: string) => problem('NOT_FOUND', `there is no folder ${folderId} in this space`)
 
-/** As files of a deleted space. */
-const keptMs = 30 * 86_400_000
-
 /** Deletes folders of spaces that were deleted 30 days ago. */
 export async function forgetFolders({ db, clock }: Omit<Needs, 'random'>): Promise<string> {
-  const deleted = db.selectFrom('spaces').select('id').where('deleted_at', '<=', isoIn(clock, -keptMs))
+  const deleted = db.selectFrom('spaces').select('id').where('deleted_at', '<=', isoIn(clock, -keptDeletedMs))
   const { numDeletedRows } = await db.deleteFrom('folders').where('space_id', 'in', deleted).executeTakeFirst()
   return plural(Number(numDeletedRows), 'folder')
 }

@@ -1,6 +1,8 @@
-// What members keep in spaces: folders. Every call asks the space first, so that nothing is here for who is no member.
-// It decides who may take a folder away; it knows no chat server.
+// What members keep in spaces: folders and files. Every call asks the space first, so that nothing is here for who is no member.
+// It decides who may change what, and counts what each tenant keeps. Bytes are in the object store, under keys that rows name first.
+// It knows no chat server.
 import './files.tables.ts'
 
+export { filesJobs } from './clean-up-files.ts'
 export { filesRoutes } from './files.routes.ts'
 export { forgetFolders } from './folders.ts'

@@ -114,5 +114,4 @@ const reasons = (part: string): Partial<Record<MulterError['code'], string>> => 
   LIMIT_FIELD_KEY: 'comes with a part whose name is too long',
   LIMIT_FIELD_VALUE: 'comes with a text part that is too long',
   LIMIT_FIELD_COUNT: `comes with more than ${mostFields} text parts`,
-  LIMIT_FIELD_NESTING: 'comes with a text part that is not known',
 })

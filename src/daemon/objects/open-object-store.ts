@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
+import { type Logger, silentLogger } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import { folderStore } from './folder-store.ts'
 import type { ObjectStore } from './object-store.ts'
@@ -24,9 +25,23 @@ export function objectPlace({ dataDir, objectStore, objectStoreCredentials: cred
 }
 
 /** The client of buckets is loaded only where there is one: it is large. */
-export async function openObjectStore(settings: ObjectSettings): Promise<ObjectStore> {
+export async function openObjectStore(settings: ObjectSettings, log: Logger = silentLogger()): Promise<ObjectStore> {
   const place = objectPlace(settings)
-  if (place.kind === 'file') return folderStore(place.folder)
+  if (place.kind === 'file') return telling(log, folderStore(place.folder))
   const { bucketStore } = await import('./bucket-store.ts')
-  return bucketStore(place.url, place.credentials)
+  return telling(log, bucketStore(place.url, place.credentials))
+}
+
+/** Why the store failed is for the log: those who asked are told only that it did. */
+function telling(log: Logger, store: ObjectStore): ObjectStore {
+  const tell = (error: unknown): never => {
+    if (isProblem(error, 'OBJECT_STORE_UNAVAILABLE')) log.error({ err: error.cause }, 'the object store failed')
+    throw error
+  }
+  return {
+    put: (...given) => store.put(...given).catch(tell),
+    get: (...given) => store.get(...given).catch(tell),
+    remove: (key) => store.remove(key).catch(tell),
+    look: () => store.look().catch(tell),
+  }
 }

@@ -7,11 +7,11 @@ import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { spacesRoutes } from '../../../src/daemon/spaces/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import { aSpacesRoom } from '../../support/spaces-room.ts'
+import { aFilesRoom } from '../../support/files-room.ts'
 
 /** The room over HTTP; the token of a user is its name. */
-async function served(users: (room: Awaited<ReturnType<typeof aSpacesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
-  const room = await aSpacesRoom((await emptyDatabase('sqlite')).db)
+async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
+  const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
   const known = await users(room)
   const platform = async (authorization?: string) => {
     const user = known[authorization?.replace('Bearer ', '') ?? '']
@@ -41,7 +41,7 @@ async function served(users: (room: Awaited<ReturnType<typeof aSpacesRoom>>) => 
   return { ...room, known, call }
 }
 
-const teacherAndParent = async (room: Awaited<ReturnType<typeof aSpacesRoom>>) => ({
+const teacherAndParent = async (room: Awaited<ReturnType<typeof aFilesRoom>>) => ({
   anna: await room.aUser('anna', { capabilities: ['manageSpaces'] }),
   ben: await room.aUser('ben'),
 })

@@ -1,0 +1,39 @@
+import { isoNow } from '../../core/kit/index.ts'
+import { changeFileRow, objectKey } from './files.repo.ts'
+import type { FilesNeeds } from './needs.ts'
+import { addUsage } from './usage.repo.ts'
+
+type Needs = Pick<FilesNeeds, 'db' | 'clock' | 'log' | 'objects'>
+type Erased = Readonly<{ id: string; tenantId: string }>
+
+/**
+ * Takes a file away that is in the state `erasing`: first its object, then its row with what it took of the quota, so that a kill in between
+ * leaves a row by which it is found again.
+ */
+export async function eraseFile({ db, objects }: Pick<Needs, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
+  await objects.remove(objectKey({ id, tenantId }))
+  await db.transaction().execute(async (tx) => {
+    const row = await tx.deleteFrom('files').where('id', '=', id).where('state', '=', 'erasing').returning('bytes').executeTakeFirst()
+    if (row) await addUsage(tx, tenantId, -row.bytes)
+  })
+}
+
+/** Takes an upload away that failed. Never throws: what it cannot do now `file-cleanup` does. */
+export async function clearUpload(needs: Needs, { id, tenantId }: Erased): Promise<void> {
+  const { db, clock } = needs
+  await soon(needs, id, async () => {
+    const given = { state: 'erasing', erase_at: isoNow(clock) } as const
+    if (await changeFileRow(db, { id, from: 'uploading' }, given)) await eraseFile(needs, { id, tenantId })
+  })
+}
+
+/** Takes a file away at once that is marked for it; what fails is left for `file-cleanup`. */
+export const eraseSoon = (needs: Needs, erased: Erased): Promise<void> => soon(needs, erased.id, () => eraseFile(needs, erased))
+
+async function soon({ log }: Needs, fileId: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (err) {
+    log.warn({ err, fileId }, 'a file is taken away later')
+  }
+}

@@ -1,0 +1,14 @@
+import type { Quotas } from '../../core/files/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import type { Logger } from '../../node/index.ts'
+import type { Db } from '../db/index.ts'
+import type { ObjectStore } from '../objects/index.ts'
+
+/** All that this room needs; each verb takes the part it uses. */
+export type FilesNeeds = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; objects: ObjectStore; quotas: Quotas }>
+
+export type OfSpace = Readonly<{ spaceId: string }>
+export type OneFile = OfSpace & Readonly<{ fileId: string }>
+
+/** Files and folders are kept for this long after they, or their space, were deleted. */
+export const keptDeletedMs = 30 * 86_400_000

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
+import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
+import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
+import { createFolder, deleteFolder } from '../../../src/daemon/files/folders.ts'
+import { downloadFile, listFiles, showFile } from '../../../src/daemon/files/show-files.ts'
+import { uploadFile } from '../../../src/daemon/files/upload-file.ts'
+import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
+import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
+import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aFilesRoom, anUpload } from '../../support/files-room.ts'
+
+const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
+const day = 86_400_000
+type Room = Awaited<ReturnType<typeof aFilesRoom>>
+
+/** A space of anna, with ben in it. */
+async function ofTwo(room: Room) {
+  const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
+  const { id: spaceId } = await room.aSpace(anna)
+  await putSpaceMember(room, anna, { spaceId, userId: ben.userId, role: 'member' })
+  return { anna, ben, spaceId }
+}
+
+async function bytesOf(room: Room, actor: PlatformPrincipal, one: { spaceId: string; fileId: string }): Promise<string> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await (await downloadFile(room, actor, one)).open()) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+onBothDialects('files of a space', (fresh) => {
+  test('are kept by members, told to them, and read as they were sent', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, ben, spaceId } = await ofTwo(room)
+    const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
+    const content = Buffer.from('%PDF-1.7 plan')
+    const made = await room.send(ben, spaceId, { content, fileName: 'C:\\plan.pdf', contentType: 'text/html', fields: { folderId } })
+    expect(made).toMatchObject({
+      ...{ spaceId, folderId, name: 'plan.pdf', bytes: 13, contentType: 'text/html', createdBy: ben.userId, deletedAt: null },
+      sha256: createHash('sha256').update(content).digest('hex'),
+    })
+    const one = { spaceId, fileId: made.id }
+    expect(await showFile(room, anna, one)).toEqual(made)
+    expect(await downloadFile(room, anna, one)).toMatchObject({
+      contentType: 'application/pdf',
+      inline: true,
+      etag: expect.stringMatching(/^"/),
+    })
+    expect(await bytesOf(room, anna, one)).toBe('%PDF-1.7 plan')
+    const event = { type: 'file.created', payload: { ...one, folderId }, audience: { spaces: [spaceId] } }
+    expect((await room.events()).slice(-1)).toMatchObject(
+      [event].map(({ payload: { fileId }, ...rest }) => ({ ...rest, payload: { fileId, spaceId, folderId } })),
+    )
+    expect((await spaceActivity(room, anna, { spaceId, limit: 1 })).activity).toMatchObject([{ type: 'file.created', actorId: ben.userId }])
+    await room.agree()
+  })
+
+  test('are only ever saved when their bytes are no picture and no PDF, whatever is claimed', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: fileId } = await room.send(anna, spaceId, { content: Buffer.from('<script>'), fileName: 'a.png', contentType: 'image/png' })
+    expect(await downloadFile(room, anna, { spaceId, fileId })).toMatchObject({ contentType: 'application/octet-stream', inline: false })
+  })
+
+  test('are nothing to who is no member, and to other tenants, in every way', async () => {
+    const room = await aFilesRoom(await fresh())
+    const anna = await room.aUser('anna')
+    const { id: spaceId } = await room.aSpace(anna, { visibility: 'PUBLIC' })
+    const administrator = await room.aUser('carl', { capabilities: ['manageSpaces', 'manageUsers'] })
+    const stranger = { ...anna, tenantId: 'ten_other' as never }
+    const { id: fileId } = await room.send(anna, spaceId)
+    const one = { spaceId, fileId }
+    for (const who of [administrator, stranger])
+      for (const reach of [
+        () => room.send(who, spaceId),
+        () => listFiles(room, who, { spaceId, deleted: false, limit: 10 }),
+        () => showFile(room, who, one),
+        () => downloadFile(room, who, one),
+        () => changeFile(room, who, { ...one, name: 'b' }),
+        () => deleteFile(room, who, { ...one, forGood: true }),
+        () => restoreFile(room, who, one),
+      ])
+        await expect(reach()).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    await room.agree()
+  })
+
+  test('are reached through their own space alone', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: other } = await room.aSpace(anna, { name: '5c' })
+    const { id: fileId } = await room.send(anna, spaceId)
+    const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
+    for (const reach of [
+      () => showFile(room, anna, { spaceId: other, fileId }),
+      () => deleteFile(room, anna, { spaceId: other, fileId, forGood: true }),
+      () => room.send(anna, other, { fields: { folderId } }),
+    ])
+      await expect(reach()).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    await room.agree()
+  })
+
+  test('are listed the newest first, page by page, by folder', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
+    const names: string[] = []
+    for (const name of ['a', 'b', 'b', 'c', 'd']) {
+      await room.send(anna, spaceId, { fields: { name, ...(name === 'b' ? { folderId } : {}) } })
+      if (name !== 'c') await room.clock.advance(1) // two of a moment have an order too
+    }
+    for (let cursor: string | undefined; ; ) {
+      const { files, nextCursor } = await listFiles(room, anna, { spaceId, deleted: false, limit: 2, cursor })
+      names.push(...files.map(({ name }) => name))
+      if (nextCursor === null) break
+      cursor = nextCursor
+    }
+    expect(names.slice(2)).toEqual(['b', 'b', 'a'])
+    expect(names.slice(0, 2).sort()).toEqual(['c', 'd'])
+    const inFolder = async (of: string) =>
+      (await listFiles(room, anna, { spaceId, deleted: false, limit: 9, folderId: of })).files.map(({ name }) => name).sort()
+    expect([await inFolder(folderId), await inFolder('none')]).toEqual([
+      ['b', 'b'],
+      ['a', 'c', 'd'],
+    ])
+    await expect(listFiles(room, anna, { spaceId, deleted: false, limit: 2, cursor: 'x' })).rejects.toSatisfy(refusedWith('VALIDATION'))
+  })
+
+  test('are named, moved and deleted by who uploaded them and by owners', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, ben, spaceId } = await ofTwo(room)
+    const { id: folderId } = await createFolder(room, anna, { spaceId, name: 'Plans' })
+    const [hers, his] = [await room.send(anna, spaceId), await room.send(ben, spaceId)]
+    for (const reach of [
+      () => changeFile(room, ben, { spaceId, fileId: hers.id, name: 'x' }),
+      () => deleteFile(room, ben, { spaceId, fileId: hers.id, forGood: false }),
+    ])
+      await expect(reach()).rejects.toSatisfy(refusedWith('FORBIDDEN'))
+    expect(await changeFile(room, ben, { spaceId, fileId: his.id, name: 'x' })).toMatchObject({ name: 'x', folderId: null })
+    expect(await changeFile(room, anna, { spaceId, fileId: his.id, folderId })).toMatchObject({ name: 'x', folderId })
+    expect(await changeFile(room, anna, { spaceId, fileId: his.id, folderId: null })).toMatchObject({ folderId: null })
+    const nowhere = { spaceId, fileId: his.id, folderId: 'fld_00000000000000000000' }
+    await expect(changeFile(room, anna, nowhere)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    await deleteFile(room, anna, { spaceId, fileId: his.id, forGood: false })
+    await expect(downloadFile(room, ben, { spaceId, fileId: his.id })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    await expect(restoreFile(room, await room.aUser('eve'), { spaceId, fileId: his.id })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    expect((await room.events()).slice(-4).map(({ type }) => type)).toEqual([
+      'file.updated',
+      'file.updated',
+      'file.updated',
+      'file.deleted',
+    ])
+  })
+
+  test('that were deleted come back within 30 days and take their space until they are erased', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: fileId } = await room.send(anna, spaceId)
+    const one = { spaceId, fileId }
+    await deleteFile(room, anna, { ...one, forGood: false })
+    expect((await listFiles(room, anna, { spaceId, deleted: false, limit: 9 })).files).toEqual([])
+    expect((await listFiles(room, anna, { spaceId, deleted: true, limit: 9 })).files).toMatchObject([
+      { id: fileId, deletedAt: expect.any(String) },
+    ])
+    await room.clock.advance(30 * day - 1)
+    expect([await cleanUpFiles(room), await room.usage()]).toEqual(['erased 0 files', 5])
+    expect(await restoreFile(room, anna, one)).toMatchObject({ deletedAt: null })
+    expect(await restoreFile(room, anna, one)).toMatchObject({ deletedAt: null })
+    await room.clock.advance(day)
+    expect(await cleanUpFiles(room)).toBe('erased 0 files')
+    expect(await bytesOf(room, anna, one)).toBe('hello')
+    await deleteFile(room, anna, { ...one, forGood: false })
+    await room.clock.advance(30 * day)
+    expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 1 file', 0, []])
+    await expect(restoreFile(room, anna, one)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+  })
+
+  test('go for good at once when that is asked for, deleted ones too, and free their space', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const [one, two] = [await room.send(anna, spaceId), await room.send(anna, spaceId)]
+    await deleteFile(room, anna, { spaceId, fileId: one.id, forGood: true })
+    await deleteFile(room, anna, { spaceId, fileId: two.id, forGood: false })
+    await deleteFile(room, anna, { spaceId, fileId: two.id, forGood: true })
+    expect([await room.usage(), await room.kept(), await room.rows()]).toEqual([0, [], []])
+  })
+
+  test('are deleted with their folder, come back into none, and who made only the folder cannot take them along', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, ben, spaceId } = await ofTwo(room)
+    const { id: folderId } = await createFolder(room, ben, { spaceId, name: 'Plans' })
+    const { id: fileId } = await room.send(anna, spaceId, { fields: { folderId } })
+    await expect(deleteFolder(room, ben, { spaceId, folderId })).rejects.toSatisfy(refusedWith('FORBIDDEN'))
+    await deleteFolder(room, anna, { spaceId, folderId })
+    expect(await showFile(room, anna, { spaceId, fileId })).toMatchObject({ folderId: null, deletedAt: expect.any(String) })
+    expect(await restoreFile(room, anna, { spaceId, fileId })).toMatchObject({ folderId: null, deletedAt: null })
+  })
+
+  test('go 30 days after their space', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const { id: fileId } = await room.send(anna, spaceId)
+    await deleteSpace(room, anna, { spaceId })
+    await expect(showFile(room, anna, { spaceId, fileId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    expect(await cleanUpFiles(room)).toBe('erased 0 files')
+    await room.clock.advance(30 * day)
+    expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 1 file', 0, []])
+  })
+
+  test('leave nothing when the form is refused, the folder is none, or the sender is put out meanwhile', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, ben, spaceId } = await ofTwo(room)
+    const upload = anUpload()
+    const refused = {
+      ...upload,
+      receive: async (take: never) => upload.receive(take).then(() => Promise.reject(problem('VALIDATION', 'x'))),
+    }
+    await expect(uploadFile(room, ben, { spaceId, upload: refused })).rejects.toSatisfy(refusedWith('VALIDATION'))
+    await expect(room.send(ben, spaceId, { fields: { folderId: 'fld_00000000000000000000' } })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    const left: typeof upload = {
+      ...upload,
+      receive: async (take) => {
+        await removeSpaceMember(room, anna, { spaceId, userId: ben.userId })
+        return upload.receive(take)
+      },
+    }
+    await expect(uploadFile(room, ben, { spaceId, upload: left })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    expect([await room.usage(), await room.kept(), await room.rows()]).toEqual([0, [], []])
+  })
+
+  test('stay noted when the store is away, and are taken away once it is back', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    const away = () => Promise.reject(problem('OBJECT_STORE_UNAVAILABLE', 'away'))
+    const broken = { ...room, objects: { ...room.objects, put: away, remove: away } }
+    await expect(room.send(anna, spaceId, {}, broken)).rejects.toSatisfy(refusedWith('OBJECT_STORE_UNAVAILABLE'))
+    const { id: fileId } = await room.send(anna, spaceId)
+    await deleteFile(broken, anna, { spaceId, fileId, forGood: true })
+    await expect(showFile(room, anna, { spaceId, fileId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    expect(await cleanUpFiles(broken)).toBe('erased 0 files; 2 files could not be taken away')
+    expect(await room.usage()).toBe(10)
+    expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 2 files', 0, []])
+  })
+})
