@@ -23,6 +23,11 @@ export default defineConfig({
     env: { TMPDIR: join(hasRoom(inMemory) ? inMemory : tmpdir(), `tenantry-tests-${process.pid}`) },
     // One PostgreSQL for the whole run; each test file makes a database of its own in it.
     globalSetup: ['test/support/temp-folder.ts', 'test/support/postgres-server.ts'],
+    // What a test file imports is read once per worker and not once per file, which cost more than all tests together. So modules keep nothing
+    // that a test can change, and a test that touches the process (its environment) puts it back.
+    isolate: false,
+    // Tests wait for servers beside them more than they compute: one processor need not be kept free.
+    maxWorkers: '100%',
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },
