@@ -35,6 +35,8 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     instead: undefined as Reply | undefined,
     lose: undefined as { test(request: string): boolean } | undefined,
     hold: undefined as Promise<void> | undefined,
+    /** What it says of changes to users that it does not take. */
+    refuse: undefined as string | undefined,
   }
   const rooms = chatRooms(chatDomain, accounts)
   const id = (localpart: string) => `@${localpart}:${chatDomain}`
@@ -72,6 +74,7 @@ export async function aChatServer({ chatDomain = 'acme.example' } = {}) {
     if (!accounts.get(caller.userId)?.admin) return error(403, 'M_FORBIDDEN', 'You are not a server admin')
     const account = accounts.get(userId)
     if (!account) return error(404, 'M_NOT_FOUND', 'User not found')
+    if (method === 'PUT' && state.refuse !== undefined) return error(400, 'M_INVALID_PARAM', state.refuse)
     if (method === 'PUT') {
       if (typeof body.locked === 'boolean') account.locked = body.locked
       if (typeof body.displayname === 'string') account.displayName = body.displayname

@@ -49,7 +49,7 @@ export async function aUsersRoom(db: Db) {
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
-  const handlers = { ...usersWork(world), ...restoreWork(world) }
+  const handlers = { ...usersWork(world), ...restoreWork(world), 'alerts.tell': async () => undefined }
   const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

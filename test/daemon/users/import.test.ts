@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { importUsers } from '../../../src/daemon/users/import-users.ts'
 import { anOperator } from '../../support/boxes-room.ts'
-import { onBothDialects } from '../../support/databases.ts'
+import { inBetween, onBothDialects } from '../../support/databases.ts'
 import { aUsersRoom } from '../../support/users-room.ts'
 
 const acme = { params: { slug: 'acme' } }
@@ -139,5 +139,22 @@ onBothDialects('an import of users', (fresh) => {
     await expect(api.importUsers({ ...acme, body: { csv, dryRun: true } })).rejects.toSatisfy(
       (error) => isProblem(error, 'VALIDATION') && why.test(error.message),
     )
+  })
+
+  test('of two at once each answers the passwords of the accounts that it made itself, and nobody is left without', async () => {
+    const room = await aUsersRoom(await fresh())
+    const { db, chat } = room
+    // The other one finds the account there and writes the user down before this one can.
+    const other = () => importUsers(room, anOperator, { slug: 'acme', csv: 'username\nanna\n', dryRun: false, fromLine: 1 })
+    let adopted: Awaited<ReturnType<typeof other>> | undefined
+    const meanwhile = inBetween(db, async () => {
+      adopted = await other()
+    })
+    const given = { anna: 'a password on the disk' }
+    const wanted = { slug: 'acme', csv: 'username\nanna\n', dryRun: false, fromLine: 1, passwords: given }
+    const report = await importUsers({ ...room, db: meanwhile }, anOperator, wanted)
+    expect(outcomes(adopted?.lines ?? [])).toEqual(['2 anna adopted'])
+    expect(outcomes(report.lines)).toEqual(['2 anna created'])
+    expect(chat.accounts.get('@anna:acme.example')?.password).toBe(given.anna)
   })
 })
