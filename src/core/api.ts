@@ -11,6 +11,7 @@ import { filesContract } from './files/index.ts'
 import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
 import { limitsContract } from './limits/index.ts'
+import { outboxContract } from './outbox/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
@@ -27,6 +28,7 @@ export const api = {
   admin: adminContract,
   audit: auditContract,
   alerts: alertsContract,
+  outbox: outboxContract,
   rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
   snapshots: snapshotsContract,

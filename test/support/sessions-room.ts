@@ -3,7 +3,7 @@ import type { SessionRules } from '../../src/core/sessions/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsNeeds } from '../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, type SessionsNeeds, waitingLogins } from '../../src/daemon/sessions/index.ts'
 import { login } from '../../src/daemon/sessions/login.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-room.ts'
@@ -64,7 +64,7 @@ export async function aSessionsRoom(
   const keys = await openSigningKeys(base, 'platform')
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
-  const needs = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole }
+  const needs = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: waitingLogins() }
   return { ...needs, authenticate: authenticateUser(needs), stop: () => abort.abort() }
 }
 

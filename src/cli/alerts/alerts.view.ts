@@ -37,7 +37,7 @@ export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, look: Loo
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
     deadLetters.length === 0
       ? ''
-      : `${table(look, letterColumns(look), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry alerts retry`,
+      : `${table(look, letterColumns(look), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry followups retry`,
   )
 
 const deliveryColumns = ({ now }: Look): Column<AlertDelivery>[] => [

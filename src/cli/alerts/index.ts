@@ -4,8 +4,7 @@ import { noun } from '../kit/index.ts'
 import { acknowledge } from './acknowledge.ts'
 import { list } from './list.ts'
 import { resend } from './resend.ts'
-import { retry } from './retry.ts'
 import { show } from './show.ts'
 import { test } from './test.ts'
 
-export const alerts = noun('alerts', 'What needs a person, and who was told', [list, show, acknowledge, resend, test, retry])
+export const alerts = noun('alerts', 'What needs a person, and who was told', [list, show, acknowledge, resend, test])

@@ -64,14 +64,4 @@ export const alertsContract = {
     problems: ['CONFIG'],
     summary: 'Send a test through every channel at once, and answer what each said',
   }),
-  retryDeadLetters: endpoint({
-    method: 'POST',
-    path: `${base}/dead-letters/retry`,
-    auth: admin('operator'),
-    /** Without `ids` all of them. */
-    body: z.strictObject({ ids: z.array(AlertId).min(1).max(1000).optional() }),
-    returns: z.object({ retried: z.number() }),
-    problems: ['NOT_FOUND'],
-    summary: 'Try follow-up work again that was given up',
-  }),
 } as const satisfies Contract

@@ -1,6 +1,7 @@
 import type { AlertKind, NewAlert } from './alert.ts'
 import { auditBroken, rolloutSigned } from './audit-texts.ts'
 import { drillFailed, fenceStuck, hostFrozen, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
+import { followupsLate } from './followup-texts.ts'
 import { budgetHigh } from './limit-texts.ts'
 import {
   actionRolledBack,
@@ -38,4 +39,5 @@ export const alertOf = {
   budget_high: budgetHigh,
   chat_refused: chatRefused,
   accounts_remade: accountsRemade,
+  followups_late: followupsLate,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

@@ -72,6 +72,7 @@ export const BoxDetail = BoxRow.extend({
   /** When rollouts may disturb it, with the opening now or next; null: at any time. */
   window: BoxWindow.nullable(),
   publicUrl: z.string(),
+  /** Where the platform reaches it: by the address of its host where one is set. */
   internalUrl: z.string().nullable(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }).nullable(),
   /** Only of an adopted box. */

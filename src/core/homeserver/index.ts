@@ -3,7 +3,7 @@
 
 export { homeserverContract } from './contract.ts'
 export { type ChatAnswer, errcodeOf, errorOf, faultOf, isFault, unexpected } from './judge.ts'
-export { fillAddress, PlatformAddress } from './platform-address.ts'
+export { fillAddress, PlatformAddress, platformUrl } from './platform-address.ts'
 export type {
   Created,
   Done,

@@ -6,6 +6,12 @@ type Place = Readonly<{ port: number; slug: string }>
 export const fillAddress = (address: string, { port, slug }: Place): string =>
   address.replaceAll('{port}', String(port)).replaceAll('{slug}', slug)
 
+type Placed = Readonly<{ slug: string; internalUrl: string | null; ports: Readonly<{ platform: number }> | null; address: string | null }>
+
+/** Where a box is reached: as an operator said of its host, else as its row says, on loopback. */
+export const platformUrl = ({ slug, internalUrl, ports, address }: Placed): string | null =>
+  internalUrl === null || address === null || ports === null ? internalUrl : fillAddress(address, { slug, port: ports.platform })
+
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.origin === text && url.username === ''

@@ -44,7 +44,8 @@ export type ServiceAnswer =
 
 /** One tenant's chat server. No call throws for what the server says; each has a time and a size limit and follows no redirect. */
 export type Homeserver = Readonly<{
-  login(ask: Readonly<{ localpart: string; password: Secret; deviceName: string }>): Promise<LoggedIn>
+  /** `signal` ends the waiting for a turn, not what was begun. */
+  login(ask: Readonly<{ localpart: string; password: Secret; deviceName: string; signal?: AbortSignal | undefined }>): Promise<LoggedIn>
   /** Ends one chat session; also ok when it had ended. */
   logout(token: Secret): Promise<Done>
   whoami(token: Secret): Promise<WhoIs>

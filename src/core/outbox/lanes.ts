@@ -1,8 +1,7 @@
 import { sha256Hex } from '../kit/index.ts'
 
 /** What work waits for: nothing but the database, somebody's mail server or webhook, or a tenant's chat server. */
-export const Lanes = ['own', 'mail', 'chat'] as const
-export type Lane = (typeof Lanes)[number]
+export type Lane = 'own' | 'mail' | 'chat'
 
 /** Beside them stand the queues whose server was away when it was last asked: they wait for each other and for nobody else. */
 export type Track = Lane | 'away'

@@ -5,7 +5,6 @@ import { acknowledgeAlert } from './acknowledge-alert.ts'
 import { listAlerts } from './list-alerts.ts'
 import type { AlertsNeeds } from './needs.ts'
 import { resendAlert } from './resend-alert.ts'
-import { retryDeadLetters } from './retry-dead-letters.ts'
 import { showAlert } from './show-alert.ts'
 import { testAlerts } from './test-alerts.ts'
 
@@ -15,5 +14,4 @@ export const alertsRoutes = (needs: AlertsNeeds & Readonly<{ random: Random }>):
   serve(alertsContract.acknowledgeAlert, ({ actor, params }) => acknowledgeAlert(needs, actor, params)),
   serve(alertsContract.resendAlert, ({ actor, params, body }) => resendAlert(needs, actor, { ...params, ...body })),
   serve(alertsContract.testAlerts, ({ actor, body, signal }) => testAlerts(needs, actor, { ...body, signal })),
-  serve(alertsContract.retryDeadLetters, ({ actor, body }) => retryDeadLetters(needs, actor, body)),
 ]

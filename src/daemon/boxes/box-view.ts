@@ -7,6 +7,7 @@ import {
   type HostId,
   moveIsOver,
 } from '../../core/boxes/index.ts'
+import { platformUrl } from '../../core/homeserver/index.ts'
 import type { BoxWindow } from '../../core/windows/index.ts'
 import type { Command } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
@@ -59,17 +60,19 @@ export type Closer = Readonly<{
   open: readonly Command[]
   snapshots: BoxSnapshots
   window: BoxWindow | null
+  /** Of the platform listeners on its host, as an operator said it; null: loopback. */
+  address: string | null
 }>
 
 /** All that is known about it. */
-export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots, window }: Closer): BoxDetail => ({
+export const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots, window, address }: Closer): BoxDetail => ({
   ...rowOf(box, around),
   tenantId: box.tenantId,
   hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
   chatDomain: box.chatDomain,
   window,
   publicUrl: box.publicUrl,
-  internalUrl: box.internalUrl,
+  internalUrl: platformUrl({ ...box, address }),
   ports: box.ports,
   folder: box.folder,
   project: box.project,

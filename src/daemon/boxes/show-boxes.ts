@@ -55,5 +55,11 @@ export async function describeBox(needs: DescribeNeeds, db: DbOrTx, box: BoxReco
     open: await openCommands(db, box.id),
     snapshots: await needs.snapshotsOfBox(db, box),
     window: inForce && windowAt(inForce, isoNow(needs.clock)),
+    address: await addressOf(db, box),
   })
+}
+
+async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | null> {
+  const row = await db.selectFrom('platform_addresses').select('address').where('host_id', '=', hostId).executeTakeFirst()
+  return row?.address ?? null
 }

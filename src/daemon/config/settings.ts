@@ -4,6 +4,7 @@ import { wrongNativeOrigin } from '../../core/edge/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
+import { ProxyAddress } from './proxy-address.ts'
 import { TierWindow } from './tier-window.ts'
 
 const List = z.union([
@@ -82,7 +83,7 @@ export const Settings = z.strictObject({
   log: z.enum(['pretty', 'json']).optional(),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** Addresses of proxies whose forwarding header is believed. */
-  trustedProxies: List.default([]),
+  trustedProxies: List.pipe(z.array(ProxyAddress)).default([]),
   /** When a box counts as healthy (service specification, section 8). */
   probe: z
     .strictObject({

@@ -1,5 +1,6 @@
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import type { ChatAnswer } from '../../core/homeserver/index.ts'
+import { type Places, placesOf } from './places.ts'
 
 /** One request to a chat server. */
 export type Question = Readonly<{
@@ -7,27 +8,36 @@ export type Question = Readonly<{
   path: string
   body?: unknown
   headers: Readonly<Record<string, string>>
+  /** For a person who logs in: it has its share of the connections, and waits for one until the signal aborts. */
+  login?: Readonly<{ signal: AbortSignal | undefined }> | undefined
 }>
 
 /** No answer in time, or none at all; the message is one line without the address. */
 export class NoAnswer extends Error {}
 
+/** It was not asked: too many wait for it already. */
+export class TooMany extends Error {}
+
 export type Ask = (origin: string, question: Question) => Promise<ChatAnswer>
 
 const longestMs = 15_000
 const connectMs = 5000
-const largestBytes = 4_000_000
+/** The state of a room with ten thousand members. */
+const largestBytes = 8_000_000
+const connections = 32
+/** A flood of logins leaves the rest to what the platform itself has to do there: locks, rooms, names. */
+const loginsAtOnce = 24
+const loginsWaiting = 48
+const longestWaitMs = 10_000
 
 /** Asks with a time limit and a size limit; redirects are answers. Connections are kept for the next question, and closed with `close`. */
 export function makeAsk(): { ask: Ask; close(): Promise<void> } {
-  const dispatcher = new Agent({
-    connect: { timeout: connectMs },
-    connections: 32,
-    keepAliveTimeout: 10_000,
-    maxResponseSize: largestBytes,
-  })
-  const ask: Ask = async (origin, { method, path, body, headers }) => {
+  let opened: Promise<Client> | undefined
+  const logins = placesOf({ atOnce: loginsAtOnce, waiting: loginsWaiting })
+  const askNow: Ask = async (origin, { method, path, body, headers }) => {
     try {
+      opened ??= openClient()
+      const { request, dispatcher } = await opened
       const answer = await request(`${origin}${path}`, {
         method,
         dispatcher,
@@ -41,7 +51,35 @@ export function makeAsk(): { ask: Ask; close(): Promise<void> } {
       throw new NoAnswer(reasonOf(error as Failure), { cause: error })
     }
   }
-  return { ask, close: () => dispatcher.close() }
+  const ask: Ask = (origin, question) => (question.login ? inTurn(logins, origin, question, askNow) : askNow(origin, question))
+  return { ask, close: async () => (await opened)?.dispatcher.close() }
+}
+
+/** Once it is asked it is waited for, whoever left: a device that was made must not be lost. */
+async function inTurn(places: Places, origin: string, question: Question, ask: Ask): Promise<ChatAnswer> {
+  const patience = AbortSignal.timeout(longestWaitMs)
+  const { signal } = question.login ?? {}
+  const entry = await places.enter(origin, signal ? AbortSignal.any([signal, patience]) : patience)
+  if (entry !== 'in') throw new TooMany('too many logins wait for it')
+  try {
+    return await ask(origin, question)
+  } finally {
+    places.leave(origin)
+  }
+}
+
+type Client = Readonly<{ request: typeof import('undici').request; dispatcher: Agent }>
+
+/** Loaded by the first question: a daemon whose boxes have no users yet does without. */
+async function openClient(): Promise<Client> {
+  const undici = await import('undici')
+  const dispatcher = new undici.Agent({
+    connect: { timeout: connectMs },
+    connections,
+    keepAliveTimeout: 10_000,
+    maxResponseSize: largestBytes,
+  })
+  return { request: undici.request, dispatcher }
 }
 
 type Failure = Error & Readonly<{ code?: string }>

@@ -3,7 +3,7 @@ import { type ChatAnswer, errcodeOf, type Fault, faultOf } from '../../core/home
 import { type Clock, type Random, Secret } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import { keptAdminToken, renewAdminToken } from './admin-token.ts'
-import { type Ask, NoAnswer, type Question } from './ask.ts'
+import { type Ask, NoAnswer, type Question, TooMany } from './ask.ts'
 import { type Door, type DoorNeeds, findDoor } from './door.ts'
 
 export type CallNeeds = DoorNeeds & Readonly<{ clock: Clock; random: Random; ask: Ask }>
@@ -37,6 +37,7 @@ async function callThere(needs: CallNeeds, door: Door, { as, ...question }: Call
     if (as !== 'admin' || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
     return await againWithNewToken(needs, door, question)
   } catch (error) {
+    if (error instanceof TooMany) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
     if (error instanceof NoAnswer) return { kind: 'unreachable', retryAfterSeconds: 10, reason: error.message }
     throw error
   }

@@ -1,19 +1,31 @@
 import type { TenantId } from '../../core/boxes/index.ts'
-import { type ChatAnswer, type Done, errcodeOf, type LoggedIn, unexpected, type WhoIs } from '../../core/homeserver/index.ts'
+import {
+  type ChatAnswer,
+  type Done,
+  errcodeOf,
+  type Homeserver,
+  type LoggedIn,
+  unexpected,
+  type WhoIs,
+} from '../../core/homeserver/index.ts'
 import { Secret } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { type CallNeeds, enter, isAnswer, isCaller } from './call.ts'
 
-type Login = Readonly<{ localpart: string; password: Secret; deviceName: string }>
+type Login = Parameters<Homeserver['login']>[0]
 
 /** Checks a password and makes a named device. A token for somebody else than was asked for is ended and counts as a refusal. */
-export async function loginChat(needs: CallNeeds, tenantId: TenantId, { localpart, password, deviceName }: Login): Promise<LoggedIn> {
+export async function loginChat(
+  needs: CallNeeds,
+  tenantId: TenantId,
+  { localpart, password, deviceName, signal }: Login,
+): Promise<LoggedIn> {
   const caller = await enter(needs, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const userId = matrixUserIdOf(localpart, caller.door.chatDomain)
   const identifier = { type: 'm.id.user', user: userId }
   const body = { type: 'm.login.password', identifier, password: password.reveal(), initial_device_display_name: deviceName }
-  const answer = await caller.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'nobody' })
+  const answer = await caller.call({ method: 'POST', path: '/_matrix/client/v3/login', body, as: 'nobody', login: { signal } })
   if (!isAnswer(answer)) return answer
   const result = loggedIn(answer)
   if (result.kind !== 'ok' || result.userId === userId) return result

@@ -1,5 +1,5 @@
 import { type BoxId, portsFrom, type TenantId } from '../../core/boxes/index.ts'
-import { type Fault, fillAddress } from '../../core/homeserver/index.ts'
+import { type Fault, platformUrl } from '../../core/homeserver/index.ts'
 import type { Secret } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
@@ -31,7 +31,8 @@ export async function findDoor({ db, keyring, networks }: DoorNeeds, tenantId: T
     .where('boxes.live', '=', 1)
     .executeTakeFirst()
   if (!box) return shut('the tenant has no live box')
-  const url = urlOf(box)
+  const { slug, internal_url: internalUrl, first_port: first, address } = box
+  const url = platformUrl({ slug, internalUrl, address, ports: first === null ? null : portsFrom(first) })
   if (url === null) return shut('its box has no listener for the platform: `tenantry boxes adopt` completes it')
   const wrong = whyNotThere(networks, url)
   if (wrong) return shut(wrong)
@@ -40,11 +41,3 @@ export async function findDoor({ db, keyring, networks }: DoorNeeds, tenantId: T
   const origin = url.replace(/\/+$/, '')
   return { boxId: box.id as BoxId, chatDomain: box.chat_domain, origin, edgeSecret, fenced: box.fenced === 1 }
 }
-
-type Placed = Readonly<{ slug: string; internal_url: string | null; first_port: number | null; address: string | null }>
-
-/** What an operator said of its host, else what its row says: loopback. */
-const urlOf = ({ slug, internal_url, first_port, address }: Placed): string | null =>
-  internal_url === null || address === null || first_port === null
-    ? internal_url
-    : fillAddress(address, { slug, port: portsFrom(first_port).platform })

@@ -7,6 +7,7 @@ import type { Machine } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
 import { type Db, dialectOf, migrationState, type OpenDatabase, openDatabase } from '../db/index.ts'
 import { type Keyring, loadKeyring, opensAll } from '../sealed/index.ts'
+import { fleetChecks } from './doctor-fleet.ts'
 import { sealedColumns } from './sealed-columns.ts'
 
 /** What needs the database: it answers, is of this version, its secrets open, somebody may log in, and its clock agrees. */
@@ -20,7 +21,14 @@ export async function databaseChecks(machine: Machine, config: Config): Promise<
     const schema = await schemaCheck(opened.db)
     if (schema.state === 'failed') return [keys.check, schema]
     const more =
-      schema.state === 'ok' ? [await clockCheck(machine, opened.db), await accounts(opened.db), ...(await givenUp(opened.db))] : []
+      schema.state === 'ok'
+        ? [
+            await clockCheck(machine, opened.db),
+            await accounts(opened.db),
+            ...(await givenUp(opened.db)),
+            ...(await fleetChecks({ db: opened.db, clock: machine.clock }, config.redis)),
+          ]
+        : []
     const opens = schema.state === 'ok' && keys.keyring ? await secretsOpen(opened.db, keys.keyring) : keys.check
     return [opens, schema, ...more]
   } catch (error) {
@@ -115,7 +123,7 @@ async function givenUp(db: Db): Promise<Check[]> {
     doubtful(
       'given up',
       says,
-      '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry alerts retry` try again',
+      '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry followups retry` try again',
     ),
   ]
 }

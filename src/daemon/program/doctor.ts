@@ -3,6 +3,7 @@ import { type Check, failing, tellChecks, well } from '../../node/checks.ts'
 import type { Globals, Machine } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
 import { databaseChecks } from './doctor-database.ts'
+import { redisCheck } from './doctor-fleet.ts'
 import { machineChecks } from './doctor-machine.ts'
 import { settingsOf } from './installation.ts'
 
@@ -24,5 +25,6 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     well('settings', `${source}; ${config.production ? 'production' : 'this machine only'}, at ${config.baseUrl}`),
     ...(await machineChecks(machine, config, options)),
     ...(await databaseChecks(machine, config)),
+    ...(await redisCheck(machine.clock, config.redis)),
   ]
 }

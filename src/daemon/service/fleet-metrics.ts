@@ -6,7 +6,7 @@ type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry; offlineAfterMs
 type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
 
 /**
- * What an operator's alerts look at, counted when it is asked for: silent hosts, drifting boxes, work that piles up or was given up.
+ * What an operator's alerts look at, counted when it is asked for: silent hosts, drifting boxes, commands that pile up.
  * Counts only, and a handful of statements: scraping must not cost what grows with the fleet more than one pass over it.
  */
 export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): void {
@@ -51,9 +51,6 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): vo
       .where('status', 'in', ['queued', 'leased', 'running'])
       .groupBy('status')
       .execute(),
-  )
-  gauge('tenantry_outbox', 'Follow-up work that is not done; dead is work that was given up', 'status', () =>
-    db.selectFrom('outbox').select(['status as label', counted]).groupBy('status').execute(),
   )
   gauge('tenantry_rollouts', 'Rollouts by status', 'status', () =>
     db.selectFrom('rollouts').select(['status as label', counted]).groupBy('status').execute(),

@@ -10,8 +10,8 @@ import type { SessionsNeeds } from './needs.ts'
 import { type Proved, provePassword } from './prove-password.ts'
 import { standingSession } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers'>
-type Change = Readonly<{ currentPassword: string; newPassword: string; address: string }>
+type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
+type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
 /** What the chat calls the device that proves the current password and is gone a moment later. */
 const deviceName = 'Password check'
@@ -30,6 +30,7 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
       password: change.currentPassword,
       deviceName,
       address: change.address,
+      signal: change.signal,
     }
     const proved = await provePassword(needs, { ...proof, tenant: await tenantBySlug(needs.db, tenantSlug) })
     try {

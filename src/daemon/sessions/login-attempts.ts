@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import { failureMemoryMs, knownNetworkMs, lockSubject, mostFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
+import type { WaitingLogins } from './waiting-logins.ts'
 
 /**
  * One try at a password, counted while it is looked at: of a hundred at once ten are. `counter` is the network where the user is known from it,
@@ -11,26 +12,42 @@ import type { DbOrTx, Tx } from '../db/index.ts'
 export type Attempt = Readonly<{ subject: string; network: string; counter: string; until: string }>
 
 type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+type Waiting = Readonly<{ waiting: WaitingLogins }>
+type Wanted = Readonly<{ lockSubject: string; address: string; signal?: AbortSignal | undefined }>
 
 /** While ten are under way, the next waits for what becomes of them: it asks soon, then less and less often, because many may wait. */
 const [firstStepMs, longestStepMs, longestWaitMs] = [50, 500, 20_000]
 
 /**
  * Takes one of the ten places. Throws ACCOUNT_LOCKED once ten failures fill them, whoever that name is and whatever the password; such tries
- * are not counted. Throws UNAVAILABLE when the ten under way take too long.
+ * are not counted. Throws UNAVAILABLE when the ten under way take too long, or too many
+ * wait for them already.
  */
-export async function reserveAttempt(needs: Needs, lockSubject: string, address: string): Promise<Attempt> {
-  const [subject, network] = [sha256Hex(lockSubject), networkOf(address)]
+export async function reserveAttempt(needs: Needs & Waiting, { lockSubject: of, address, signal }: Wanted): Promise<Attempt> {
+  const [subject, network] = [sha256Hex(of), networkOf(address)]
   const counter = (await isKnown(needs, subject, network)) ? network : ''
   const came = needs.clock.now()
-  for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= longestWaitMs; stepMs = Math.min(2 * stepMs, longestStepMs)) {
+  const once = async (): Promise<Attempt | undefined> => {
     const attempt = { subject, network, counter, until: isoIn(needs.clock, failureMemoryMs) }
     if (await takePlace(needs, attempt)) return attempt
     await refuseLocked(needs, attempt, came)
-    await needs.clock.sleep(stepMs)
+    return undefined
+  }
+  const attempt = (await once()) ?? (await needs.waiting.wait(subject, () => keepAsking(needs, once, signal)))
+  if (attempt) return attempt
+  throw problem('UNAVAILABLE', 'ten logins of this account are under way and do not end: try again in a moment', { retryAfterSeconds: 1 })
+}
+
+/** Until there is a place, it takes too long, or whoever asked has left. */
+async function keepAsking({ clock }: Needs, once: () => Promise<Attempt | undefined>, signal?: AbortSignal): Promise<Attempt | undefined> {
+  for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= longestWaitMs; stepMs = Math.min(2 * stepMs, longestStepMs)) {
+    await clock.sleep(stepMs, signal)
+    if (signal?.aborted) return undefined
+    const attempt = await once()
+    if (attempt) return attempt
     waitedMs += stepMs
   }
-  throw problem('UNAVAILABLE', 'ten logins of this account are under way and do not end: try again in a moment', { retryAfterSeconds: 1 })
+  return undefined
 }
 
 async function isKnown({ db, clock }: Needs, subject: string, network: string): Promise<boolean> {
@@ -75,7 +92,9 @@ async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt,
   const lost = row.pending_at <= isoIn(clock, -pendingMs) ? row.pending : 0
   if (row.failures + lost < mostFailures) return
   const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - came.getTime()) / 1000))
-  throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked for 15 minutes', { retryAfterSeconds })
+  throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked, and opens by itself within 15 minutes', {
+    retryAfterSeconds,
+  })
 }
 
 /** The attempt failed. True for the failure that locked: it is told of once. */

@@ -20,6 +20,7 @@ type Login = Readonly<{
   deviceName?: string | undefined
   issueRefreshToken: boolean
   address: string
+  signal?: AbortSignal | undefined
   /** Told whose login it was, once it is one. */
   tellTenant?: (tenantId: string) => void
 }>

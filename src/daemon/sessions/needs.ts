@@ -5,6 +5,7 @@ import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
+import type { WaitingLogins } from './waiting-logins.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
 export type SessionsNeeds = Readonly<{
@@ -18,4 +19,5 @@ export type SessionsNeeds = Readonly<{
   homeservers: Homeservers
   roles: RoleBook
   rules: SessionRules
+  waiting: WaitingLogins
 }>

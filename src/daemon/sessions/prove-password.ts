@@ -7,7 +7,7 @@ import type { TenantRecord } from '../tenants/index.ts'
 import { type Attempt, noteFailure, releaseAttempt, reserveAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers'>
+type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
 
 type Proof = Readonly<{
   tenant: TenantRecord | undefined
@@ -17,6 +17,8 @@ type Proof = Readonly<{
   password: string
   deviceName: string
   address: string
+  /** Aborts when whoever asked has left. */
+  signal?: AbortSignal | undefined
 }>
 
 type Right = Extract<LoggedIn, { kind: 'ok' }>
@@ -30,7 +32,7 @@ export type Proved = Readonly<{ attempt: Attempt; chat: Right; tenant: TenantRec
 export async function provePassword(needs: Needs, proof: Proof): Promise<Proved> {
   const { tenant, given, username, address } = proof
   const localpart = canonicalLocalpart(username)
-  const attempt = await reserveAttempt(needs, lockSubject(tenant, given, username), address)
+  const attempt = await reserveAttempt(needs, { lockSubject: lockSubject(tenant, given, username), address, signal: proof.signal })
   const answer = await askChatServer(needs, proof, localpart).catch(async (error) => {
     await releaseAttempt(needs, attempt)
     throw error
@@ -46,10 +48,14 @@ export async function provePassword(needs: Needs, proof: Proof): Promise<Proved>
 /** Names as any chat server ever allowed them. */
 const possibleName = /^[a-z0-9._=/+-]{1,255}$/
 
-async function askChatServer({ homeservers, log }: Needs, { tenant, password, deviceName }: Proof, localpart: string): Promise<LoggedIn> {
+async function askChatServer(
+  { homeservers, log }: Needs,
+  { tenant, password, deviceName, signal }: Proof,
+  localpart: string,
+): Promise<LoggedIn> {
   if (tenant?.status !== 'active' || !possibleName.test(localpart) || isOwnAccount(localpart)) return { kind: 'refused' }
   const homeserver = homeservers.of(tenant.id)
-  const answer = await homeserver.login({ localpart, password: secret(password), deviceName })
+  const answer = await homeserver.login({ localpart, password: secret(password), deviceName, signal })
   if (answer.kind !== 'ok' || answer.userId === matrixUserIdOf(localpart, tenant.chatDomain)) return answer
   log.error({ tenant: tenant.slug }, 'a chat server logged somebody else in than it was asked for: the login was refused')
   await homeserver.logout(answer.accessToken)

@@ -13,12 +13,14 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 }
 
 export const sessionsRoutes = (needs: SessionsNeeds): Served[] => [
-  serve(contract.userLogin, ({ body, address, tellTenant }) => login(needs, { ...body, address, tellTenant })),
+  serve(contract.userLogin, ({ body, address, signal, tellTenant }) => login(needs, { ...body, address, signal, tellTenant })),
   serve(contract.refresh, ({ body, tellTenant }) => refresh(needs, { refreshToken: body.refresh_token, tellTenant })),
   serve(contract.userLogout, ({ body, header }) =>
     nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization') })),
   ),
-  serve(contract.changeUserPassword, ({ actor, body, address }) => nothing(changePassword(needs, actor, { ...body, address }))),
+  serve(contract.changeUserPassword, ({ actor, body, address, signal }) =>
+    nothing(changePassword(needs, actor, { ...body, address, signal })),
+  ),
   serve(contract.listOwnSessions, ({ actor, query }) => listOwnSessions(needs, actor, query)),
   serve(contract.revokeOwnSession, ({ actor, params }) => nothing(revokeOwnSession(needs, actor, params))),
   serve(contract.listUserSessions, ({ params, query }) => listUserSessions(needs, { ...params, ...query })),

@@ -3,7 +3,7 @@ import { type Actor, type Clock, isoNow, problem, type Random } from '../../core
 import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type Db, forUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
+import { type Db, forNoKeyUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
 import { noteEvent, recordEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
@@ -50,7 +50,7 @@ export const changeTenant = async (
 
 /** The tenant, until the transaction ends for its holder alone. Throws NOT_FOUND. */
 export async function lockTenant(tx: Tx, slug: string): Promise<TenantRecord> {
-  await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forUpdate(tx)).execute()
+  await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()
   return existingTenant(tx, slug)
 }
 

@@ -28,7 +28,7 @@ describe('list', () => {
     expect(row).toMatch(/12 +critical +open +anna-schule is shut to its users for too long +3 +2 min ago +1 sent, 1 dead/)
     expect(letterHead).toMatch(/LETTER +WORK/)
     expect(letterRow).toMatch(/7 +audit\.checkpoint +2 h ago +12 +the disk is full/)
-    expect(ran.stdout).toContain('tenantry alerts retry')
+    expect(ran.stdout).toContain('tenantry followups retry')
   })
 
   test('hands filters on and prints the API’s result with --json', async () => {
@@ -85,14 +85,6 @@ test('test says what each channel said, and fails when one did not take it', asy
   expect(ran.exit).toBe(1)
   expect(ran.stdout).toContain('✓ mail to ops@school.example: taken by mx.school.example\n✗ webhook to https://hooks.example:')
   expect((await tenantry(['alerts', 'test'], { answers: { [`POST ${base}/test`]: { tried: [ok] } } })).exit).toBe(0)
-})
-
-test('retry takes all, or the letters that are named', async () => {
-  const answers = { [`POST ${base}/dead-letters/retry`]: { retried: 2 } }
-  expect((await tenantry(['alerts', 'retry'], { answers })).asked[0]?.body).toEqual({})
-  const ran = await tenantry(['alerts', 'retry', '7', '8'], { answers })
-  expect(ran.asked[0]?.body).toEqual({ ids: [7, 8] })
-  expect(ran.stdout).toContain('2 pieces of work')
 })
 
 test('what is no number is said so', async () => {

@@ -7,11 +7,11 @@ import { acknowledgeAlert } from '../../../src/daemon/alerts/acknowledge-alert.t
 import { alertMetrics, closeAlerts, forgetAlerts } from '../../../src/daemon/alerts/index.ts'
 import { listAlerts } from '../../../src/daemon/alerts/list-alerts.ts'
 import { resendAlert } from '../../../src/daemon/alerts/resend-alert.ts'
-import { retryDeadLetters } from '../../../src/daemon/alerts/retry-dead-letters.ts'
 import { showAlert } from '../../../src/daemon/alerts/show-alert.ts'
 import { testAlerts } from '../../../src/daemon/alerts/test-alerts.ts'
 import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
 import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
+import { retryFollowups } from '../../../src/daemon/outbox/retry-followups.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -138,9 +138,9 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     const { deadLetters } = await listAlerts({ db }, { limit: 9 })
     expect(deadLetters).toMatchObject([{ topic: 'audit.checkpoint', attempts: 12, lastError: 'no handler for the topic audit.checkpoint' }])
     const ids = deadLetters.map(({ id }) => id)
-    expect(await codeOf(retryDeadLetters(needs, anna, { ids: [9999] }))).toBe('NOT_FOUND')
-    expect(await retryDeadLetters(needs, anna, { ids })).toEqual({ retried: 1 })
-    expect(await retryDeadLetters(needs, anna, {})).toEqual({ retried: 0 })
+    expect(await codeOf(retryFollowups(needs, anna, { ids: [9999] }))).toBe('NOT_FOUND')
+    expect(await retryFollowups(needs, anna, { ids })).toEqual({ retried: 1 })
+    expect(await retryFollowups(needs, anna, {})).toEqual({ retried: 0 })
     await drainOutbox({ ...outbox, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
     expect(done).toEqual([{ chain: 'admin' }])
     expect((await listAlerts({ db }, { limit: 9 })).deadLetters).toEqual([])

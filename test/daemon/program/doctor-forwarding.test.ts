@@ -42,8 +42,6 @@ test.each<[string, Given, string, string]>([
   ['it is long ago', { seen: { peer: '10.0.3.7', hoursAgo: 8 * 24 } }, 'ok', 'nobody is believed'],
   ['half of the world is trusted', { proxies: '128.0.0.0/1' }, 'warn', 'any address counts'],
   ['all that IPv6 has is trusted', { proxies: '2000::/3' }, 'warn', 'any address counts'],
-  ['everybody is to be trusted', { proxies: '0.0.0.0/0' }, 'failed', '0.0.0.0/0'],
-  ['what is trusted is no address', { proxies: 'proxy.school.example' }, 'failed', 'proxy.school.example'],
 ])('%s', async (_, given, state, says) => {
   expect(await found(given)).toMatchObject({ name: 'forwarding', state, says: expect.stringContaining(says) })
 })

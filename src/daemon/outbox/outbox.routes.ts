@@ -1,0 +1,12 @@
+import type { Clock } from '../../core/kit/index.ts'
+import { outboxContract } from '../../core/outbox/index.ts'
+import type { Db } from '../db/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { listFollowups, showFollowup } from './list-followups.ts'
+import { retryFollowups } from './retry-followups.ts'
+
+export const outboxRoutes = (needs: Readonly<{ db: Db; clock: Clock }>): Served[] => [
+  serve(outboxContract.listFollowups, ({ query }) => listFollowups(needs, query)),
+  serve(outboxContract.showFollowup, ({ params }) => showFollowup(needs, params)),
+  serve(outboxContract.retryFollowups, ({ actor, body }) => retryFollowups(needs, actor, body)),
+]

@@ -1,0 +1,60 @@
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import { silentLogger } from '../../node/index.ts'
+import { type Db, dialectOf } from '../db/index.ts'
+import { redisStore } from '../limits/index.ts'
+
+type Needs = Readonly<{ db: Db; clock: Clock }>
+
+/** What only shows with more than one machine: hosts whose boxes are looked for on this one, and daemons that do not know of each other's budgets. */
+export const fleetChecks = async (needs: Needs, redis: string | undefined): Promise<Check[]> => [
+  ...(await chatServers(needs)),
+  ...(redis === undefined ? await budgetsApart(needs) : []),
+]
+
+/** Loopback is one machine: of several hosts without an address all but one are looked for in the wrong place. */
+async function chatServers({ db }: Needs): Promise<Check[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .innerJoin('hosts', 'hosts.id', 'boxes.host_id')
+    .leftJoin('platform_addresses', 'platform_addresses.host_id', 'boxes.host_id')
+    .select('hosts.name')
+    .distinct()
+    .where('boxes.live', '=', 1)
+    .where('internal_url', 'is not', null)
+    .where('address', 'is', null)
+    .orderBy('hosts.name')
+    .execute()
+  if (rows.length < 2) return []
+  const names = rows.map(({ name }) => name)
+  const some = names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
+  const mend = 'for each that is another machine: `tenantry hosts platform <host> --address http://<its address>:{port}`'
+  return [doubtful('chat servers', `those on ${some} are looked for on this machine`, mend)]
+}
+
+/** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */
+async function budgetsApart({ db, clock }: Needs): Promise<Check[]> {
+  if (dialectOf(db) === 'sqlite') return []
+  const rows = await db
+    .selectFrom('leases')
+    .select('holder')
+    .distinct()
+    .where('holder', 'like', 'replica%')
+    .where('expires_at', '>', isoNow(clock))
+    .execute()
+  if (rows.length < 2) return []
+  const says = `${rows.length} daemons share the database, and each counts requests for itself: a tenant has its budget ${rows.length} times`
+  return [doubtful('budgets', says, 'give all of them the same TENANTRY_REDIS')]
+}
+
+/** Asks the server as the daemon would: by taking something from a budget and giving it back. */
+export async function redisCheck(clock: Clock, url: string | undefined): Promise<Check[]> {
+  if (url === undefined) return []
+  const store = await redisStore({ clock, log: silentLogger(), url, deadlineMs: 1000 })
+  try {
+    if (store.isUp()) return [well('redis', 'answers, and takes what is written')]
+    return [failing('redis', 'it does not answer', 'is the server running, and is TENANTRY_REDIS right? Requests go uncounted until then')]
+  } finally {
+    await store.close()
+  }
+}
