@@ -65,7 +65,7 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
 function parsed({ multipart, request, response }: Incoming, storage: StorageEngine): Promise<unknown> {
   const { part, fieldBytes = defaultFieldBytes } = multipart
   const limits = { files: 1, fields: mostFields, fieldSize: fieldBytes, fieldNestingDepth: 0, headerPairs: 20 }
-  const reader = multer({ storage, limits, defParamCharset: 'utf8' }).single(part)
+  const reader = multer({ storage, limits, defParamCharset: 'utf8', preservePath: true }).single(part)
   return new Promise((done) => void reader(request, response, done))
 }
 

@@ -1,0 +1,144 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { deleteFile } from '../../../src/daemon/files/change-file.ts'
+import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
+import type { FilesNeeds } from '../../../src/daemon/files/needs.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { Died, mortal } from '../../support/dying.ts'
+import { aFilesRoom } from '../../support/files-room.ts'
+
+const day = 86_400_000
+type Room = Awaited<ReturnType<typeof aFilesRoom>>
+type Store = FilesNeeds['objects']
+
+/** The room of a process that dies after so many steps of its database; its store does nothing either from then on. */
+function dying(room: Room, steps: number, store: (isDead: () => boolean) => Partial<Store> = () => ({})) {
+  const { db, isDead } = mortal(room.db as Db, steps)
+  const alive = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (isDead()) throw new Died('killed')
+    return work()
+  }
+  const objects: Store = {
+    ...room.objects,
+    put: (...given) => alive(() => room.objects.put(...given)),
+    remove: (key) => alive(() => room.objects.remove(key)),
+    ...store(isDead),
+  }
+  return { needs: { ...room, db, objects }, isDead }
+}
+
+/** Does the deed in processes that die one step later each time, until one lives. */
+async function killedAtEachStep(room: Room, deed: (needs: FilesNeeds) => Promise<unknown>, then: () => Promise<void>): Promise<number> {
+  for (let steps = 0; ; steps += 1) {
+    const { needs, isDead } = dying(room, steps)
+    await deed(needs).catch((error) => {
+      if (!isDead()) throw error
+    })
+    if (!isDead()) return steps
+    await then()
+  }
+}
+
+async function aSpaceOf(room: Room): Promise<{ anna: PlatformPrincipal; spaceId: string }> {
+  const anna = await room.aUser('anna')
+  return { anna, spaceId: (await room.aSpace(anna)).id }
+}
+
+onBothDialects('a daemon that is killed', (fresh) => {
+  test('in an upload leaves a whole file or, a day later, nothing', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await aSpaceOf(room)
+    const kills = await killedAtEachStep(
+      room,
+      (needs) => room.send(anna, spaceId, {}, needs),
+      async () => {
+        // Until then nobody sees an unfinished one, and every object has its row.
+        const rows = await room.rows()
+        expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(await room.kept()))
+        await room.clock.advance(day)
+        await cleanUpFiles(room)
+        await room.agree()
+        expect((await room.rows()).every(({ state }) => state === 'ready')).toBe(true)
+      },
+    )
+    expect(kills).toBeGreaterThan(15)
+  })
+
+  test('in the middle of the bytes leaves nothing a day later', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await aSpaceOf(room)
+    const { needs } = dying(room, 1000, () => ({
+      put: async (key) => {
+        const unfinished = join(room.folder, `${key}.part`)
+        await mkdir(dirname(unfinished), { recursive: true })
+        await writeFile(unfinished, 'hel')
+        throw new Died('killed')
+      },
+      remove: () => Promise.reject(new Died('killed')),
+    }))
+    await expect(room.send(anna, spaceId, {}, needs)).rejects.toThrow('killed')
+    expect(await room.kept()).toHaveLength(1)
+    await room.clock.advance(day)
+    expect([await cleanUpFiles(room), await room.kept(), await room.usage()]).toEqual(['erased 1 file', [], 0])
+  })
+
+  test('while it erases goes on where it was', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await aSpaceOf(room)
+    for (const _ of [1, 2, 3]) {
+      const { id: fileId } = await room.send(anna, spaceId)
+      await deleteFile(room, anna, { spaceId, fileId, forGood: false })
+    }
+    await room.clock.advance(30 * day)
+    const kills = await killedAtEachStep(room, cleanUpFiles, async () => {
+      const rows = await room.rows()
+      expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(await room.kept()))
+    })
+    expect(kills).toBeGreaterThan(2)
+    await cleanUpFiles(room)
+    await room.agree()
+    expect(await room.rows()).toEqual([])
+  })
+
+  test('while it deletes for good keeps the file or erases it the next night', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await aSpaceOf(room)
+    let { id: fileId } = await room.send(anna, spaceId)
+    await killedAtEachStep(
+      room,
+      (needs) => deleteFile(needs, anna, { spaceId, fileId, forGood: true }),
+      async () => {
+        const [row] = await room.rows()
+        if (row?.state === 'ready') return
+        await cleanUpFiles(room)
+        await room.agree()
+        fileId = (await room.send(anna, spaceId)).id
+      },
+    )
+    await cleanUpFiles(room)
+    expect([await room.rows(), await room.kept(), await room.usage()]).toEqual([[], [], 0])
+  })
+
+  test('many pages of files are erased in one run, also when some cannot be', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await aSpaceOf(room)
+    const { id } = await room.send(anna, spaceId)
+    const [row] = await room.rows()
+    const due = { ...row!, state: 'deleted', erase_at: row!.created_at } as const
+    const ids = Array.from({ length: 450 }, (_, at) => `fil_${String(at).padStart(20, '0')}`)
+    await room.db
+      .insertInto('files')
+      .values(ids.map((one) => ({ ...due, id: one, bytes: 0 })))
+      .execute()
+    const stuck = {
+      ...room.objects,
+      remove: (key: string) => (key.endsWith('7') ? Promise.reject(new Error('stuck')) : room.objects.remove(key)),
+    }
+    expect(await cleanUpFiles({ ...room, objects: stuck })).toBe('erased 405 files; 45 files could not be taken away')
+    expect(await cleanUpFiles(room)).toBe('erased 45 files')
+    expect((await room.rows()).map((one) => one.id)).toEqual([id])
+  })
+})
