@@ -6,7 +6,7 @@ export const platform = command(
   'Say where the daemon reaches the chat servers of a host that is not its own machine',
   {
     address: text('--address <url>', 'http://10.0.3.7:{port} on a listed private network, or https://{slug}.boxes.example'),
-    loopback: flag('--loopback', 'on this machine, as without a word'),
+    loopback: flag('--loopback', "on the daemon's own machine, as of a host of which nothing was said"),
   },
   ({ api }, { name, address, loopback }) => {
     if ((address === undefined) !== loopback) throw problem('USAGE', 'give --address <url> or --loopback')

@@ -9,7 +9,7 @@ const usualSeconds = 2
 
 export const top = command(
   'top',
-  'Tenants by the share of their requests that they use right now, live on a terminal',
+  'Tenants by how much of their budget they use right now, live on a terminal',
   {
     plan: oneOf('--plan <plan>', 'of one plan', ['light', 'pro', 'dedicated']),
     above: count('--above <percent>', 'only those that use more than so many percent', 0),

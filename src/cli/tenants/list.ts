@@ -3,7 +3,7 @@ import { tenantList } from './tenants.view.ts'
 
 export const list = command(
   'list',
-  'Tenants by slug, with when they may be disturbed',
+  'Tenants by slug, with their maintenance windows',
   {
     plan: oneOf('--plan <plan>', 'of one plan', ['light', 'pro', 'dedicated']),
     limit: count('--limit <count>', 'at most so many'),

@@ -18,7 +18,7 @@ type Page = Readonly<{ tenants: readonly Tenant[]; nextCursor: string | null }>
 
 export const tenantList = ({ tenants, nextCursor }: Page, look: Look): string =>
   tenants.length === 0
-    ? 'No tenant fits. One comes into being with its box: tenantry boxes provision'
+    ? 'No tenant fits. `tenantry boxes provision` makes one with its box, `tenantry tenants create` one without'
     : sections(table(look, columns(look), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
 
 export const tenantView = (tenant: Tenant, look: Look): string =>

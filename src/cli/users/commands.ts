@@ -29,7 +29,7 @@ export const create = command(
   'Make a user here and in the chat server; an account that exists there keeps its password',
   {
     displayName: text('--name <name>', 'as others see it'),
-    roles: many('--role <roles>', 'what it may do; without it the default role'),
+    roles: many('--role <roles>', 'what it may do, several with commas; without it the default role'),
     locale: text('--locale <tag>', 'its language: de, de-AT'),
     passwordFile: text('--password-file <file>', 'its password, on the first line (- is stdin); without it one is made and shown once'),
   },
@@ -73,7 +73,7 @@ export const resetPassword = command(
 
 export const update = command(
   'update <tenant> <user>',
-  'Change how a user is called and in which language it is spoken to',
+  'Change the name or the language of a user; what is not named stays',
   {
     displayName: text('--name <name>', 'as others see it; empty takes it out'),
     locale: text('--locale <tag>', 'its language; empty takes it out'),

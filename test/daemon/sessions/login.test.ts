@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { forgetLoginFailures, forgetSessions } from '../../../src/daemon/sessions/index.ts'
+import { refresh } from '../../../src/daemon/sessions/refresh.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import {
   aChatUser,
@@ -89,6 +90,64 @@ onBothDialects('login', (fresh) => {
     await Promise.all([logIn(room), logIn(room)])
     expect(await db.selectFrom('users').select('localpart').execute()).toHaveLength(1)
     expect(await db.selectFrom('sessions').select('id').execute()).toHaveLength(2)
+  })
+
+  test('whoever only the chat knew is in the audit log once, as made by itself', async () => {
+    const db = await fresh()
+    const { room } = await aWorld(db)
+    await Promise.all([logIn(room), logIn(room)])
+    await logIn(room)
+    expect(await db.selectFrom('audit').select(['actor', 'action', 'subject']).where('action', 'like', 'user%').execute()).toEqual([
+      { actor: 'user:@anna:chat.one.example', action: 'user.created', subject: 'one/anna' },
+    ])
+  })
+
+  test('a login into a tenant that is suspended in that moment leaves no user', async () => {
+    const db = await fresh()
+    const { room, chat } = await aWorld(db)
+    chat.during(() => db.updateTable('tenants').set({ status: 'suspended' }).where('slug', '=', 'one').execute())
+    expect(await outcomeOf(room.clock, () => logIn(room))).toBe('LOGIN_FAILED')
+    expect(await db.selectFrom('users').select('localpart').execute()).toEqual([])
+    expect(chat.tokens.size).toBe(0)
+  })
+
+  test('a user whose password was known to nobody is known again once somebody logs in', async () => {
+    const db = await fresh()
+    const { room } = await aWorld(db)
+    await logIn(room)
+    await db.updateTable('users').set({ password_unknown_since: '2026-01-01T00:00:00.000Z' }).execute()
+    await logIn(room)
+    expect(await db.selectFrom('users').select('password_unknown_since').execute()).toEqual([{ password_unknown_since: null }])
+  })
+
+  test('a login beyond what a user may have open ends the session that was unused for longest, and no other', async () => {
+    const db = await fresh()
+    const { room } = await aWorld(db, { rules: { mostPerUser: 3 } })
+    const open: Awaited<ReturnType<typeof logIn>>[] = []
+    for (let n = 0; n < 3; n++) {
+      open.push(await logIn(room))
+      await room.clock.advance(1000)
+    }
+    await refresh(room, { refreshToken: open[0]?.refreshToken as string })
+    await room.clock.advance(1000)
+    await logIn(room)
+    await room.revocations.readNow()
+    const stands = async ({ token }: { token: string }) =>
+      room.authenticate(`Bearer ${token}`).then(
+        () => true,
+        () => false,
+      )
+    expect(await Promise.all(open.map(stands))).toEqual([true, false, true])
+    expect(await db.selectFrom('sessions').select('ended_by').where('ended_at', 'is not', null).execute()).toEqual([
+      { ended_by: 'too_many' },
+    ])
+  })
+
+  test('of many logins at once no more stay open than a user may have', async () => {
+    const db = await fresh()
+    const { room } = await aWorld(db, { rules: { mostPerUser: 3 } })
+    await Promise.all(Array.from({ length: 9 }, () => logIn(room)))
+    expect(await db.selectFrom('sessions').select('id').where('ended_at', 'is', null).execute()).toHaveLength(3)
   })
 
   const refusals: Record<string, (world: Awaited<ReturnType<typeof aWorld>>, db: Db) => Promise<Given> | Given> = {
@@ -265,7 +324,7 @@ onBothDialects('the lock', (fresh) => {
         code: 'ACCOUNT_LOCKED',
         status: 429,
         retryAfterSeconds: left,
-        message: 'too many failed logins: the account is locked for 15 minutes',
+        message: 'too many failed logins: the account is locked, and opens by itself within 15 minutes',
       })
       expect(room.clock.monotonicMs() - began).toBe(1000)
     }
