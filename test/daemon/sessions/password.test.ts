@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
+import { revoke } from '../../../src/daemon/sessions/index.ts'
 import { logout } from '../../../src/daemon/sessions/logout.ts'
 import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from '../../../src/daemon/sessions/user-sessions.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -43,9 +44,13 @@ onBothDialects('change-password', (fresh) => {
     expect(await room.authenticate(`Bearer ${login.token}`)).toEqual(actor)
     expect(await outcomeOf(room.clock, () => logIn(room))).toBe('LOGIN_FAILED')
     expect((await logIn(room, { password: 'another long password' })).matrixUserId).toBe('@anna:chat.one.example')
-    expect(await db.selectFrom('audit').select(['actor', 'action', 'subject']).where('action', 'like', 'user%').execute()).toEqual([
-      { actor: 'user:@anna:chat.one.example', action: 'user.password-changed', subject: 'one/anna' },
-    ])
+    expect(
+      await db
+        .selectFrom('audit')
+        .select(['actor', 'action', 'subject'])
+        .where('action', 'in', ['user.password-changed', 'user-session.revoked'])
+        .execute(),
+    ).toEqual([{ actor: 'user:@anna:chat.one.example', action: 'user.password-changed', subject: 'one/anna' }])
   })
 
   test('a wrong current password is 401 at one second, counts as a failed login, and locks logins with it', async () => {
@@ -164,8 +169,51 @@ onBothDialects('sessions', (fresh) => {
     await expect(revokeUserSession(room, operator, { slug: 'two', id: actor.sessionId })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await revokeUserSession(room, operator, { slug: 'one', id: actor.sessionId })
     await expect(room.authenticate(`Bearer ${login.token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })
-    expect(await db.selectFrom('audit').select(['actor', 'action', 'subject', 'data']).where('action', 'like', 'user%').execute()).toEqual([
+    expect(
+      await db
+        .selectFrom('audit')
+        .select(['actor', 'action', 'subject', 'data'])
+        .where('action', 'in', ['user.password-changed', 'user-session.revoked'])
+        .execute(),
+    ).toEqual([
       { actor: 'admin:olga', action: 'user-session.revoked', subject: 'one/anna', data: JSON.stringify({ session: actor.sessionId }) },
     ])
+  })
+
+  test('all are reached page by page, newest first, and the ended ones say what ended them', async () => {
+    const { room, actor } = await anna(await fresh())
+    for (let n = 0; n < 6; n++) {
+      if (n % 2) await room.clock.advance(1)
+      await logIn(room, { deviceName: `Device ${n}` })
+    }
+    const ids: string[] = []
+    for (let cursor: string | undefined, first = true; first || cursor; first = false) {
+      const page = await listUserSessions(room, { slug: 'one', user: 'anna', ended: false, limit: 3, cursor })
+      ids.push(...page.sessions.map(({ id }) => id))
+      expect(page.most).toBe(100)
+      cursor = page.nextCursor ?? undefined
+    }
+    const all = await listOwnSessions(room, actor, { limit: 200 })
+    expect(ids).toEqual(all.sessions.map(({ id }) => id))
+    expect(new Set(ids).size).toBe(7)
+    await revokeUserSession(room, operator, { slug: 'one', id: ids[2] as string })
+    const { sessions } = await listUserSessions(room, { slug: 'one', user: 'anna', ended: true, limit: 50 })
+    expect(sessions.map(({ id, endedBy }) => [id, endedBy])).toEqual([[ids[2], 'admin']])
+    await expect(listOwnSessions(room, actor, { limit: 3, cursor: 'x' })).rejects.toMatchObject({ code: 'VALIDATION' })
+  })
+
+  test('a user who logs out everywhere and is disabled in the same moment is shut out, and neither waits for the other', async () => {
+    const db = await fresh()
+    const { room, login } = await anna(db)
+    const others = [login]
+    for (let n = 0; n < 5; n++) others.push(await logIn(room))
+    const { user_id } = await db.selectFrom('sessions').select('user_id').executeTakeFirstOrThrow()
+    await Promise.all([
+      ...others.map(({ refreshToken, token }, n) =>
+        logout(room, { refreshToken, authorization: `Bearer ${others[others.length - 1 - n]?.token ?? token}` }),
+      ),
+      db.transaction().execute((tx) => revoke(tx, room.clock, { kind: 'user', id: user_id })),
+    ])
+    expect(await db.selectFrom('sessions').select('id').where('ended_at', 'is', null).execute()).toEqual([])
   })
 })
