@@ -1,7 +1,8 @@
 /** Who waits here for logins of the same account to end: so many that it is of use, and no more. */
 export type WaitingLogins = Readonly<{ wait<Result>(subject: string, work: () => Promise<Result>): Promise<Result> | undefined }>
 
-const mostOfOne = 20
+/** Far more than honest clients of one user are: where it begins to refuse must not tell how fast a chat server looks at passwords. */
+const mostOfOne = 100
 const mostInAll = 500
 
 /** Undefined when there is no place: each that waits asks the database again and again. */

@@ -16,6 +16,9 @@ export const outboxQueues: Migration = {
     await db.schema.createIndex('outbox_queues_due').on('outbox_queues').columns(['lane', 'due_at']).execute()
     // Null in what a daemon of an older version notes meanwhile: it waits in a queue named like its topic.
     for (const column of ['lane', 'queue', 'key']) await db.schema.alterTable('outbox').addColumn(column, 'text').execute()
+    // By status alone a planner would look through all that waits for the few rows of one queue.
+    await db.schema.dropIndex('outbox_due').execute()
+    await db.schema.createIndex('outbox_status').on('outbox').columns(['status', 'id']).execute()
     await db.schema.createIndex('outbox_turn').on('outbox').columns(['queue', 'status', 'attempts', 'id']).execute()
     await db.schema.createIndex('outbox_order').on('outbox').columns(['queue', 'key', 'id']).execute()
     await db.schema.alterTable('space_members').addColumn('chat_refused_at', 'text').execute()

@@ -88,7 +88,7 @@ async function sameAs(tx: Tx, { queue }: HeldQueue, { id, key, topic, payload }:
     .where('topic', '=', topic)
     .where('payload', '=', payload)
     .orderBy('id')
-    .limit(500)
+    .limit(5000)
     .execute()
   return rows.map((row) => row.id)
 }
