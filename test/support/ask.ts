@@ -3,15 +3,32 @@ import type { EndpointShape } from '../../src/core/contract/index.ts'
 export type Request = Readonly<{ path: string; query?: unknown; body?: unknown }>
 
 /** Asks an endpoint something that need not fit it. `text` is all that came back, with its head. A stream is left at once. */
-export async function ask(url: string, { method }: EndpointShape, { path, query, body }: Request, authorization?: string) {
+export async function ask(url: string, endpoint: EndpointShape, { path, query, body }: Request, authorization?: string) {
   const search = new URLSearchParams(Object.entries(query ?? {}).map(([key, value]) => [key, String(value)] as [string, string]))
+  const sent = sentAs(endpoint, body)
   const response = await fetch(`${url}${path}?${search}`, {
-    method,
-    headers: { ...(authorization ? { authorization } : {}), ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
-    ...(method === 'GET' || body === undefined ? {} : { body: JSON.stringify(body) }),
+    method: endpoint.method,
+    headers: { ...(authorization ? { authorization } : {}), ...sent.headers },
+    ...('body' in sent ? { body: sent.body } : {}),
     signal: AbortSignal.timeout(20_000),
   })
   const isStream = response.headers.get('content-type') === 'text/event-stream'
   if (isStream) await response.body?.cancel()
   return { status: response.status, text: `${[...response.headers].join('\n')}\n${isStream ? '' : await response.text()}` }
+}
+
+type Sent = Readonly<{ headers: Record<string, string>; body?: string | FormData }>
+
+/** A body as the endpoint takes one: JSON, or a form with a file and the body's fields as its text parts. */
+export function sentAs({ method, multipart }: EndpointShape, body: unknown): Sent {
+  if (method === 'GET') return { headers: {} }
+  if (multipart) return { headers: {}, body: formOf(multipart.part, body) }
+  return { headers: { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }
+}
+
+function formOf(part: string, fields: unknown): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields ?? {})) form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
+  form.append(part, new Blob(['bytes']), 'a.txt')
+  return form
 }

@@ -13,11 +13,11 @@ export type FurnishedTenant = Readonly<{
   head: string
   member: string
   refreshToken: string
-  /** By the word before it in a path and its own name: `spaces/:spaceId`. */
-  keys: Readonly<Record<string, string>>
+  /** By the word before it in a path and its own name (`spaces/:spaceId`): first what few may see in the tenant, then what many may. */
+  keys: Readonly<Record<string, readonly string[]>>
   /** All of its ids. */
   ids: readonly string[]
-  /** What stands in its names, its secrets, and ids that no test ever sends: wherever one of them shows up elsewhere, it came from the database. */
+  /** What stands in its names, its secrets, and an id that no test ever sends: wherever one of them shows up elsewhere, it came from the database. */
   marks: readonly string[]
 }>
 
@@ -26,11 +26,10 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const head = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-head`, roles: ['tenant-admin', 'store-reviewer'] })
   const member = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-member` })
   const rows = await rowsOf(daemon, slug)
-  const { keys, made } = await furnish(daemon, { head, member, memberId: rows.memberId, word })
-  const own = { 'sessions/:id': rows.sessionId, 'members/:userId': rows.memberId }
-  const never = [rows.headId, ...made]
-  const ids = [rows.tenantId, ...never, ...Object.values(own), ...Object.values(keys)]
-  const marks = [...never, word, rows.refreshToken, refreshHash(rows.refreshToken)]
+  const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
+  const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId] }
+  const ids = [rows.tenantId, rows.headId, ...Object.values({ ...own, ...keys }).flat()]
+  const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: { ...own, ...keys }, ids, marks }
 }
 
@@ -44,12 +43,16 @@ async function furnish(
   const open = await boss.spaces.createSpace({ body: { name: `${word} open`, type: 'GROUP', visibility: 'PUBLIC' } })
   await boss.spaces.putSpaceMember({ params: { spaceId: hidden.id, userId: memberId }, body: { role: 'member' } })
   const folder = await boss.files.createFolder({ params: { spaceId: hidden.id }, body: { name: `${word} folder` } })
+  const upload = { content: new Blob([`${word} bytes`]), fileName: `${word}.txt`, fields: { folderId: folder.id } }
+  const file = await boss.files.uploadFile({ params: { spaceId: hidden.id }, upload })
   const task = await boss.tasks.createTask({ body: { title: `${word} task`, spaceId: hidden.id, assigneeId: memberId } })
   const other = await boss.tasks.createTask({ body: { title: `${word} role`, assignedRole: 'teacher', externalId: `${word}-1` } })
   await plain.tasks.startTask({ params: { id: task.id } })
   await plain.profile.changeProfile({ body: { displayName: `${word} Anna` } })
-  const keys = { 'spaces/:spaceId': hidden.id, 'folders/:folderId': folder.id, 'tasks/:id': task.id }
-  return { keys, made: [open.id, other.id] }
+  return {
+    ...{ 'spaces/:spaceId': [hidden.id, open.id], 'folders/:folderId': [folder.id] },
+    ...{ 'files/:fileId': [file.id], 'tasks/:id': [task.id, other.id] },
+  }
 }
 
 async function rowsOf({ config }: RunningDaemon, slug: string) {
@@ -73,7 +76,7 @@ async function aRefreshToken(db: Db, session: { id: string; expires_at: string }
 }
 
 /** Written by the clockwork of the daemon whatever anybody asks; what they hold of a tenant follows from other tables. */
-const restless = new Set(['outbox', 'leases', 'streams', 'user_login_failures', 'usage'])
+const restless = new Set(['outbox', 'outbox_queues', 'leases', 'streams', 'user_login_failures', 'usage'])
 
 /** All that the database holds of a tenant, row by row. */
 export async function dumpOf(db: Db, { tenantId, slug, ids }: FurnishedTenant): Promise<readonly string[]> {

@@ -47,14 +47,17 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     '%s: what is named in the path is found by its own users alone',
     async (_, endpoint) => {
       const before = await dumpOf(db, theirs)
-      for (const authorization of [mine.head, mine.member]) {
-        const { status } = await ask(daemon.url, endpoint, { path: pathOf(endpoint, theirs), body: {} }, authorization)
-        expect([400, 403, 404]).toContain(status)
+      const paths = pathsOf(endpoint, [theirs])
+      for (const path of paths) {
+        for (const authorization of [mine.head, mine.member]) {
+          const { status } = await ask(daemon.url, endpoint, { path, body: {} }, authorization)
+          expect([400, 403, 404]).toContain(status)
+        }
       }
       expect(await dumpOf(db, theirs)).toEqual(before)
       if (endpoint.method !== 'GET' || isStream(endpoint)) return
       // The same path is answered to who may have it: else the refusal would prove nothing.
-      expect((await ask(daemon.url, endpoint, { path: pathOf(endpoint, theirs) }, theirs.head)).status).toBe(200)
+      expect((await ask(daemon.url, endpoint, { path: String(paths[0]) }, theirs.head)).status).toBe(200)
     },
   )
 
@@ -90,34 +93,34 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     expect(await dumpOf(db, theirs)).toEqual(before)
   })
 
-  /** The path with what a tenant has; throws where a test must be told first what a new part of a path names. */
-  function pathOf({ path }: EndpointShape, { keys }: FurnishedTenant): string {
-    const unknown = placesIn(path).filter((place) => !(place in keys))
+  /** The path with everything that these tenants have for its parts; throws where a test must be told first what a new part names. */
+  function pathsOf({ path }: EndpointShape, owners: readonly FurnishedTenant[]): string[] {
+    const unknown = placesIn(path).filter((place) => !owners.every(({ keys }) => place in keys))
     if (unknown.length > 0)
       throw new Error(`${path}: a furnished tenant has nothing for ${unknown.join(', ')} (test/support/furnished-tenant.ts)`)
-    return path.replace(/([\w-]+)\/(:\w+)/g, (place, word: string) => `${word}/${keys[place]}`)
+    const filled = (at: string, place: string) =>
+      owners.flatMap(({ keys }) => keys[place] ?? []).map((key) => at.replace(place, `${place.split('/')[0]}/${key}`))
+    return placesIn(path).reduce((paths, place) => paths.flatMap((at) => filled(at, place)), [path])
   }
 
-  /** Paths with ids of both tenants, mixed; query and body as the contract has them, with those ids wherever text goes. */
+  /** With ids of both tenants where there is room for any, but never all of the own one. */
+  function mixedPaths(endpoint: EndpointShape): string[] {
+    const own = endpoint.path.includes(':') ? pathsOf(endpoint, [mine]) : []
+    return pathsOf(endpoint, [mine, theirs]).filter((path) => !own.includes(path))
+  }
+
+  /** Query and body as the contract has them, with those ids wherever text goes. */
   function requests(endpoint: EndpointShape): fc.Arbitrary<Asked> {
-    const theirIds = [...Object.values(theirs.keys), theirs.tenantId, theirs.slug]
-    const text = fc.constantFrom(...theirIds, ...Object.values(mine.keys), 'me', 'text')
+    const theirIds = [...Object.values(theirs.keys).flat(), theirs.tenantId, theirs.slug]
+    const text = fc.constantFrom(...theirIds, ...Object.values(mine.keys).flat(), 'me', 'text')
     const leaves = { text, anything: text }
     const query = schemaOf(endpoint.query)
+    const body = endpoint.body ?? endpoint.multipart?.fields
     return fc.record({
       path: fc.constantFrom(...mixedPaths(endpoint)),
       query: query ? like(leaves, query) : fc.constant({}),
-      body: endpoint.body ? like(leaves, schemaOf(endpoint.body)) : fc.constant(undefined),
+      body: body ? like(leaves, schemaOf(body)) : fc.constant(undefined),
       asHead: fc.boolean(),
     })
   }
-
-  const mixedPaths = (endpoint: EndpointShape): string[] =>
-    placesIn(endpoint.path)
-      .reduce(
-        (paths, place) =>
-          paths.flatMap((path) => [mine, theirs].map(({ keys }) => path.replace(place, `${place.split('/')[0]}/${keys[place]}`))),
-        [endpoint.path],
-      )
-      .filter((path) => !placesIn(endpoint.path).length || path !== pathOf(endpoint, mine))
 })
