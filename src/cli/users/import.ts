@@ -68,9 +68,12 @@ async function inTurns({ api, progress, clock, signal }: Context, slug: string, 
   const telling = await progress(`making users in ${slug}`)
   const reports: ImportReport[] = []
   try {
+    let inVain = 0
     for (let fromLine: number | null = 1; fromLine !== null; ) {
       const report: ImportReport = await api.users.importUsers({ params: { slug }, body: { ...given, dryRun: false, fromLine } })
       reports.push(report)
+      inVain = report.stopped && report.nextLine === fromLine ? inVain + 1 : 0
+      if (inVain >= mostInVain) throw problem('UNAVAILABLE', `line ${fromLine} cannot be done: ${report.stopped}`)
       fromLine = report.nextLine
       if (fromLine !== null) telling.tell(`making users in ${slug}: at line ${fromLine}${report.stopped ? `, ${report.stopped}` : ''}`)
       if (report.stopped) await clock.sleep(waitMs, signal)
@@ -83,6 +86,8 @@ async function inTurns({ api, progress, clock, signal }: Context, slug: string, 
 }
 
 const waitMs = 10_000
+/** So often a line is tried again that breaks each time: an update of the chat server takes minutes, but not hours. */
+const mostInVain = 60
 
 const unfinished = (error: Problem, file: string): Problem =>
   problem(

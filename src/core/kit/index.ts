@@ -1,6 +1,7 @@
 // What every room stands on: problems, time, ids, secrets, canonical text.
 // It decides nothing about the product and does no input or output.
 export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
+export { addressBytes } from './address-bytes.ts'
 export { canonicalJson, sha256Hex } from './canonical-json.ts'
 export { type Clock, elapsedMs, isoIn, isoNow } from './clock.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'

@@ -83,15 +83,20 @@ type Loaded = Readonly<{ rows: readonly SigningKey[]; atMs: number }>
 
 /** The audience's keys as the database has them, read again as time passes, each imported once. */
 function keyCache({ db, clock, keyring }: KeyNeeds, audience: Audience) {
-  let loaded: Promise<Loaded> | undefined
+  let loaded: Loaded | undefined
+  let loading: Promise<Loaded> | undefined
   const publicKeys = new Map<string, Promise<CryptoKey>>()
   const privateKeys = new Map<string, Promise<CryptoKey>>()
 
   const load = async (): Promise<Loaded> => ({ rows: await liveKeys(db, isoNow(clock), audience), atMs: clock.monotonicMs() })
   const rows = async (olderThanMs: number) => {
-    const before = await loaded?.catch(() => undefined)
-    if (!before || clock.monotonicMs() - before.atMs >= olderThanMs) loaded = load()
-    return (await (loaded as Promise<Loaded>)).rows
+    if (loaded && clock.monotonicMs() - loaded.atMs < olderThanMs) return loaded.rows
+    // One read for all who ask meanwhile: tokens with made-up keys come by the hundred.
+    loading ??= load().finally(() => {
+      loading = undefined
+    })
+    loaded = await loading
+    return loaded.rows
   }
   const imported = (cache: Map<string, Promise<CryptoKey>>, kid: string, jwk: () => JWK) => {
     if (!cache.has(kid)) cache.set(kid, importJWK(jwk(), algorithm) as Promise<CryptoKey>)

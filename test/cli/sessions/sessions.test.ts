@@ -11,18 +11,37 @@ const session = {
   createdAt: at('01:00:00'),
   lastUsedAt: at('01:30:00'),
   expiresAt: at('14:00:00'),
+  endedAt: null,
+  endedBy: null,
 }
+const page = (sessions: readonly object[], most = 100) => ({ sessions, nextCursor: null, most })
 const list = 'GET /api/admin/v1/tenants/one/sessions'
 
 test('an operator sees where a user is logged in, without the control characters of a device’s name', async () => {
-  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: { sessions: [session] } } })
+  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([session]) } })
   expect([ran.exit, ran.asked[0]?.search]).toEqual([0, '?user=anna'])
   for (const part of [id, 'Anna’s\ufffd[31m phone', '192.0.2.0/24']) expect(ran.stdout).toContain(part)
 })
 
 test('nobody logged in is said in words', async () => {
-  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: { sessions: [] } } })
+  const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([]) } })
   expect(ran.stdout).toBe('anna has no open session.\n')
+})
+
+test('that no more may be open, and how to see the rest, is said below them', async () => {
+  const full = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([session], 1) } })
+  expect(full.stdout).toContain('At most 1 are open at a time: the next login ends the one that was unused for longest.')
+  const more = await tenantry(['users', 'sessions', 'one', 'anna', '--limit', '1'], {
+    answers: { [list]: { ...page([session]), nextCursor: 'there' } },
+  })
+  expect([more.asked[0]?.search, more.stdout]).toEqual(['?user=anna&limit=1', expect.stringContaining('--cursor there')])
+})
+
+test('--ended says what ended each', async () => {
+  const ended = { ...session, endedAt: at('01:40:00'), endedBy: 'too_many' }
+  const ran = await tenantry(['users', 'sessions', 'one', 'anna', '--ended'], { answers: { [list]: page([ended]) }, columns: 160 })
+  expect(ran.asked[0]?.search).toContain('ended=true')
+  expect(ran.stdout).toContain('too many sessions')
 })
 
 test('an operator ends a session by its id', async () => {

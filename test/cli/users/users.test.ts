@@ -61,6 +61,31 @@ test('roles, disable and enable name the user', async () => {
   expect((await tenantry(['users', 'enable', 'acme', 'anna'], { answers: { [`POST ${one}/enable`]: aUser() } })).exit).toBe(0)
 })
 
+test('reset-password shows a made password once, takes one from a file, and asks first', async () => {
+  const reset = { user: aUser(), chat: 'reset', password: 'abcd-efgh-ijkl-mnop' }
+  const answers = { [`POST ${base}/anna/reset-password`]: reset }
+  const command = ['users', 'reset-password', 'acme', 'anna']
+  expect((await tenantry(command, { answers })).exit).toBe(2) // nobody is there to be asked
+  const ran = await tenantry([...command, '--yes'], { answers })
+  expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { logOutDevices: false }])
+  expect(ran.stdout).toContain('abcd-efgh-ijkl-mnop')
+  const given = await tenantry([...command, '--password-file', '-', '--log-out-devices', '--yes'], {
+    answers: { [`POST ${base}/anna/reset-password`]: { ...reset, chat: 'created', password: null } },
+    stdin: 'from stdin\n',
+  })
+  expect(given.asked[0]?.body).toEqual({ logOutDevices: true, password: 'from stdin' })
+  expect(given.stdout).toContain('did not have the account')
+})
+
+test('whose password nobody knows is seen in list and show', async () => {
+  const user = aUser({ passwordUnknownSince: at('02:00:00') })
+  const answers = { [`GET ${base}`]: { users: [user], nextCursor: null }, [`GET ${base}/anna`]: user }
+  const listed = await tenantry(['users', 'list', 'acme', '--without-password'], { answers, columns: 120 })
+  expect(listed.asked[0]?.search).toBe('?withoutPassword=true')
+  expect(listed.stdout).toContain('active, no password')
+  expect((await tenantry(['users', 'show', 'acme', 'anna'], { answers })).stdout).toContain('reset-password gives a new one')
+})
+
 describe('import', () => {
   const line = (number: number, localpart: string, outcome: ImportLine['outcome'], reason: string | null = null): ImportLine => ({
     line: number,
@@ -144,6 +169,16 @@ describe('import', () => {
     expect(ran.exit).toBe(6)
     expect(ran.stderr).toMatch(/away; .*passwords\.csv holds the passwords .* another --passwords file/)
     expect(await readFile(passwords, 'utf8')).toMatch(/^username,password\r\nanna,.{19}\r\nben,.{19}\r\n$/)
+  })
+
+  test('ends when one line breaks again and again, and keeps the passwords', async () => {
+    const { users, passwords } = await aFile()
+    const stuck = () => aReport([line(3, 'ben', 'refused', 'no')], { nextLine: 2, stopped: 'the platform itself failed' })
+    const answers = importing(({ dryRun, fromLine }) => (dryRun ? looked : fromLine === 1 ? aReport([], { nextLine: 2 }) : stuck()))
+    const ran = await tenantry(['users', 'import', 'acme', users, '--passwords', passwords, '--yes'], { answers, clock: atOnce })
+    expect(ran.exit).toBe(6)
+    expect(ran.stderr).toMatch(/line 2 cannot be done: the platform itself failed; .*passwords\.csv holds the passwords/)
+    expect(await readFile(passwords, 'utf8')).toMatch(/\r\nanna,.{19}\r\nben,.{19}\r\n$/)
   })
 
   test('asks where the passwords go before anything is sent', async () => {

@@ -10,6 +10,9 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/56'],
   ['::1', '0:0:0:0::/56'],
   ['fe80::1%eth0', 'fe80:0:0:0::/56'],
+  ['::ffff:c000:24d', '192.0.2.0/24'],
+  ['2001:DB8:0001:AB12::', '2001:db8:1:ab00::/56'],
+  ['unknown', 'unknown'],
 ])('%s is in the network %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })

@@ -49,6 +49,30 @@ onBothDialects('signing keys', (fresh) => {
     expect(await other.verify(after.token)).toMatchObject(who)
   })
 
+  test('a hundred tokens with made-up keys at once cost one read', async () => {
+    const db = await fresh()
+    const clock = manualClock()
+    let reads = 0
+    const counted = new Proxy(db, {
+      get: (of, key) => {
+        if (key === 'selectFrom') reads += 1
+        const value = Reflect.get(of, key)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+    const keys = await openSigningKeys(needsOf(counted, clock), 'admin')
+    const { token } = await keys.sign(who, day)
+    await clock.advance(2000)
+    reads = 0
+    const forged = Array.from({ length: 100 }, (_, n) =>
+      token.replace(/^[^.]+/, Buffer.from(`{"alg":"ES256","kid":"k${n}"}`).toString('base64url')),
+    )
+    const refused = await Promise.allSettled(forged.map((one) => keys.verify(one)))
+    expect(refused.every(({ status }) => status === 'rejected')).toBe(true)
+    expect(reads).toBe(1)
+    expect(await keys.verify(token)).toMatchObject(who)
+  })
+
   test('a replica believes a key that another made, as soon as it sees a token of it', async () => {
     const db = await fresh()
     const clock = manualClock()
