@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
 import { type EndpointShape, problemsOf } from '../../src/core/contract/index.ts'
 import { systemClock } from '../../src/node/index.ts'
+import { sentAs } from '../support/ask.ts'
 import { createPostgresDatabase } from '../support/databases.ts'
 import { fitting, like, schemaOf } from '../support/fitting.ts'
 import { aPlatformUser } from '../support/platform-user.ts'
@@ -58,6 +59,7 @@ describe('whatever is asked', () => {
 
   test.each(endpoints)('%s', async (name, endpoint) => {
     const query = schemaOf(endpoint.query)
+    const body = endpoint.body ?? endpoint.multipart?.fields
     const request = fc.record({
       params: fc.array(
         fc.oneof(
@@ -70,7 +72,7 @@ describe('whatever is asked', () => {
         },
       ),
       query: query ? like(leaves, query) : fc.constant({}),
-      body: endpoint.body ? like(leaves, schemaOf(endpoint.body)) : fc.constant(undefined),
+      body: body ? like(leaves, schemaOf(body)) : fc.constant(undefined),
     })
     await fc.assert(
       fc.asyncProperty(request, async (given) => {
@@ -82,7 +84,9 @@ describe('whatever is asked', () => {
     )
   })
 
-  async function call({ method, path, auth }: EndpointShape, given: { params: string[]; query: unknown; body: unknown }) {
+  async function call(endpoint: EndpointShape, given: { params: string[]; query: unknown; body: unknown }) {
+    const { method, path, auth } = endpoint
+    const sent = given.body === undefined ? { headers: {} } : sentAs(endpoint, given.body)
     let at = 0
     const filled = path.replace(/:\w+/g, () => encodeURIComponent(text(given.params[at++ % 3]).slice(0, 300)) || '-')
     const search = new URLSearchParams(Object.entries(given.query ?? {}).map(([key, value]) => [key, text(value)] as [string, string]))
@@ -90,9 +94,9 @@ describe('whatever is asked', () => {
       method,
       headers: {
         ...(auth.kind === 'none' ? {} : { authorization: { agent: machine, admin: person, platform: user }[auth.kind] }),
-        ...(given.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...sent.headers,
       },
-      ...(given.body === undefined || method === 'GET' ? {} : { body: JSON.stringify(given.body) }),
+      ...('body' in sent ? { body: sent.body } : {}),
     })
     const answer = await response.text()
     return { status: response.status, code: response.ok ? undefined : (JSON.parse(answer).code as string) }
