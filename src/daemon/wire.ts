@@ -262,6 +262,8 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]
   const served = [
+    // The router tries one after the other, and this is what every app asks for first, and again and again.
+    ...bootstrapRoutes({ ...needs, spacesOf, modulesOf: noModules }),
     ...serviceRoutes({ db, clock, registry: metrics.registry, version, draining, openApi: () => document }),
     ...authRoutes(needs),
     ...adminRoutes(admin),
@@ -279,7 +281,6 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     ...rolloutsRoutes(rollouts),
     ...cronsRoutes(crons),
     ...eventsRoutes(events),
-    ...bootstrapRoutes({ ...needs, spacesOf, modulesOf: noModules }),
     ...profileRoutes(needs),
     ...tasksRoutes({ ...needs, spacesOf }),
     ...spacesRoutes(spaces),
