@@ -1,6 +1,6 @@
 import type { AlertKind } from '../../core/alerts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, type Tx } from '../db/index.ts'
+import { appendEvent, prepared, preparedFor, type Tx } from '../db/index.ts'
 
 type Over = Readonly<{
   /** What the alerts are about; of any kind unless `kinds` says which. */
@@ -12,14 +12,24 @@ type Over = Readonly<{
 
 /** What they warned of is over, and the daemon knows: nobody need close them. Messages that wait are sent all the same and say so. */
 export async function closeAlerts(tx: Tx, clock: Clock, { subject, kinds, because }: Over): Promise<void> {
-  let update = tx
-    .updateTable('alerts')
-    .set({ status: 'closed', open_key: null, closed_at: isoNow(clock), closed_because: because })
-    .where('subject', '=', subject)
-    .where('status', 'in', ['open', 'acknowledged'])
-  if (kinds) update = update.where('kind', 'in', kinds)
-  const closed = (await update.returning('id').execute()).map(({ id }) => Number(id))
+  const { rows } = await close(kinds?.join() ?? 'all')(tx, { subject, at: isoNow(clock), because })
+  const closed = rows.map(({ id }) => Number(id))
   if (closed.length === 0) return
   const payload = { alertIds: closed, subject, because }
   await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
 }
+
+type Closing = Readonly<{ subject: string; at: string; because: string }>
+
+/** By the kinds: every update of a box that went well asks for the same few. */
+const close = preparedFor((kinds: string) =>
+  prepared<Closing, { id: number }>((db, place) => {
+    const update = db
+      .updateTable('alerts')
+      .set({ status: 'closed', open_key: null, closed_at: place('at'), closed_because: place('because') })
+      .where('subject', '=', place('subject'))
+      .where('status', 'in', ['open', 'acknowledged'])
+    const narrowed = kinds === 'all' ? update : update.where('kind', 'in', kinds.split(',') as AlertKind[])
+    return narrowed.returning('id')
+  }),
+)

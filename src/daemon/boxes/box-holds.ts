@@ -1,16 +1,25 @@
 import { sql } from 'kysely'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import { type DbOrTx, prepared, type Tx } from '../db/index.ts'
+import { type DbOrTx, prepared, preparedRows, type Tx } from '../db/index.ts'
 import { forever } from './life/needs.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 
 /** Takes the box for `holder` until then; the same holder may extend. Throws BOX_HELD naming who has it. */
-export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: BoxHold): Promise<void> {
-  const { rows } = await take(tx, { boxId, holder, until, now: isoNow(clock) })
-  if (rows.length > 0) return
+export const holdBox = (tx: Tx, clock: Clock, hold: BoxHold): Promise<void> => holdBoxes(tx, clock, [hold])
+
+/** The same for several boxes at once. Where it throws, some of them may have been taken: whoever goes on must give them back. */
+export async function holdBoxes(tx: Tx, clock: Clock, holds: readonly BoxHold[]): Promise<void> {
+  const now = isoNow(clock)
+  const rows = await take(
+    tx,
+    holds.map((hold) => ({ ...hold, now })),
+  )
+  if (rows.length === holds.length) return
+  const taken = new Set(rows.map(({ box_id }) => box_id))
+  const boxId = holds.find((hold) => !taken.has(hold.boxId))?.boxId as BoxId
   const other = await tx.selectFrom('box_holds').selectAll().where('box_id', '=', boxId).executeTakeFirst()
   throw problem(
     'BOX_HELD',
@@ -18,21 +27,29 @@ export async function holdBox(tx: Tx, clock: Clock, { boxId, holder, until }: Bo
   )
 }
 
-const take = prepared<BoxHold & { now: string }, { box_id: string }>(
-  (_, place) => sql<{ box_id: string }>`
-    insert into box_holds (box_id, holder, until) values (${place('boxId')}, ${place('holder')}, ${place('until')})
+const take = preparedRows<BoxHold & { now: string }, { box_id: string }>(
+  ['boxId', 'holder', 'until', 'now'],
+  (_, rows) => sql<{ box_id: string }>`
+    insert into box_holds (box_id, holder, until)
+    values ${sql.join(rows.map(({ boxId, holder, until }) => sql`(${boxId}, ${holder}, ${until})`))}
     on conflict (box_id) do update set holder = excluded.holder, until = excluded.until
-    where box_holds.holder = excluded.holder or box_holds.until <= ${place('now')}
+    where box_holds.holder = excluded.holder or box_holds.until <= ${rows[0]?.now}
     returning box_id`,
 )
 
 /** Gives the box back. A hold that somebody else took over meanwhile is left alone. */
-export async function releaseHold(tx: Tx, { boxId, holder }: Pick<BoxHold, 'boxId' | 'holder'>): Promise<void> {
-  await giveBack(tx, { boxId, holder })
+export const releaseHold = (tx: Tx, hold: Held): Promise<void> => releaseHolds(tx, [hold])
+
+type Held = Pick<BoxHold, 'boxId' | 'holder'>
+
+export async function releaseHolds(tx: Tx, holds: readonly Held[]): Promise<void> {
+  await giveBack(tx, holds)
 }
 
-const giveBack = prepared<Pick<BoxHold, 'boxId' | 'holder'>, unknown>((db, place) =>
-  db.deleteFrom('box_holds').where('box_id', '=', place('boxId')).where('holder', '=', place('holder')),
+const giveBack = preparedRows<Held>(['boxId', 'holder'], (db, rows) =>
+  db
+    .deleteFrom('box_holds')
+    .where((where) => where.or(rows.map(({ boxId, holder }) => where.and([where('box_id', '=', boxId), where('holder', '=', holder)])))),
 )
 
 /** Holds of live boxes that are not over, by slug; those of one holder may be left out. */

@@ -64,16 +64,20 @@ type PlacesOf<Row> = { [Column in keyof Row & string]: RawBuilder<Row[Column]> }
 
 const rowsAtOnce = 16
 
-/** A statement about rows of these columns, one after the other in their order: as many as there are, up to some per statement. */
-export function preparedRows<Row extends object>(
+/**
+ * A statement about rows of these columns, one after the other in their order: as many as there are, up to some per statement. Answers what all
+ * of them answer.
+ */
+export function preparedRows<Row extends object, Answered = unknown>(
   columns: readonly (keyof Row & string)[],
-  build: (db: DbOrTx, rows: readonly PlacesOf<Row>[]) => Buildable<unknown>,
-): (db: DbOrTx, rows: readonly Row[]) => Promise<void> {
+  build: (db: DbOrTx, rows: readonly PlacesOf<Row>[]) => Buildable<Answered>,
+): (db: DbOrTx, rows: readonly Row[]) => Promise<readonly Answered[]> {
   type Flat = Record<string, unknown>
+  const names = numbers(rowsAtOnce).map((at) => columns.map((column) => [column, `${column}.${at}`] as const))
   const placesAt = (place: PlaceOf<Flat>, at: number) =>
-    Object.fromEntries(columns.map((column) => [column, place(`${column}.${at}`)])) as PlacesOf<Row>
+    Object.fromEntries((names[at] ?? []).map(([column, name]) => [column, place(name)])) as PlacesOf<Row>
   const ofSize = preparedFor((size: number) =>
-    prepared<Flat, unknown>((db, place) =>
+    prepared<Flat, Answered>((db, place) =>
       build(
         db,
         numbers(size).map((at) => placesAt(place, at)),
@@ -81,10 +85,14 @@ export function preparedRows<Row extends object>(
     ),
   )
   return async (db, rows) => {
+    const answered: Answered[] = []
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
       const some = rows.slice(from, from + rowsAtOnce)
-      await ofSize(some.length)(db, Object.fromEntries(some.flatMap((row, at) => columns.map((name) => [`${name}.${at}`, row[name]]))))
+      const given: Flat = {}
+      for (const [at, row] of some.entries()) for (const [column, name] of names[at] ?? []) given[name] = row[column]
+      answered.push(...(await ofSize(some.length)(db, given)).rows)
     }
+    return answered
   }
 }
 

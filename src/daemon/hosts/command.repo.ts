@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import { type DbOrTx, placesFor, prepared, type Tx } from '../db/index.ts'
+import { type DbOrTx, preparedRows, type Tx } from '../db/index.ts'
 import { stateOf } from './command-states.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
@@ -55,26 +55,8 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
  * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
-  const row = rowOf(clock, command)
-  const { rows } = await insertOne(tx, row)
-  return rows.length > 0 ? commandOf(row) : ((await standing(tx, [command]))[0] as Command)
+  return (await enqueueCommands(tx, clock, [command]))[0] as Command
 }
-
-const insertOne = prepared<Selectable<CommandTable>, { id: string }>((db, place) =>
-  db
-    .insertInto('commands')
-    .values(placesFor(place, columns))
-    .onConflict((conflict) => conflict.column('id').doNothing())
-    .returning('id'),
-)
-
-const columns = [
-  ...(['id', 'host_id', 'box_id', 'kind', 'payload', 'status', 'lease_token', 'lease_until', 'heard_at'] as const),
-  ...(['revision', 'progress', 'steps', 'result', 'error', 'created_at', 'deadline_at', 'started_at', 'finished_at'] as const),
-]
-
-/** Rows per statement: 18 values each, far below what either dialect takes. */
-const rowsPerInsert = 500
 
 /** The same for many at once, answered in no order. What a scan of ten thousand boxes asks fits into a second. */
 export async function enqueueCommands<Kind extends BoxCommandKind>(
@@ -82,28 +64,25 @@ export async function enqueueCommands<Kind extends BoxCommandKind>(
   clock: Clock,
   commands: readonly NewCommand<Kind>[],
 ): Promise<Command[]> {
-  const stored: Command[] = []
-  for (let at = 0; at < commands.length; at += rowsPerInsert) {
-    const some = commands.slice(at, at + rowsPerInsert)
-    const rows = some.map((command) => rowOf(clock, command))
-    const inserted = await tx
-      .insertInto('commands')
-      .values(rows)
-      .onConflict((c) => c.column('id').doNothing())
-      .returning('id')
-      .execute()
-    const isNew = new Set(inserted.map(({ id }) => id))
-    stored.push(...rows.filter(({ id }) => isNew.has(id)).map(commandOf))
-    if (isNew.size < some.length)
-      stored.push(
-        ...(await standing(
-          tx,
-          some.filter(({ id }) => !isNew.has(id)),
-        )),
-      )
-  }
-  return stored
+  const rows = commands.map((command) => rowOf(clock, command))
+  const isNew = new Set((await insertAll(tx, rows)).map(({ id }) => id))
+  const stored = rows.filter(({ id }) => isNew.has(id)).map(commandOf)
+  const known = commands.filter(({ id }) => !isNew.has(id))
+  return known.length === 0 ? stored : [...stored, ...(await standing(tx, known))]
 }
+
+const columns = [
+  ...(['id', 'host_id', 'box_id', 'kind', 'payload', 'status', 'lease_token', 'lease_until', 'heard_at'] as const),
+  ...(['revision', 'progress', 'steps', 'result', 'error', 'created_at', 'deadline_at', 'started_at', 'finished_at'] as const),
+]
+
+const insertAll = preparedRows<Selectable<CommandTable>, { id: string }>(columns, (db, rows) =>
+  db
+    .insertInto('commands')
+    .values([...rows])
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id'),
+)
 
 const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: NewCommand): Selectable<CommandTable> => ({
   id,

@@ -25,7 +25,12 @@ const among = preparedList<string, Stream>((db, names) =>
   db.selectFrom('streams').selectAll().where('stream', 'in', names).orderBy('stream'),
 )
 
-const insertAll = preparedRows<Stream>(['stream', 'seq'], (db, rows) => db.insertInto('streams').values([...rows]))
+const insertAll = preparedRows<Stream, { seq: number }>(['stream', 'seq'], (db, rows) =>
+  db
+    .insertInto('streams')
+    .values([...rows])
+    .returning('seq'),
+)
 
 onBothDialects('a prepared statement', (fresh) => {
   const withStreams = async (): Promise<Db> => {
@@ -71,14 +76,14 @@ onBothDialects('a prepared statement', (fresh) => {
     for (const many of [1, 2, 16, 17, 40]) {
       const db = await fresh()
       const rows = Array.from({ length: many }, (_, at) => ({ stream: `s${String(at).padStart(2, '0')}`, seq: at }))
-      await insertAll(db, rows)
+      expect((await insertAll(db, rows)).map(({ seq }) => Number(seq)).sort((a, b) => a - b)).toEqual(rows.map(({ seq }) => seq))
       expect(await db.selectFrom('streams').selectAll().orderBy('stream').execute()).toEqual(rows)
     }
   })
 
   test('about no rows says nothing', async () => {
     const db = await fresh()
-    await insertAll(db, [])
+    expect(await insertAll(db, [])).toEqual([])
     expect(await db.selectFrom('streams').selectAll().execute()).toEqual([])
   })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { holdsOf } from '../../../src/daemon/boxes/index.ts'
 import { acquireLease, eventsAfter, type Lease } from '../../../src/daemon/db/index.ts'
 import { round } from '../../../src/daemon/rollouts/engine/round.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -55,5 +56,34 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
     await db.deleteFrom('commands').where('id', '=', inTheWay).execute()
     await next()
     expect(await toldOf(world, id, 'pulling')).toEqual(['acme', 'beta', 'cora'])
+  })
+
+  test('are taken one by one where somebody else has taken one of the boxes meanwhile: only that one is not updated, and he keeps it', async () => {
+    const { world, id, next } = await answered()
+    const { db } = world.needs
+    await next()
+    for (const command of await world.open()) await world.work(command)
+    const other = { holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }
+    await db.updateTable('box_holds').set(other).where('box_id', '=', 'box_beta').execute()
+    await next()
+    expect(await world.statuses(id)).toEqual({ acme: 'pulling', beta: 'failed', cora: 'pulling' })
+    const holds = await holdsOf(db, world.clock)
+    expect([...holds.values()].map(({ holder }) => holder).sort()).toEqual([other.holder, `rollout:${id}`, `rollout:${id}`])
+    expect((await world.commandIds()).filter((command) => command.endsWith('.update'))).toEqual([
+      `${id}.acme.1.update`,
+      `${id}.cora.1.update`,
+    ])
+  })
+
+  test('give back the holds of all of them together, and of no other', async () => {
+    const { world, id, next } = await answered()
+    const { db } = world.needs
+    await next()
+    for (let step = 0; step < 2; step++) {
+      for (const command of await world.open()) await world.work(command)
+      await next()
+    }
+    expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded', cora: 'succeeded' })
+    expect(await holdsOf(db, world.clock)).toEqual(new Map())
   })
 })

@@ -30,17 +30,15 @@ type Wanted = Readonly<{
 export async function actionsInSight(db: DbOrTx, wanted: Wanted): Promise<EngineAction[]> {
   const { rolloutId, phase, holds, windows, limits } = wanted
   const asSeen = reader(holds, windows)
-  const known = (await touched(db, { rolloutId })).rows.map(asSeen)
-  if (!phase) return known
+  if (!phase) return (await touched(db, { rolloutId })).rows.map(asSeen)
+  const known = (await touchedOrTold(db, { rolloutId, phase })).rows.map(asSeen)
   const flying = known.filter(({ status }) => flies.has(status))
   const pending: Look = (more) =>
     lookInto(db, rolloutId, holds, windows)((query) => more(query.where('action.status', '=', 'pending').where('phase', '=', phase)))
-  // Thousands may wait for the same hour: only those are read of which something new is to be told.
-  const told = (await toldOf(db, { rolloutId, phase })).rows.map(asSeen)
   const held = await heldAmong(pending, [...new Set([...holds.keys(), ...windows.untold])])
   const page: Page = async (limit, offset) => (await inTurn(db, { rolloutId, phase, limit, offset })).rows.map(asSeen)
   const next = await nextInTurn(page, flying, limits)
-  const seen = new Map([...known, ...told, ...held, ...next].map((action) => [action.slug, action]))
+  const seen = new Map([...known, ...held, ...next].map((action) => [action.slug, action]))
   return [...seen.values()]
 }
 
@@ -59,11 +57,15 @@ type OfPhase = { rolloutId: string; phase: Phase }
 const pendingOf = (db: DbOrTx, rolloutId: RawBuilder<string>, phase: RawBuilder<Phase>) =>
   columns(db, rolloutId).where('action.status', '=', 'pending').where('phase', '=', phase)
 
-const touched = prepared<{ rolloutId: string }, Row>((db, place) =>
-  columns(db, place('rolloutId')).where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]),
-)
-const toldOf = prepared<OfPhase, Row>((db, place) =>
-  pendingOf(db, place('rolloutId'), place('phase')).where('progress', 'is not', null).where('waits_until', 'is', null),
+const touchedOf = (db: DbOrTx, rolloutId: RawBuilder<string>) =>
+  columns(db, rolloutId).where('action.status', 'in', [...inFlightStatuses, ...failedStatuses])
+
+const touched = prepared<{ rolloutId: string }, Row>((db, place) => touchedOf(db, place('rolloutId')))
+/** And those that were told for whom they wait. Thousands may wait for the same hour: of them only those of which something new is to be told. */
+const touchedOrTold = prepared<OfPhase, Row>((db, place) =>
+  touchedOf(db, place('rolloutId')).unionAll(
+    pendingOf(db, place('rolloutId'), place('phase')).where('progress', 'is not', null).where('waits_until', 'is', null),
+  ),
 )
 const inTurn = prepared<OfPhase & { limit: number; offset: number }, Row>((db, place) =>
   pendingOf(db, place('rolloutId'), place('phase'))

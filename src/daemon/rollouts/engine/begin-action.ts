@@ -9,10 +9,11 @@ import type { RolloutsNeeds } from '../needs.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
-import { type BoxInTurn, boxInTurn } from './box-in-turn.repo.ts'
+import { type BoxInTurn, boxInTurn } from './box-asked.repo.ts'
 import { keepsWindows } from './closed-windows.repo.ts'
 import { asOwner, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { settle } from './settle.ts'
+import { keptForEnd } from './written-at-end.ts'
 
 /** A host that is asked what runs on it and says nothing for this long is not worth a place in the queue. */
 export const observeMs = 10 * 60_000
@@ -67,11 +68,12 @@ export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { win
   return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
 }
 
-/** False where somebody else has it. */
+/** False where somebody else has it. Of several together it shows at their end. */
 export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: Pick<BoxInTurn, 'boxId'>): Promise<boolean> {
+  const wanted = { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until: isoIn(needs.clock, holdForMs(needs)) }
+  if (keptForEnd(tx)?.held.push(wanted)) return true
   try {
-    const until = isoIn(needs.clock, holdForMs(needs))
-    await holdBox(tx, needs.clock, { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until })
+    await holdBox(tx, needs.clock, wanted)
     return true
   } catch (error) {
     if (!isProblem(error, 'BOX_HELD')) throw error

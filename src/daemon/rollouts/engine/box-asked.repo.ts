@@ -1,13 +1,27 @@
 import { tierOf } from '../../../core/boxes/index.ts'
+import type { KnownBox } from '../../../core/rollouts/index.ts'
 import { windowInForce } from '../../../core/windows/index.ts'
-import { type DbOrTx, prepared } from '../../db/index.ts'
+import { type DbOrTx, preparedList, type Tx } from '../../db/index.ts'
 import { ownWindowOf } from '../../tenants/index.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import type { BoxAsked } from './observed-box.ts'
 
-/** The live box of that slug with its host, all but what its agent has just answered itself; undefined when it is gone. */
-export async function boxAsked({ windows }: Pick<RolloutsNeeds, 'windows'>, db: DbOrTx, slug: string): Promise<BoxAsked | undefined> {
-  const [row] = (await liveBox(db, { slug })).rows
+/** Of a live box what ordering something in it needs: what it said and how its host is does not matter any more. */
+export type BoxInTurn = Pick<KnownBox, 'boxId' | 'hostId' | 'ownershipEpoch' | 'window'>
+
+type Needs = Pick<RolloutsNeeds, 'windows'>
+
+/** As it is now; undefined when it is gone. */
+export async function boxInTurn({ windows }: Needs, db: DbOrTx, slug: string): Promise<BoxInTurn | undefined> {
+  const row = await liveBox(db, slug)
+  if (!row) return undefined
+  const window = windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
+  return { boxId: row.id, hostId: row.host_id, ownershipEpoch: row.ownership_epoch, window }
+}
+
+/** The same with its host, all but what its agent has just answered itself. */
+export async function boxAsked(needs: Needs, db: DbOrTx, slug: string): Promise<BoxAsked | undefined> {
+  const row = await liveBox(db, slug)
   if (!row) return undefined
   const tier = tierOf(row.plan)
   return {
@@ -24,7 +38,7 @@ export async function boxAsked({ windows }: Pick<RolloutsNeeds, 'windows'>, db: 
     canary: row.canary === 1,
     databaseBytes: row.database_bytes === null ? null : Number(row.database_bytes),
     probe: row.last_probe === null ? null : JSON.parse(row.last_probe),
-    window: windowInForce(windows, tier, ownWindowOf(row)),
+    window: windowInForce(needs.windows, tier, ownWindowOf(row)),
   }
 }
 
@@ -34,6 +48,7 @@ const columns = (db: DbOrTx) =>
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')
     .innerJoin('hosts', 'hosts.id', 'boxes.host_id')
     .select([
+      'boxes.slug',
       'boxes.id',
       'boxes.host_id',
       'boxes.ownership_epoch',
@@ -47,6 +62,14 @@ const columns = (db: DbOrTx) =>
 
 type Row = Awaited<ReturnType<ReturnType<typeof columns>['execute']>>[number]
 
-const liveBox = prepared<{ slug: string }, Row>((db, place) =>
-  columns(db).where('boxes.slug', '=', place('slug')).where('boxes.live', '=', 1),
-)
+const liveAmong = preparedList<string, Row>((db, slugs) => columns(db).where('boxes.slug', 'in', slugs).where('boxes.live', '=', 1))
+
+const ahead = new WeakMap<DbOrTx, ReadonlyMap<string, Row>>()
+
+/** Reads the boxes that a transaction is about to look at in one statement, instead of one for each: as they are now they stay to it. */
+export async function readBoxesAhead(tx: Tx, slugs: readonly string[]): Promise<void> {
+  if (slugs.length < 2) return
+  ahead.set(tx, new Map((await liveAmong(tx, slugs)).map((row) => [row.slug, row])))
+}
+
+const liveBox = async (db: DbOrTx, slug: string): Promise<Row | undefined> => ahead.get(db)?.get(slug) ?? (await liveAmong(db, [slug]))[0]

@@ -8,6 +8,8 @@ import { readAhead } from '../actions-ahead.repo.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { lockRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { toldAtEnd } from '../tell.ts'
+import { readBoxesAhead } from './box-asked.repo.ts'
+import { keptForEnd, writtenAtEnd } from './written-at-end.ts'
 
 /** A rollout in the hands of this replica, for as long as the lease is its own; `tx`: several steps are taken in one transaction. */
 export type Owned = Readonly<{ needs: RolloutsNeeds; lease: Lease; rolloutId: string; tx?: Tx }>
@@ -25,16 +27,19 @@ export async function asOwner(owned: Owned, write: (tx: Tx, rollout: StoredRollo
 
 type Write = (within: Owned) => Promise<Sent>
 
-/**
- * All of it or nothing: one commit for what is done in the same moment, to the actions of these slugs. Whoever waits for it is told afterwards.
- */
-export async function together(owned: Owned, writes: readonly Write[], slugs: readonly string[] = []): Promise<Sent[]> {
+/** The slugs of what is looked at: actions, and the boxes of some of them. */
+type Ahead = Readonly<{ actions: readonly string[]; boxes: readonly string[] }>
+
+/** All of it or nothing: one commit for what is done in the same moment. Whoever waits for it is told afterwards. */
+export async function together(owned: Owned, writes: readonly Write[], ahead: Ahead = { actions: [], boxes: [] }): Promise<Sent[]> {
   const { needs, lease, rolloutId } = owned
   const all = await needs.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRollout(tx, rolloutId)
-    await readAhead(tx, rolloutId, slugs)
-    return toldAtEnd(tx, rolloutId, () => inTurn({ ...owned, tx }, writes))
+    await readAhead(tx, rolloutId, ahead.actions)
+    await readBoxesAhead(tx, ahead.boxes)
+    const work = () => inTurn({ ...owned, tx }, writes)
+    return toldAtEnd(tx, rolloutId, () => (writes.length > 1 ? writtenAtEnd(tx, needs.clock, work) : work()))
   })
   for (const sent of all) if (sent) needs.bus.queued(sent.hostId)
   needs.rolloutBus.changed(rolloutId)
@@ -71,6 +76,7 @@ export async function send<Kind extends BoxCommandKind>(
   { step, kind, payload, deadlineMs }: Order<Kind>,
 ): Promise<StoredAction> {
   const id = commandIdOf(action, step)
-  await enqueueCommand(tx, clock, { id, hostId: action.hostId, boxId: action.boxId, kind, payload, deadlineMs })
+  const command = { id, hostId: action.hostId, boxId: action.boxId, kind, payload, deadlineMs }
+  if (!keptForEnd(tx)?.commands.push(command)) await enqueueCommand(tx, clock, command)
   return { ...action, step, commandId: id }
 }

@@ -10,6 +10,7 @@ import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
 import { closeAttempt } from './close-attempt.ts'
 import { tellOutcome } from './tell-outcome.ts'
+import { keptForEnd } from './written-at-end.ts'
 
 /** How an attempt ended. `shows` goes into the action, `evidence` into the attempt; `leftOpen`: users are on a version that proved nothing. */
 export type Ending = Readonly<{
@@ -36,7 +37,8 @@ export async function settle(
   await replaceAction(tx, action, settled)
   const known = { durationMs, ...evidence, status, error, finishedAt: at }
   const sum = await closeAttempt(tx, action, known, evidence.durationMs ?? null)
-  await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
+  const ours = { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) }
+  if (!keptForEnd(tx)?.released.push(ours)) await releaseHold(tx, ours)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
   await tellOutcome(tx, clock, { before: action, settled, leftOpen })
   const { tenantSlug: slug, attempt, snapshotId } = settled

@@ -54,13 +54,17 @@ function leadsOn({ step, sent }: TakenStep, isFull: boolean): boolean {
   return !sent || !(isFull || step.do === 'begin' || step.do === 'begin-undo')
 }
 
+const looksAtBox: ReadonlySet<Step['do']> = new Set(['begin', 'examine', 'pin'])
+
+const slugsOf = (steps: readonly Step[]): string[] => steps.flatMap((step) => ('slug' in step ? [step.slug] : []))
+
 /** Undefined when one of them could not be taken. */
 async function takeTogether(owned: Owned, steps: readonly Step[]): Promise<TakenStep[] | undefined> {
   try {
     const sent = await together(
       owned,
       steps.map((step) => (within) => execute(within, step)),
-      steps.flatMap((step) => ('slug' in step ? [step.slug] : [])),
+      { actions: slugsOf(steps), boxes: slugsOf(steps.filter(({ do: what }) => looksAtBox.has(what))) },
     )
     return steps.map((step, at) => ({ step, sent: sent[at] }))
   } catch (error) {
