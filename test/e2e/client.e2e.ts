@@ -1,10 +1,9 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { FormData } from 'undici'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { aSchool, type Session } from './support/a-school.ts'
 import { type ChatApp, chatApp } from './support/chat-app.ts'
-import type { ReachableBox } from './support/conversation.ts'
-import { type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
-import { type Platform, platformBehindEdge, type Stream } from './support/platform-app.ts'
+import { tellOnFailure } from './support/fleet.ts'
+import type { Stream } from './support/platform-app.ts'
 import { eventually } from './support/programs.ts'
 
 // What a user of a school does with an app, in its order: the platform is reached through its nginx, the chat server through the edge of its box,
@@ -13,22 +12,11 @@ import { eventually } from './support/programs.ts'
 const slug = 'kita-client'
 const password = 'correct horse battery'
 
-type Session = {
-  token: string
-  matrixAccessToken: string
-  matrixUserId: string
-  homeserver: string
-  expiresIn: number
-  refreshToken: string
-}
 type Space = { id: string; chat: { status: string; spaceRoomId: string; roomId: string } }
 type Bootstrap = { spaces: { id: string; role: string }[]; tasks: { id: string }[]; permissions: string[]; apiVersion: string }
 type Task = { id: string; status: string }
 
-let fleet: Fleet
-let box: ReachableBox
-let platform: Platform
-const userIds = new Map<string, string>()
+let school: Awaited<ReturnType<typeof aSchool>>
 const sessions = new Map<string, Session>()
 const apps = new Map<string, ChatApp>()
 let space: Space
@@ -38,37 +26,21 @@ const sessionOf = (name: string) => sessions.get(name) as Session
 const appOf = (name: string) => apps.get(name) as ChatApp
 
 beforeAll(async () => {
-  fleet = await startFleet({ TENANTRY_TRUSTED_PROXIES: '127.0.0.1' })
-  await fleet.applySynapse('1.163.2')
-  box = await fleet.provision(slug, 'light')
-  platform = await platformBehindEdge(fleet.url)
-  await writeFile(join(fleet.folder, 'users-password'), `${password}\n`, { mode: 0o600 })
-  for (const [name, role] of [
-    ['anna', 'teacher'],
-    ['ben', 'student'],
-  ] as const) {
-    const given = ['--role', role, '--password-file', join(fleet.folder, 'users-password')]
-    const made = await fleet.must('users', 'create', slug, name, ...given, '--json')
-    userIds.set(name, made.json<{ user: { id: string } }>().user.id)
-  }
+  school = await aSchool({ slug, password, people: { anna: 'teacher', ben: 'student' } })
 })
-tellOnFailure(() => fleet)
+tellOnFailure(() => school.fleet)
 afterAll(async () => {
   for (const { client } of apps.values()) client.stopClient()
-  await platform?.close()
-  await fleet?.end()
+  await school?.end()
 })
 
-const logIn = (username: string, given: Record<string, unknown> = {}) =>
-  platform.ask<Session>('POST', '/api/auth/v1/login', {
-    body: { tenant: slug, username, password, deviceName: `Phone of ${username}`, issueRefreshToken: true, ...given },
-  })
 const bootstrap = (name: string, etag?: string) =>
-  platform.ask<Bootstrap>('GET', '/api/platform/v1/bootstrap', {
+  school.platform.ask<Bootstrap>('GET', '/api/platform/v1/bootstrap', {
     token: sessionOf(name).token,
     ...(etag === undefined ? {} : { headers: { 'if-none-match': etag } }),
   })
-const toChat = (path: string, method = 'POST') => fetch(box.publicUrl + path, { method, ...(method === 'POST' ? { body: '{}' } : {}) })
+const toChat = (path: string, method = 'POST') =>
+  fetch(school.box.publicUrl + path, { method, ...(method === 'POST' ? { body: '{}' } : {}) })
 
 describe('without the platform', () => {
   test.each([
@@ -98,20 +70,20 @@ test('a login through the platform opens platform and chat, with the slug or the
     ['anna', slug],
     ['ben', `${slug}.example`],
   ] as const) {
-    const { status, body } = await logIn(name, { tenant })
+    const { status, body } = await school.logIn(name, { tenant })
     expect([status, body]).toMatchObject([
       200,
       { expiresIn: 86_400, matrixUserId: `@${name}:${slug}.example`, homeserver: `${slug}.example` },
     ])
     sessions.set(name, body)
-    apps.set(name, await chatApp({ baseUrl: box.publicUrl, userId: body.matrixUserId, accessToken: body.matrixAccessToken }))
+    apps.set(name, await chatApp({ baseUrl: school.box.publicUrl, userId: body.matrixUserId, accessToken: body.matrixAccessToken }))
   }
   const { devices } = await appOf('anna').client.getDevices()
   expect(devices.map(({ display_name }) => display_name)).toEqual(['Phone of anna'])
 })
 
 test('a wrong password is 401 and says nothing more', async () => {
-  const { status, body } = await logIn('anna', { password: 'wrong password' })
+  const { status, body } = await school.logIn('anna', { password: 'wrong password' })
   expect([status, body]).toMatchObject([401, { code: 'LOGIN_FAILED', retryable: false }])
 })
 
@@ -128,18 +100,21 @@ test('the bootstrap document tells permissions, and 304 while it holds', async (
 })
 
 test('a space that is made appears in the chat with its room, and its members are told', async () => {
-  bensStream = await platform.follow(sessionOf('ben').token)
+  bensStream = await school.platform.follow(sessionOf('ben').token)
   const { token } = sessionOf('anna')
-  const made = await platform.ask<Space>('POST', '/api/platform/v1/spaces', {
+  const made = await school.platform.ask<Space>('POST', '/api/platform/v1/spaces', {
     token,
     body: { name: 'Class 4b', type: 'CLASSROOM', visibility: 'PRIVATE' },
   })
   expect([made.status, made.body]).toMatchObject([201, { role: 'owner' }])
   space = await eventually('the chat server has the space', async () => {
-    const { body } = await platform.ask<Space>('GET', `/api/platform/v1/spaces/${made.body.id}`, { token })
+    const { body } = await school.platform.ask<Space>('GET', `/api/platform/v1/spaces/${made.body.id}`, { token })
     return body.chat.status === 'ready' && body
   })
-  const put = await platform.ask('PUT', `/api/platform/v1/spaces/${space.id}/members/${userIds.get('ben')}`, { token, body: {} })
+  const put = await school.platform.ask('PUT', `/api/platform/v1/spaces/${space.id}/members/${school.userIds.get('ben')}`, {
+    token,
+    body: {},
+  })
   expect(put.status).toBe(200)
   expect((await bensStream.until('membership.changed')).data.ids).toMatchObject({ spaceId: space.id })
   for (const app of apps.values()) {
@@ -173,33 +148,45 @@ test('a pusher is set and seen', async () => {
   expect((await client.getPushers()).pushers).toMatchObject([{ pushkey: 'key-1', app_id: 'example.school.ios' }])
 })
 
+test('a file of 20 MB that one uploads into the space the others are told of, and read as it was', async () => {
+  const bytes = Buffer.alloc(20 * 1024 * 1024, 'towel')
+  const form = new FormData()
+  form.append('file', new File([bytes], 'timetable.bin'))
+  const files = `/api/platform/v1/spaces/${space.id}/files`
+  const { status, body } = await school.platform.ask<{ id: string; bytes: number }>('POST', files, { token: sessionOf('anna').token, form })
+  expect([status, body]).toMatchObject([201, { name: 'timetable.bin', bytes: bytes.length }])
+  expect((await bensStream.until('file.changed')).data.ids).toMatchObject({ fileId: body.id, spaceId: space.id })
+  const got = await school.platform.send('GET', `${files}/${body.id}/content`, { token: sessionOf('ben').token })
+  expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true)
+})
+
 test('a task falls to a user, who is told, reads it and does it', async () => {
-  const task = { title: 'Bring the towels', spaceId: space.id, assigneeId: userIds.get('ben') }
-  const { body } = await platform.ask<Task>('POST', '/api/platform/v1/tasks', { token: sessionOf('anna').token, body: task })
+  const task = { title: 'Bring the towels', spaceId: space.id, assigneeId: school.userIds.get('ben') }
+  const { body } = await school.platform.ask<Task>('POST', '/api/platform/v1/tasks', { token: sessionOf('anna').token, body: task })
   expect((await bensStream.until('task.created')).data.ids).toMatchObject({ taskId: body.id })
   expect((await bootstrap('ben')).body.tasks).toMatchObject([{ id: body.id }])
-  const done = await platform.ask<Task>('POST', `/api/platform/v1/tasks/${body.id}/complete`, { token: sessionOf('ben').token })
+  const done = await school.platform.ask<Task>('POST', `/api/platform/v1/tasks/${body.id}/complete`, { token: sessionOf('ben').token })
   expect(done.body.status).toBe('done')
   expect((await bootstrap('ben')).body.tasks).toEqual([])
 })
 
 test('a stream that broke off goes on after the last event', async () => {
   const [first] = bensStream.told
-  const again = await platform.follow(sessionOf('ben').token, first?.id as string)
+  const again = await school.platform.follow(sessionOf('ben').token, first?.id as string)
   await again.until('task.updated')
   const laterIds = bensStream.told.slice(1).map(({ id }) => id)
   expect(again.told.map(({ id }) => id).slice(0, laterIds.length)).toEqual(laterIds)
 })
 
 test('a refresh token opens once; the second use ends the session, not the chat', async () => {
-  const { body: phone } = await logIn('ben', { deviceName: 'Old phone' })
-  const refresh = (refresh_token: string) => platform.ask<Session>('POST', '/api/auth/v1/refresh', { body: { refresh_token } })
+  const { body: phone } = await school.logIn('ben', { deviceName: 'Old phone' })
+  const refresh = (refresh_token: string) => school.platform.ask<Session>('POST', '/api/auth/v1/refresh', { body: { refresh_token } })
   const renewed = await refresh(phone.refreshToken)
   expect(renewed.status).toBe(200)
   expect(renewed.body.refreshToken).not.toBe(phone.refreshToken)
   expect(await refresh(phone.refreshToken)).toMatchObject({ status: 401, body: { code: 'REFRESH_TOKEN_REUSED' } })
   expect((await refresh(renewed.body.refreshToken)).status).toBe(401)
-  const whoami = await fetch(`${box.publicUrl}/_matrix/client/v3/account/whoami`, {
+  const whoami = await fetch(`${school.box.publicUrl}/_matrix/client/v3/account/whoami`, {
     headers: { authorization: `Bearer ${phone.matrixAccessToken}` },
   })
   expect(whoami.status).toBe(200)
@@ -207,44 +194,46 @@ test('a refresh token opens once; the second use ends the session, not the chat'
 
 test('a changed password opens from now on, and leaves open what is open', async () => {
   const newPassword = 'staple of the battery'
-  const changed = await platform.ask('POST', '/api/auth/v1/change-password', {
+  const changed = await school.platform.ask('POST', '/api/auth/v1/change-password', {
     token: sessionOf('anna').token,
     body: { currentPassword: password, newPassword },
   })
   expect(changed.status).toBe(204)
   expect((await bootstrap('anna')).status).toBe(200)
   expect((await appOf('anna').client.whoami()).user_id).toBe(sessionOf('anna').matrixUserId)
-  expect([(await logIn('anna')).status, (await logIn('anna', { password: newPassword })).status]).toEqual([401, 200])
+  expect([(await school.logIn('anna')).status, (await school.logIn('anna', { password: newPassword })).status]).toEqual([401, 200])
 })
 
 test('a log-out ends the session of the platform, and the chat’s own ends that of the chat', async () => {
-  const { token, refreshToken, matrixAccessToken } = (await logIn('ben', { deviceName: 'Borrowed' })).body
-  expect((await platform.ask('POST', '/api/auth/v1/logout', { body: { refresh_token: refreshToken } })).status).toBe(204)
-  await expect.poll(async () => (await platform.ask('GET', '/api/platform/v1/profile', { token })).status, { timeout: 5000 }).toBe(401)
+  const { token, refreshToken, matrixAccessToken } = (await school.logIn('ben', { deviceName: 'Borrowed' })).body
+  expect((await school.platform.ask('POST', '/api/auth/v1/logout', { body: { refresh_token: refreshToken } })).status).toBe(204)
+  await expect
+    .poll(async () => (await school.platform.ask('GET', '/api/platform/v1/profile', { token })).status, { timeout: 5000 })
+    .toBe(401)
   const ask = (path: string, method = 'GET') =>
-    fetch(`${box.publicUrl}/_matrix/client/v3/${path}`, { method, headers: { authorization: `Bearer ${matrixAccessToken}` } })
+    fetch(`${school.box.publicUrl}/_matrix/client/v3/${path}`, { method, headers: { authorization: `Bearer ${matrixAccessToken}` } })
   expect([(await ask('account/whoami')).status, (await ask('logout', 'POST')).status, (await ask('account/whoami')).status]).toEqual([
     200, 200, 401,
   ])
 })
 
 test('while the box is in maintenance a login is 503 and says when to come again; sessions of the platform go on', async () => {
-  await fleet.must('boxes', 'maintenance', 'on', slug, '--reason', 'its disk is moved')
-  const { status, body, headers } = await logIn('ben')
+  await school.fleet.must('boxes', 'maintenance', 'on', slug, '--reason', 'its disk is moved')
+  const { status, body, headers } = await school.logIn('ben')
   expect([status, body]).toMatchObject([503, { code: 'HOMESERVER_UNREACHABLE', retryable: true }])
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
   expect((await toChat('/_matrix/client/v3/sync', 'GET')).status).toBe(503)
   expect((await bootstrap('ben')).status).toBe(200)
-  await fleet.must('boxes', 'maintenance', 'off', slug)
-  expect((await logIn('ben')).status).toBe(200)
+  await school.fleet.must('boxes', 'maintenance', 'off', slug)
+  expect((await school.logIn('ben')).status).toBe(200)
 })
 
 test('who is disabled is out of platform and chat, and the stream ends', async () => {
-  await fleet.must('users', 'disable', slug, 'ben', '--reason', 'left the school', '--yes')
+  await school.fleet.must('users', 'disable', slug, 'ben', '--reason', 'left the school', '--yes')
   await bensStream.ended
   expect((await bootstrap('ben')).status).toBe(401)
   const { matrixAccessToken } = sessionOf('ben')
   const sync = () =>
-    fetch(`${box.publicUrl}/_matrix/client/v3/sync?timeout=0`, { headers: { authorization: `Bearer ${matrixAccessToken}` } })
+    fetch(`${school.box.publicUrl}/_matrix/client/v3/sync?timeout=0`, { headers: { authorization: `Bearer ${matrixAccessToken}` } })
   await expect.poll(async () => (await sync()).status, { timeout: 30_000 }).toBe(401)
 })

@@ -1,18 +1,16 @@
 import { readFile } from 'node:fs/promises'
-import { Agent, fetch, type Response } from 'undici'
+import { Agent, type FormData, fetch, type Response } from 'undici'
 import { startPlatformEdge } from '../../support/platform-edge.ts'
 import { eventually } from './programs.ts'
 
 // What an app sees of the platform: its name, TLS and the nginx before it, nothing of the daemon behind.
 
-type Asked = Readonly<{ token?: string; body?: unknown; headers?: Readonly<Record<string, string>> }>
+type Asked = Readonly<{ token?: string; body?: unknown; form?: FormData; headers?: Readonly<Record<string, string>> }>
 type Answer<T> = Readonly<{ status: number; headers: Response['headers']; body: T }>
 type Told = Readonly<{ id: string; event: string; data: Readonly<{ type: string; ids: Readonly<Record<string, string>> }> }>
 
 /** What a stream has told so far. */
 export type Stream = Readonly<{ told: Told[]; until(type: string): Promise<Told>; ended: Promise<void> }>
-
-export type Platform = Awaited<ReturnType<typeof platformBehindEdge>>
 
 /** The platform of the daemon at `daemonUrl`, as apps outside reach it. */
 export async function platformBehindEdge(daemonUrl: string) {
@@ -23,7 +21,7 @@ export async function platformBehindEdge(daemonUrl: string) {
   const dispatcher = new Agent({ connect: { ca: await readFile(edge.certificate), lookup: here }, bodyTimeout: 0 })
   const stopping = new AbortController()
 
-  const send = (method: string, path: string, { token, body, headers }: Asked) =>
+  const send = (method: string, path: string, { token, body, form, headers }: Asked) =>
     fetch(base + path, {
       method,
       dispatcher,
@@ -34,6 +32,7 @@ export async function platformBehindEdge(daemonUrl: string) {
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(form === undefined ? {} : { body: form }),
     })
 
   async function ask<T = Record<string, never>>(method: string, path: string, asked: Asked = {}): Promise<Answer<T>> {
@@ -58,7 +57,7 @@ export async function platformBehindEdge(daemonUrl: string) {
     await dispatcher.close()
     await edge.close()
   }
-  return { ask, follow, close }
+  return { send, ask, follow, close }
 }
 
 async function read(response: Response, tell: (one: Told) => void): Promise<void> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
 import { openSigningKeys, watchRevocations } from '../../../src/daemon/auth/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsNeeds } from '../../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, type SessionsNeeds, waitingLogins } from '../../../src/daemon/sessions/index.ts'
 import { login } from '../../../src/daemon/sessions/login.ts'
 import { silentLogger, systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-room.ts'
@@ -23,7 +23,8 @@ export function sessionsSuite(subject: () => Subject): void {
     const { db, homeserver, homeservers } = subject().world
     const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
     const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
-    needs = { ...base, keys, revocations, rules: { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }, roles: roleBook, homeservers }
+    const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
+    needs = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: waitingLogins() }
     authenticate = authenticateUser(needs)
     for (const localpart of ['mia', 'leo'])
       expect(await homeserver.createUser({ localpart, password: secret(password) })).toEqual({ kind: 'created' })
