@@ -6,7 +6,8 @@ type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> & Readonly<{ needs: Pick
 
 /**
  * All that the snapshot holds comes to this host, and its database is loaded beside its dump. One of an older agent does not say how large
- * that is: then as much as the whole of it. Throws DISK_FULL.
+ * that is: then as much as the whole of it. Where volumes lie there must be room for all of it, because the dump may lie on the same disk;
+ * where it is fetched to, for the dump alone, which takes no more than the database or the snapshot does. Throws DISK_FULL.
  */
 export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<void> {
   const { disk, engine, workFolder } = needs
@@ -15,6 +16,9 @@ export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot
   // What an interrupted try has brought takes no more room.
   const here = await disk.usedBytes(folder).catch(() => 0)
   const volumes = await engine.volumesFolder()
-  const bytes = Math.max(0, held + (databaseBytes ?? held) - here)
-  await needRoom(disk, { what: `taking over ${payload.slug}`, bytes, paths: [workFolder, ...(volumes === undefined ? [] : [volumes])] })
+  const database = databaseBytes ?? held
+  const need = (bytes: number, path: string) =>
+    needRoom(disk, { what: `taking over ${payload.slug}`, bytes: Math.max(0, bytes - here), paths: [path] })
+  if (volumes !== undefined) await need(Math.min(held, database), workFolder)
+  await need(held + database, volumes ?? workFolder)
 }

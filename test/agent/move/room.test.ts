@@ -34,7 +34,7 @@ describe('a take-over without room', () => {
     const { result, restores } = await attempt(two, { lacking: 1 })
     expect(result).toMatchObject({
       outcome: 'failed',
-      error: { code: 'DISK_FULL', message: expect.stringMatching(/^taking over oak needs \d+ MB free at .*\/work, there are \d+ MB/) },
+      error: { code: 'DISK_FULL', message: expect.stringMatching(/^taking over oak needs \d+ MB free at .+, there are \d+ MB/) },
     })
     expect(restores).toBe(0)
     expect(two.next.host.volumeNames()).toEqual([])
@@ -74,4 +74,38 @@ test.each([
     )
   await expect(asked(reserveBytes + bytes)).resolves.toBeUndefined()
   await expect(asked(reserveBytes + bytes - 1)).rejects.toMatchObject({ code: 'DISK_FULL' })
+})
+
+describe('where volumes lie on a disk of their own, a take-over needs', () => {
+  const [work, volumes] = ['/agent/work', '/volumes']
+  const asked = (free: Readonly<Record<string, number>>, already = 0) =>
+    needRoomFor(
+      {
+        needs: {
+          disk: { freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN), usedBytes: async () => already },
+          engine: { volumesFolder: async () => volumes } as unknown as ContainerEngine,
+          workFolder: work,
+        },
+        payload: takeOverPayload({ snapshotId: 'abc', snapshotSha256: null }),
+        folder: `${work}/t`,
+      },
+      { totalBytes: 10_000, databaseBytes: 900 } as StoredSnapshot,
+    )
+
+  test.each([
+    ['room for the dump, where it is fetched to', { [work]: 900, [volumes]: 10_900 }, { [work]: 899, [volumes]: 10_900 }, work],
+    [
+      'room for all of it there, which may be the same disk',
+      { [work]: 900, [volumes]: 10_900 },
+      { [work]: 900, [volumes]: 10_899 },
+      volumes,
+    ],
+  ])('%s', async (_, enough, less, where) => {
+    await expect(asked(enough)).resolves.toBeUndefined()
+    await expect(asked(less)).rejects.toMatchObject({ code: 'DISK_FULL', message: expect.stringContaining(` free at ${where}, `) })
+  })
+
+  test('no more for what an interrupted try has brought', async () => {
+    await expect(asked({ [work]: 890, [volumes]: 10_890 }, 10)).resolves.toBeUndefined()
+  })
 })
