@@ -8,7 +8,7 @@ import { type Beginning, ClientStream } from './client-stream.ts'
 import type { BusNeeds, EventBus } from './event-bus.ts'
 import { inTurn } from './in-turn.ts'
 import { streamOf } from './record-event.ts'
-import { streamPlaces } from './stream-places.ts'
+import { StreamPlaces } from './stream-places.ts'
 import type { Topic } from './topic.ts'
 
 export type StreamsNeeds = BusNeeds &
@@ -37,7 +37,7 @@ const looksAtOnce = 4
 
 export function makeEventStreams(needs: StreamsNeeds): EventStreams {
   const { bus, clock, revocations } = needs
-  const places = streamPlaces(needs)
+  const places = new StreamPlaces(needs)
   const streams = new Set<ClientStream>()
   const look = inTurn(looksAtOnce)
 
@@ -86,7 +86,7 @@ export function makeEventStreams(needs: StreamsNeeds): EventStreams {
     const now = clock.now().getTime()
     for (const stream of streams) if (stream.expiresAtMs <= now) stream.end()
   }
-  return { open, endExpired, keepPlaces: places.renew, count: () => streams.size }
+  return { open, endExpired, keepPlaces: () => places.renew(), count: () => streams.size }
 }
 
 /** Where a client goes on. An id that the stream has not reached is of another one, or of a database that was brought back from a backup. */

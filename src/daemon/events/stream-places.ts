@@ -5,14 +5,6 @@ import { type Db, forNoKeyUpdate, type Tx } from '../db/index.ts'
 
 type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; replica: string }>
 
-/** How many streams a user has open, at all replicas together. */
-export type StreamPlaces = Readonly<{
-  /** Takes a place; what it answers gives it back. Throws RATE_LIMITED when all are taken. */
-  take(userId: string): Promise<() => void>
-  /** Says that this replica lives, mends what could not be written, and lets go of what replicas held that died. */
-  renew(): Promise<void>
-}>
-
 const mostPerUser = 10
 const atOnce = 200
 /** Places of a replica that is not heard of count for so long. */
@@ -22,84 +14,99 @@ const buryAfterMs = 5 * 60_000
 type Asking = Readonly<{ userId: string; answer: (isTaken: boolean) => void; fail: (error: unknown) => void }>
 
 /**
- * What is open here is counted here; the database knows the count of each user and replica, written whenever it changed, many users in one
- * transaction. Whoever takes a place is counted with what the others have while the user is held, so never are more taken than there are. A replica
- * that dies gives its places back by its lease.
+ * How many streams a user has open, at all replicas together. What is open here is counted here; the database knows the count of each user and
+ * replica, written whenever it changed, many users in one transaction. Whoever takes a place is counted with what the others have while the user is
+ * held, so never are more taken than there are. A replica that dies gives its places back by its lease.
  */
-export function streamPlaces(needs: Needs): StreamPlaces {
-  const { db, log } = needs
+export class StreamPlaces {
+  readonly #needs: Needs
   /** With those that are being asked for. */
-  const open = new Map<string, number>()
-  /** Whose row may not be what `open` says. */
-  const due = new Set<string>()
-  let asking: Asking[] = []
-  let working = false
+  readonly #open = new Map<string, number>()
+  /** Whose row may not be what `#open` says. */
+  readonly #due = new Set<string>()
+  #asking: Asking[] = []
+  #working = false
 
-  const change = (userId: string, by: 1 | -1) => {
-    const count = (open.get(userId) ?? 0) + by
-    if (count > 0) open.set(userId, count)
-    else open.delete(userId)
+  constructor(needs: Needs) {
+    this.#needs = needs
   }
-  const turn = async () => {
-    const counts = new Map(
-      [...due]
-        .sort()
-        .slice(0, atOnce)
-        .map((userId) => [userId, open.get(userId) ?? 0]),
-    ) // always in one order
-    const batch = asking.filter(({ userId }) => counts.has(userId))
-    asking = asking.filter(({ userId }) => !counts.has(userId))
-    for (const userId of counts.keys()) due.delete(userId)
+
+  /** Takes a place; what it answers gives it back. Throws RATE_LIMITED when all are taken. */
+  async take(userId: string): Promise<() => void> {
+    if ((this.#open.get(userId) ?? 0) >= mostPerUser) throw full()
+    this.#change(userId, 1)
+    this.#due.add(userId)
+    const isTaken = await new Promise<boolean>((answer, fail) => {
+      this.#asking.push({ userId, answer, fail })
+      void this.#work()
+    })
+    if (!isTaken) throw full()
+    return () => this.#leave(userId)
+  }
+
+  /** Says that this replica lives, mends what could not be written, and lets go of what replicas held that died. */
+  async renew(): Promise<void> {
+    const isKnown = await this.#needs.db.transaction().execute((tx) => live(tx, this.#needs))
+    if (!isKnown) for (const userId of this.#open.keys()) this.#due.add(userId)
+    await this.#work()
+  }
+
+  #leave(userId: string): void {
+    this.#change(userId, -1)
+    this.#due.add(userId)
+    void this.#work()
+  }
+
+  #change(userId: string, by: 1 | -1): void {
+    const count = (this.#open.get(userId) ?? 0) + by
+    if (count > 0) this.#open.set(userId, count)
+    else this.#open.delete(userId)
+  }
+
+  async #work(): Promise<void> {
+    if (this.#working) return
+    this.#working = true
     try {
-      const tooMany = await db.transaction().execute((tx) => write(tx, needs, counts))
-      for (const { userId, answer } of batch) {
-        const more = tooMany.get(userId) ?? 0
-        if (more > 0) change(userId, -1)
-        tooMany.set(userId, more - 1)
-        answer(more <= 0)
-      }
+      while (this.#due.size > 0) await this.#turn()
+    } catch (err) {
+      this.#needs.log.warn({ err }, 'how many event streams are open cannot be written and will be later')
+    } finally {
+      this.#working = false
+    }
+  }
+
+  /** Some of those that are due, always in one order: others lock the same users. */
+  async #turn(): Promise<void> {
+    const users = [...this.#due].sort().slice(0, atOnce)
+    const counts = new Map(users.map((userId) => [userId, this.#open.get(userId) ?? 0]))
+    const batch = this.#asking.filter(({ userId }) => counts.has(userId))
+    this.#asking = this.#asking.filter(({ userId }) => !counts.has(userId))
+    for (const userId of users) this.#due.delete(userId)
+    try {
+      this.#answer(batch, await this.#needs.db.transaction().execute((tx) => write(tx, this.#needs, counts)))
     } catch (error) {
-      for (const userId of counts.keys()) due.add(userId)
+      for (const userId of users) this.#due.add(userId)
       // Who came meanwhile is told too: nobody works on until somebody asks again.
-      for (const { userId, fail } of [...batch, ...asking.splice(0)]) {
-        change(userId, -1)
-        fail(error)
-      }
+      this.#fail([...batch, ...this.#asking.splice(0)], error)
       throw error
     }
   }
-  const work = async () => {
-    if (working) return
-    working = true
-    try {
-      while (due.size > 0) await turn()
-    } catch (err) {
-      log.warn({ err }, 'how many event streams are open cannot be written and will be later')
-    } finally {
-      working = false
+
+  #answer(batch: readonly Asking[], tooMany: Map<string, number>): void {
+    for (const { userId, answer } of batch) {
+      const more = tooMany.get(userId) ?? 0
+      if (more > 0) this.#change(userId, -1)
+      tooMany.set(userId, more - 1)
+      answer(more <= 0)
     }
   }
-  const leave = (userId: string) => {
-    change(userId, -1)
-    due.add(userId)
-    void work()
+
+  #fail(batch: readonly Asking[], error: unknown): void {
+    for (const { userId, fail } of batch) {
+      this.#change(userId, -1)
+      fail(error)
+    }
   }
-  const take = async (userId: string) => {
-    if ((open.get(userId) ?? 0) >= mostPerUser) throw full()
-    change(userId, 1)
-    due.add(userId)
-    const isTaken = await new Promise<boolean>((answer, fail) => {
-      asking.push({ userId, answer, fail })
-      void work()
-    })
-    if (!isTaken) throw full()
-    return () => leave(userId)
-  }
-  const renew = async () => {
-    if (!(await db.transaction().execute((tx) => live(tx, needs)))) for (const userId of open.keys()) due.add(userId)
-    await work()
-  }
-  return { take, renew }
 }
 
 const full = () =>
@@ -119,16 +126,22 @@ async function write(tx: Tx, { clock, replica }: Needs, counts: ReadonlyMap<stri
   const elsewhere = await countElsewhere(tx, isoNow(clock), replica, users)
   const tooMany = new Map(users.map((id) => [id, Math.max(0, (counts.get(id) ?? 0) + (elsewhere.get(id) ?? 0) - mostPerUser)]))
   const rows = users.map((id) => ({ user_id: id, replica, open: Math.max(0, (counts.get(id) ?? 0) - (tooMany.get(id) ?? 0)) }))
-  const [held, gone] = [rows.filter(({ open }) => open > 0), rows.filter(({ open }) => open === 0)]
+  await store(tx, replica, rows)
+  return tooMany
+}
+
+type Row = Readonly<{ user_id: string; replica: string; open: number }>
+
+async function store(tx: Tx, replica: string, rows: readonly Row[]): Promise<void> {
+  const held = rows.filter(({ open }) => open > 0)
+  const gone = rows.filter(({ open }) => open === 0).map(({ user_id }) => user_id)
   if (held.length > 0)
     await tx
       .insertInto('stream_places')
       .values(held)
       .onConflict((c) => c.columns(['user_id', 'replica']).doUpdateSet({ open: sql`excluded.open` }))
       .execute()
-  const ids = gone.map(({ user_id }) => user_id)
-  if (ids.length > 0) await tx.deleteFrom('stream_places').where('replica', '=', replica).where('user_id', 'in', ids).execute()
-  return tooMany
+  if (gone.length > 0) await tx.deleteFrom('stream_places').where('replica', '=', replica).where('user_id', 'in', gone).execute()
 }
 
 async function countElsewhere(tx: Tx, now: string, replica: string, users: readonly string[]): Promise<ReadonlyMap<string, number>> {
