@@ -161,6 +161,8 @@ describe('check-config', () => {
       TENANTRY_SNAPSHOT_STORE_CREDENTIALS_SECRET_ACCESS_KEY: 'hunter2',
       TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID: 'upkeep',
       TENANTRY_SNAPSHOT_UPKEEP_SECRET_ACCESS_KEY: 'hunter2',
+      TENANTRY_OBJECT_STORE_CREDENTIALS_ACCESS_KEY_ID: 'objects',
+      TENANTRY_OBJECT_STORE_CREDENTIALS_SECRET_ACCESS_KEY: 'hunter2',
       TENANTRY_RECOVERY_KEY: key,
     })
     for (const form of [[], ['--json']]) {
