@@ -70,7 +70,7 @@ async function rowsOf({ config }: RunningDaemon, slug: string) {
 async function aRefreshToken(db: Db, session: { id: string; expires_at: string }): Promise<string> {
   const token = newRefreshToken(systemRandom)
   const made = { token, sessionId: session.id, sessionExpiresAt: session.expires_at, parentHash: null }
-  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0 }
+  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
   await db.transaction().execute((tx) => insertRefreshToken(tx, isoNow(systemClock), { ...made, rules }))
   return token
 }

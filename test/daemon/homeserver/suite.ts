@@ -73,6 +73,14 @@ export function homeserverSuite(subject: () => Subject): void {
     expect(await subject().homeserver.whoami(accessToken)).toMatchObject({ kind: 'ok' })
   })
 
+  test('a new password ends the sessions of devices where that is asked for', async () => {
+    const localpart = await aUser()
+    const { accessToken } = await session(localpart)
+    const password = secret('another good one')
+    expect(await subject().homeserver.changePassword({ localpart, password, logOutDevices: true })).toEqual({ kind: 'ok' })
+    expect(await subject().homeserver.whoami(accessToken)).toEqual({ kind: 'unknown_token' })
+  })
+
   test('who is locked is told so only with the right password, and again let in when unlocked', async () => {
     const localpart = await aUser()
     const { accessToken } = await session(localpart)
