@@ -60,14 +60,25 @@ export async function writeManifest(folder: string, facts: Omit<TellingManifest,
   return sha256Hex(text)
 }
 
+type ReadManifest = Readonly<{ manifest: DumpManifest; sha256: string }>
+
 /** The manifest of a folder and its sum, if all files that it names are there and are what it says; else undefined. */
-export async function readWholeDump(folder: string): Promise<{ manifest: DumpManifest; sha256: string } | undefined> {
+export async function readWholeDump(folder: string): Promise<ReadManifest | undefined> {
+  const read = await readManifest(folder)
+  return read && (await holdsAll(folder, read.manifest)) ? read : undefined
+}
+
+/** Whatever the files are that it names. */
+export async function readManifest(folder: string): Promise<ReadManifest | undefined> {
   const text = await readIfThere(join(folder, fileName))
   const manifest = text === undefined ? undefined : parse(text)
-  if (text === undefined || !manifest) return undefined
+  return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
+}
+
+/** Reads every file to its end. */
+export async function holdsAll(folder: string, { files }: Pick<DumpManifest, 'files'>): Promise<boolean> {
   const sums = await sumsOf(folder)
-  const whole = Object.entries(manifest.files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
-  return whole ? { manifest, sha256: sha256Hex(text) } : undefined
+  return Object.entries(files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
 }
 
 function parse(text: string): DumpManifest | undefined {

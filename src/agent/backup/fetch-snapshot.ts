@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { DataFolder } from './data-folders.ts'
-import { isTelling, readWholeDump, type TellingManifest } from './dump-manifest.ts'
+import { holdsAll, isTelling, readManifest, type TellingManifest } from './dump-manifest.ts'
 import { sideBySide } from './side-by-side.ts'
 import { dumpFolderOf } from './take-box-snapshot.ts'
 
@@ -35,29 +35,26 @@ export type FetchedSnapshot = Readonly<{
  * Brings dump, manifest and the box's files from the store. Throws RESTORE_FAILED when the snapshot is not there, is not the one that was
  * taken, or was made by an agent that did not write down where its parts lie.
  */
-export async function fetchSnapshot({ snapshots }: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
-  const { repository, snapshotId, folder, admit, signal } = wanted
-  const snapshot = await snapshots.find(repository, snapshotId)
+export async function fetchSnapshot(needs: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
+  const { repository, snapshotId, folder, admit } = wanted
+  const snapshot = await needs.snapshots.find(repository, snapshotId)
   if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
   await admit?.(snapshot)
-  const dumpFolder = join(folder, 'dump')
-  const dump = (await wholeDump(dumpFolder, wanted)) ?? (await bringDump({ snapshots }, wanted, snapshot, dumpFolder))
-  const boxFolder = join(folder, 'box')
-  await bring(
-    { snapshots },
-    { repository, snapshotId, folder: dump.manifest.paths.boxFolder, into: boxFolder, ...(signal ? { signal } : {}) },
-  )
-  return { ...dump, snapshot, dumpFolder, boxFolder }
+  const dump = (await wholeDump(needs, wanted)) ?? (await bringDump(needs, wanted, snapshot))
+  return { ...dump, snapshot, dumpFolder: dumpIn(folder), boxFolder: boxIn(folder) }
 }
+
+const dumpIn = (folder: string): string => join(folder, 'dump')
+const boxIn = (folder: string): string => join(folder, 'box')
 
 type Dump = Pick<FetchedSnapshot, 'manifest' | 'manifestSha256'>
 
-async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot, into: string): Promise<Dump> {
-  const { repository, snapshotId, signal } = wanted
-  await bring(needs, { repository, snapshotId, folder: dumpPath(snapshot), into, ...(signal ? { signal } : {}) })
-  const dump = await wholeDump(into, wanted)
+async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot): Promise<Dump> {
+  const { snapshotId, folder } = wanted
+  await bring(needs, wanted, dumpPath(snapshot), dumpIn(folder))
+  const dump = await wholeDump(needs, wanted)
   if (dump) return dump
-  await rm(into, { recursive: true, force: true })
+  for (const into of [dumpIn(folder), boxIn(folder)]) await rm(into, { recursive: true, force: true })
   throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken: use another snapshot`)
 }
 
@@ -68,10 +65,28 @@ function dumpPath({ id, paths, commandId }: StoredSnapshot): string {
   return path
 }
 
-async function wholeDump(folder: string, { snapshotId, manifestSha256 }: Wanted): Promise<Dump | undefined> {
-  const whole = await readWholeDump(folder).catch(() => undefined)
-  if (!whole || (manifestSha256 !== null && whole.sha256 !== manifestSha256)) return undefined
-  const { manifest, sha256 } = whole
+/**
+ * The dump that lies there with the box's files, if it is whole and the one that was taken. The files are brought while the dump is read for its
+ * sums: into a folder of this fetch alone, where nobody looks before the proof.
+ */
+async function wholeDump(needs: Needs, wanted: Wanted): Promise<Dump | undefined> {
+  const { folder, signal } = wanted
+  const dump = await toldIn(wanted)
+  if (!dump) return undefined
+  let isWhole = false
+  const prove = async () => {
+    isWhole = await holdsAll(dumpIn(folder), dump.manifest)
+  }
+  const { boxFolder } = dump.manifest.paths
+  await sideBySide([prove, (within) => bring(needs, { ...wanted, signal: within }, boxFolder, boxIn(folder))], signal)
+  return isWhole ? dump : undefined
+}
+
+/** What its manifest says, if that is the one that was written; of the dump itself nothing is proved by it. */
+async function toldIn({ folder, snapshotId, manifestSha256 }: Wanted): Promise<Dump | undefined> {
+  const read = await readManifest(dumpIn(folder)).catch(() => undefined)
+  if (!read || (manifestSha256 !== null && read.sha256 !== manifestSha256)) return undefined
+  const { manifest, sha256 } = read
   if (isTelling(manifest)) return { manifest, manifestSha256: sha256 }
   throw problem(
     'RESTORE_FAILED',
@@ -79,12 +94,10 @@ async function wholeDump(folder: string, { snapshotId, manifestSha256 }: Wanted)
   )
 }
 
-type Part = Readonly<{ repository: Repository; snapshotId: string; folder: string; into: string; signal?: AbortSignal }>
-
-async function bring({ snapshots }: Needs, { repository, snapshotId, folder, into, signal }: Part): Promise<void> {
+async function bring({ snapshots }: Needs, { repository, snapshotId, signal }: WantedData, part: string, into: string): Promise<void> {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o700 })
-  await snapshots.restore(repository, snapshotId, folder, into, signal)
+  await snapshots.restore(repository, snapshotId, part, into, signal)
 }
 
 type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'>
