@@ -1,17 +1,24 @@
-import { fork } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
 const mostTimes = 1.5
 const mostKiB = 40
 
-const path = (name) => fileURLToPath(new URL(name, import.meta.url))
+/** What each of the two processes needs for 5,000 connections, and some for itself. Shells raise it up to the limit of the machine. */
+const files = 6000
+
+/** Runs a file of this folder, with room for that many open files where the machine allows it: usual are 1,024. */
+function start(name, ...args) {
+  const words = [process.execPath, '--expose-gc', fileURLToPath(new URL(name, import.meta.url)), ...args]
+  return spawn('sh', ['-c', `ulimit -n ${files} 2>/dev/null; exec "$0" "$@"`, ...words], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+}
 
 /** The server and its clients are processes of their own: what is measured is what the server spends. */
 async function measured(kind) {
-  const child = fork(path('./event-fanout-server.js'), [kind], { execArgv: ['--expose-gc'], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = start('./event-fanout-server.js', kind)
   const [{ port }] = await once(child, 'message')
-  const clients = fork(path('./event-fanout-clients.js'), [String(port)], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const clients = start('./event-fanout-clients.js', String(port))
   await once(clients, 'message')
   child.send('go')
   const [result] = await once(child, 'message')
@@ -22,22 +29,26 @@ async function measured(kind) {
 
 /** One event to 5,000 open streams, against a loop that writes the same bytes to 5,000 plain answers; and the memory of a stream. */
 export async function eventFanout() {
-  const ratios = []
-  let kib = 0
-  for (let round = 0; round < 3; round++) {
-    const plain = await measured('plain')
-    const ours = await measured('ours')
-    ratios.push(ours.cpuMs / plain.cpuMs)
-    kib = Math.max(kib, ours.kibPerStream)
+  const [what, memory] = ['an event to 5,000 streams against a plain write loop', 'memory of an open event stream']
+  const [reach, room] = [`at most ${mostTimes} ×`, `under ${mostKiB} KiB`]
+  if (spawnSync('sh', ['-c', `ulimit -n ${files}`]).status !== 0) {
+    const missing = { measured: `needs ${files} open files`, ok: undefined }
+    return [
+      { what, reach, ...missing },
+      { what: memory, reach: room, ...missing },
+    ]
   }
-  const ratio = ratios.sort((a, b) => a - b)[1]
+  const [ratios, sizes] = [[], []]
+  for (let round = 0; round < 3; round++) {
+    const inTurn = round % 2 ? ['ours', 'plain'] : ['plain', 'ours']
+    const spent = {}
+    for (const kind of inTurn) spent[kind] = await measured(kind)
+    ratios.push(spent.ours.cpuMs / spent.plain.cpuMs)
+    sizes.push(spent.ours.kibPerStream)
+  }
+  const [ratio, kib] = [ratios, sizes].map((values) => values.sort((a, b) => a - b)[1])
   return [
-    {
-      what: 'an event to 5,000 streams against a plain write loop',
-      measured: `${ratio.toFixed(2)} ×`,
-      reach: `at most ${mostTimes} ×`,
-      ok: ratio <= mostTimes,
-    },
-    { what: 'memory of an open event stream', measured: `${kib.toFixed(1)} KiB`, reach: `under ${mostKiB} KiB`, ok: kib < mostKiB },
+    { what, measured: `${ratio.toFixed(2)} ×`, reach, ok: ratio <= mostTimes },
+    { what: memory, measured: `${kib.toFixed(1)} KiB`, reach: room, ok: kib < mostKiB },
   ]
 }

