@@ -87,6 +87,23 @@ test('a snapshot with another manifest than was taken is refused', async () => {
   await expect(fetchSnapshot(needs, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
 })
 
+test('a dump that is not what its manifest says is refused, and of the files that came beside its proof nothing is left', async () => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const folder = join(host.folder, 'fetched')
+  const brought: string[] = []
+  const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
+    await needs.snapshots.restore(...of)
+    const [, , , into] = of
+    brought.push(into)
+    if (into === join(folder, 'dump')) await writeFile(join(into, 'database.dump'), 'torn')
+  }
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
+  const fetching = fetchSnapshot({ snapshots: { ...needs.snapshots, restore } }, wanted)
+  await expect(fetching).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
+  expect(brought).toEqual([join(folder, 'dump'), join(folder, 'box')])
+  expect(await readdir(folder)).toEqual([])
+})
+
 test('what an interrupted fetch left damaged is fetched again', async () => {
   const { host, needs, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
