@@ -30,7 +30,7 @@ const columns = ({ now }: Look): Column<HostView>[] => [
   { title: 'AGENT', value: ({ agentVersion }) => agentVersion, priority: 3 },
   { title: 'ENGINE', value: ({ engine }) => engine?.engine, priority: 4 },
   { title: 'CPUS', value: ({ resources }) => resources?.cpus, priority: 5, align: 'right' },
-  { title: 'LOAD', value: ({ resources }) => resources?.load?.[0].toFixed(1), priority: 5, align: 'right' },
+  { title: 'LOAD', value: ({ resources }) => resources?.load?.[0]?.toFixed(1), priority: 5, align: 'right' },
   { title: 'BOXES', value: ({ resources }) => resources?.boxes, priority: 5, align: 'right' },
   {
     title: 'FREE DISK',

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { adminPerson, adminSetup, type Contract, empty, endpoint, open, Timestamp } from '../contract/index.ts'
+import { adminPerson, adminSetup, type Contract, empty, endpoint, open, Timestamp, YesNo } from '../contract/index.ts'
 import { Account, AccountId, AccountName, AdminRoleName, ApiToken, NewPassword, Session, SessionId, SetupStep, TokenId } from './account.ts'
 
 const base = '/api/admin/v1'
@@ -85,7 +85,7 @@ const own = {
     method: 'GET',
     path: `${base}/sessions`,
     auth: adminPerson('viewer'),
-    query: z.strictObject({ all: z.stringbool().default(false).meta({ description: 'Of every account; needs the role admin' }) }),
+    query: z.strictObject({ all: YesNo.default(false).meta({ description: 'Of every account; needs the role admin' }) }),
     returns: z.object({ sessions: z.array(Session) }),
     summary: 'Open sessions, the own ones or all',
   }),

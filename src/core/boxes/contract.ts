@@ -151,6 +151,7 @@ export const boxesContract = {
       slug: z.string().max(40).optional().meta({ description: 'Part of the slug, as it is' }),
     }),
     returns: z.object({ boxes: z.array(BoxRow), nextCursor: z.string().nullable() }),
+    problems: ['NOT_FOUND'],
     summary: 'Boxes by slug, with drift',
     spec: '2.10',
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { catalogue, type ProblemCode } from '../kit/index.ts'
-import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart } from './endpoint.ts'
+import { type Auth, type Contract, type EndpointShape, isSchema, type Multipart, type StreamAnswer } from './endpoint.ts'
 
 const ErrorBody = z.object({
   code: z.string(),
@@ -60,7 +60,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
 function requestBody({ body, multipart }: EndpointShape): Record<string, unknown> {
   if (multipart) return { requestBody: { required: true, content: { 'multipart/form-data': { schema: formSchema(multipart) } } } }
   if (!body) return {}
-  const required = !body.safeParse(undefined).success
+  const required = !body.safeParse({}).success // none sent is one without fields
   return { requestBody: { required, content: { 'application/json': { schema: jsonSchema(body, 'input') } } } }
 }
 
@@ -106,9 +106,22 @@ function success({ returns, status, tagged }: EndpointShape): Record<string, unk
     }
   if (returns.kind === 'empty') return { [status ?? 204]: { description: 'Done; no body' } }
   if (returns.kind === 'file') return fileAnswers
-  const type = returns.kind === 'sse' ? 'text/event-stream' : returns.contentType.split(';')[0]
-  return { [status ?? 200]: { description: 'Success', content: { [type as string]: { schema: { type: 'string' } } } } }
+  if (returns.kind === 'sse')
+    return { 200: { description: 'Messages without end', content: { 'text/event-stream': { schema: message(returns) } } } }
+  const type = returns.contentType.split(';')[0] as string
+  return { [status ?? 200]: { description: 'Success', content: { [type]: { schema: { type: 'string' } } } } }
 }
+
+/** One message of an event stream, as its readers have it. */
+const message = ({ event }: StreamAnswer) => ({
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    event: { type: 'string' },
+    data: { type: 'string', contentMediaType: 'application/json', contentSchema: jsonSchema(event, 'output') },
+  },
+  required: ['event', 'data'],
+})
 
 const bytes = { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } }
 const fileAnswers = {

@@ -45,4 +45,7 @@ export const Counter = z.int().min(1).max(2_147_483_647)
 /** The same where it comes as text: in an address. */
 export const CounterText = z.coerce.number().pipe(Counter)
 
+/** Yes or no where it comes as text: in an address. Capitals are taken too. */
+export const YesNo = z.stringbool().meta({ enum: ['true', '1', 'yes', 'on', 'y', 'enabled', 'false', '0', 'no', 'off', 'n', 'disabled'] })
+
 export const Timestamp = z.iso.datetime().meta({ description: 'ISO 8601, UTC' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Contract, empty, endpoint, file, Paging, platform, Timestamp } from '../contract/index.ts'
+import { type Contract, empty, endpoint, file, Paging, platform, Timestamp, YesNo } from '../contract/index.ts'
 import { ofSpace, SpaceName } from '../spaces/index.ts'
 import { File, FileKey, FolderKey, mostFileBytes, UploadFields } from './file.ts'
 import { FileName } from './file-name.ts'
@@ -23,7 +23,7 @@ const Filters = Paging.extend({
     .union([FolderKey, z.literal('none')])
     .optional()
     .meta({ description: 'Those of a folder, or `none`: of no folder' }),
-  deleted: z.stringbool().default(false).meta({ description: 'Those that can be restored, instead of those that are there' }),
+  deleted: YesNo.default(false).meta({ description: 'Those that can be restored, instead of those that are there' }),
 })
 
 const ChangeFileBody = z
@@ -108,7 +108,7 @@ export const filesContract = {
     auth: platform(),
     params: ofFile,
     query: z.strictObject({
-      forGood: z.stringbool().default(false).meta({ description: 'At once and for ever, which frees its space; deleted files too' }),
+      forGood: YesNo.default(false).meta({ description: 'At once and for ever, which frees its space; deleted files too' }),
     }),
     returns: empty,
     problems: ['FORBIDDEN'],

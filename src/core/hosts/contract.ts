@@ -81,6 +81,7 @@ export const hostsContract = {
     auth: adminPerson('operator'),
     body: RegistrySetting,
     returns: RegistryEntry,
+    problems: ['NOT_FOUND'],
     summary: 'Say by which mirror and as whom the agents of one host, or of all, pull from a registry',
   }),
   removeRegistry: endpoint({
@@ -89,6 +90,7 @@ export const hostsContract = {
     auth: adminPerson('operator'),
     body: z.strictObject({ registry: RegistryName, host: HostName.nullable() }),
     returns: empty,
+    problems: ['NOT_FOUND'],
     summary: 'Pull from a registry itself again, without an account',
   }),
   showCommand: endpoint({

@@ -20,7 +20,7 @@ export const HostResources = z.object({
   memoryBytes: z.number().min(0),
   memoryAvailableBytes: z.number().min(0).optional(),
   /** Processes that wanted to run, on average over the last 1, 5 and 15 minutes. */
-  load: z.tuple([z.number().min(0), z.number().min(0), z.number().min(0)]).optional(),
+  load: z.array(z.number().min(0)).length(3).optional(),
   diskBytes: z.number().min(0),
   freeDiskBytes: z.number().min(0),
   /** Boxes that the agent keeps. */

@@ -27,7 +27,7 @@ const Account = z
   .string()
   .min(1)
   .max(500)
-  .regex(/^\P{Cc}+$/u, 'must hold no control character')
+  .regex(/^[ -~\u00a0-\uffff]+$/, 'must hold no control character')
 
 /** What is said of a registry, for one host or (null) for all that have nothing of their own. */
 export const RegistryEntry = z.object({

@@ -26,6 +26,7 @@ const ChangeProfileBody = z
     locale: Locale.nullable().optional(),
   })
   .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, avatarUrl or locale')
+  .meta({ minProperties: 1 })
 
 const OwnProfile = Profile.extend({ userId: z.string(), matrixUserId: z.string() })
 export type OwnProfile = z.infer<typeof OwnProfile>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, type Contract, empty, endpoint, open, Paging, platform, Timestamp } from '../contract/index.ts'
+import { admin, type Contract, empty, endpoint, open, Paging, platform, Timestamp, YesNo } from '../contract/index.ts'
 import { NewPassword } from '../users/index.ts'
 
 const base = '/api/auth/v1'
@@ -122,7 +122,7 @@ const others = {
     params: z.object({ slug: Slug }),
     query: Paging.extend({
       user: z.string().min(1).max(255).meta({ description: 'The name before the colon of the chat id' }),
-      ended: z.stringbool().default(false).meta({ description: 'Those that were ended, as long as they are kept, and what ended each' }),
+      ended: YesNo.default(false).meta({ description: 'Those that were ended, as long as they are kept, and what ended each' }),
     }),
     returns: z.object({
       sessions: z.array(Session.extend({ user: z.string(), endedAt: Timestamp.nullable(), endedBy: EndedBy.nullable() })),

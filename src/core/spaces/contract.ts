@@ -14,6 +14,7 @@ const CreateSpaceBody = z.strictObject({ name: SpaceName, type: SpaceType, visib
 const ChangeSpaceBody = z
   .strictObject({ name: SpaceName.optional(), visibility: SpaceVisibility.optional() })
   .refine((body) => Object.keys(body).length > 0, 'must change something: name or visibility')
+  .meta({ minProperties: 1 })
 
 /** Something that happened in a space: ids only, as the event stream has it. */
 const Activity = z.object({

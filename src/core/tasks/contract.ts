@@ -37,6 +37,7 @@ const Filters = Paging.extend({
 const ChangeTaskBody = z
   .strictObject({ title: TaskTitle.optional(), dueAt: Timestamp.nullable().optional() })
   .refine((body) => Object.keys(body).length > 0, 'must change something: title or dueAt')
+  .meta({ minProperties: 1 })
 
 const EscalateBody = z.strictObject({
   level: z

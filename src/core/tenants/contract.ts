@@ -73,6 +73,7 @@ const ChangeTenantBody = z
     (body) => Object.keys(body).length > 0,
     'must change something: name, plan, schoolId, orgId, branding, featureFlags, paymentCustomerId, timeZone or maintenanceWindow',
   )
+  .meta({ minProperties: 1 })
 
 /** The organisations that the platform serves; a tenant comes into being with its box. */
 export const tenantsContract = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, adminPerson, type Contract, endpoint, Paging } from '../contract/index.ts'
+import { admin, adminPerson, type Contract, endpoint, Paging, YesNo } from '../contract/index.ts'
 import { ImportBody, ImportReport } from './import-contract.ts'
 import { KnownLocalpart, Localpart } from './localpart.ts'
 import { DisplayName, Locale, NewPassword, Roles, User, UserStatus } from './user.ts'
@@ -20,6 +20,7 @@ const CreateUserBody = z.strictObject({
 const ChangeUserBody = z
   .strictObject({ displayName: DisplayName.nullable().optional(), locale: Locale.nullable().optional(), roles: Roles.optional() })
   .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale or roles')
+  .meta({ minProperties: 1 })
 
 /** `password`: the one that was made; null when it was given. `created`: the chat server had no such account, and has one now. */
 const ResetPassword = z.object({ user: User, chat: z.enum(['reset', 'created']), password: z.string().nullable() })
@@ -40,7 +41,7 @@ export const usersContract = {
     params: ofTenant,
     query: Paging.extend({
       status: UserStatus.optional(),
-      withoutPassword: z.stringbool().optional().meta({ description: 'Only those whose password nobody knows' }),
+      withoutPassword: YesNo.optional().meta({ description: 'Only those whose password nobody knows' }),
     }),
     returns: z.object({ users: z.array(User), nextCursor: z.string().nullable() }),
     summary: 'Users of a tenant by name',

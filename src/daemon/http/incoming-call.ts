@@ -21,7 +21,7 @@ export class IncomingCall {
     const { multipart } = endpoint
     this.params = endpoint.params && parsePart(endpoint.params, request.params, '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
-    this.body = endpoint.body && parsePart(endpoint.body, request.body ?? {}, '')
+    this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')
     refuseNul(this.params)
     refuseNul(this.query)
     // What containers print may hold anything, and an agent must be able to deliver it: it is kept as JSON only.

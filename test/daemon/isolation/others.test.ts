@@ -30,7 +30,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   let close: () => Promise<void>
 
   beforeAll(async () => {
-    const own = dialect === 'postgres' ? { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() } : {}
+    const own: Record<string, string> =
+      dialect === 'postgres' ? { TENANTRY_DATABASE: await createPostgresDatabase(), TENANTRY_SECRET_KEY: aKey() } : {}
     daemon = await aRunningDaemon({ env: own, clock: hurriedClock })
     mine = await aFurnishedTenant(daemon, 'ahorn', 'amarelle')
     theirs = await aFurnishedTenant(daemon, 'zeder', 'zwetschge')
