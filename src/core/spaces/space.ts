@@ -52,10 +52,8 @@ export const SpaceMember = z.object({
   displayName: z.string().nullable(),
   role: SpaceRole,
   joinedAt: Timestamp,
-  chat: z
-    .enum(['ready', 'pending', 'refused'])
-    .meta({
-      description: 'Whether it is in the rooms; refused: the chat server does not let it in, most often because it knows no such account',
-    }),
+  chat: z.enum(['ready', 'pending', 'refused']).meta({
+    description: 'Whether it is in the rooms; refused: the chat server does not let it in, most often because it knows no such account',
+  }),
 })
 export type SpaceMember = z.infer<typeof SpaceMember>

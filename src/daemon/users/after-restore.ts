@@ -43,10 +43,11 @@ export function usersListener({ clock }: Readonly<{ clock: Clock }>): CommandLis
 
 /** Goes through a tenant's users by name. A page that breaks off is gone through again: saying it twice changes nothing. */
 export const restoreWork = (needs: RemakeNeeds): Readonly<Record<string, OutboxHandler>> => ({
-  [topic]: async (payload) => {
+  [topic]: async (payload, { signal }) => {
     const { tenantId, after } = Payload.parse(payload)
     const users = await usersAfter(needs.db, { tenantId, after, limit: atOnce })
     for (const user of users) {
+      signal?.throwIfAborted()
       const fault = await sayOf(needs, user)
       if (fault) throw homeserverProblem(fault, 'its tenant')
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { PlatformAddress } from '../../../src/core/homeserver/index.ts'
 import { secret } from '../../../src/core/kit/index.ts'
+import { showBox } from '../../../src/daemon/boxes/show-boxes.ts'
 import { makeHomeservers, plainNetworks } from '../../../src/daemon/homeserver/index.ts'
 import { listPlatformAddresses, setPlatformAddress } from '../../../src/daemon/homeserver/platform-address.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -124,6 +125,7 @@ describe('a door that is shut', () => {
     expect(await asked()).toEqual({ kind: 'refused' })
     await say('https://{slug}.boxes.example')
     await asked()
+    expect((await showBox(world, 'acme')).internalUrl).toBe('https://acme.boxes.example')
     expect(await listPlatformAddresses({ ...world, networks })).toMatchObject({
       addresses: [{ host: 'host-1', address: 'https://{slug}.boxes.example' }],
     })

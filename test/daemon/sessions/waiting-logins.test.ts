@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { reserveAttempt } from '../../../src/daemon/sessions/login-attempts.ts'
 import { waitingLogins } from '../../../src/daemon/sessions/waiting-logins.ts'
+import { emptyDatabase } from '../../support/databases.ts'
 
 test('a hundred wait for one account, the next does not, and a place is free once one has ended', async () => {
   const waiting = waitingLogins()
@@ -17,4 +20,18 @@ test('a wait that fails gives its place back', async () => {
   const waiting = waitingLogins()
   for (let n = 0; n < 600; n++)
     await expect(waiting.wait('anna', () => Promise.reject(new Error('the database is away')))).rejects.toThrow('away')
+})
+
+test('who has left waits no longer, and takes no place', async () => {
+  const [{ db }, clock] = [await emptyDatabase('sqlite'), manualClock()]
+  const needs = { db, clock, waiting: waitingLogins() }
+  const reserve = (signal?: AbortSignal) => reserveAttempt(needs, { lockSubject: 'anna', address: '192.0.2.1', signal })
+  for (let n = 0; n < 10; n++) await reserve()
+  const leaving = new AbortController()
+  const eleventh = reserve(leaving.signal).catch((error) => error.code)
+  await expect.poll(() => clock.sleepers(), { timeout: 10_000 }).toBe(1)
+  leaving.abort()
+  expect(await eleventh).toBe('UNAVAILABLE')
+  expect(clock.sleepers()).toBe(0)
+  expect(await db.selectFrom('user_login_failures').select('pending').execute()).toEqual([{ pending: 10 }])
 })

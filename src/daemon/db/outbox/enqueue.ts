@@ -3,7 +3,7 @@ import type { Lane } from '../../../core/outbox/index.ts'
 import type { Tx } from '../database.ts'
 
 /** `queue`: what may not be done at the same time, such as all locks of one chat server. It waits for others of its lane only. */
-export type OutboxPlace = Readonly<{
+type OutboxPlace = Readonly<{
   lane?: Lane
   queue?: string
   /**

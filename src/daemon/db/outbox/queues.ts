@@ -16,6 +16,18 @@ export type HeldQueue = Readonly<{ queue: string; turn: number; lane: Track; fai
 export const leaseMs = 60_000
 const admittedAtOnce = 500
 
+/** What there is to do: one statement, which reads a handful of rows however much waits. */
+export async function lookAround({ db, clock }: Needs): Promise<Readonly<Record<Track | 'noted', boolean>>> {
+  const now = isoNow(clock)
+  const due = (lane: Track) => sql`exists (select 1 from outbox_queues where lane = ${lane} and due_at <= ${now})`
+  const { rows } = await sql<Record<Track | 'noted', boolean | number>>`
+    select ${due('own')} as own, ${due('mail')} as mail, ${due('chat')} as chat, ${due('away')} as away,
+      exists (select 1 from outbox where status = 'pending')
+        or exists (select 1 from outbox where status = 'leased' and lease_until <= ${now}) as noted`.execute(db)
+  const { own, mail, chat, away, noted } = rows[0] ?? {}
+  return { own: Boolean(own), mail: Boolean(mail), chat: Boolean(chat), away: Boolean(away), noted: Boolean(noted) }
+}
+
 /** Puts what was noted into its queues, and what a daemon of an older version left behind. */
 export async function admitNoted(needs: Needs): Promise<void> {
   while ((await needs.db.transaction().execute((tx) => admitSome(tx, needs.clock))) === admittedAtOnce);

@@ -101,7 +101,7 @@ async function workRow(needs: OutboxNeeds, held: HeldQueue, row: Row, signal: Ab
   try {
     if (!handler) throw new Error(`no handler for the topic ${row.topic}`)
     await whileRenewed(needs, held, signal, (stop) => handler(JSON.parse(row.payload), { last, signal: stop }))
-    await ifHeld(db, clock, held, (tx) => tx.deleteFrom('outbox').where('id', 'in', row.same).execute())
+    await isDone(db, held, row.same)
     return false
   } catch (error) {
     const away = isProblem(error, 'HOMESERVER_UNREACHABLE')
@@ -117,6 +117,16 @@ async function workRow(needs: OutboxNeeds, held: HeldQueue, row: Row, signal: Ab
   }
 }
 
+/** Nothing of whoever took the queue over meanwhile is taken away. */
+const isDone = (db: Db, { queue, turn }: HeldQueue, ids: readonly number[]) =>
+  db
+    .deleteFrom('outbox')
+    .where('id', 'in', ids)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('outbox_queues').select('turn').where('queue', '=', queue).where('turn', '=', turn)),
+    )
+    .execute()
+
 /** Somebody else has it by now when nothing was heard of this process for longer than its lease. */
 const ifHeld = (db: Db, clock: Clock, held: HeldQueue, write: (tx: Tx) => Promise<unknown>): Promise<void> =>
   db.transaction().execute(async (tx) => {
@@ -130,17 +140,26 @@ async function whileRenewed(
   signal: AbortSignal | undefined,
   work: (stop: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const [ended, lost] = [new AbortController(), new AbortController()]
+  // Not `AbortSignal.any`: the signal of the process outlives all work, and would remember each piece.
+  const [ended, stopped] = [new AbortController(), new AbortController()]
+  const stop = () => stopped.abort()
+  const renewed = () => renewQueue(db, clock, held).catch((err) => log.warn({ err, queue: held.queue }, 'a lease was not renewed'))
   const renew = async () => {
-    while (!ended.signal.aborted && !lost.signal.aborted) {
+    for (let until = clock.monotonicMs() + leaseMs; ; ) {
       await clock.sleep(renewEveryMs, ended.signal)
-      if (!ended.signal.aborted && !(await renewQueue(db, clock, held))) lost.abort()
+      if (ended.signal.aborted) return
+      const isOurs = await renewed()
+      if (isOurs) until = clock.monotonicMs() + leaseMs
+      if (isOurs === false || clock.monotonicMs() >= until) return stop()
     }
   }
-  renew().catch((err) => log.warn({ err, queue: held.queue }, 'the lease of follow-up work was not renewed'))
+  void renew()
   try {
-    await work(signal ? AbortSignal.any([signal, lost.signal]) : lost.signal)
+    signal?.addEventListener('abort', stop)
+    if (signal?.aborted) stop()
+    await work(stopped.signal)
   } finally {
     ended.abort()
+    signal?.removeEventListener('abort', stop)
   }
 }
