@@ -2,7 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 
 /**
  * What a program loads at its start outlives the next collection, so the young half of the heap would grow to its largest (2 × 16 MiB) for
- * that one time and give hardly any of it back. Called before anything is loaded.
+ * that one time and give hardly any of it back. Called before anything is loaded, by the program's own file in `bin`.
+ * @public
  */
 export const keepYoungHeapSmall = (): void => setFlagsFromString('--semi-space-growth-factor=1')
 

@@ -16,7 +16,7 @@ test('a thousand members come into both rooms with two requests each and a handf
   const { id: spaceId } = await room.aSpace(anna)
   await room.work()
   const at = isoNow(room.clock)
-  const users = []
+  const users: Awaited<ReturnType<typeof room.aUser>>[] = []
   for (let n = 0; n < size; n++) users.push(await room.aUser(`pupil${n}`, { inChat: n !== 500 }))
   const member = {
     space_id: spaceId,
