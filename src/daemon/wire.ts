@@ -35,7 +35,7 @@ import {
 } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { cronsRoutes, passwordCleanup, runScheduler, trackRuns } from './crons/index.ts'
-import { type Db, type DbOrTx, runOutbox, type Tx } from './db/index.ts'
+import { type Db, type DbOrTx, handBack, runOutbox, type Tx } from './db/index.ts'
 import { type EdgeSide, openEdge } from './edge/index.ts'
 import { eventsRoutes, forgetEvents, openEvents, runEvents } from './events/index.ts'
 import { filesJobs, filesRoutes, forgetFolders } from './files/index.ts'
@@ -256,8 +256,12 @@ export async function wire(needs: WireNeeds): Promise<Wired> {
     repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
     repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),
-    repeat(needs, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }),
-    repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }),
+    repeat(needs, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }).finally(() =>
+      handBack(needs, { name: 'outbox.watch', holder }),
+    ),
+    repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }).finally(() =>
+      handBack(needs, { name: 'limits.watch', holder }),
+    ),
     repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
     repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(checkpoints) }),
   ]

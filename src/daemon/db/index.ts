@@ -11,7 +11,7 @@ export {
   type OpenDatabase,
   openDatabase,
 } from './dialects.ts'
-export { acquireLease, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
+export { acquireLease, handBack, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler, runOutbox } from './outbox/index.ts'
 export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
