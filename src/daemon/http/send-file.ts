@@ -59,9 +59,10 @@ async function opened(response: Response, file: FileBody, range: ByteRange | und
   }
 }
 
+/** A stream is let go of itself: through its iterator it would stay open when the client left before the first byte, or while none comes. */
 async function flow(response: Response, content: AsyncIterable<Uint8Array>): Promise<void> {
   try {
-    await pipeline(Readable.from(content, { objectMode: false }), response)
+    await pipeline(content instanceof Readable ? content : Readable.from(content, { objectMode: false }), response)
   } catch (error) {
     // Who leaves in the middle of a download is no fault.
     if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error

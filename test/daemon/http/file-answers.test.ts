@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { endpoint, file, makeClient, open } from '../../../src/core/contract/index.ts'
@@ -20,12 +22,19 @@ async function started(change: Partial<FileBody> = {}) {
     open: async ({ from, to } = { from: 0, to: 9 }) => cut(from, to),
     ...change,
   }
-  const { url } = await aSmallApp([serve(contract.load, () => body)])
+  const { url, port, server } = await aSmallApp([serve(contract.load, () => body)])
   const get = async (headers: Record<string, string> = {}, method = 'GET') => {
     const response = await fetch(`${url}/it`, { method, headers: { connection: 'close', ...headers } })
     return { status: response.status, headers: response.headers, text: await response.text() }
   }
-  return { get, url }
+  /** A client that asks, and a promise of its end on this side. */
+  const leaving = () => {
+    const gone = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', () => resolve())))
+    const client = connect(port, '127.0.0.1')
+    client.write(`GET /it HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
+    return { client, gone }
+  }
+  return { get, url, leaving }
 }
 
 test('a file comes whole, saved and never shown, and its bytes are no page of ours', async () => {
@@ -93,6 +102,35 @@ test('a file that breaks off is never whole for the client', async () => {
   }
   const { get } = await started({ open: async () => broken() })
   await expect(get()).rejects.toThrow()
+})
+
+test('what was opened is let go of when the client left meanwhile', async () => {
+  const content = new Readable({ read: () => undefined })
+  let opens: () => void = () => undefined
+  const opening = new Promise<void>((resolve) => {
+    opens = resolve
+  })
+  const { leaving } = await started({
+    open: async () => {
+      opens()
+      await gone
+      return content
+    },
+  })
+  const { client, gone } = leaving()
+  await opening
+  client.destroy()
+  await expect.poll(() => content.destroyed).toBe(true)
+})
+
+test('what was opened is let go of when the client leaves while nothing comes', async () => {
+  const content = new Readable({ read: () => undefined })
+  content.push('0123')
+  const { leaving } = await started({ open: async () => content })
+  const { client } = leaving()
+  await new Promise((resolve) => client.once('data', resolve))
+  client.destroy()
+  await expect.poll(() => content.destroyed).toBe(true)
 })
 
 test('the typed client streams it', async () => {
