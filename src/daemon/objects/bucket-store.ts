@@ -23,7 +23,7 @@ const partBytes = 5 * 1024 * 1024
 export function bucketStore(address: string, credentials: Credentials): ObjectStore {
   const bucket = bucketAt(address, credentials)
   return {
-    put: (key, content) => at(bucket, key, (place) => put(bucket, place, content)),
+    put: async (key, content) => put(bucket, placeOf(bucket, key), content),
     get: (key, stretch) => at(bucket, key, (place) => get(bucket, place, stretch)),
     remove: (key) => at(bucket, key, (place) => remove(bucket, place)),
     look: () => failingAsStore(async () => void (await bucket.s3.send(new HeadBucketCommand({ Bucket: bucket.Bucket })))),
@@ -47,8 +47,10 @@ function bucketAt(address: string, credentials: Credentials): Bucket {
   return { s3, Bucket, prefix: prefix.map((part) => `${part}/`).join('') }
 }
 
-async function at<T>({ Bucket, prefix }: Bucket, key: string, work: (place: Place) => Promise<T>): Promise<T> {
-  const place = { Bucket, Key: `${prefix}${checkedKey(key)}` }
+const placeOf = ({ Bucket, prefix }: Bucket, key: string): Place => ({ Bucket, Key: `${prefix}${checkedKey(key)}` })
+
+async function at<T>(bucket: Bucket, key: string, work: (place: Place) => Promise<T>): Promise<T> {
+  const place = placeOf(bucket, key)
   return failingAsStore(() => work(place))
 }
 
@@ -61,11 +63,15 @@ async function failingAsStore<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function put({ s3 }: Bucket, place: Place, content: AsyncIterable<Uint8Array>) {
-  const { content: passed, kept } = summed(content)
+  const { content: passed, kept, reason } = summed(content)
   const parts = inParts(passed)
-  const { value: first = Buffer.alloc(0) } = await parts.next()
-  if (first.length < partBytes) await s3.send(new PutObjectCommand({ ...place, Body: first }))
-  else await putInParts(s3, place, first, parts)
+  try {
+    const { value: first = Buffer.alloc(0) } = await parts.next()
+    if (first.length < partBytes) await s3.send(new PutObjectCommand({ ...place, Body: first }))
+    else await putInParts(s3, place, first, parts)
+  } catch (error) {
+    throw reason(error)
+  }
   return kept()
 }
 

@@ -8,13 +8,13 @@ import { checkedKey, type ObjectStore, type Stretch, storeFailure, summed } from
 export const folderStore = (root: string): ObjectStore => ({
   async put(key, content) {
     const path = pathOf(root, key)
-    const { content: passed, kept } = summed(content)
+    const { content: passed, kept, reason } = summed(content)
     try {
       await makeFolder(dirname(path))
       await rm(unfinished(path), { force: true })
       await writeFileAtomic(path, passed, { temporary: unfinished(path) })
     } catch (error) {
-      throw storeFailure(error)
+      throw reason(error)
     }
     return kept()
   },

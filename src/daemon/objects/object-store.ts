@@ -27,18 +27,25 @@ export function checkedKey(key: string): string {
   return key
 }
 
-/** Passes the content on, and knows in the end what it was. */
+/** Passes the content on, and knows in the end what it was. `reason` tells a store that failed from content that broke off: a client left. */
 export function summed(content: AsyncIterable<Uint8Array>) {
   const hash = createHash('sha256')
   let bytes = 0
+  let broke: Readonly<{ error: unknown }> | undefined
   async function* passed() {
-    for await (const chunk of content) {
-      hash.update(chunk)
-      bytes += chunk.length
-      yield chunk
+    try {
+      for await (const chunk of content) {
+        hash.update(chunk)
+        bytes += chunk.length
+        yield chunk
+      }
+    } catch (error) {
+      broke = { error }
+      throw error
     }
   }
-  return { content: passed(), kept: (): Kept => ({ bytes, sha256: hash.digest('hex') }) }
+  const reason = (error: unknown): unknown => (broke ? broke.error : storeFailure(error))
+  return { content: passed(), kept: (): Kept => ({ bytes, sha256: hash.digest('hex') }), reason }
 }
 
 /** Expected failures stay what they are; the log has the cause of the rest, for operators alone. */

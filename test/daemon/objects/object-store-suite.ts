@@ -83,6 +83,13 @@ export function objectStoreSuite(world: () => Promise<World>): void {
     },
   )
 
+  test('content that breaks off because its sender left is no failure of the store', async () => {
+    const { store, left } = await world()
+    const went = new Error('aborted')
+    await expect(store.put('files/ten_1/left', breaking(content(1000), went))).rejects.toBe(went)
+    expect(await left()).toEqual([])
+  })
+
   test('a put that was killed is no object, and removing its key leaves nothing of it', async () => {
     const { store, left, killedPut } = await world()
     await killedPut('files/ten_1/killed', 7 * megabyte)
