@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { manualClock } from '../../../src/core/kit/index.ts'
+import { manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -43,6 +43,33 @@ onBothDialects('outbox', (fresh) => {
     await put(db, 'new')
     await drainOutbox({ db, clock, log: silentLogger(), handlers })
     expect(seen).toEqual(['old 1', 'old 2', 'new', 'old 1', 'old 2'])
+  })
+
+  test('what alone a server does not answer holds up nothing else that waits for it, and the queue of what it answers is not away for long', async () => {
+    const db = await fresh()
+    const seen: unknown[] = []
+    const handlers = {
+      mail: async (payload: unknown) => {
+        if (String(payload).startsWith('poison')) throw problem('HOMESERVER_UNREACHABLE', 'it answered 500')
+        seen.push(payload)
+      },
+    }
+    const needs = { db, clock, log: silentLogger(), handlers }
+    for (const payload of ['poison 1', 'poison 2', 'old']) await put(db, payload)
+    for (let turn = 0; turn < 3; turn++) {
+      await clock.advance(10_000)
+      await drainOutbox(needs)
+    }
+    expect(seen).toEqual(['old'])
+    for (let minute = 0; minute < 10; minute++) {
+      await put(db, minute)
+      for (let turn = 0; turn < 6; turn++) {
+        await drainOutbox(needs)
+        await clock.advance(10_000)
+      }
+    }
+    expect(seen).toEqual(['old', 0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    expect(await statuses(db)).toEqual(['queued', 'queued'])
   })
 
   test('work that is done leaves nothing behind', async () => {

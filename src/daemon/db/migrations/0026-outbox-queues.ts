@@ -19,7 +19,7 @@ export const outboxQueues: Migration = {
     // By status alone a planner would look through all that waits for the few rows of one queue.
     await db.schema.dropIndex('outbox_due').execute()
     await db.schema.createIndex('outbox_status').on('outbox').columns(['status', 'id']).execute()
-    await db.schema.createIndex('outbox_turn').on('outbox').columns(['queue', 'status', 'attempts', 'id']).execute()
+    await db.schema.createIndex('outbox_turn').on('outbox').columns(['queue', 'status', 'attempts', 'next_at', 'id']).execute()
     await db.schema.createIndex('outbox_order').on('outbox').columns(['queue', 'key', 'id']).execute()
     await db.schema.alterTable('space_members').addColumn('chat_refused_at', 'text').execute()
   },

@@ -86,7 +86,7 @@ export async function renewQueue(db: Db | Tx, clock: Clock, { queue, turn }: Pic
   return numUpdatedRows > 0n
 }
 
-/** `lane`: of the last work that was done, to which a queue goes back whose server has answered. */
+/** `lane`: of the last work for which its server answered, if any: to it the queue goes back, and it is not away for long. */
 type End = Readonly<{ away: boolean; lane: Lane | undefined }>
 
 /** Lets go of a queue: it is due when its next work is, or later when its server is away. An empty one ceases to be. */
@@ -96,7 +96,7 @@ export const handBack = ({ db, clock }: Needs, held: HeldQueue, { away, lane }: 
     const { queue } = held
     const next = await nextAt(tx, queue)
     if (next === undefined) return void (await tx.deleteFrom('outbox_queues').where('queue', '=', queue).execute())
-    const failures = away ? held.failures + 1 : lane ? 0 : held.failures
+    const failures = (lane ? 0 : held.failures) + (away ? 1 : 0)
     const due_at = away ? isoIn(clock, awayMs(failures, queue)) : [next, isoNow(clock)].toSorted().at(-1)
     const set = { held: 0, failures, due_at: due_at as string, lane: away ? ('away' as const) : (lane ?? held.lane) }
     await tx.updateTable('outbox_queues').set(set).where('queue', '=', queue).execute()

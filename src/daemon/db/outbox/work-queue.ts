@@ -41,15 +41,15 @@ export async function workQueue(needs: OutboxNeeds, held: HeldQueue, signal?: Ab
     if (!row) break
     taken += 1
     const away = await workRow(needs, held, row, signal)
-    end = { away, lane: away ? undefined : row.lane }
+    end = { away, lane: away ? end.lane : row.lane }
   }
   await handBack(needs, held, end)
   return taken
 }
 
 /**
- * What was tried least goes first: what cannot be done holds up nothing that is new. A queue that somebody else has taken over by now has
- * nothing for us.
+ * What was tried least goes first, and of that what was not tried for longest: what cannot be done holds up nothing that can. A queue that
+ * somebody else has taken over by now has nothing for us.
  */
 const takeRow = ({ db, clock }: OutboxNeeds, held: HeldQueue): Promise<Row | undefined> =>
   db.transaction().execute(async (tx) => {
@@ -62,6 +62,7 @@ const takeRow = ({ db, clock }: OutboxNeeds, held: HeldQueue): Promise<Row | und
       .where('next_at', '<=', isoNow(clock))
       .where(isHead)
       .orderBy('attempts')
+      .orderBy('next_at')
       .orderBy('id')
       .limit(1)
       .executeTakeFirst()
@@ -110,7 +111,8 @@ async function workRow(needs: OutboxNeeds, held: HeldQueue, row: Row, signal: Ab
       { outboxId: row.id, topic: row.topic, queue: held.queue, attempts: row.attempts, err: error },
       dead ? 'follow-up work given up' : 'follow-up work failed, will be tried again',
     )
-    const later = away ? { attempts: row.attempts - 1 } : { next_at: isoIn(clock, restMs(row.attempts)) } // the whole queue waits, this row is no worse
+    // The whole queue waits, and this row is no worse; but it may be this one alone that the server does not answer, so it goes behind the others.
+    const later = away ? { attempts: row.attempts - 1, next_at: isoNow(clock) } : { next_at: isoIn(clock, restMs(row.attempts)) }
     const set = { status: dead ? 'dead' : 'queued', last_error: String((error as Error).message), ...later } as const
     await ifHeld(db, clock, held, (tx) => tx.updateTable('outbox').set(set).where('id', '=', row.id).execute())
     return away
