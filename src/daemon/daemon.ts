@@ -11,7 +11,7 @@ import { buildApp } from './http/index.ts'
 import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { loadRoleBook } from './users/index.ts'
-import { wire } from './wire.ts'
+import { wire } from './wire/index.ts'
 
 export type DaemonNeeds = Readonly<{
   config: Config

@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
-import { wire } from '../../src/daemon/wire.ts'
+import { wire } from '../../src/daemon/wire/index.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
 

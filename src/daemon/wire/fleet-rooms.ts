@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import { packageVersion } from '../../node/index.ts'
+import { resticCare, tendRepository } from '../../node/restic/index.ts'
+import { boxSide, snapshotsOfLife } from '../boxes/index.ts'
+import type { Config } from '../config/index.ts'
+import type { Tx } from '../db/index.ts'
+import { type Command, listenedTo, makeCommandBus, registrySecrets, secretsByKind, tellFailures } from '../hosts/index.ts'
+import { makeRolloutBus, snapshotsOfRollouts } from '../rollouts/index.ts'
+import {
+  commandSecrets,
+  requireSnapshots,
+  type SnapshotsNeeds,
+  snapshotForMove,
+  snapshotListener,
+  snapshotRule,
+  snapshotsOfBox,
+} from '../snapshots/index.ts'
+import { spacesListener } from '../spaces/index.ts'
+import { usersListener } from '../users/index.ts'
+import { hourMs, type WireNeeds } from './wire-needs.ts'
+
+export type FleetRooms = ReturnType<typeof fleetRooms>
+
+/** What the rooms of boxes, hosts, rollouts and snapshots stand on. */
+export function fleetRooms(needs: WireNeeds, holder: string) {
+  const { config, db, clock, random, keyring, log, migrations } = needs
+  const bus = makeCommandBus()
+  const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
+  const snapshotsListen = snapshotListener(needs)
+  const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
+  const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
+  const side = listenedTo(
+    boxSide({ ...needs, ...lifeRules(config), secretsFor }),
+    snapshotsListen,
+    usersListener(needs),
+    spacesListener(needs),
+  )
+  const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
+  const rollouts = {
+    ...boxes,
+    log,
+    holder,
+    rolloutBus: makeRolloutBus(),
+    settings: config.rollouts,
+    schemas: needs.schemas,
+    daemonVersion: packageVersion(),
+    approvalTokenSha256: config.approvalTokenSha256,
+    rehearse: needs.rehearse,
+  }
+  const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
+  const snapshots = {
+    ...boxes,
+    log,
+    holder,
+    settings: config,
+    rule: snapshotRule(config),
+    deadlineMs: config.snapshots.deadlineMs,
+    references: [snapshotsOfRollouts, snapshotsOfLife],
+    tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
+  }
+  return { boxes, hosts, rollouts, snapshots }
+}
+
+/** How long things may last that happen to boxes beside updates. */
+const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
+  probe,
+  keepRemovedMs: boxes.keepRemovedDays * 24 * hourMs,
+  workMs: snapshots.deadlineMs,
+  fenceMaxMs: fence.maxMinutes * 60_000,
+})
+
+const lifeNeeds = (config: Config) => ({
+  ...lifeRules(config),
+  requireSnapshots: () => requireSnapshots(config),
+  newestSnapshot: snapshotForMove,
+  snapshotsOfBox,
+  windows: { timeZone: config.timeZone, windows: config.windows },
+})

@@ -1,0 +1,52 @@
+import { cleanExpiredCredentials } from '../admin/index.ts'
+import { forgetAlerts } from '../alerts/index.ts'
+import { boxesJobs, commandsOfLife, commandsOfSetUp, lifeJobs } from '../boxes/index.ts'
+import { passwordCleanup, trackRuns } from '../crons/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { forgetEvents } from '../events/index.ts'
+import { filesJobs, forgetFolders } from '../files/index.ts'
+import { deleteEndedInvites, hostsJobs } from '../hosts/index.ts'
+import { commandsOfRollouts, forgetRollouts } from '../rollouts/index.ts'
+import { forgetSessions } from '../sessions/index.ts'
+import { commandsOfRestores, snapshotsJobs } from '../snapshots/index.ts'
+import { forgetSpaces, spacesJobs } from '../spaces/index.ts'
+import { forgetTasks } from '../tasks/index.ts'
+import type { FleetRooms } from './fleet-rooms.ts'
+import type { TenantRooms } from './tenant-rooms.ts'
+import type { WireNeeds } from './wire-needs.ts'
+
+/** Every job that runs at a time of the day, and what it needs to run once over all replicas. */
+export const cronsRoom = (needs: WireNeeds, holder: string, { boxes, snapshots, spaces, files }: FleetRooms & TenantRooms) => {
+  const { db, clock, random, log, draining } = needs
+  return {
+    ...{ db, clock, random, log, holder, draining },
+    jobs: [
+      ...boxesJobs(boxes),
+      ...lifeJobs(boxes),
+      ...snapshotsJobs(snapshots),
+      ...spacesJobs(spaces),
+      ...filesJobs(files),
+      ...hostsJobs({ db, clock, commandsInUse, others: whatIsForgotten(needs) }),
+      passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
+    ],
+    runs: trackRuns((err) => log.error({ err }, 'the end of a job run was not stored')),
+  }
+}
+
+const whatIsForgotten = (needs: WireNeeds): Parameters<typeof hostsJobs>[0]['others'] => [
+  () => forgetAlerts(needs),
+  (signal) => forgetRollouts(needs, signal),
+  (signal) => forgetSessions(needs, signal),
+  (signal) => forgetEvents(needs, signal),
+  (signal) => forgetTasks(needs, signal),
+  () => forgetFolders(needs),
+  () => forgetSpaces(needs),
+]
+
+/** What rooms still read of old commands. */
+const commandsInUse = async (db: DbOrTx) => [
+  ...(await commandsOfRollouts(db)),
+  ...(await commandsOfSetUp(db)),
+  ...(await commandsOfRestores(db)),
+  ...(await commandsOfLife(db)),
+]

@@ -1,0 +1,44 @@
+import { quotasOf } from '../../core/files/index.ts'
+import { openSigningKeys, type Revocations } from '../auth/index.ts'
+import { openEdge } from '../edge/index.ts'
+import { openEvents } from '../events/index.ts'
+import { makeAsk, makeHomeservers, plainNetworks } from '../homeserver/index.ts'
+import type { HttpMetrics } from '../http/index.ts'
+import { openLimits } from '../limits/index.ts'
+import { openObjectStore } from '../objects/index.ts'
+import { authenticateUser, waitingLogins } from '../sessions/index.ts'
+import { membersOf } from '../spaces/index.ts'
+import type { WireNeeds } from './wire-needs.ts'
+
+type Shared = Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
+
+export type TenantRooms = Awaited<ReturnType<typeof tenantRooms>>
+
+/** What the rooms of tenants and their users stand on. */
+export async function tenantRooms(needs: WireNeeds, { holder, revocations, registry }: Shared) {
+  const { config, db, clock, log } = needs
+  const networks = plainNetworks(config.homeservers.privateNetworks)
+  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
+  const users = { ...needs, homeservers }
+  const sessions = {
+    ...users,
+    keys: await openSigningKeys(needs, 'platform'),
+    revocations,
+    rules: config.sessions,
+    waiting: waitingLogins(),
+  }
+  const platform = authenticateUser(sessions)
+  const limits = await openLimits({ ...needs, registry })
+  return {
+    networks,
+    users,
+    spaces: users,
+    files: { ...needs, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
+    sessions,
+    platform,
+    limits,
+    budgets: { db, clock, holder, store: limits.store, budgets: config.limits },
+    events: openEvents({ ...needs, replica: holder, registry, revocations, authenticate: platform, membersOf }),
+    edge: openEdge({ ...needs, revocations }),
+  }
+}
