@@ -11,7 +11,10 @@ import { inBatches, takeBatch } from './take-steps.ts'
 
 /** Longer than any few questions to a chat server take. */
 const leaseMs = 60_000
-/** What is not done by then goes on in a call of its own, so that other spaces of the tenant have their turn: who is in a room stays in it. */
+/**
+ * What is not done by then goes on in a call of its own, so that other spaces of the tenant have their turn: who is in a room stays in it. Each
+ * call takes something on, however slow the chat server is: whoever only looked would look for ever.
+ */
 const longestMs = 10_000
 const lookEveryMs = 500
 
@@ -29,9 +32,10 @@ export async function alignSpace(needs: SpacesNeeds, spaceId: string, how: How =
   const { clock } = needs
   const lease = await leaseOf(needs, spaceId, how)
   const began = clock.monotonicMs()
-  const isLate = () => how.signal?.aborted === true || clock.monotonicMs() - began > longestMs
+  const isLate = () => clock.monotonicMs() - began > longestMs
+  const isStopped = () => how.signal?.aborted === true
   try {
-    return await alignUntil(needs, lease, { spaceId, isLate })
+    return await alignUntil(needs, lease, { spaceId, isLate, isStopped })
   } finally {
     await releaseLease(needs, lease)
   }
@@ -50,12 +54,12 @@ async function leaseOf(needs: SpacesNeeds, spaceId: string, { mayWait = false, s
   }
 }
 
-type Turn = Readonly<{ spaceId: string; isLate: () => boolean }>
+type Turn = Readonly<{ spaceId: string; isLate: () => boolean; isStopped: () => boolean }>
 
-async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate }: Turn): Promise<Aligned> {
+async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate, isStopped }: Turn): Promise<Aligned> {
   const { db } = needs
   const refused = new Set<string>()
-  while (!isLate()) {
+  while (!isStopped()) {
     const space = await spaceRecord(db, spaceId)
     if (!space) return 'done'
     const chat = await chatOf(needs, space)
@@ -63,9 +67,12 @@ async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate }:
     const steps = space.deletedAt === null ? await plan(needs, { space, seen, chat, refused }) : []
     if (steps.length === 0 && (await isStill(needs, space, seen))) return 'done'
     for (const batch of inBatches(steps)) {
-      if (isLate()) return 'unfinished'
+      if (isStopped()) return 'unfinished'
       await renew(needs, lease)
-      for (const step of await takeBatch(needs, chat, space, batch)) refused.add(JSON.stringify(step))
+      const notTaken = await takeBatch(needs, chat, space, batch)
+      for (const step of notTaken) refused.add(JSON.stringify(step))
+      // Only a call that is over knows whom it need not try again.
+      if (isLate() && notTaken.length < batch.length) return 'unfinished'
     }
   }
   return 'unfinished'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { alignSpace } from '../../../src/daemon/spaces/align-space.ts'
+import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { followInChat } from '../../../src/daemon/spaces/follow-in-chat.ts'
 import { listSpaceMembers } from '../../../src/daemon/spaces/show-spaces.ts'
 import { spaceRecord } from '../../../src/daemon/spaces/spaces.repo.ts'
@@ -57,3 +58,34 @@ test('a thousand members come into both rooms with two requests each and a handf
   const again = await listSpaceMembers(room, anna, { spaceId, limit: 1001 })
   expect(again.members.find(({ userId }) => userId === late?.userId)?.chat).toBe('ready')
 }, 120_000)
+
+test('a chat server that is so slow that looking takes a whole turn is told all the same, and those it refuses are not tried for ever', async () => {
+  const { db } = await emptyDatabase('sqlite')
+  const room = await aSpacesRoom(db)
+  const anna = await room.aUser('anna')
+  const { id: spaceId } = await room.aSpace(anna)
+  for (let n = 0; n < 12; n++) {
+    const { userId } = await room.aUser(`pupil${n}`, { inChat: n > 7 })
+    await putSpaceMember(room, anna, { spaceId, userId, role: 'member' })
+  }
+  const slow = {
+    ...room,
+    homeservers: {
+      of: (tenantId: typeof room.tenantId) => {
+        const homeserver = room.homeservers.of(tenantId)
+        const send: typeof homeserver.send = async (request) => {
+          await room.clock.advance(6000)
+          return homeserver.send(request)
+        }
+        return { ...homeserver, send }
+      },
+    },
+  }
+  const turns: string[] = []
+  while (turns.at(-1) !== 'done' && turns.length < 12) turns.push(await alignSpace(slow, spaceId))
+  expect(turns.at(-1)).toBe('done')
+  const [space_, room_] = room.chat.rooms.ids()
+  for (const one of [space_, room_]) expect(room.chat.rooms.joined(one ?? '')).toHaveLength(5)
+  const { members } = await listSpaceMembers(room, anna, { spaceId, limit: 100 })
+  expect(members.filter(({ chat }) => chat === 'refused')).toHaveLength(8)
+})
