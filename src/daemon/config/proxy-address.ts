@@ -7,9 +7,12 @@ const named = ['loopback', 'linklocal', 'uniquelocal']
 const isNetwork = (text: string): boolean => {
   const [address = '', prefix, ...more] = text.split('/')
   const version = isIP(address)
-  if (version === 0 || more.length > 0 || address.includes('%')) return false
+  if (version === 0 || more.length > 0 || address.includes('%') || isOddlyMixed(address)) return false
   return prefix === undefined || (/^[0-9]{1,3}$/.test(prefix) && Number(prefix) >= 1 && Number(prefix) <= (version === 4 ? 32 : 128))
 }
+
+/** An IPv4 address written inside an IPv6 one is read by the server in one form only. */
+const isOddlyMixed = (address: string): boolean => address.includes(':') && address.includes('.') && !/^::ffff:[0-9.]+$/i.test(address)
 
 /** A proxy whose word counts: what is refused here would be a fault of the program once it serves. */
 export const ProxyAddress = z

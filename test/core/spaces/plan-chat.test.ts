@@ -28,8 +28,8 @@ describe('planning the chat of a space', () => {
   test('one who was never seen in both rooms is put in, whatever its place is', () => {
     for (const places of [{}, { '@anna:x': ['leave', '@anna:x', 5] }, { '@anna:x': ['invite', '@tenantry.admin:x', 5] }] as Given[])
       expect(plan([member('anna')], seen(places))).toEqual([
-        { do: 'join', roomId: '!s', chatId: '@anna:x' },
-        { do: 'join', roomId: '!r', chatId: '@anna:x' },
+        { do: 'join', roomId: '!s', chatId: '@anna:x', userId: 'anna' },
+        { do: 'join', roomId: '!r', chatId: '@anna:x', userId: 'anna' },
       ])
   })
 
