@@ -1,13 +1,17 @@
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
-import { manualClock } from '../../src/core/kit/index.ts'
+import { manualClock, problem } from '../../src/core/kit/index.ts'
 import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
 import { buildApp, makeMetrics, type Served } from '../../src/daemon/http/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 
-/** Endpoints mounted as the daemon mounts them, on a port of their own; the token of a user is its name. */
+/** Endpoints mounted as the daemon mounts them, on a port of their own; the token of a user is its name, and good as long as it is in `users`. */
 export async function aSmallApp(served: readonly Served[], users: Readonly<Record<string, PlatformPrincipal>> = {}) {
-  const platform = async (authorization?: string) => users[authorization?.replace('Bearer ', '') ?? ''] as PlatformPrincipal
+  const platform = async (authorization?: string) => {
+    const user = users[authorization?.replace('Bearer ', '') ?? '']
+    if (!user) throw problem('UNAUTHENTICATED', 'nobody has this token')
+    return user
+  }
   const app = buildApp(served, {
     authenticate: { platform } as never,
     clock: manualClock(),

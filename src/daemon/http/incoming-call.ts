@@ -4,7 +4,15 @@ import type { Actor } from '../../core/kit/index.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
 import { refuseNul } from './refuse-nul.ts'
 
-type Incoming = Readonly<{ endpoint: EndpointShape; request: Request; response: Response; actor: Actor | undefined; draining: AbortSignal }>
+type Incoming = Readonly<{
+  endpoint: EndpointShape
+  request: Request
+  response: Response
+  actor: Actor | undefined
+  draining: AbortSignal
+  /** Rejects when the caller may not call any more. */
+  stands: () => Promise<unknown>
+}>
 
 /** What a handler is given (`Call` says its types). Address and signal cost more than most answers, so they are made only when asked for. */
 export class IncomingCall {
@@ -17,7 +25,7 @@ export class IncomingCall {
   #over: AbortController | undefined
 
   constructor(incoming: Incoming) {
-    const { endpoint, request, response, actor } = incoming
+    const { endpoint, request, response, actor, stands } = incoming
     const { multipart } = endpoint
     this.params = endpoint.params && parsePart(endpoint.params, request.params, '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
@@ -26,7 +34,7 @@ export class IncomingCall {
     refuseNul(this.query)
     // What containers print may hold anything, and an agent must be able to deliver it: it is kept as JSON only.
     if (endpoint.auth.kind !== 'agent') refuseNul(this.body)
-    this.upload = multipart && openUpload({ multipart, request, response })
+    this.upload = multipart && openUpload({ multipart, request, response, stands })
     this.actor = actor
     this.#incoming = incoming
   }

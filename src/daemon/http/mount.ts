@@ -103,13 +103,13 @@ function capabilityKeeper({ auth }: EndpointShape): RequestHandler[] {
 function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
-    const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining })
+    const stands = () => identify(endpoint.auth, request, needs.authenticate)
+    const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining, stands })
     const result = await handler(call as never)
     if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
     if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') return sendFile(request, response, result as FileBody)
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
-    if (endpoint.auth.kind === 'admin' && isStream(endpoint))
-      void keepStanding(needs.clock, () => identify(endpoint.auth, request, needs.authenticate), call)
+    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void keepStanding(needs.clock, stands, call)
     await answer(endpoint, result, response, call, needs)
   }
 }

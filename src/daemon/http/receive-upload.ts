@@ -21,12 +21,14 @@ export type Upload<Fields = unknown> = Readonly<{
   bytes: Readonly<{ least: number; most: number }>
   /**
    * Reads the request: `take` is given the file and answers what became of it. It is over when this resolves or rejects. Throws VALIDATION for
-   * a form that is not as declared or breaks off, PAYLOAD_TOO_LARGE, and whatever `take` throws; what `take` kept by then is its caller's to remove.
+   * a form that is not as declared or breaks off, PAYLOAD_TOO_LARGE, UNAUTHENTICATED where the caller's session ended meanwhile, and whatever
+   * `take` throws; what `take` kept by then is its caller's to remove.
    */
   receive<T>(take: (part: FilePart) => Promise<T>): Promise<Taken<Fields, T>>
 }>
 
-type Incoming = Readonly<{ multipart: Multipart; request: Request; response: Response }>
+/** `stands` rejects when the caller may not call any more: an upload takes minutes, and an ended session is over within a second. */
+type Incoming = Readonly<{ multipart: Multipart; request: Request; response: Response; stands: () => Promise<unknown> }>
 
 /** What a form may hold beside its parts: boundaries and headers. */
 const aroundBytes = 16 * 1024
@@ -34,14 +36,14 @@ const mostFields = 20
 const defaultFieldBytes = 16 * 1024
 
 /** Throws UNSUPPORTED_MEDIA_TYPE, and PAYLOAD_TOO_LARGE where the length of the request says so already. */
-export function openUpload({ multipart, request, response }: Incoming): Upload {
+export function openUpload({ multipart, request, response, stands }: Incoming): Upload {
   if (!request.is('multipart/form-data')) throw problem('UNSUPPORTED_MEDIA_TYPE', 'send the body as multipart/form-data')
   const declared = request.headers['content-length']
   const { maxBytes, fieldBytes = defaultFieldBytes } = multipart
   const least = declared === undefined ? 0 : Math.max(0, Number(declared) - aroundBytes - mostFields * fieldBytes)
   if (least > maxBytes) throw tooLarge(maxBytes)
   const most = declared === undefined ? maxBytes : Math.min(Number(declared), maxBytes)
-  return { bytes: { least, most }, receive: (take) => receive({ multipart, request, response }, take) }
+  return { bytes: { least, most }, receive: (take) => receive({ multipart, request, response, stands }, take) }
 }
 
 const tooLarge = (maxBytes: number) =>
@@ -58,6 +60,7 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
   if (!engine.began()) throw wrongForm(new MulterError('MISSING_FIELD_NAME'), multipart)
   const fields: unknown = parsePart(multipart.fields as z.ZodType, { ...request.body }, '')
   refuseNul(fields)
+  await incoming.stands()
   return { fields, taken: outcome.value as T }
 }
 

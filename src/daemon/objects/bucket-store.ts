@@ -82,8 +82,9 @@ async function* inParts(content: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
     waiting.push(chunk)
     bytes += chunk.length
     if (bytes < partBytes) continue
-    yield Buffer.concat(waiting)
-    ;[waiting, bytes] = [[], 0]
+    const part = Buffer.concat(waiting)
+    ;[waiting, bytes] = [[], 0] // before the part is on its way: else it is in memory twice
+    yield part
   }
   if (bytes > 0) yield Buffer.concat(waiting)
   return undefined

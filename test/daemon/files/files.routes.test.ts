@@ -1,5 +1,8 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { expect, test } from 'vitest'
 import { mostFileBytes } from '../../../src/core/files/index.ts'
+import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
@@ -8,8 +11,9 @@ import { aSmallApp } from '../../support/small-app.ts'
 /** A space of anna over HTTP, with a stranger. */
 async function served() {
   const room = await aFilesRoom((await emptyDatabase('sqlite')).db, 200 * 1024 * 1024)
-  const users = { anna: await room.aUser('anna'), eve: await room.aUser('eve') }
-  const { id: spaceId } = await room.aSpace(users.anna)
+  const [anna, eve] = [await room.aUser('anna'), await room.aUser('eve')]
+  const users: Record<string, PlatformPrincipal> = { anna, eve }
+  const { id: spaceId } = await room.aSpace(anna)
   const { url } = await aSmallApp(filesRoutes(room), users)
   const ask = (user: string, method: string, path: string, body?: FormData | string, headers: Record<string, string> = {}) =>
     fetch(`${url}/api/platform/v1/spaces/${spaceId}/files${path}`, {
@@ -17,7 +21,20 @@ async function served() {
       headers: { authorization: `Bearer ${user}`, connection: 'close', ...headers },
       ...(body === undefined ? {} : { body }),
     })
-  return { ...room, ask, spaceId }
+  /** An upload of which the first half is sent; `finish` sends the rest. */
+  const half = () => {
+    const headers = { authorization: 'Bearer anna', connection: 'close', 'content-type': 'multipart/form-data; boundary=b' }
+    const sending = request(`${url}/api/platform/v1/spaces/${spaceId}/files`, { method: 'POST', headers })
+    sending.on('error', () => undefined) // those that are never finished end with the test
+    sending.write('--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nhalf')
+    const finish = async () => {
+      sending.end('\r\n--b--\r\n')
+      const [{ statusCode }] = (await once(sending, 'response')) as [IncomingMessage]
+      return statusCode
+    }
+    return { finish, leave: () => sending.destroy() }
+  }
+  return { ...room, ask, half, users, spaceId }
 }
 
 function form(content: Uint8Array<ArrayBuffer> | string, fileName: string, fields: Record<string, string> = {}) {
@@ -116,4 +133,25 @@ test('a name that a person gives is refused when it leads elsewhere', async () =
   const { ask, kept } = await served()
   const refused = await ask('anna', 'POST', '', form('x', 'a', { name: '../b' }))
   expect([refused.status, await kept()]).toEqual([400, []])
+})
+
+test('an upload whose session ends while it is sent is refused, and nothing of it stays', async () => {
+  const { half, users, rows, agree } = await served()
+  const { finish } = half()
+  await expect.poll(rows).toHaveLength(1)
+  delete users.anna
+  expect(await finish()).toBe(401)
+  expect(await rows()).toEqual([])
+  await agree()
+})
+
+test('one user sends four files at once: the fifth waits for its turn, and who leaves makes room', async () => {
+  const { ask, half, rows } = await served()
+  const [first] = [half(), half(), half(), half()]
+  await expect.poll(rows).toHaveLength(4)
+  const fifth = await ask('anna', 'POST', '', form('x', 'a'))
+  expect([fifth.status, fifth.headers.get('retry-after')]).toEqual([429, '5'])
+  first?.leave()
+  await expect.poll(rows).toHaveLength(3)
+  await expect.poll(async () => (await ask('anna', 'POST', '', form('x', 'a'))).status).toBe(201)
 })

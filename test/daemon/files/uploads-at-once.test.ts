@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { uploadsAtOnce } from '../../../src/daemon/files/uploads-at-once.ts'
+
+const most = { user: 2, tenant: 3, all: 4 }
+const anna = { userId: 'usr_anna', tenantId: 'ten_1' }
+const ben = { userId: 'usr_ben', tenantId: 'ten_1' }
+const eve = { userId: 'usr_eve', tenantId: 'ten_2' }
+
+/** Uploads that end when they are told to. */
+function slow() {
+  const enter = uploadsAtOnce(most)
+  const begin = (sender: typeof anna) => {
+    let end: (error?: Error) => void = () => undefined
+    const upload = new Promise<void>((resolve, reject) => {
+      end = (error) => (error ? reject(error) : resolve())
+    })
+    return { end: (error?: Error) => end(error), over: enter(sender, () => upload) }
+  }
+  return { begin }
+}
+
+test('a user sends so many files at once and no more, however slowly', async () => {
+  const { begin } = slow()
+  const [first] = [begin(anna), begin(anna)]
+  await expect(begin(anna).over).rejects.toMatchObject({ code: 'RATE_LIMITED', retryAfterSeconds: 5 })
+  first?.end()
+  await first?.over
+  const next = begin(anna)
+  next.end()
+  await next.over
+})
+
+test('a tenant leaves room for others', async () => {
+  const { begin } = slow()
+  for (const sender of [anna, anna, ben]) begin(sender)
+  await expect(begin(ben).over).rejects.toMatchObject({ code: 'RATE_LIMITED' })
+  begin(eve)
+  await expect(begin(eve).over).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 5 })
+})
+
+test('an upload that fails makes room too', async () => {
+  const { begin } = slow()
+  const [first] = [begin(anna), begin(anna)]
+  first?.end(new Error('left'))
+  await expect(first?.over).rejects.toThrow('left')
+  const next = begin(anna)
+  next.end()
+  await next.over
+})
