@@ -29,6 +29,7 @@ const Filters = Paging.extend({
 const ChangeFileBody = z
   .strictObject({ name: FileName.optional(), folderId: FolderKey.nullable().optional().meta({ description: 'null: into no folder' }) })
   .refine((body) => Object.keys(body).length > 0, 'must change something: name or folderId')
+  .meta({ minProperties: 1 })
 
 /** What members of a space keep there. For everybody else there is nothing. */
 export const filesContract = {

@@ -23,7 +23,10 @@ export async function clearUpload(needs: Needs, { id, tenantId }: Erased): Promi
   const { db, clock } = needs
   await soon(needs, id, async () => {
     const given = { state: 'erasing', erase_at: isoNow(clock) } as const
-    if (await changeFileRow(db, { id, from: 'uploading' }, given)) await eraseFile(needs, { id, tenantId })
+    if (await changeFileRow(db, { id, from: 'uploading' }, given)) return eraseFile(needs, { id, tenantId })
+    // It took so long that `file-cleanup` was here before its bytes were: nobody else would find these.
+    const kept = db.selectFrom('files').select('id').where('id', '=', id).where('state', 'in', ['ready', 'deleted'])
+    if ((await kept.executeTakeFirst()) === undefined) await needs.objects.remove(objectKey({ id, tenantId }))
   })
 }
 

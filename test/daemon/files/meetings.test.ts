@@ -44,6 +44,20 @@ onBothDialects('what happens to files at the same moment', (fresh) => {
     )
   })
 
+  test('an upload that outlasts its row leaves no bytes behind', async () => {
+    const room = await aFilesRoom(await fresh())
+    const anna = await room.aUser('anna')
+    const { id: spaceId } = await room.aSpace(anna)
+    const put: typeof room.objects.put = async (...given) => {
+      await room.clock.advance(86_400_000)
+      expect(await cleanUpFiles(room)).toBe('erased 1 file')
+      return room.objects.put(...given)
+    }
+    const needs = { ...room, objects: { ...room.objects, put } }
+    await expect(room.send(anna, spaceId, {}, needs)).rejects.toMatchObject({ code: 'CONFLICT' })
+    expect([await room.rows(), await room.kept(), await room.usage()]).toEqual([[], [], 0])
+  })
+
   test('file-cleanup begins at half past three', async () => {
     const [job] = filesJobs(await aFilesRoom(await fresh()))
     expect([job?.key, job?.nextAfter(new Date('2026-01-05T03:30:00Z'))]).toEqual(['file-cleanup', new Date('2026-01-06T03:30:00Z')])
