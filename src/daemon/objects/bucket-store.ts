@@ -19,6 +19,9 @@ type Place = Readonly<{ Bucket: string; Key: string }>
 /** The least that S3 takes as a part that others follow, and all that is in memory of an upload. */
 const partBytes = 5 * 1024 * 1024
 
+/** Each download keeps a connection for as long as its reader takes: at the usual fifty, slow readers would keep everybody else waiting. */
+const agent = { keepAlive: true, maxSockets: 1000 }
+
 /** Objects of a bucket; `address` is `https://host/bucket` with a prefix or without. */
 export function bucketStore(address: string, credentials: Credentials): ObjectStore {
   const bucket = bucketAt(address, credentials)
@@ -42,7 +45,7 @@ function bucketAt(address: string, credentials: Credentials): Bucket {
     // The sums that newer services want of every upload are refused by older ones.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 5_000, socketTimeout: 30_000 },
+    requestHandler: { connectionTimeout: 5_000, socketTimeout: 30_000, httpAgent: agent, httpsAgent: agent },
   })
   return { s3, Bucket, prefix: prefix.map((part) => `${part}/`).join('') }
 }
