@@ -74,7 +74,7 @@ export async function bootstrapThroughput() {
     }
     return [
       row(
-        `\`GET /bootstrap\` of ${users.length} users against a bare Express route with the same document`,
+        `\`GET /bootstrap\` of ${users.length} users whose documents still hold, against a bare Express route with the same document`,
         ratios.map(({ whole }) => whole),
       ),
       row(
