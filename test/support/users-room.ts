@@ -5,6 +5,7 @@ import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
 import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
@@ -24,7 +25,7 @@ export const aRoleBook: RoleBook = {
 /** The users of the tenant `acme` over an empty database, with the stand-in of its chat server, and the room's endpoints over HTTP. */
 export async function aUsersRoom(db: Db) {
   const chat = await aChatServer()
-  const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook }
+  const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger() }
   const authenticate = {
     admin: async () => ({ ...anOperator, role: 'admin' as const }),
     agent: async () => Promise.reject(new Error('no agents here')),
@@ -49,7 +50,7 @@ export async function aUsersRoom(db: Db) {
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
-  const handlers = { ...usersWork(world), ...restoreWork(world), 'alerts.tell': async () => undefined }
+  const handlers = { ...usersWork(world), ...restoreWork(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
   const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

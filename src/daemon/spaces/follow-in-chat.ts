@@ -18,7 +18,7 @@ const OfTenant = z.object({ tenantId: z.string().transform((id) => id as TenantI
 export const followInChat = (tx: Tx, clock: Clock, { id, tenantId }: Pick<SpaceRecord, 'id' | 'tenantId'>): Promise<void> =>
   enqueueOutbox(tx, clock, { topic: spaceTopic, payload: { spaceId: id }, ...inChatQueue({ tenantId, what: 'spaces', key: id }) })
 
-/** Notes that a tenant's chat may have gone back in time. */
+/** Notes that a tenant's chat may have gone back in time, or knows members by now whom it did not know. */
 export const followWholeTenant = (tx: Tx, clock: Clock, tenantId: string): Promise<void> =>
   enqueueOutbox(tx, clock, { topic: tenantTopic, payload: { tenantId } })
 

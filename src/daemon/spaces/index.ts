@@ -4,7 +4,7 @@ import './spaces.tables.ts'
 
 export { forgetSpaces } from './activity.ts'
 export { spacesListener } from './after-restore.ts'
-export { spacesWork } from './follow-in-chat.ts'
+export { followWholeTenant, spacesWork } from './follow-in-chat.ts'
 export { openSpace } from './open-space.ts'
 export { spacesJobs } from './reconcile-spaces.ts'
 export { recordInSpace } from './record-in-space.ts'

@@ -9,6 +9,7 @@ import { boxById } from '../boxes/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
+import { followWholeTenant } from '../spaces/index.ts'
 import { alignUser, lockSide, nameSide } from './align-chat.ts'
 import { type RemakeNeeds, remakeInChat } from './remake-in-chat.ts'
 import { tellUnsaid } from './tell-unsaid.ts'
@@ -67,10 +68,12 @@ async function sayOf(needs: RemakeNeeds, user: UserRecord): Promise<Fault | unde
   return undefined
 }
 
+/** Their rooms were made right before they had an account, and the chat let none of them in. */
 async function goOn({ clock }: RemakeNeeds, tx: Tx, tenantId: string, last: UserRecord | undefined): Promise<void> {
   if (last) return nextPage(tx, clock, { tenantId, after: last.localpart })
   const count = await countWithoutPassword(tx, tenantId)
   if (count === 0) return
+  await followWholeTenant(tx, clock, tenantId)
   const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
   await raiseAlert(tx, clock, alertOf.accounts_remade({ slug, count }))
 }

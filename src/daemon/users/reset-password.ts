@@ -1,14 +1,15 @@
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { type Actor, isoNow, problem, type Secret, secret } from '../../core/kit/index.ts'
 import { newPassword, type ResetPassword } from '../../core/users/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { liftLock, revoke } from '../sessions/index.ts'
+import { followWholeTenant } from '../spaces/index.ts'
 import type { UsersNeeds } from './needs.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
-import { countWithoutPassword, findUserById, lockUser, notePasswordUnknown, type UserRecord } from './users.repo.ts'
+import { countWithoutPassword, findUserById, lockUser, notePasswordUnknown, type UserRecord, updateUser } from './users.repo.ts'
 
 type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'homeservers'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
@@ -30,12 +31,19 @@ export async function resetPassword(
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
     await notePasswordUnknown(tx, user.id, null)
+    const updatedAt = isoNow(needs.clock) // a login that proved the old password before sees by it that it came too late
+    await updateUser(tx, user.id, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)
+    if (chat === 'created') await followWholeTenant(tx, needs.clock, tenant.id) // whom the chat did not know it let into no room
     await revoke(tx, needs.clock, { kind: 'user', id: user.id }, 'reset')
     const data = { userId: user.id, chat, logOutDevices }
     await recordAudit(tx, needs.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
-    return { user: userView(tenant, { ...now, passwordUnknownSince: null }), chat, password: given === undefined ? password : null }
+    return {
+      user: userView(tenant, { ...now, updatedAt, passwordUnknownSince: null }),
+      chat,
+      password: given === undefined ? password : null,
+    }
   })
 }
 

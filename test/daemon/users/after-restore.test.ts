@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
+import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
+import { createSpace } from '../../../src/daemon/spaces/create-space.ts'
 import { restoreWork, usersListener } from '../../../src/daemon/users/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, dyingAt } from '../../support/dying.ts'
@@ -53,6 +55,30 @@ onBothDialects('after a restore', (fresh) => {
     const audit = await db.selectFrom('audit').select('actor').where('action', '=', 'user.remade').execute()
     expect(audit).toEqual(later.map(() => ({ actor: 'system:restore' })))
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
+  })
+
+  test('whom the chat did not know is let into the rooms of its spaces as soon as it has an account again', async () => {
+    const room = await restored(await fresh(), ['anna', 'ben'])
+    const { api, chat, work, tenantId } = room
+    const old = await api.showUser(of('old'))
+    const known = { kind: 'user', userId: old.id, matrixUserId: old.matrixUserId, roles: ['member'], capabilities: [] } as const
+    const owner = { ...known, tenantId, tenantSlug: 'acme', sessionId: 'ses_1' }
+    const { id: spaceId } = await createSpace(room, owner, { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' })
+    for (const localpart of ['anna', 'ben'])
+      await putSpaceMember(room, owner, { spaceId, userId: (await api.showUser(of(localpart))).id, role: 'member' })
+    await work()
+    const inRooms = () => chat.rooms.ids().map((id) => chat.rooms.joined(id).toSorted())
+    expect(inRooms()).toEqual([[account('old')], [account('old')]])
+    expect(await api.resetUserPassword({ ...of('ben'), body: {} })).toMatchObject({ chat: 'created' })
+    await work()
+    expect(inRooms()).toEqual([
+      [account('ben'), account('old')],
+      [account('ben'), account('old')],
+    ])
+    await answered(room, 'tenant-box.restore', { outcome: 'restored' })
+    await work()
+    expect(inRooms()[0]).toEqual([account('anna'), account('ben'), account('old')])
+    expect(inRooms()[1]).toEqual(inRooms()[0])
   })
 
   test('names are said again, and locks also of those who are made again', async () => {
