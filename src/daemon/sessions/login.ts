@@ -1,9 +1,9 @@
-import { type Clock, isoNow, newId } from '../../core/kit/index.ts'
+import { type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { deviceNameOf, networkOf, sessionEnd } from '../../core/sessions/index.ts'
-import { matrixUserIdOf } from '../../core/users/index.ts'
+import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { forNoKeyUpdate, type Tx } from '../db/index.ts'
-import { ensureUser, type UserRecord } from '../users/index.ts'
+import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import { homeOf, tenantOf } from './find-tenant.ts'
 import { holdingBack } from './hold-back.ts'
 import { issueToken } from './issue-token.ts'
@@ -41,9 +41,10 @@ export const login = (needs: SessionsNeeds, given: Login): Promise<LoggedIn> => 
 async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, tellTenant, ...login }: Login): Promise<LoggedIn> {
   const deviceName = deviceNameOf(named)
   const tenant = await tenantOf(needs.db, given)
+  const before = tenant && (await findUser(needs.db, { tenantId: tenant.id, localpart: canonicalLocalpart(login.username) }))
   const proved = await provePassword(needs, { ...login, tenant, given, deviceName })
   try {
-    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(needs, proved, { deviceName, ...login })
+    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(needs, proved, { deviceName, before, ...login })
     tellTenant?.(tenantId)
     const issued = await issueToken(needs, { id, localpart: proved.localpart, tenantId, chatDomain, expiresAt })
     const homeserver = await homeOf(needs.db, proved.tenant)
@@ -55,7 +56,8 @@ async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, t
   }
 }
 
-type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address: string }>
+/** `before`: as the registry had the user before the password was looked at. */
+type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address: string; before: UserRecord | undefined }>
 
 /** Opens the session. A database that fails says nothing of the password: the attempt is then no failure. */
 async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
@@ -78,7 +80,9 @@ async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, loca
   const { clock, random, rules } = needs
   if (!(await isActive(tx, tenant.id))) return undefined
   const { user, made } = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
-  if (!(await mayLogIn(tx, user.id))) return undefined
+  const held = await holdUser(tx, user.id)
+  if (held.status !== 'active') return undefined
+  if (wanted.before && wanted.before.updatedAt !== held.updated_at) throw changedMeanwhile()
   const now = isoNow(clock)
   const tooMany = await sessionsBeyond(tx, { userId: user.id, now, most: rules.mostPerUser - 1 })
   const id = newId(random, 'ses')
@@ -114,10 +118,11 @@ async function noteMade(tx: Tx, clock: Clock, { tenant, user, sessionId }: Made)
  * The user is held until the session stands: whoever disables it in this moment waits, and then ends this session too. A tenant that is suspended
  * in this moment is asked for at every call.
  */
-async function mayLogIn(tx: Tx, userId: string): Promise<boolean> {
-  const held = tx.selectFrom('users').select('status').where('id', '=', userId).modifyEnd(forNoKeyUpdate(tx))
-  return (await held.executeTakeFirst())?.status === 'active'
-}
+const holdUser = (tx: Tx, userId: string) =>
+  tx.selectFrom('users').select(['status', 'updated_at']).where('id', '=', userId).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirstOrThrow()
+
+/** It may have got another password since the chat server looked at this one, and all who had the old one are to be out. */
+const changedMeanwhile = () => problem('UNAVAILABLE', 'the account was changed in this moment: log in again', { retryAfterSeconds: 1 })
 
 async function isActive(tx: Tx, tenantId: string): Promise<boolean> {
   const tenant = await tx.selectFrom('tenants').select('status').where('id', '=', tenantId).executeTakeFirst()

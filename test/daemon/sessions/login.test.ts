@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { forgetLoginFailures, forgetSessions } from '../../../src/daemon/sessions/index.ts'
 import { refresh } from '../../../src/daemon/sessions/refresh.ts'
+import { resetPassword } from '../../../src/daemon/users/reset-password.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import {
   aChatUser,
@@ -65,6 +66,24 @@ onBothDialects('login', (fresh) => {
       roles: ['member'],
       capabilities: [],
     })
+  })
+
+  test('whoever proved the old password a moment before a reset has no session afterwards, and no device', async () => {
+    const db = await fresh()
+    const { room, chat } = await aWorld(db)
+    await logIn(room)
+    await pass(room, minute)
+    const operator = { kind: 'admin', accountId: 'acc_1', name: 'olga', role: 'operator', sessionId: 'ses_a' } as const
+    const login: typeof chat.login = async (ask) => {
+      const proved = await chat.login(ask)
+      await resetPassword(room, operator, { slug: 'one', localpart: 'anna', logOutDevices: false })
+      return proved
+    }
+    const late = { ...room, homeservers: { of: () => ({ ...chat, login }) } }
+    expect(await outcomeOf(room.clock, () => logIn(late))).toBe('UNAVAILABLE')
+    expect(await db.selectFrom('sessions').select('ended_by').execute()).toEqual([{ ended_by: 'reset' }])
+    expect([...chat.tokens.keys()]).toEqual(['syt_anna_1'])
+    expect(await attempt(room)).toBe('LOGIN_FAILED')
   })
 
   test('without issueRefreshToken there is none, and the session lasts as long as its token', async () => {
