@@ -36,7 +36,8 @@ test('every operation answers as the document says', async () => {
   const { exitCode, stdout, stderr } = await execa('python3', [`${tools}/bin/schemathesis`, ...given], { env, reject: false })
   expect(exitCode, `${stdout}\n${stderr}`).toBe(0)
   const operations = Object.values(api).flatMap((contract) => Object.keys(contract))
-  expect(stdout).toMatch(new RegExp(`Tested: ${operations.length}\\b`))
+  // All but /openapi.json itself, which it leaves out because it was read from there.
+  expect(stdout).toMatch(new RegExp(`Tested: ${operations.length - 1}\\b`))
   console.log(stdout.slice(stdout.indexOf('= SUMMARY =')))
 })
 
