@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
+import type { UserId } from '../../../src/core/users/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { createSpace } from '../../../src/daemon/spaces/create-space.ts'
@@ -61,7 +62,7 @@ onBothDialects('after a restore', (fresh) => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { api, chat, work, tenantId } = room
     const old = await api.showUser(of('old'))
-    const known = { kind: 'user', userId: old.id, matrixUserId: old.matrixUserId, roles: ['member'], capabilities: [] } as const
+    const known = { kind: 'user', userId: old.id as UserId, matrixUserId: old.matrixUserId, roles: ['member'], capabilities: [] } as const
     const owner = { ...known, tenantId, tenantSlug: 'acme', sessionId: 'ses_1' }
     const { id: spaceId } = await createSpace(room, owner, { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' })
     for (const localpart of ['anna', 'ben'])
