@@ -29,7 +29,7 @@ export function bucketStore(address: string, credentials: Credentials): ObjectSt
     put: async (key, content) => put(bucket, placeOf(bucket, key), content),
     get: (key, stretch) => at(bucket, key, (place) => get(bucket, place, stretch)),
     remove: (key) => at(bucket, key, (place) => remove(bucket, place)),
-    look: () => failingAsStore(async () => void (await bucket.s3.send(new HeadBucketCommand({ Bucket: bucket.Bucket })))),
+    look: () => at(bucket, 'tenantry_look', (place) => look(bucket, place)),
   }
 }
 
@@ -122,6 +122,13 @@ async function get({ s3 }: Bucket, place: Place, stretch: Stretch | undefined): 
     if ((error as Error).name === 'NoSuchKey') return undefined
     throw error
   }
+}
+
+/** An account that may only read has a bucket too: whether files can be kept and taken away shows by doing it. */
+async function look(bucket: Bucket, place: Place): Promise<void> {
+  await bucket.s3.send(new HeadBucketCommand({ Bucket: place.Bucket }))
+  await bucket.s3.send(new PutObjectCommand({ ...place, Body: Buffer.alloc(0) }))
+  await remove(bucket, place)
 }
 
 async function remove({ s3 }: Bucket, place: Place): Promise<void> {

@@ -4,10 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { bucketStore } from '../../../src/daemon/objects/bucket-store.ts'
 
-/** Answers as a bucket whose objects come without an end. */
-async function aSlowBucket() {
+/** Answers as a bucket whose objects come without an end, to an account that may do all but what is forbidden. */
+async function aSlowBucket(forbidden?: RegExp) {
   const server = createServer((request, response) => {
-    if (request.method === 'HEAD') return void response.end()
+    const asked = `${request.method} ${request.url}`
+    if (forbidden?.test(asked)) return void response.writeHead(403).end()
+    if (/[?&]uploads/.test(asked)) return void response.end('<ListMultipartUploadsResult></ListMultipartUploadsResult>')
+    if (request.method !== 'GET') return void response.end()
     response.writeHead(200, { 'content-length': '1000' })
     response.write('begin')
   })
@@ -28,3 +31,10 @@ test('many who read slowly leave a way to the bucket for the rest', async () => 
   await store.look()
   for (const content of slow) (content as { destroy?: () => void } | undefined)?.destroy?.()
 })
+
+test.each([/^HEAD/, /^PUT/, /^DELETE/, /[?&]uploads/])(
+  'an account that may not %s is told of before the first file comes',
+  async (forbidden) => {
+    await expect((await aSlowBucket(forbidden)).look()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
+  },
+)
