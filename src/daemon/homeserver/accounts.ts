@@ -49,35 +49,34 @@ export async function changeChatPassword(needs: CallNeeds, tenantId: TenantId, a
   return done(await caller.call({ method: 'POST', path, body, as: 'admin' }))
 }
 
-/** The admin API's PUT would make a user who is not there, so it is asked for first. */
-export async function setChatLock(
-  needs: CallNeeds,
-  tenantId: TenantId,
-  { localpart, locked }: Readonly<{ localpart: string; locked: boolean }>,
-): Promise<Done> {
+type Account = Readonly<Record<string, unknown>>
+type Change = Readonly<{ localpart: string; holds: (account: Account) => boolean; body: Account }>
+
+/** The admin API's PUT would make a user who is not there, so it is asked for first; what holds already is not said again. */
+async function changeAccount(needs: CallNeeds, tenantId: TenantId, { localpart, holds, body }: Change): Promise<Done> {
   const caller = await enter(needs, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const path = `/_synapse/admin/v2/users/${idOf(caller, localpart)}`
   const found = await caller.call({ method: 'GET', path, as: 'admin' })
   if (!isAnswer(found) || found.status !== 200) return done(found)
-  if (found.json?.locked === locked) return { kind: 'ok' }
-  return done(await caller.call({ method: 'PUT', path, body: { locked }, as: 'admin' }))
+  if (found.json && holds(found.json)) return { kind: 'ok' }
+  return done(await caller.call({ method: 'PUT', path, body, as: 'admin' }))
 }
 
+type Locked = Readonly<{ localpart: string; locked: boolean }>
+
+export const setChatLock = (needs: CallNeeds, tenantId: TenantId, { localpart, locked }: Locked): Promise<Done> =>
+  changeAccount(needs, tenantId, { localpart, holds: (account) => account.locked === locked, body: { locked } })
+
+type Named = Readonly<{ localpart: string; displayName: string | null }>
+
 /** As the user's own profile says it to others. */
-export async function setChatName(
-  needs: CallNeeds,
-  tenantId: TenantId,
-  { localpart, displayName }: Readonly<{ localpart: string; displayName: string | null }>,
-): Promise<Done> {
-  const caller = await enter(needs, tenantId, 'write')
-  if (!isCaller(caller)) return caller
-  const path = `/_synapse/admin/v2/users/${idOf(caller, localpart)}`
-  const found = await caller.call({ method: 'GET', path, as: 'admin' })
-  if (!isAnswer(found) || found.status !== 200) return done(found)
-  if (found.json?.displayname === displayName) return { kind: 'ok' }
-  return done(await caller.call({ method: 'PUT', path, body: { displayname: displayName ?? '' }, as: 'admin' }))
-}
+export const setChatName = (needs: CallNeeds, tenantId: TenantId, { localpart, displayName }: Named): Promise<Done> =>
+  changeAccount(needs, tenantId, {
+    localpart,
+    holds: ({ displayname }) => displayname === displayName,
+    body: { displayname: displayName ?? '' },
+  })
 
 const idOf = ({ door }: Caller, localpart: string): string => encodeURIComponent(matrixUserIdOf(localpart, door.chatDomain))
 

@@ -1,7 +1,7 @@
-import { type Instance, render, useInput } from 'ink'
-import type { ReactNode } from 'react'
+import { type Instance, render } from 'ink'
 import { isProblem } from '../../../core/kit/index.ts'
 import type { RateLimits } from '../../../core/limits/index.ts'
+import { Keys } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import type { TopQuery } from '../top.ts'
 import { fitting, Screen, type TopState } from './screen.tsx'
@@ -45,14 +45,4 @@ async function lookOnce({ api, stdout }: Context, query: TopQuery, before: TopSt
     if (signal.aborted || !isProblem(error) || !error.retryable) throw error
     return { answer: before.answer, trouble: `${error.message}; trying again` }
   }
-}
-
-function Keys({ active, leave, screen }: { active: boolean; leave: () => void; screen: ReactNode }) {
-  useInput(
-    (input, key) => {
-      if (input === 'q' || (key.ctrl && input === 'c')) leave()
-    },
-    { isActive: active },
-  )
-  return <>{screen}</>
 }

@@ -1,5 +1,6 @@
-import { type Instance, render, useInput } from 'ink'
+import { type Instance, render } from 'ink'
 import type { ReactNode } from 'react'
+import { Keys } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
 import { isOverFor } from '../words.ts'
@@ -67,13 +68,3 @@ const screenOf = ({ clock, stdout, look }: Context, state: BoardState, keys: boo
     keys={keys}
   />
 )
-
-function Keys({ active, leave, screen }: { active: boolean; leave: () => void; screen: ReactNode }) {
-  useInput(
-    (input, key) => {
-      if (input === 'q' || (key.ctrl && input === 'c')) leave()
-    },
-    { isActive: active },
-  )
-  return <>{screen}</>
-}

@@ -1,0 +1,2 @@
+// What live views on a terminal have in common. It knows no view.
+export { Keys } from './keys.tsx'
