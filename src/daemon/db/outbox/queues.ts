@@ -64,7 +64,7 @@ async function fill(tx: Tx, now: string, queues: readonly Readonly<{ queue: stri
 
 /** Takes queues that are due, the longest due first; the queue of a process that died is due when its lease ends. */
 export async function takeQueues({ db, clock }: Needs, lane: Track, most: number): Promise<HeldQueue[]> {
-  const ms = sql.lit(clock.now().getTime())
+  const ms = sql`cast(${clock.now().getTime()} as bigint)` // not as it is in the text: SQLite keeps prepared what is said again
   const { rows } = await sql<HeldQueue>`
     with due as materialized (
       select queue from outbox_queues where lane = ${lane} and due_at <= ${isoNow(clock)} order by due_at limit ${most} ${skipLocked(db)}
