@@ -1,6 +1,4 @@
 import { mkdtemp, rm } from 'node:fs/promises'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,36 +9,25 @@ import { adminRoles, type EndpointShape, makeClient } from '../../../src/core/co
 import { adminRoutes } from '../../../src/daemon/admin/index.ts'
 import { auditRoutes } from '../../../src/daemon/audit/index.ts'
 import { authRoutes } from '../../../src/daemon/auth/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { type AdminRoom, anAccount, anAdminRoom, aPassword, aSession } from '../../support/admin-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
+import { standingApp } from '../../support/served-app.ts'
 
 const contract = { ...adminContract, ...auditContract, ...authContract }
 let room: AdminRoom
-let server: Server
-let baseUrl: string
+let app: Awaited<ReturnType<typeof standingApp>>
 let dataDir: string
 const authorizations: Record<string, string> = {}
 
-const clientOf = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: authorizations[who] ?? '' }) })
+const clientOf = (who: string) => makeClient(contract, { baseUrl: app.url, headers: () => ({ authorization: authorizations[who] ?? '' }) })
 
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'tenantry-admin-'))
   const { db } = await emptyDatabase('sqlite')
   room = await anAdminRoom(db)
-  const app = buildApp([...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir }), ...authRoutes(room)], {
-    ...room,
-    authenticate: { admin: room.authenticate, agent: () => Promise.reject(new Error('no agents here')) },
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    draining: new AbortController().signal,
-    trustedProxies: [],
-    validateAnswers: true,
-  })
-  server = app.listen(0, '127.0.0.1')
-  await new Promise((ready) => server.once('listening', ready))
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const served = [...adminRoutes(room), ...auditRoutes({ ...room, log: silentLogger(), dataDir }), ...authRoutes(room)]
+  app = await standingApp(served, { authenticate: { admin: room.authenticate }, clock: room.clock })
   for (const role of adminRoles) {
     await anAccount(room, `the-${role}`, role)
     authorizations[role] = (await aSession(room, `the-${role}`)).authorization
@@ -50,7 +37,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   room.stop()
-  server.close()
+  await app.close()
   await rm(dataDir, { recursive: true, force: true })
 })
 
@@ -72,7 +59,7 @@ describe('who may call what', () => {
     const path = endpoint.path.replace(':id', 'not-an-id')
     const headers = { authorization: authorizations[who] ?? '', 'content-type': 'application/json' }
     const body = endpoint.body ? { body: '{"bad":1}' } : {}
-    const { status } = await fetch(`${baseUrl}${path}`, { method: endpoint.method, headers, ...body })
+    const { status } = await fetch(`${app.url}${path}`, { method: endpoint.method, headers, ...body })
     const refusal = expectedRefusal(endpoint, who)
     if (refusal) expect(status).toBe(refusal)
     else expect([200, 400]).toContain(status) // allowed in: only the bad body or id stops it

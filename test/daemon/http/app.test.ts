@@ -1,10 +1,9 @@
-import type { AddressInfo } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { admin, type Contract, empty, endpoint, makeClient, open, sse } from '../../../src/core/contract/index.ts'
 import { isProblem, manualClock, problem } from '../../../src/core/kit/index.ts'
-import { buildApp, makeMetrics, type Served, serve } from '../../../src/daemon/http/index.ts'
-import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { type Served, serve } from '../../../src/daemon/http/index.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 const contract = {
   echo: endpoint({
@@ -32,11 +31,6 @@ const contract = {
   count: endpoint({ method: 'GET', path: '/count', auth: open, returns: sse(z.object({ n: z.number() })), summary: 'Counts' }),
 } satisfies Contract
 
-const open_: (() => void)[] = []
-afterEach(() => {
-  for (const close of open_.splice(0)) close()
-})
-
 async function* counting() {
   for (const n of [1, 2, 3]) yield { id: String(n), event: 'n', data: { n } }
 }
@@ -60,22 +54,9 @@ async function start(role: 'viewer' | 'operator' = 'viewer') {
       if (authorization !== 'Bearer good') throw problem('UNAUTHENTICATED', 'log in first: tenantry login')
       return { kind: 'admin', accountId: 'a1', name: 'anna', role, sessionId: 's1' } as const
     },
-    agent: () => Promise.reject(problem('UNAUTHENTICATED', 'enrol first')),
   }
-  const app = buildApp(served, {
-    authenticate,
-    clock: manualClock(),
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    draining: new AbortController().signal,
-    trustedProxies: [],
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  open_.push(() => server.close())
-  await new Promise((resolve) => server.once('listening', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url } = await servedApp(served, { authenticate, clock: manualClock() })
+  return url
 }
 
 const post = (url: string, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }) =>

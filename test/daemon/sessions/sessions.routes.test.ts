@@ -1,12 +1,9 @@
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { sessionsRoutes } from '../../../src/daemon/sessions/index.ts'
-import { silentLogger } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import type { ChatServer } from '../../support/homeservers.ts'
+import { servedApp } from '../../support/served-app.ts'
 import { aChatUser, aPassword, aSessionsRoom, emptied, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
 
 // The table of spec 4.1 and 7, line by line, over HTTP: what a client sends and sees.
@@ -14,7 +11,6 @@ import { aChatUser, aPassword, aSessionsRoom, emptied, type SessionsRoom, twoTen
 let db: Db
 let room: SessionsRoom
 let chat: ChatServer
-let server: Server
 let baseUrl: string
 
 beforeAll(async () => {
@@ -28,27 +24,9 @@ beforeEach(async () => {
   chat = servers.ten_one
   await aChatUser(chat)
   room = await aSessionsRoom(db, servers)
-  const app = buildApp(sessionsRoutes(room), {
-    ...room,
-    authenticate: {
-      admin: () => Promise.reject(new Error('no admins here')),
-      agent: () => Promise.reject(new Error('no agents here')),
-      platform: room.authenticate,
-    },
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    draining: new AbortController().signal,
-    trustedProxies: [],
-    validateAnswers: true,
-  })
-  server = app.listen(0, '127.0.0.1')
-  await new Promise((ready) => server.once('listening', ready))
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/auth/v1`
-  return async () => {
-    room.stop()
-    server.closeAllConnections()
-    await new Promise((closed) => server.close(closed))
-  }
+  const { url } = await servedApp(sessionsRoutes(room), { authenticate: { platform: room.authenticate }, clock: room.clock })
+  baseUrl = `${url}/api/auth/v1`
+  return () => room.stop()
 })
 
 type Body = Record<string, unknown>

@@ -1,40 +1,23 @@
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { problem } from '../../../src/core/kit/index.ts'
+import { expect, test } from 'vitest'
 import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { spacesRoutes } from '../../../src/daemon/spaces/index.ts'
-import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
+import { aSmallApp } from '../../support/small-app.ts'
 
-/** The room over HTTP; the token of a user is its name. */
+/** The room over HTTP. */
 async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => Promise<Record<string, PlatformPrincipal>>) {
   const room = await aFilesRoom((await emptyDatabase('sqlite')).db)
   const known = await users(room)
-  const platform = async (authorization?: string) => {
-    const user = known[authorization?.replace('Bearer ', '') ?? '']
-    if (!user) throw problem('UNAUTHENTICATED', 'log in first')
-    return user
-  }
-  const app = buildApp([...spacesRoutes(room), ...filesRoutes(room)], {
-    authenticate: { platform } as never,
-    clock: room.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/platform/v1/spaces`
+  const { url } = await aSmallApp([...spacesRoutes(room), ...filesRoutes(room)], known, room.clock)
   const call = async (user: string, method: string, path = '', body?: unknown) => {
     const headers = { authorization: `Bearer ${user}`, connection: 'close', ...(body ? { 'content-type': 'application/json' } : {}) }
-    const response = await fetch(`${base}${path}`, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) })
+    const response = await fetch(`${url}/api/platform/v1/spaces${path}`, {
+      method,
+      headers,
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
     const text = await response.text()
     return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
   }

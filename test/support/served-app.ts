@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { problem } from '../../src/core/kit/index.ts'
+import { type Authenticators, buildApp, makeMetrics, type Served } from '../../src/daemon/http/index.ts'
+import { silentLogger, systemRandom } from '../../src/node/index.ts'
+
+type AppNeeds = Parameters<typeof buildApp>[1]
+
+/** Who is not told of in `authenticate` is not let in. */
+type Given = Pick<AppNeeds, 'clock'> & Partial<Pick<AppNeeds, 'log' | 'metrics'>> & Readonly<{ authenticate: Partial<Authenticators> }>
+
+const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))
+
+/** Endpoints mounted as the daemon mounts them, behind a real socket, until the end of the test. Every answer is held against its contract. */
+export function servedApp(served: readonly Served[], given: Given) {
+  const { listening, close } = open(served, given)
+  onTestFinished(close)
+  return listening
+}
+
+/** The same for those who end it themselves: it lasts for more than a test, or goes away within one. */
+export async function standingApp(served: readonly Served[], given: Given, port = 0) {
+  const { listening, close } = open(served, given, port)
+  return { ...(await listening), close }
+}
+
+function open(served: readonly Served[], { clock, authenticate, log = silentLogger(), metrics = makeMetrics() }: Given, wanted = 0) {
+  const draining = new AbortController()
+  const server = buildApp(served, {
+    authenticate: { admin: refuse, agent: refuse, ...authenticate },
+    clock,
+    random: systemRandom,
+    log,
+    metrics,
+    trustedProxies: [],
+    draining: draining.signal,
+    validateAnswers: true,
+  }).listen(wanted, '127.0.0.1')
+  const listening = once(server, 'listening').then(() => {
+    const { port } = server.address() as AddressInfo
+    return { server, port, url: `http://127.0.0.1:${port}` }
+  })
+  /** Connections break, and nobody waits any longer for what would have been sent over them. */
+  const close = async () => {
+    const closed = new Promise((done) => server.close(done))
+    server.closeAllConnections()
+    await closed
+    draining.abort()
+  }
+  return { listening, close }
+}
