@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AgentIdentity, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
 import type { BoxMigration, CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
@@ -17,9 +17,10 @@ import {
 } from '../../src/daemon/hosts/index.ts'
 import { inviteHost } from '../../src/daemon/hosts/invite-host.ts'
 import type { RegistryNeeds } from '../../src/daemon/hosts/set-registry.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import type { Authenticators } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { standingApp } from './served-app.ts'
 
 export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
 
@@ -52,7 +53,7 @@ export type HostWorld = Readonly<{
 /** The daemon's room of hosts behind a real socket, with boxes that only remember what they were told. */
 export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Promise<HostWorld> {
   const told: BoxesTold = { hostOf: new Map(), reports: [], results: [], outputs: [], secrets: {}, disowned: [], migrations: [] }
-  let listening: Server | undefined
+  let standing: Awaited<ReturnType<typeof standingApp>> | undefined
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
   const needs: HostsNeeds & RegistryNeeds = {
@@ -78,38 +79,21 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
       },
     },
   }
+  const authenticate: Authenticators = {
+    admin: async (authorization) => {
+      if (authorization === 'Bearer vera') return { ...anna, name: 'vera', role: 'viewer' }
+      if (authorization !== 'Bearer anna') throw problem('UNAUTHENTICATED', 'who are you?')
+      return anna
+    },
+    agent: authenticateAgent(needs),
+  }
   const start = async () => {
-    const draining = new AbortController()
-    const app = buildApp([...hostsRoutes(needs), ...agentRoutes(needs)], {
-      authenticate: {
-        admin: async (authorization) => {
-          if (authorization === 'Bearer vera') return { ...anna, name: 'vera', role: 'viewer' }
-          if (authorization !== 'Bearer anna') throw problem('UNAUTHENTICATED', 'who are you?')
-          return anna
-        },
-        agent: authenticateAgent(needs),
-      },
-      clock,
-      random: systemRandom,
-      log: silentLogger(),
-      metrics: makeMetrics(),
-      trustedProxies: [],
-      draining: draining.signal,
-      validateAnswers: true,
-    })
-    const server = createServer(app)
-    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-    server.on('close', () => draining.abort())
-    listening = server
+    standing = await standingApp([...hostsRoutes(needs), ...agentRoutes(needs)], { authenticate, clock }, port)
   }
   const stop = async () => {
-    const server = listening
-    listening = undefined
-    await new Promise<void>((resolve) => {
-      if (!server) return resolve()
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
+    const going = standing
+    standing = undefined
+    await going?.close()
   }
   await start()
   return {

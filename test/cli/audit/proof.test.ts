@@ -1,17 +1,16 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { auditHash, checkpointKeyId, checkpointText, genesisHash } from '../../../src/core/audit/index.ts'
 import { auditRoutes, recordAudit } from '../../../src/daemon/audit/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
-import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { silentLogger } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 // A rollout from its start to the proof that an auditor makes on another machine, with nothing but three files.
 
@@ -25,19 +24,8 @@ async function setUp() {
   world.fates.set('beta', ['rolls-back'])
   const folder = await temporaryFolder()
   const needs = { db, clock: world.clock, log: silentLogger(), dataDir: folder }
-  const app = buildApp([...auditRoutes(needs), ...rolloutsRoutes(world.needs)], {
-    ...needs,
-    authenticate: { admin: async () => anOperator, agent: () => Promise.reject(new Error('no agents here')) },
-    random: systemRandom,
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const served = [...auditRoutes(needs), ...rolloutsRoutes(world.needs)]
+  const { url } = await servedApp(served, { authenticate: { admin: async () => anOperator }, clock: world.clock })
   const id = await world.started()
   await world.settle()
 

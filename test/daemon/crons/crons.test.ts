@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { cronsContract } from '../../../src/core/crons/index.ts'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
@@ -14,10 +13,10 @@ import {
   trackRuns,
 } from '../../../src/daemon/crons/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -58,20 +57,7 @@ const history = async (db: Db) =>
   )
 
 async function anApi(needs: CronsNeeds) {
-  const app = buildApp(cronsRoutes(needs), {
-    authenticate: { admin: async () => anOperator, agent: async () => Promise.reject(new Error('no agents here')) },
-    clock: needs.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: going,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url: baseUrl } = await servedApp(cronsRoutes(needs), { authenticate: { admin: async () => anOperator }, clock: needs.clock })
   return makeClient(cronsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
 

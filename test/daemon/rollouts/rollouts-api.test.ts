@@ -1,40 +1,21 @@
-import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { makeClient } from '../../../src/core/contract/index.ts'
 import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { type RolloutEvent, rolloutsContract } from '../../../src/core/rollouts/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
-import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
-import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
+import { servedApp } from '../../support/served-app.ts'
 
 const fleet: readonly BoxSpec[] = [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'prima', plan: 'pro' }]
 
 /** The typed client over HTTP; every answer is checked against the contract. */
 async function apiOf(world: RolloutWorld, role: 'viewer' | 'operator' = 'operator') {
-  const authenticate = { admin: async () => ({ ...anOperator, role }), agent: async () => Promise.reject(new Error('no agents here')) }
-  const draining = new AbortController()
-  const app = buildApp(rolloutsRoutes(world.needs), {
-    authenticate,
-    clock: world.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: draining.signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => {
-    draining.abort()
-    server.close()
-  })
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const authenticate = { admin: async () => ({ ...anOperator, role }) }
+  const { url: baseUrl } = await servedApp(rolloutsRoutes(world.needs), { authenticate, clock: world.clock })
   return makeClient(rolloutsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
 
