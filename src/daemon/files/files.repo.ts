@@ -47,6 +47,9 @@ export async function findFile(db: DbOrTx, { tenantId, spaceId, fileId }: Where 
   return row && toRecord(row)
 }
 
+/** Spaces of which files are there, deleted ones too as long as the object store does not let go of them. */
+export const spacesWithFiles = (db: DbOrTx) => db.selectFrom('files').select('space_id')
+
 type Page = Where & Readonly<{ state: 'ready' | 'deleted'; folderId?: string | undefined; after?: PageEnd | undefined; limit: number }>
 
 /** The newest first; `folderId` may be `none`. */

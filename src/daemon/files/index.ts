@@ -4,5 +4,6 @@
 import './files.tables.ts'
 
 export { filesJobs } from './clean-up-files.ts'
+export { spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
 export { forgetFolders } from './folders.ts'

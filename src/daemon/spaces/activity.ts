@@ -1,6 +1,8 @@
+import type { SelectQueryBuilderExpression } from 'kysely'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
+import type { Db } from '../db/index.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 
@@ -27,8 +29,10 @@ const keptMs = 90 * 86_400_000
 /** Rows of deleted spaces: no snapshot that could bring their rooms back is as old. */
 const keptDeletedMs = 400 * 86_400_000
 
-/** Deletes old activity, and what is left of spaces that were deleted long ago. */
-export async function forgetSpaces({ db, clock }: Pick<SpacesNeeds, 'db' | 'clock'>): Promise<string> {
+type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded(db: Db): SelectQueryBuilderExpression<{ space_id: string }> }>
+
+/** Deletes old activity, and what is left of spaces that were deleted long ago and that nothing of another room still belongs to. */
+export async function forgetSpaces({ db, clock, stillNeeded }: Forgetting): Promise<string> {
   const { numDeletedRows } = await db.deleteFrom('space_activity').where('at', '<=', isoIn(clock, -keptMs)).executeTakeFirst()
   await db
     .deleteFrom('spaces')
@@ -36,6 +40,7 @@ export async function forgetSpaces({ db, clock }: Pick<SpacesNeeds, 'db' | 'cloc
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom('space_activity').select('seq').whereRef('space_activity.space_id', '=', 'spaces.id'))),
     )
+    .where('id', 'not in', stillNeeded(db))
     .execute()
   return plural(Number(numDeletedRows), 'entry of the activity of spaces', 'entries of the activity of spaces')
 }

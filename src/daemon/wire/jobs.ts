@@ -4,7 +4,7 @@ import { boxesJobs, commandsOfLife, commandsOfSetUp, lifeJobs } from '../boxes/i
 import { passwordCleanup, trackRuns } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { forgetEvents } from '../events/index.ts'
-import { filesJobs, forgetFolders } from '../files/index.ts'
+import { filesJobs, forgetFolders, spacesWithFiles } from '../files/index.ts'
 import { deleteEndedInvites, hostsJobs } from '../hosts/index.ts'
 import { commandsOfRollouts, forgetRollouts } from '../rollouts/index.ts'
 import { forgetSessions } from '../sessions/index.ts'
@@ -40,7 +40,7 @@ const whatIsForgotten = (needs: WireNeeds): Parameters<typeof hostsJobs>[0]['oth
   (signal) => forgetEvents(needs, signal),
   (signal) => forgetTasks(needs, signal),
   () => forgetFolders(needs),
-  () => forgetSpaces(needs),
+  () => forgetSpaces({ ...needs, stillNeeded: spacesWithFiles }),
 ]
 
 /** What rooms still read of old commands. */

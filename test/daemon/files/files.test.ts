@@ -4,10 +4,11 @@ import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/inde
 import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
 import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
+import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'
 import { createFolder, deleteFolder } from '../../../src/daemon/files/folders.ts'
 import { downloadFile, listFiles, showFile } from '../../../src/daemon/files/show-files.ts'
 import { uploadFile } from '../../../src/daemon/files/upload-file.ts'
-import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
+import { forgetSpaces, spaceActivity } from '../../../src/daemon/spaces/activity.ts'
 import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -242,5 +243,20 @@ onBothDialects('files of a space', (fresh) => {
     expect(await cleanUpFiles(broken)).toBe('erased 0 files; 2 files could not be taken away')
     expect(await room.usage()).toBe(10)
     expect([await cleanUpFiles(room), await room.usage(), await room.kept()]).toEqual(['erased 2 files', 0, []])
+  })
+
+  test('keep the row of their space as long as the store does not let go of them', async () => {
+    const room = await aFilesRoom(await fresh())
+    const { anna, spaceId } = await ofTwo(room)
+    await room.send(anna, spaceId)
+    await deleteSpace(room, anna, { spaceId })
+    await room.clock.advance(401 * day)
+    const left = async () => {
+      await forgetSpaces({ ...room, stillNeeded: spacesWithFiles })
+      return (await room.db.selectFrom('spaces').select('id').execute()).length
+    }
+    expect(await left()).toBe(1)
+    await cleanUpFiles(room)
+    expect(await left()).toBe(0)
   })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'
 import { createFolder, deleteFolder, forgetFolders, listFolders } from '../../../src/daemon/files/folders.ts'
 import { spaceActivity } from '../../../src/daemon/spaces/activity.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
@@ -59,7 +60,10 @@ onBothDialects('folders of a space', (fresh) => {
     await expect(listFolders(room, anna, { spaceId, limit: 10 })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
     expect(await forgetFolders(room)).toBe('0 folders')
     await room.clock.advance(401 * day)
-    expect([await forgetFolders(room), await forgetSpaces(room)]).toEqual(['1 folder', '5 entries of the activity of spaces'])
+    expect([await forgetFolders(room), await forgetSpaces({ ...room, stillNeeded: spacesWithFiles })]).toEqual([
+      '1 folder',
+      '5 entries of the activity of spaces',
+    ])
     expect(await room.db.selectFrom('spaces').selectAll().execute()).toEqual([])
   })
 })
