@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import { boxesContract } from '../../src/core/boxes/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
@@ -7,12 +5,12 @@ import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { applyManifest, type BoxesNeeds, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { commandById, makeCommandBus, tellFailures } from '../../src/daemon/hosts/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { snapshotListener, snapshotsOfBox } from '../../src/daemon/snapshots/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { systemRandom } from '../../src/node/index.ts'
 import { aManifest, aProbe, aReport } from './boxes.ts'
+import { servedApp } from './served-app.ts'
 
 export const anOperator: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
 
@@ -173,23 +171,7 @@ export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promis
 
 /** The typed client of the room's endpoints, over HTTP; every answer is checked against the contract. */
 export async function anApi(room: BoxesRoom) {
-  const authenticate = { admin: async () => anOperator, agent: async () => Promise.reject(new Error('no agents here')) }
   const served = [...boxesRoutes(room), ...tenantsRoutes(room)]
-  const app = buildApp(served, {
-    authenticate,
-    clock: room.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  return makeClient(
-    { ...boxesContract, ...tenantsContract },
-    { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, headers: () => ({ connection: 'close' }) },
-  )
+  const { url: baseUrl } = await servedApp(served, { authenticate: { admin: async () => anOperator }, clock: room.clock })
+  return makeClient({ ...boxesContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
 }

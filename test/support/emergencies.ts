@@ -1,17 +1,15 @@
-import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { onTestFinished } from 'vitest'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { type AdminActor, sha256Hex, type TokenActor } from '../../src/core/kit/index.ts'
 import { emergencyContract, rolloutsContract } from '../../src/core/rollouts/index.ts'
 import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
+import { makeMetrics } from '../../src/daemon/http/index.ts'
 import { type RolloutsNeeds, rolloutsRoutes } from '../../src/daemon/rollouts/index.ts'
-import { systemRandom } from '../../src/node/index.ts'
 import { anOperator } from './boxes-room.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from './rollout-world.ts'
+import { servedApp } from './served-app.ts'
 
 export const approvalToken = 'Zq7x-approval-token-of-this-test-PwK2'
 /** What each of the spec's fields holds in a good call. */
@@ -48,20 +46,12 @@ export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: 
 }
 
 async function serveAs(world: RolloutWorld, needs: RolloutsNeeds, metrics: ReturnType<typeof makeMetrics>, actor: AdminActor | TokenActor) {
-  const app = buildApp(rolloutsRoutes(needs), {
-    authenticate: { admin: async () => actor, agent: async () => Promise.reject(new Error('no agents here')) },
+  const { url: baseUrl } = await servedApp(rolloutsRoutes(needs), {
+    authenticate: { admin: async () => actor },
     clock: world.clock,
-    random: systemRandom,
     log: needs.log,
     metrics,
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
   })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return { ...makeClient({ ...rolloutsContract, ...emergencyContract }, { baseUrl, headers: () => ({ connection: 'close' }) }), baseUrl }
 }
 

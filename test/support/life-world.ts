@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import { type BoxCommandKind, type BoxCommandResult, boxesContract, type VersionsReport } from '../../src/core/boxes/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts'
@@ -7,11 +5,11 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandSweep, type HostsNeeds } from '../../src/daemon/hosts/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { silentLogger } from '../../src/node/index.ts'
 import { aProbe, aReport } from './boxes.ts'
 import { aBoxesRoom, aHost, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
 import { shortTimes } from './host-world.ts'
+import { servedApp } from './served-app.ts'
 
 export type LifeWorld = Awaited<ReturnType<typeof lifeWorld>>
 
@@ -95,23 +93,14 @@ export function speaking(room: BoxesRoom) {
 }
 
 async function listening(room: BoxesRoom, hosts: HostsNeeds): Promise<string> {
-  const app = buildApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
+  const { url } = await servedApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
     authenticate: {
       admin: async () => ({ ...anOperator, role: 'admin' }),
       agent: async (name) => ({ kind: 'agent', hostId: `hst_${name}` as never, name: name ?? '', instanceId: 'one' }),
     },
     clock: room.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
   })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }
 
 const finalSnapshot = (at: string) => ({

@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import {
   type BoxCommandKind,
   type BoxCommandResult,
@@ -18,13 +16,13 @@ import { snapshotsContract } from '../../src/core/snapshots/index.ts'
 import { boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandById, commandSweep, type HostsNeeds, listenedTo } from '../../src/daemon/hosts/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { snapshotsOfRollouts } from '../../src/daemon/rollouts/index.ts'
 import { type SnapshotsNeeds, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
 import { aBoxesRoom, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
 import { shortTimes } from './host-world.ts'
+import { servedApp } from './served-app.ts'
 
 export const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
@@ -49,7 +47,13 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
   }
   const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsNeeds
-  const url = await listening(room, [...boxesRoutes(room), ...snapshotsRoutes(needs), ...agentRoutes(hosts)])
+  const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(needs), ...agentRoutes(hosts)], {
+    authenticate: {
+      admin: async () => anOperator,
+      agent: async (host = '') => ({ kind: 'agent', hostId: `hst_${host}`, name: host, instanceId: 'one' }),
+    },
+    clock: room.clock,
+  })
   const headers = (host = '') => ({ baseUrl: url, headers: () => ({ connection: 'close', authorization: host }) })
   const api = makeClient({ ...boxesContract, ...snapshotsContract }, headers())
   const agentOf = (host: string) => makeClient(agentContract, headers(host))
@@ -215,23 +219,3 @@ export const aTended = (words: readonly string[], given: Partial<TendedSnapshots
   check: null,
   ...given,
 })
-
-async function listening(room: BoxesRoom, served: Parameters<typeof buildApp>[0]): Promise<string> {
-  const app = buildApp(served, {
-    authenticate: {
-      admin: async () => anOperator,
-      agent: async (host = '') => ({ kind: 'agent', hostId: `hst_${host}`, name: host, instanceId: 'one' }),
-    },
-    clock: room.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}

@@ -1,5 +1,3 @@
-import type { AddressInfo } from 'node:net'
-import { onTestFinished } from 'vitest'
 import { bootstrapContract } from '../../src/core/bootstrap/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { isoNow, manualClock, problem } from '../../src/core/kit/index.ts'
@@ -10,12 +8,12 @@ import { tasksContract } from '../../src/core/tasks/index.ts'
 import { capabilitiesOf, matrixUserIdOf, RoleBook, type UserId } from '../../src/core/users/index.ts'
 import { bootstrapRoutes, noModules } from '../../src/daemon/bootstrap/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { profileRoutes } from '../../src/daemon/profile/index.ts'
 import { tasksRoutes } from '../../src/daemon/tasks/index.ts'
 import { findUserById } from '../../src/daemon/users/index.ts'
 import { insertUser } from '../../src/daemon/users/users.repo.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { systemRandom } from '../../src/node/index.ts'
+import { servedApp } from './served-app.ts'
 import { twoTenants } from './sessions-room.ts'
 
 const taskRoles = RoleBook.parse({
@@ -37,26 +35,10 @@ export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock()
   if (isFirst) await settle(db)
   const spaces = new Map<string, OwnSpace[]>()
   const needs = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
-  const app = buildApp([...tasksRoutes(needs), ...profileRoutes(needs), ...bootstrapRoutes(needs)], {
-    ...needs,
-    authenticate: {
-      admin: () => Promise.reject(new Error('no admins here')),
-      agent: () => Promise.reject(new Error('no agents here')),
-      platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? ''),
-    },
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    draining: new AbortController().signal,
-    trustedProxies: [],
-    validateAnswers: true,
+  const { url: baseUrl } = await servedApp([...tasksRoutes(needs), ...profileRoutes(needs), ...bootstrapRoutes(needs)], {
+    authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
+    clock,
   })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((ready) => server.once('listening', ready))
-  onTestFinished(async () => {
-    server.closeAllConnections()
-    await new Promise((closed) => server.close(closed))
-  })
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const contract = { ...tasksContract, ...profileContract, ...bootstrapContract }
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
   return { ...needs, spaces, baseUrl, as }

@@ -1,17 +1,16 @@
-import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { makeClient } from '../../src/core/contract/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
-import { buildApp, makeMetrics } from '../../src/daemon/http/index.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
-import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { silentLogger } from '../../src/node/index.ts'
 import { anOperator } from './boxes-room.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld } from './homeserver-world.ts'
+import { servedApp } from './served-app.ts'
 
 export const aRoleBook: RoleBook = {
   defaultRole: 'member',
@@ -26,29 +25,14 @@ export const aRoleBook: RoleBook = {
 export async function aUsersRoom(db: Db) {
   const chat = await aChatServer()
   const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger() }
-  const authenticate = {
-    admin: async () => ({ ...anOperator, role: 'admin' as const }),
-    agent: async () => Promise.reject(new Error('no agents here')),
-    platform: async () => Promise.reject(new Error('no users here')),
-  }
-  const app = buildApp([...usersRoutes(world), ...tenantsRoutes(world)], {
-    authenticate: authenticate as never,
-    clock: world.clock,
-    random: systemRandom,
-    log: silentLogger(),
-    metrics: makeMetrics(),
-    trustedProxies: [],
-    draining: new AbortController().signal,
-    validateAnswers: true,
-  })
-  const server = app.listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
   onTestFinished(async () => {
-    server.close()
     await world.close()
     await chat.close()
   })
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url: baseUrl } = await servedApp([...usersRoutes(world), ...tenantsRoutes(world)], {
+    authenticate: { admin: async () => ({ ...anOperator, role: 'admin' }) },
+    clock: world.clock,
+  })
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
   const handlers = { ...usersWork(world), ...restoreWork(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
   const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
