@@ -48,7 +48,7 @@ export async function findFile(db: DbOrTx, { tenantId, spaceId, fileId }: Where 
 }
 
 /** Spaces of which files are there, deleted ones too as long as the object store does not let go of them. */
-export const spacesWithFiles = (db: DbOrTx) => db.selectFrom('files').select('space_id')
+export const spacesWithFiles = (db: DbOrTx) => db.selectFrom('files').select('space_id').$asScalar()
 
 type Page = Where & Readonly<{ state: 'ready' | 'deleted'; folderId?: string | undefined; after?: PageEnd | undefined; limit: number }>
 

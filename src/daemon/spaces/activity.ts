@@ -1,4 +1,4 @@
-import type { SelectQueryBuilderExpression } from 'kysely'
+import type { Expression } from 'kysely'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
@@ -29,7 +29,7 @@ const keptMs = 90 * 86_400_000
 /** Rows of deleted spaces: no snapshot that could bring their rooms back is as old. */
 const keptDeletedMs = 400 * 86_400_000
 
-type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded(db: Db): SelectQueryBuilderExpression<{ space_id: string }> }>
+type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded(db: Db): Expression<string> }>
 
 /** Deletes old activity, and what is left of spaces that were deleted long ago and that nothing of another room still belongs to. */
 export async function forgetSpaces({ db, clock, stillNeeded }: Forgetting): Promise<string> {
