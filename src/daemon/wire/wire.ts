@@ -16,8 +16,6 @@ import { routesOf } from './routes.ts'
 import { tenantRooms } from './tenant-rooms.ts'
 import type { WireNeeds } from './wire-needs.ts'
 
-export type { WireNeeds } from './wire-needs.ts'
-
 export type Wired = Readonly<{
   served: readonly Served[]
   authenticate: Required<Authenticators>
