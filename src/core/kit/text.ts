@@ -2,6 +2,10 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 export const printable = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
 
+/** Whether a name shows all that is in it: no control characters, and none that turn the direction of what follows. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+export const isVisible = (text: string): boolean => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
+
 /** `1 box`, `3 boxes`: counts as a person says them. */
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
-import type { Branded } from '../kit/index.ts'
+import { type Branded, isVisible } from '../kit/index.ts'
 
 export type SpaceId = Branded<'SpaceId'>
 
@@ -16,16 +16,13 @@ export type SpaceVisibility = z.infer<typeof SpaceVisibility>
 export const SpaceRole = z.enum(['owner', 'member'])
 export type SpaceRole = z.infer<typeof SpaceRole>
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const visible = (text: string) => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
-
 /** How people call a space or a folder in it. */
 export const SpaceName = z
   .string()
   .trim()
   .min(1, 'must not be empty')
   .max(100)
-  .refine((name) => visible(name), 'must not contain control characters')
+  .refine((name) => isVisible(name), 'must not contain control characters')
 
 const RoomId = z.string().nullable()
 

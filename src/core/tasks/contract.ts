@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
+import { isVisible } from '../kit/index.ts'
 import { Task, TaskStatus } from './task.ts'
 
 const base = '/api/platform/v1/tasks'
 const one = z.object({ id: z.string().min(1).max(100) })
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const visible = (text: string) => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
-const line = (most: number) => z.string().trim().min(1).max(most).refine(visible, 'must not contain control characters')
+const line = (most: number) => z.string().trim().min(1).max(most).refine(isVisible, 'must not contain control characters')
 
 const TaskTitle = line(200)
 const OuterTaskId = line(100)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import type { Branded } from '../kit/index.ts'
+import { type Branded, isVisible } from '../kit/index.ts'
 import { RoleName } from './role-book.ts'
 
 export type UserId = Branded<'UserId'>
@@ -13,10 +13,7 @@ export type UserStatus = z.infer<typeof UserStatus>
 /** A language tag: `de`, `de-AT`, `zh-Hant-TW`. */
 export const Locale = z.string().regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$/, 'must be a language tag such as de or de-AT')
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-const visible = (text: string) => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
-
-export const DisplayName = z.string().trim().min(1).max(100).refine(visible, 'must not contain control characters')
+export const DisplayName = z.string().trim().min(1).max(100).refine(isVisible, 'must not contain control characters')
 
 /** What a user may do is said by roles, each once. */
 export const Roles = z

@@ -1,5 +1,5 @@
-import { type AdminActor, type Clock, isProblem, problem, type TokenActor } from '../../core/kit/index.ts'
-import type { Revocations, SigningKeys } from '../auth/index.ts'
+import { type AdminActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
+import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Caller, callerOfSession, callerOfToken, noteTokenUse } from './callers.repo.ts'
 import { tokenForm, tokenHash } from './tokens.repo.ts'
@@ -91,13 +91,4 @@ function belongs({ actor, accountId }: Caller, kind: string, subject: string): b
   return kind === 'admin-session'
     ? actor.kind === 'admin' && actor.sessionId === subject
     : actor.kind === 'token' && actor.tokenId === subject
-}
-
-async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isProblem(error)) throw error
-    throw problem('UNAVAILABLE', 'who is calling cannot be checked right now: the database does not answer', { cause: error })
-  }
 }

@@ -1,7 +1,8 @@
 import type { TenantId } from '../../core/boxes/index.ts'
-import { type Clock, isProblem, problem } from '../../core/kit/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
 import { credentialForm, type PlatformPrincipal } from '../../core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf, type UserId } from '../../core/users/index.ts'
+import { orUnavailable } from '../auth/index.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { kindOf } from './revocations.ts'
 import { type FoundSession, standingSession } from './sessions.repo.ts'
@@ -87,12 +88,3 @@ const keep = (session: FoundSession, capabilities: PlatformPrincipal['capabiliti
   expiresAtMs: Date.parse(session.expiresAt),
   atMs: clock.monotonicMs(),
 })
-
-async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (isProblem(error)) throw error
-    throw problem('UNAVAILABLE', 'who is calling cannot be checked right now: the database does not answer', { cause: error })
-  }
-}
