@@ -1,4 +1,4 @@
-import { Agent, fetch } from 'undici'
+import type { Agent } from 'undici'
 
 /** A server of a box, as it is reached from the host. */
 export type Origin = Readonly<{ url: string; headers?: Readonly<Record<string, string>> }>
@@ -11,8 +11,17 @@ type Question = Readonly<{
 }>
 
 const timeoutMs = 10_000
-// Nobody in a box may keep the agent busy or fill its memory; and a new container has a new address, so no connection is kept.
-const dispatcher = new Agent({ maxResponseSize: 4_000_000, pipelining: 0, connect: { timeout: timeoutMs } })
+
+type Client = Readonly<{ fetch: typeof import('undici').fetch; dispatcher: Agent }>
+let opened: Promise<Client> | undefined
+
+/** Loaded by the first question, for it takes a fifth of an agent's memory: one whose boxes are not there yet does without. */
+async function openClient(): Promise<Client> {
+  const undici = await import('undici')
+  // Nobody in a box may keep the agent busy or fill its memory; and a new container has a new address, so no connection is kept.
+  const dispatcher = new undici.Agent({ maxResponseSize: 4_000_000, pipelining: 0, connect: { timeout: timeoutMs } })
+  return { fetch: undici.fetch, dispatcher }
+}
 
 /** One request with a time limit that follows no redirect. Throws an Error with one line when there is no answer. */
 export async function ask(
@@ -20,6 +29,8 @@ export async function ask(
   path: string,
   { method = 'GET', body, headers: more, signal }: Question = {},
 ): Promise<Answer> {
+  opened ??= openClient()
+  const { fetch, dispatcher } = await opened
   const limit = AbortSignal.timeout(timeoutMs)
   try {
     const response = await fetch(`${url}${path}`, {
