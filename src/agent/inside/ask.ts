@@ -15,7 +15,7 @@ const timeoutMs = 10_000
 type Client = Readonly<{ fetch: typeof import('undici').fetch; dispatcher: Agent }>
 let opened: Promise<Client> | undefined
 
-/** Loaded by the first question, for it takes a fifth of an agent's memory: one whose boxes are not there yet does without. */
+/** Loaded by the first question: it takes some megabytes, and an agent without boxes asks nobody. */
 async function openClient(): Promise<Client> {
   const undici = await import('undici')
   // Nobody in a box may keep the agent busy or fill its memory; and a new container has a new address, so no connection is kept.
