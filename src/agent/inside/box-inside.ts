@@ -25,9 +25,9 @@ export function boxInside(needs: InsideNeeds): BoxInside {
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
-      withChat(needs, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal)),
+      withChat(needs, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
     createThrowAwayAccount: (box, registrationSecret, signal) =>
-      withChat(needs, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, needs.random, registrationSecret, signal)),
+      withChat(needs, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, needs.random, registrationSecret, signal), signal),
     databaseBytes: async (box) => {
       const answer = await sql(needs, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
@@ -41,10 +41,17 @@ export function boxInside(needs: InsideNeeds): BoxInside {
   }
 }
 
-async function withChat<Made>({ engine }: InsideNeeds, box: LocalBox, what: string, make: (chat: Origin) => Promise<Made>): Promise<Made> {
+async function withChat<Made>(
+  { engine }: InsideNeeds,
+  box: LocalBox,
+  what: string,
+  make: (chat: Origin) => Promise<Made>,
+  signal?: AbortSignal,
+): Promise<Made> {
   const { chat } = await viewBox(engine, box)
   if (!chat) throw problem('PROBE_FAILED', `the chat server of ${box.slug} does not run`)
   return make(chat).catch((error: Error) => {
+    signal?.throwIfAborted()
     throw problem('PROBE_FAILED', `${what} of ${box.slug} could not be made: ${error.message}`, { cause: error })
   })
 }

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
@@ -22,8 +22,9 @@ export async function loadDatabase(
   const maintenance = { ...run, login: asSuperuser(login) }
   const tables = (await needSql(run, emptySql, 'RESTORE_FAILED')).trim()
   if (tables !== '0') throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty: it has ${tables} tables`)
+  const globals = await readGlobals(box, folder)
   // Roles that are there already are no failure; one that lacks shows in the load itself.
-  await psql(maintenance, await readFile(join(folder, globalsFile), 'utf8'), '-v', 'ON_ERROR_STOP=0')
+  await psql(maintenance, globals, '-v', 'ON_ERROR_STOP=0')
   await needSql(maintenance, freshSql(login.database, login.user), 'RESTORE_FAILED')
   await restoreDump(
     engine,
@@ -42,6 +43,16 @@ export async function settleDatabase(engine: ContainerEngine, box: LocalBox, exp
   const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
   needSameCounts(box.slug, expected, parseCounts(await needSql(run, countSql, 'RESTORE_FAILED')))
   await needSql(run, afterwardsSql, 'RESTORE_FAILED')
+}
+
+/** A folder without both files is no dump: that shows here, where it is not yet taken for a failure of the engine that reads them. */
+async function readGlobals(box: LocalBox, folder: string): Promise<string> {
+  try {
+    await access(join(folder, dumpFile))
+    return await readFile(join(folder, globalsFile), 'utf8')
+  } catch (error) {
+    throw problem('RESTORE_FAILED', `the dump of ${box.slug} cannot be read: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 async function restoreDump(

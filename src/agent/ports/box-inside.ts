@@ -29,15 +29,19 @@ export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomI
 /**
  * What is done inside a running box: questions to its servers, dump and load of its database.
  * Real over exec and HTTP, simulated for simulated hosts; the steps of an update know only this.
+ * Work on a database whose container does not run throws BOX_UNHEALTHY; what was aborted throws the signal's reason.
  */
 export type BoxInside = Readonly<{
   /** One writing probe (SAFETY, The probe); never throws for a sick box: it says what is wrong. */
   probe(box: LocalBox, signal?: AbortSignal): Promise<ProbeResult>
   /** The versions that the servers themselves tell; undefined where one does not answer. */
   serverVersions(box: LocalBox): Promise<{ synapse?: string; postgres?: string; minio?: string }>
-  /** `pg_dump -Fc` and globals into a folder, each with its own exit status, listed once with `pg_restore --list`. Throws SNAPSHOT_FAILED or DISK_FULL. */
+  /** `pg_dump -Fc` and globals into a folder, each with its own exit status, listed once with `pg_restore --list`. The folder is made, for its owner alone. Throws SNAPSHOT_FAILED or DISK_FULL. */
   dumpDatabase(box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts>
-  /** Loads a dump into an empty database of the running PostgreSQL, compares the counts, clears what must not be used twice, ANALYZEs. Throws RESTORE_FAILED. */
+  /**
+   * Loads a dump into an empty database of the running PostgreSQL, compares the counts, clears what must not be used twice, ANALYZEs. Throws
+   * RESTORE_FAILED or DISK_FULL; what was loaded by then stays, and no load goes over it.
+   */
   loadDatabase(box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void>
   /** The end of a load alone, for a database that came back in another way: counts compared, cleared, ANALYZEd. Throws RESTORE_FAILED. */
   settleDatabase(box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void>
@@ -56,7 +60,7 @@ export type BoxInside = Readonly<{
   createProbeAccount(box: LocalBox, appserviceToken: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /**
    * Makes an account and a room by the registration secret of the server's own config: for a copy that will be thrown away, in which no
-   * application service may speak. Throws PROBE_FAILED.
+   * application service may speak. Another each time. Throws PROBE_FAILED.
    */
   createThrowAwayAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /** Size of the database on disk; undefined where it does not answer. */

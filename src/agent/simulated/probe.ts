@@ -8,35 +8,24 @@ import { containerOf, runs, type World } from './world.ts'
 
 /** One writing probe of a simulated box, directly and through its edge. */
 export async function probeSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
-  await world.clock.sleep(world.faults.draw('probeMs'), signal)
+  await world.faults.linger('probeMs', signal)
   const { name } = box.project
   const database = databaseState(world, name)
   const chat = chatState(world, name)
   // As with a real one: a box without listeners of its edge is asked directly alone.
-  const edge = box.ports === null || runs(containerOf(world, name, 'edge'))
+  const edge = box.ports === null || runs(containerOf(world, name, 'edge')) ? undefined : 'the edge refuses connections'
   const broken = brokenBy(world, box)
+  const chatError = chat === 'ready' ? edge : saying('the chat server', chat)
+  const databaseError = database === 'ready' ? undefined : saying('the database', database)
+  const objectsError = objectsState(world, name) === 'ready' ? edge : 'the object store does not answer'
   const errors: Record<ProbeComponent, string | undefined> = {
-    chatApi: broken.has('chatApi')
-      ? '500 from /versions'
-      : chat === 'ready'
-        ? edge
-          ? undefined
-          : 'the edge refuses connections'
-        : saying('the chat server', chat),
-    chatSync: broken.has('chatSync')
-      ? '500 on sending an event'
-      : chat === 'ready' && database === 'ready'
-        ? undefined
-        : saying('the chat server', chat),
-    database: broken.has('database') ? 'the write was refused' : database === 'ready' ? undefined : saying('the database', database),
-    objectStorage: broken.has('objectStorage')
-      ? 'the upload failed'
-      : objectsState(world, name) === 'ready'
-        ? undefined
-        : 'the object store does not answer',
+    chatApi: broken.has('chatApi') ? '500 from /versions' : chatError,
+    chatSync: broken.has('chatSync') ? '500 on sending an event' : (chatError ?? databaseError),
+    database: broken.has('database') ? 'the write was refused' : databaseError,
+    objectStorage: broken.has('objectStorage') ? 'the upload failed' : objectsError,
   }
   if (!Object.values(errors).some(Boolean)) writeProbe(world, name)
-  return result(world, errors, broken.size === 0 ? verdictOf(database, chat) : 'failed')
+  return result(world, errors, broken.size === 0 ? verdictOf(database, chat, objectsError) : 'failed')
 }
 
 const saying = (who: string, state: ServerState) =>
@@ -52,27 +41,27 @@ function brokenBy(world: World, box: LocalBox): ReadonlySet<ProbeComponent> {
   return new Set(fault ? (fault.components ?? allComponents) : [])
 }
 
-function verdictOf(database: ServerState, chat: ServerState): ProbeResult['verdict'] {
+function verdictOf(database: ServerState, chat: ServerState, objectsError: string | undefined): ProbeResult['verdict'] {
   if (database === 'starting') return 'recovering'
-  return chat === 'upgrading' ? 'upgrading' : 'failed'
+  return chat === 'upgrading' && database === 'ready' && objectsError === undefined ? 'upgrading' : 'failed'
 }
 
 function result(world: World, errors: Record<ProbeComponent, string | undefined>, otherwise: ProbeResult['verdict']): ProbeResult {
-  const reason = allComponents.map((component) => errors[component]).find(Boolean)
+  const first = allComponents.find((component) => errors[component] !== undefined)
   const component = (name: ProbeComponent) => {
     const error = errors[name]
     return { ok: error === undefined, ms: world.faults.draw('probeMs'), ...(error === undefined ? {} : { error }) }
   }
   return {
     at: isoNow(world.clock),
-    verdict: reason === undefined ? 'ok' : otherwise,
+    verdict: first === undefined ? 'ok' : otherwise,
     components: {
       chatApi: component('chatApi'),
       chatSync: component('chatSync'),
       database: component('database'),
       objectStorage: component('objectStorage'),
     },
-    ...(reason === undefined ? {} : { reason }),
+    ...(first === undefined ? {} : { reason: `${first}: ${errors[first]}` }),
   }
 }
 

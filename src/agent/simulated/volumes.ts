@@ -90,7 +90,7 @@ export function readContent(path: string): VolumeContent {
   }
 }
 
-export function writeContent(folder: string, content: VolumeContent, name = fileName): void {
-  mkdirSync(folder, { recursive: true })
+export function writeContent(folder: string, content: VolumeContent, { name = fileName, mode = 0o777 } = {}): void {
+  mkdirSync(folder, { recursive: true, mode })
   writeFileSync(join(folder, name), JSON.stringify(content))
 }

@@ -47,10 +47,6 @@ describe('messages', () => {
     await writeFile(box.project.composeFile, rewriteVolumes(composeText('oak'), { postgres: 'box-oak-postgres-2' }))
     await host.engine.stop(box.project, ['synapse', 'postgres'])
     await host.engine.up(box.project, ['postgres'])
-    await expect(host.inside.loadDatabase(box, dump, { events: 2 })).rejects.toMatchObject({
-      code: 'RESTORE_FAILED',
-      message: /events has 1 rows instead of 2/,
-    })
     await host.inside.loadDatabase(box, dump, counts)
     await host.engine.up(box.project, ['synapse'])
     expect(host.traffic.content(box).messages).toBe(1)

@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BoxMigration } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { DatabaseFacts, LocalBox, RowCounts, StreamPositions } from '../ports/index.ts'
+import { databaseState } from './servers.ts'
+import { readContent, type VolumeContent, writeContent } from './volumes.ts'
+import { containerOf, type World } from './world.ts'
+
+const dumpFile = 'database.dump'
+
+const eventsStream = 'events_stream_seq'
+const usualMargin = 1_000
+const blindMargin = 1_000_000
+
+/** About what a fresh Synapse takes, and what a message adds to it. */
+const emptyDatabaseBytes = 24_000_000
+const bytesPerRow = 2_000
+
+/** The volume of a database that answers. Throws BOX_UNHEALTHY. */
+function databaseVolume(world: World, box: LocalBox): string {
+  const volume = containerOf(world, box.project.name, 'postgres')?.volumes[0]
+  if (volume === undefined || databaseState(world, box.project.name) !== 'ready')
+    throw problem('BOX_UNHEALTHY', `the database of ${box.slug} does not take connections`)
+  return volume
+}
+
+export async function dumpSimulated(world: World, box: LocalBox, folder: string, signal?: AbortSignal): Promise<RowCounts> {
+  const content = world.volumes.read(databaseVolume(world, box))
+  await world.faults.linger('dumpMs', signal)
+  needRoomFor(world, box, 'dump')
+  if (world.faults.strike('dump-fails', { box: box.slug }))
+    throw problem('SNAPSHOT_FAILED', `pg_dump of ${box.slug} ended with exit code 1`)
+  writeContent(folder, { ...content, otherDatabases: [] }, { name: dumpFile, mode: 0o700 })
+  return countsOf(content)
+}
+
+/** What was loaded stays, also where it is not what was expected: the next load finds tables there. */
+export async function loadSimulated(world: World, box: LocalBox, folder: string, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+  const volume = databaseVolume(world, box)
+  await world.faults.linger('loadMs', signal)
+  needRoomFor(world, box, 'load')
+  if (world.faults.strike('load-fails', { box: box.slug }))
+    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code 1`)
+  if (world.volumes.read(volume).schema !== null) throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty`)
+  const content = readDump(box, folder)
+  world.volumes.change(volume, content)
+  needSameCounts(box, expected, countsOf(content))
+}
+
+export async function settleSimulated(world: World, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  const content = world.volumes.read(databaseVolume(world, box))
+  if (world.faults.strike('load-fails', { box: box.slug })) throw problem('RESTORE_FAILED', `psql in ${box.slug} ended with exit code 1`)
+  needSameCounts(box, expected, countsOf(content))
+}
+
+function needRoomFor(world: World, box: LocalBox, what: 'dump' | 'load'): void {
+  if (world.faults.strike('disk-full', { box: box.slug }, ({ at }) => at === what))
+    throw problem('DISK_FULL', `no space left for the ${what} of ${box.slug}`)
+}
+
+function readDump(box: LocalBox, folder: string): VolumeContent {
+  const path = join(folder, dumpFile)
+  if (!existsSync(path)) throw problem('RESTORE_FAILED', `the dump of ${box.slug} is not in ${folder}`)
+  try {
+    return readContent(path)
+  } catch (error) {
+    throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code 1: the dump is cut`, { cause: error })
+  }
+}
+
+const countsOf = ({ messages, media }: VolumeContent): RowCounts => ({ events: messages, local_media_repository: media })
+
+function needSameCounts(box: LocalBox, expected: RowCounts, loaded: RowCounts): void {
+  const wrong = Object.entries(expected).filter(([table, count]) => loaded[table] !== count)
+  if (wrong.length === 0) return
+  const list = wrong.map(([table, count]) => `${table} has ${loaded[table] ?? 'no'} rows instead of ${count}`).join('; ')
+  throw problem('RESTORE_FAILED', `the loaded database of ${box.slug} is not the dumped one: ${list}`)
+}
+
+export async function positionsOf(world: World, box: LocalBox, signal?: AbortSignal): Promise<StreamPositions> {
+  signal?.throwIfAborted()
+  return { sequences: { [eventsStream]: world.volumes.read(databaseVolume(world, box)).stream }, writers: [] }
+}
+
+export async function raiseSimulated(world: World, box: LocalBox, past: StreamPositions | 'unknown', signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted()
+  const volume = databaseVolume(world, box)
+  const { stream } = world.volumes.read(volume)
+  const raised = past === 'unknown' ? stream + blindMargin : Math.max(stream, past.sequences[eventsStream] ?? 0) + usualMargin
+  world.volumes.change(volume, { stream: raised })
+}
+
+/** Undefined where it does not answer. */
+export function factsOf(world: World, box: LocalBox): DatabaseFacts | undefined {
+  if (databaseState(world, box.project.name) !== 'ready') return undefined
+  const { messages, media, otherDatabases, schema, compat, backgroundUpdates, migrations } = world.volumes.read(databaseVolume(world, box))
+  return {
+    bytes: emptyDatabaseBytes + bytesPerRow * (messages + media),
+    otherDatabases: [...otherDatabases],
+    schemaVersion: schema,
+    compatVersion: compat,
+    backgroundUpdates: [...backgroundUpdates],
+    collation: 'C',
+    migrations: migrations.toSorted((a, b) => (a.head < b.head ? -1 : 1)),
+    ownerIsSuperuser: false,
+  }
+}
+
+export async function applySimulated(world: World, box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
+  const { head, name, sha256 } = migration
+  const volume = databaseVolume(world, box)
+  const { migrations } = world.volumes.read(volume)
+  const noted = migrations.find((applied) => applied.head === head)
+  if (noted?.sha256 === sha256) return
+  signal?.throwIfAborted()
+  const failed = (why: string) => problem('UPDATE_FAILED', `the box migration ${head}-${name} failed in ${box.slug}: ERROR:  ${why}`)
+  if (noted) throw failed('duplicate key value violates unique constraint "box_migrations_pkey"')
+  if (world.faults.strike('migration-fails', { box: box.slug })) throw failed('as the fault profile says')
+  world.volumes.change(volume, { migrations: [...migrations, { head, sha256 }] })
+}

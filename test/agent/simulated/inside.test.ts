@@ -1,0 +1,40 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { provision } from '../../../src/agent/boxes/index.ts'
+import { aContext, anAgent, aProvision } from '../boxes/provisioning.ts'
+import { insideSuite } from '../suites/box-inside.ts'
+import { moving } from './boxes.ts'
+
+insideSuite('the inside of a simulated box', async () => {
+  const { host, folder, needs } = await anAgent()
+  await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
+  const box = (await needs.boxes.find('oak'))!
+  for (let message = 0; message < 5; message++) host.traffic.sendMessage(box)
+  const mute = 'registry.test/tenantry/synapse:v1.157.1-mute'
+  host.inject({ kind: 'probe-fails', image: mute, components: ['chatSync'] })
+  const setDatabases = async (otherDatabases: readonly string[]) => {
+    const path = join((await host.engine.volumePath(`${box.project.name}-postgres`))!, 'content.json')
+    await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), otherDatabases }))
+  }
+  return {
+    inside: host.inside,
+    engine: host.engine,
+    box,
+    folder,
+    versions: { synapse: '1.157.1', postgres: '15.14', minio: 'RELEASE.2025-09-07T16-13-09Z' },
+    releases: {
+      mute,
+      tooOld: 'registry.test/tenantry/synapse:v1.97.0',
+      next: 'registry.test/tenantry/synapse:v1.163.2',
+      nextVersion: '1.163.2',
+    },
+    refuseWrites: async () => {
+      const mend = host.inject({ kind: 'probe-fails', components: ['database'] })
+      return async () => mend()
+    },
+    addDatabase: async (name) => {
+      await setDatabases([name])
+      return () => setDatabases([])
+    },
+  }
+})

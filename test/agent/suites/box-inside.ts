@@ -1,0 +1,356 @@
+import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { readBoxSecrets, readProbeAccount, rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
+import type { BoxInside, ContainerEngine, LocalBox, RowCounts, StreamPositions } from '../../../src/agent/ports/index.ts'
+import { type BoxMigration, type ProbeComponent, Service } from '../../../src/core/boxes/index.ts'
+import { secret, sha256Hex } from '../../../src/core/kit/index.ts'
+
+type Undo = () => Promise<void>
+
+/** A box of our template that serves and has no box migration. It is used up: nothing of it runs in the end. */
+export type InsideUnderTest = Readonly<{
+  inside: BoxInside
+  engine: ContainerEngine
+  box: LocalBox
+  /** For what the tests write. */
+  folder: string
+  /** What its servers are. */
+  versions: Readonly<{ synapse: string; postgres: string; minio: string }>
+  /** Images of chat servers: one that listens and serves nothing, one that is too old for the database, and the next one. */
+  releases: Readonly<{ mute: string; tooOld: string; next: string; nextVersion: string }>
+  /** Lets the database answer questions and take no writes. */
+  refuseWrites(): Promise<Undo>
+  /** Makes a database of somebody else beside the chat server's. */
+  addDatabase(name: string): Promise<Undo>
+}>
+
+const patience = { timeout: 60_000, interval: 500 }
+
+const aMigration = (head: string, sql: string): BoxMigration => ({ head, name: 'suite', sha256: sha256Hex(sql), sql })
+const first = aMigration('0001', 'create table tenantry.suite (id integer primary key);')
+const second = aMigration('0002', 'create table tenantry.suite_too (id integer primary key);')
+
+/** What every inside of a box does, real or simulated. One box serves all tests, in their order: to make one is slow. */
+export function insideSuite(title: string, make: () => Promise<InsideUnderTest>): void {
+  describe(title, () => {
+    let under: InsideUnderTest
+    let inside: BoxInside
+    let engine: ContainerEngine
+    let box: LocalBox
+    beforeAll(async () => {
+      under = await make()
+      ;({ inside, engine, box } = under)
+    })
+
+    const well = () => expect.poll(async () => (await inside.probe(box)).verdict, patience).toBe('ok')
+    const applied = async () => (await inside.databaseFacts(box))?.migrations.map(({ head }) => head)
+
+    /** The components that a probe finds wrong, in their order. It is not well, and its reason is the first of them. */
+    const wrongParts = async (): Promise<ProbeComponent[]> => {
+      const { verdict, components, reason } = await inside.probe(box)
+      const wrong = (['chatApi', 'chatSync', 'database', 'objectStorage'] as const).filter((name) => !components[name].ok)
+      expect([verdict, reason]).toEqual(['failed', `${wrong[0]}: ${components[wrong[0] as ProbeComponent].error}`])
+      return wrong
+    }
+
+    const changeCompose = async (change: (text: string) => string, service: Service) => {
+      const { project } = box
+      await writeFile(project.composeFile, change(await readFile(project.composeFile, 'utf8')))
+      await engine.up(project, [service])
+    }
+
+    describe('a box that is well', () => {
+      test('has a good probe, which says when it was and how long each part took', async () => {
+        const good = { ok: true, ms: expect.any(Number) }
+        expect(await inside.probe(box)).toEqual({
+          at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+          verdict: 'ok',
+          components: { chatApi: good, chatSync: good, database: good, objectStorage: good },
+        })
+      })
+
+      test('tells the versions of its servers', async () => {
+        const { synapse, postgres, minio } = under.versions
+        expect(await inside.serverVersions(box)).toEqual({
+          synapse: expect.stringContaining(synapse),
+          postgres: expect.stringContaining(postgres),
+          minio: expect.stringContaining(minio),
+        })
+      })
+
+      test('tells what a pre-flight weighs, databases of others among it', async () => {
+        expect(await inside.databaseReady(box)).toBe(true)
+        expect(await inside.databaseBytes(box)).toBeGreaterThan(1_000_000)
+        const facts = {
+          bytes: expect.any(Number),
+          collation: 'C',
+          schemaVersion: expect.any(Number),
+          compatVersion: expect.any(Number),
+          backgroundUpdates: expect.any(Array),
+          migrations: [],
+          ownerIsSuperuser: false,
+        }
+        expect(await inside.databaseFacts(box)).toEqual({ ...facts, otherDatabases: [] })
+        const forget = await under.addDatabase('bridge')
+        expect(await inside.databaseFacts(box)).toEqual({ ...facts, otherDatabases: ['bridge'] })
+        await forget()
+        expect((await inside.databaseFacts(box))?.otherDatabases).toEqual([])
+      })
+
+      test('takes each box migration once, in whatever order, and notes them in theirs', async () => {
+        for (const migration of [second, first, second]) await inside.applyMigration(box, migration)
+        expect((await inside.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
+      })
+
+      test('takes no other text under a head that is noted, and says why in the words of the database', async () => {
+        const changed = aMigration(second.head, 'create table tenantry.never (id integer primary key);')
+        await expect(inside.applyMigration(box, changed)).rejects.toMatchObject({
+          code: 'UPDATE_FAILED',
+          message: expect.stringMatching(/0002-suite failed in .*: ERROR:\s+duplicate key/),
+        })
+        expect((await inside.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
+      })
+
+      test('is not touched by what was told to stop before', async () => {
+        const told = new Error('told to stop')
+        const signal = AbortSignal.abort(told)
+        const folder = join(under.folder, 'never')
+        const calls: Record<string, () => Promise<unknown>> = {
+          probe: () => inside.probe(box, signal),
+          dump: () => inside.dumpDatabase(box, folder, signal),
+          load: () => inside.loadDatabase(box, folder, {}, signal),
+          settle: () => inside.settleDatabase(box, {}, signal),
+          positions: () => inside.streamPositions(box, signal),
+          raise: () => inside.raiseStreams(box, 'unknown', signal),
+          account: () => inside.createProbeAccount(box, secret('any'), signal),
+          throwAway: () => inside.createThrowAwayAccount(box, secret('any'), signal),
+          migration: () => inside.applyMigration(box, aMigration('0003', 'create table tenantry.never (id integer);'), signal),
+        }
+        for (const [name, call] of Object.entries(calls)) expect([name, await call().catch((error) => error)]).toEqual([name, told])
+        expect(await applied()).toEqual(['0001', '0002'])
+      })
+    })
+
+    describe('while its chat server is stopped', () => {
+      let dump: string
+      let counts: RowCounts
+      beforeAll(async () => {
+        dump = join(under.folder, 'dumps', 'one')
+        await engine.stop(box.project, ['synapse'])
+      })
+
+      const onVolume = async (number: number) => {
+        await changeCompose((text) => rewriteVolumes(text, { postgres: `${box.project.name}-postgres-${number}` }), 'postgres')
+        await expect.poll(() => inside.databaseReady(box), patience).toBe(true)
+      }
+      const cut = async () => {
+        const folder = join(under.folder, 'dumps', 'cut')
+        await cp(dump, folder, { recursive: true })
+        await truncate(join(folder, 'database.dump'), 20)
+        return folder
+      }
+      const differ = {
+        code: 'RESTORE_FAILED',
+        message: expect.stringMatching(/events has [0-9]+ rows instead of [0-9]+/),
+      }
+
+      test('only what needs it fails, and it has no version', async () => {
+        expect(await wrongParts()).toEqual(['chatApi', 'chatSync'])
+        expect(await inside.serverVersions(box)).toEqual({ postgres: expect.any(String), minio: expect.any(String) })
+      })
+
+      test('no account can be made', async () => {
+        const failed = { code: 'PROBE_FAILED', message: expect.stringContaining(box.slug) }
+        await expect(inside.createProbeAccount(box, secret('any'))).rejects.toMatchObject(failed)
+        await expect(inside.createThrowAwayAccount(box, secret('any'))).rejects.toMatchObject(failed)
+      })
+
+      test('a dump goes into a folder for nobody else, and says how many rows it holds', async () => {
+        await under.addDatabase('bridge')
+        counts = await inside.dumpDatabase(box, dump)
+        expect(counts.events).toBeGreaterThan(2)
+        expect((await stat(dump)).mode & 0o077).toBe(0)
+        expect((await stat(join(dump, 'database.dump'))).size).toBeGreaterThan(20)
+        await expect(inside.dumpDatabase(box, '/dev/null/x')).rejects.toThrow()
+      })
+
+      test('a database is told from one that holds other rows; tables of which nothing is expected do not matter', async () => {
+        await inside.settleDatabase(box, counts)
+        await inside.settleDatabase(box, {})
+        const more = { ...counts, events: (counts.events ?? 0) + 1 }
+        await expect(inside.settleDatabase(box, more)).rejects.toMatchObject(differ)
+        const unknown = { no_such_table: 1 }
+        await expect(inside.settleDatabase(box, unknown)).rejects.toMatchObject({
+          code: 'RESTORE_FAILED',
+          message: expect.stringContaining('no_such_table has no rows instead of 1'),
+        })
+      })
+
+      test('a dump that is not there, or was cut, leaves an empty database empty', async () => {
+        await onVolume(2)
+        for (const folder of [join(under.folder, 'nothing'), await cut()])
+          await expect(inside.loadDatabase(box, folder, counts)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
+        expect(await inside.databaseFacts(box)).toMatchObject({
+          schemaVersion: null,
+          compatVersion: null,
+          migrations: [],
+          otherDatabases: [],
+        })
+      })
+
+      test('a dump that holds other rows than expected is refused, and no load goes over what it left', async () => {
+        const fewer = { ...counts, events: (counts.events ?? 0) - 1 }
+        await expect(inside.loadDatabase(box, dump, fewer)).rejects.toMatchObject(differ)
+        await expect(inside.loadDatabase(box, dump, counts)).rejects.toMatchObject({
+          code: 'RESTORE_FAILED',
+          message: expect.stringMatching(/not empty/),
+        })
+        await inside.settleDatabase(box, counts)
+      })
+
+      test('a dump is loaded into an empty database, with its box migrations and without what is of others', async () => {
+        const former = await inside.databaseFacts(box)
+        await onVolume(3)
+        await inside.loadDatabase(box, dump, counts)
+        const { schemaVersion, compatVersion } = former ?? {}
+        expect(schemaVersion).toBeGreaterThan(0)
+        expect(await inside.databaseFacts(box)).toMatchObject({ schemaVersion, compatVersion, otherDatabases: [] })
+        expect(await applied()).toEqual(['0001', '0002'])
+        await inside.applyMigration(box, first)
+      })
+
+      test('streams are moved past what clients know, never back, and furthest where nobody knows', async () => {
+        const far = 5_000
+        const before = await inside.streamPositions(box)
+        expect(Object.keys(before.sequences)).toContain('events_stream_seq')
+        const known: StreamPositions = {
+          sequences: Object.fromEntries(Object.entries(before.sequences).map(([name, at]) => [name, at + far])),
+          writers: before.writers.map((writer) => ({ ...writer, position: writer.position + far })),
+        }
+        await inside.raiseStreams(box, known)
+        const raised = await inside.streamPositions(box)
+        expect(laggards(raised, known.sequences, 1)).toEqual([])
+        expect(raised.writers).toEqual(expect.arrayContaining([...known.writers]))
+        await inside.raiseStreams(box, before)
+        const again = await inside.streamPositions(box)
+        expect(laggards(again, raised.sequences, 0)).toEqual([])
+        expect(again.writers).toEqual(expect.arrayContaining([...raised.writers]))
+        await inside.raiseStreams(box, 'unknown')
+        expect(laggards(await inside.streamPositions(box), again.sequences, 1_000_000)).toEqual([])
+      })
+    })
+
+    describe('a box that came back from a dump', () => {
+      test('is well, and its writes are taken', async () => {
+        await engine.up(box.project, ['synapse', 'edge'])
+        await well()
+      })
+
+      test('finds its probe account again, which nobody gets without the token', async () => {
+        const { appserviceToken } = (await readBoxSecrets(box.project))!
+        const account = await inside.createProbeAccount(box, secret(appserviceToken))
+        expect(account).toEqual(await readProbeAccount(box.project))
+        expect(account).toMatchObject({ userId: `@tenantry-probe:${box.chatDomain}`, roomId: expect.stringMatching(/^!/) })
+        await expect(inside.createProbeAccount(box, secret('another-token'))).rejects.toMatchObject({
+          code: 'PROBE_FAILED',
+          message: expect.not.stringContaining('another-token'),
+        })
+      })
+
+      test('makes another throw-away account each time, for whoever knows its secret', async () => {
+        const { registrationSharedSecret } = (await readBoxSecrets(box.project))!
+        const make = () => inside.createThrowAwayAccount(box, secret(registrationSharedSecret))
+        const [one, other] = [await make(), await make()]
+        for (const { userId, roomId, accessToken } of [one, other]) {
+          expect([userId, roomId]).toEqual([expect.stringMatching(/^@.+:/), expect.stringMatching(/^!/)])
+          expect(accessToken).not.toBe('')
+        }
+        const users = [one.userId, other.userId, (await readProbeAccount(box.project))?.userId]
+        expect(new Set([...users, one.roomId, other.roomId]).size).toBe(5)
+        await expect(inside.createThrowAwayAccount(box, secret('another-secret'))).rejects.toMatchObject({
+          code: 'PROBE_FAILED',
+          message: expect.not.stringContaining('another-secret'),
+        })
+      })
+    })
+
+    describe('a part that is away', () => {
+      test.each([
+        ['minio', ['objectStorage']],
+        ['edge', ['chatApi', 'chatSync', 'objectStorage']],
+      ] as const)('%s: %j', async (service, parts) => {
+        await engine.stop(box.project, [service])
+        expect(await wrongParts()).toEqual(parts)
+        expect(await inside.serverVersions(box)).not.toHaveProperty(service)
+        await engine.start(box.project, [service])
+        await well()
+      })
+
+      test('the database: its own part and the chat fail, nothing is known of it, and all work on it is refused', async () => {
+        await engine.stop(box.project, ['postgres'])
+        expect(await wrongParts()).toEqual(expect.arrayContaining(['chatSync', 'database']))
+        expect(await inside.serverVersions(box)).not.toHaveProperty('postgres')
+        expect(await inside.databaseReady(box)).toBe(false)
+        expect([await inside.databaseBytes(box), await inside.databaseFacts(box)]).toEqual([undefined, undefined])
+        const folder = join(under.folder, 'dumps', 'one')
+        for (const work of [
+          () => inside.dumpDatabase(box, join(under.folder, 'never')),
+          () => inside.loadDatabase(box, folder, {}),
+          () => inside.settleDatabase(box, {}),
+          () => inside.streamPositions(box),
+          () => inside.raiseStreams(box, 'unknown'),
+          () => inside.applyMigration(box, first),
+        ])
+          await expect(work()).rejects.toMatchObject({ code: 'BOX_UNHEALTHY', message: expect.stringContaining(box.slug) })
+        await engine.start(box.project, ['postgres'])
+        await well()
+      })
+    })
+
+    describe('what looks well and is not', () => {
+      const the = async (service: Service) => (await engine.containers(box.project)).find((one) => one.service === service)!
+      const switchTo = async (image: string) => {
+        await engine.pull(image, {})
+        await changeCompose((text) => rewriteImages(text, { synapse: image }), 'synapse')
+      }
+
+      test('a database that answers and takes no writes', async () => {
+        const undo = await under.refuseWrites()
+        expect(await wrongParts()).toContain('database')
+        await undo()
+        expect((await inside.probe(box)).components.database.ok).toBe(true)
+      })
+
+      test('a release that listens and serves nothing: it is the sync alone that shows it', async () => {
+        await switchTo(under.releases.mute)
+        await expect.poll(async () => (await inside.probe(box)).components.chatApi.ok, patience).toBe(true)
+        expect(await inside.probe(box)).toMatchObject({
+          verdict: 'failed',
+          components: { chatSync: { ok: false }, database: { ok: true } },
+        })
+      })
+
+      test('a release that is too old for the database dies of it, and the next one is well and says what it is', async () => {
+        const { tooOld, next, nextVersion } = under.releases
+        await switchTo(tooOld)
+        await expect.poll(async () => (await the('synapse')).restartCount, patience).toBeGreaterThan(0)
+        expect(await engine.logs((await the('synapse')).id, 50)).toMatch(/too new for the server to understand/)
+        expect((await inside.probe(box)).verdict).toBe('failed')
+        await switchTo(next)
+        await well()
+        expect((await inside.serverVersions(box)).synapse).toContain(nextVersion)
+      })
+    })
+
+    test('a box of which nothing is left is sick in each part, and that is an answer', async () => {
+      await engine.discard(box.project, Service.options)
+      expect(await wrongParts()).toEqual(['chatApi', 'chatSync', 'database', 'objectStorage'])
+      expect(await inside.serverVersions(box)).toEqual({})
+    })
+  })
+}
+
+/** Sequences that did not come so much further. */
+const laggards = ({ sequences }: StreamPositions, than: Readonly<Record<string, number>>, by: number): string[] =>
+  Object.entries(than).flatMap(([name, at]) => ((sequences[name] ?? 0) >= at + by ? [] : [name]))
