@@ -1,4 +1,5 @@
 import type { AgentError, RestoreOutcome } from './command-parts.ts'
+import { obstacleThere, standStill } from './guarded-plan.ts'
 import { foldSteps, type StepEvent, type StepFacts, type StepObstacle } from './step-facts.ts'
 
 // The restore of a box on its own host, decided: what is next, given what was written down and what is seen.
@@ -48,10 +49,6 @@ export const restoreSteps = order
 
 /** An engine that restarts must not leave a box down. The probe had its own patience. */
 const triesBack = (step: RestoreStep): number => (step === 'back-probe' ? 1 : 3)
-/** Even coming to rest ends some time, when the engine is gone for good. */
-const triesToRest = 6
-/** A step that is done again and again and never holds has an adversary: a script that starts the box, or removes the fence. */
-const mostTries = 20
 
 export const foldRestore = (events: readonly RestoreEvent[]): RestoreFacts => foldSteps(events, { back, triesBack, takenBack })
 
@@ -69,19 +66,6 @@ const isStarted = (facts: RestoreFacts): boolean => facts.begun.has('start')
 /** Something of the box was stopped or exchanged, so that the way back has something to do. */
 const isRestoreUnderWay = (facts: RestoreFacts): boolean => facts.begun.has('stop')
 
-const neverHolds = (step: RestoreStep): AgentError => ({
-  code: 'RESTORE_FAILED',
-  message: `the step ${step} was done ${mostTries} times and does not hold: something on the host starts the box or removes its fence`,
-})
-const foreignFence: AgentError = {
-  code: 'BOX_HELD',
-  message: 'another action has fenced the box; see what is written in edge/fence/on before trying again',
-}
-const changedByHand: AgentError = {
-  code: 'COMPOSE_INVALID',
-  message: 'the compose file was changed while the restore ran; check it, then try again',
-}
-const tooLate: AgentError = { code: 'COMMAND_EXPIRED', message: 'the deadline of the restore passed' }
 const liftedByOthers: AgentError = {
   code: 'RESTORE_FAILED',
   message: 'the fence was taken off before the restore was decided, so going back could lose messages; an operator must decide',
@@ -96,12 +80,7 @@ export function restoreObstacle(facts: RestoreFacts, world: RestoreWorld): StepO
   if (isCommitted(facts) || facts.givenUp) return undefined
   if (facts.failure) return noWayBack(facts, world)
   const step = forward(facts, world)[0] ?? 'commit'
-  const error =
-    ((facts.tries[step] ?? 0) >= mostTries && neverHolds(step)) ||
-    (world.fence === 'other' && !world.rested && foreignFence) ||
-    (world.deadlinePassed && tooLate) ||
-    (world.compose === 'other' && facts.done.has('fetch') && changedByHand)
-  return error ? { step, error, final: false } : undefined
+  return obstacleThere({ what: 'restore', step, stopsAtFences: !world.rested, noted: 'fetch' }, facts, world)
 }
 
 function noWayBack(facts: RestoreFacts, world: RestoreWorld): StepObstacle<RestoreStep> | undefined {
@@ -114,7 +93,7 @@ function noWayBack(facts: RestoreFacts, world: RestoreWorld): StepObstacle<Resto
 /** The steps that are left, in order; the first is to be done next, then look again. Empty when it is over. */
 export function planRestore(facts: RestoreFacts, world: RestoreWorld): readonly RestoreStep[] {
   if (isCommitted(facts)) return unfence(world)
-  if (facts.givenUp) return standStill(facts, world)
+  if (facts.givenUp) return standStill('fence', 'back-stop', facts, world)
   if (!facts.failure) return forward(facts, world)
   const wayBack = isRestoreUnderWay(facts) ? back.filter((step) => !facts.done.has(step)) : []
   return [...wayBack, ...unfence(world)]
@@ -133,15 +112,6 @@ function stillHolds(step: RestoreStep, facts: RestoreFacts, world: RestoreWorld)
   if (step === 'fence') return world.fence === 'ours'
   if (step === 'stop') return world.quiet
   return true
-}
-
-// A box whose way back failed rests fenced and stopped, with both sets of volumes, until an operator decides.
-function standStill(facts: RestoreFacts, world: RestoreWorld): readonly RestoreStep[] {
-  const mayTry = (step: RestoreStep) => (facts.failures[step] ?? 0) < triesToRest && (facts.tries[step] ?? 0) < 2 * mostTries
-  const steps: RestoreStep[] = []
-  if (world.fence === 'absent' && mayTry('fence')) steps.push('fence')
-  if (!world.stopped && mayTry('back-stop')) steps.push('back-stop')
-  return steps
 }
 
 /** How it ended, once no step is left. */

@@ -1,5 +1,6 @@
 import type { AgentError, UpdateOutcome, UpdateStep } from './command-parts.ts'
 import type { BoxCommandPayload } from './commands.ts'
+import { obstacleThere, standStill } from './guarded-plan.ts'
 import { foldSteps, type StepEvent, type StepFacts, type StepObstacle } from './step-facts.ts'
 
 // The guarded update, decided: what is next, given what was written down and what is seen.
@@ -44,11 +45,6 @@ const order = [...there, ...back, 'unfence'] as const
 
 /** A restore is worth trying again: an engine that restarts must not leave a box down. The probe had its own patience. */
 const triesBack = (step: UpdateStep): number => (step === 'restore-probe' ? 1 : 3)
-/** Even coming to rest ends some time, when the engine is gone for good. */
-const triesToRest = 6
-/** A step that is done again and again and never holds has an adversary: a script that starts the box, or removes the fence. */
-const mostTries = 20
-
 /** Lifting the fence is never what turns an update round: it is tried until it holds. */
 export const foldUpdate = (events: readonly UpdateEvent[]): UpdateFacts => ({
   ...foldSteps(events, { back, triesBack, takenBack, harmless: ['unfence'] }),
@@ -79,19 +75,6 @@ export const isTouched = (facts: UpdateFacts): boolean => facts.begun.has('recre
 /** It ended with users on the new version: what they write would be lost by going back, so a person decides. */
 export const isLeftOpen = (facts: UpdateFacts): boolean => facts.opened && facts.failure !== null && !isCommitted(facts)
 
-const neverHolds = (step: UpdateStep): AgentError => ({
-  code: 'UPDATE_FAILED',
-  message: `the step ${step} was done ${mostTries} times and does not hold: something on the host starts the box or removes its fence`,
-})
-const foreignFence: AgentError = {
-  code: 'BOX_HELD',
-  message: 'another action has fenced the box; see what is written in edge/fence/on before trying again',
-}
-const changedByHand: AgentError = {
-  code: 'COMPOSE_INVALID',
-  message: 'the compose file was changed while the update ran; check it, then try again',
-}
-const tooLate: AgentError = { code: 'COMMAND_EXPIRED', message: 'the deadline of the update passed' }
 const liftedByOthers: AgentError = {
   code: 'RESTORE_FAILED',
   message: 'the fence was taken off before the update was decided, so a restore could lose messages; an operator must decide',
@@ -110,12 +93,7 @@ export function obstacleTo(facts: UpdateFacts, world: UpdateWorld): Obstacle | u
   if (next === 'unfence' && facts.opened) return undefined
   // While it is still fenced all can be taken back, as if the good probe had not been.
   const step = next === 'unfence' ? 'first-ok' : next
-  const error =
-    ((facts.tries[step] ?? 0) >= mostTries && neverHolds(step)) ||
-    (world.fence === 'other' && !facts.opened && foreignFence) ||
-    (world.deadlinePassed && tooLate) ||
-    (world.compose === 'other' && facts.done.has('prefetch') && changedByHand)
-  return error ? { step, error, final: false } : undefined
+  return obstacleThere({ what: 'update', step, stopsAtFences: !facts.opened, noted: 'prefetch' }, facts, world)
 }
 
 // What may have been written since the snapshot would be lost: then nothing automatic restores.
@@ -130,7 +108,7 @@ function noSafeWayBack(facts: UpdateFacts, world: UpdateWorld): Obstacle | undef
 /** The steps that are left, in order; the first is to be done next, then look again. Empty when it is over. */
 export function planUpdate(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
   if (isCommitted(facts) || isLeftOpen(facts)) return unfence(world)
-  if (facts.givenUp) return standStill(facts, world)
+  if (facts.givenUp) return standStill('fence', 'restore-stop', facts, world)
   if (facts.failure) return [...wayBack(facts).filter((step) => !facts.done.has(step)), ...unfence(world)]
   return forward(facts, world)
 }
@@ -157,15 +135,6 @@ function stillHolds(step: UpdateStep, facts: UpdateFacts, world: UpdateWorld): b
 function wayBack(facts: UpdateFacts): readonly UpdateStep[] {
   if (isTouched(facts)) return back
   return facts.begun.has('stop') ? ['restore-start', 'restore-probe'] : []
-}
-
-// A box whose way back failed rests fenced and stopped until an operator decides, also one that was to have no fence: it serves nobody.
-function standStill(facts: UpdateFacts, world: UpdateWorld): readonly UpdateStep[] {
-  const mayTry = (step: UpdateStep) => (facts.failures[step] ?? 0) < triesToRest && (facts.tries[step] ?? 0) < 2 * mostTries
-  const steps: UpdateStep[] = []
-  if (world.fence === 'absent' && mayTry('fence')) steps.push('fence')
-  if (!world.stopped && mayTry('restore-stop')) steps.push('restore-stop')
-  return steps
 }
 
 /** How it ended, once no step is left. */
