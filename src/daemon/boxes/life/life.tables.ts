@@ -1,21 +1,11 @@
 import type { MoveState, RemovalState } from '../../../core/boxes/index.ts'
 
-export type BoxMoveTable = {
+/** What is written down of every way of a box. */
+export type WayColumns<State extends string> = {
   id: string
   box_id: string
-  from_host_id: string
-  to_host_id: string
-  from_first_port: number | null
-  to_first_port: number
-  /** Whether that host may have containers and volumes of the box that are not the box itself; its ports are taken then. */
-  from_copy: number
-  to_copy: number
-  state: MoveState
-  old_host_dead: number
+  state: State
   epoch: number
-  snapshot_id: string | null
-  snapshot_sha256: string | null
-  snapshot_at: string | null
   reason: string
   asked_by: string
   /** How many commands were given: each has its own id. */
@@ -28,23 +18,24 @@ export type BoxMoveTable = {
   finished_at: string | null
 }
 
-export type BoxRemovalTable = {
-  id: string
-  box_id: string
+export type BoxMoveTable = WayColumns<MoveState> & {
+  from_host_id: string
+  to_host_id: string
+  from_first_port: number | null
+  to_first_port: number
+  /** Whether that host may have containers and volumes of the box that are not the box itself; its ports are taken then. */
+  from_copy: number
+  to_copy: number
+  old_host_dead: number
+  snapshot_id: string | null
+  snapshot_sha256: string | null
+  snapshot_at: string | null
+}
+
+export type BoxRemovalTable = WayColumns<RemovalState> & {
   host_id: string
-  state: RemovalState
-  epoch: number
   snapshot_id: string | null
   erase_now: number
-  reason: string
-  asked_by: string
-  orders: number
-  command_id: string | null
-  error: string | null
-  started_at: string
-  changed_at: string
-  keep_until: string | null
-  finished_at: string | null
 }
 
 declare module '../../db/database.ts' {

@@ -3,86 +3,55 @@ import { type BoxId, type BoxMove, type HostId, type MoveState, moveIsOver } fro
 import { elapsedMs, problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxMoveTable } from './life.tables.ts'
+import { toWay, type Way, wayColumns, wayView } from './way.ts'
 
 /** What a box can be made from on another host. */
 export type MoveSnapshot = Readonly<{ snapshotId: string; snapshotSha256: string | null; takenAt: string }>
 
 /** One way of a box from host to host. */
-export type Move = Readonly<{
-  id: string
-  boxId: BoxId
-  fromHostId: HostId
-  toHostId: HostId
-  /** Null where the ports of the box are not ours. */
-  fromPort: number | null
-  toPort: number
-  /** Whether that host may have containers and volumes of the box that are not the box itself. */
-  fromCopy: boolean
-  toCopy: boolean
-  state: MoveState
-  oldHostIsDead: boolean
-  epoch: number
-  snapshot: MoveSnapshot | null
-  reason: string
-  by: string
-  orders: number
-  commandId: string | null
-  error: Readonly<{ code: string; message: string }> | null
-  startedAt: string
-  changedAt: string
-  keepUntil: string | null
-}>
+export type Move = Way<MoveState> &
+  Readonly<{
+    fromHostId: HostId
+    toHostId: HostId
+    /** Null where the ports of the box are not ours. */
+    fromPort: number | null
+    toPort: number
+    /** Whether that host may have containers and volumes of the box that are not the box itself. */
+    fromCopy: boolean
+    toCopy: boolean
+    oldHostIsDead: boolean
+    snapshot: MoveSnapshot | null
+  }>
 
 const toMove = (row: Selectable<BoxMoveTable>): Move => ({
-  id: row.id,
-  boxId: row.box_id as BoxId,
+  ...toWay(row),
   fromHostId: row.from_host_id as HostId,
   toHostId: row.to_host_id as HostId,
   fromPort: row.from_first_port,
   toPort: row.to_first_port,
   fromCopy: row.from_copy === 1,
   toCopy: row.to_copy === 1,
-  state: row.state,
   oldHostIsDead: row.old_host_dead === 1,
-  epoch: row.epoch,
   snapshot:
     row.snapshot_id === null || row.snapshot_at === null
       ? null
       : { snapshotId: row.snapshot_id, snapshotSha256: row.snapshot_sha256, takenAt: row.snapshot_at },
-  reason: row.reason,
-  by: row.asked_by,
-  orders: row.orders,
-  commandId: row.command_id,
-  error: row.error === null ? null : JSON.parse(row.error),
-  startedAt: row.started_at,
-  changedAt: row.changed_at,
-  keepUntil: row.keep_until,
 })
 
+const isOver = ({ state }: Move): boolean => moveIsOver(state)
+
 const toRow = (move: Move): BoxMoveTable => ({
-  id: move.id,
-  box_id: move.boxId,
+  ...wayColumns(move, isOver(move)),
   from_host_id: move.fromHostId,
   to_host_id: move.toHostId,
   from_first_port: move.fromPort,
   to_first_port: move.toPort,
   from_copy: move.fromCopy ? 1 : 0,
   to_copy: move.toCopy ? 1 : 0,
-  state: move.state,
   old_host_dead: move.oldHostIsDead ? 1 : 0,
-  epoch: move.epoch,
   snapshot_id: move.snapshot?.snapshotId ?? null,
   snapshot_sha256: move.snapshot?.snapshotSha256 ?? null,
   snapshot_at: move.snapshot?.takenAt ?? null,
-  reason: move.reason,
-  asked_by: move.by,
-  orders: move.orders,
-  command_id: move.commandId,
-  error: move.error && JSON.stringify(move.error),
-  started_at: move.startedAt,
-  changed_at: move.changedAt,
-  keep_until: move.keepUntil,
-  finished_at: moveIsOver(move.state) ? move.changedAt : null,
 })
 
 export async function insertMove(tx: Tx, move: Move): Promise<void> {
@@ -129,7 +98,7 @@ export async function movesToConfirm(db: DbOrTx, until: string, id?: string): Pr
 export async function latestMoves(db: DbOrTx, boxIds: readonly BoxId[]): Promise<ReadonlyMap<BoxId, Move>> {
   if (boxIds.length === 0) return new Map()
   const rows = await db.selectFrom('box_moves').selectAll().where('box_id', 'in', boxIds).orderBy('started_at').orderBy('id').execute()
-  const moves = rows.map(toMove).toSorted((a, b) => Number(moveIsOver(b.state)) - Number(moveIsOver(a.state)))
+  const moves = rows.map(toMove).toSorted((a, b) => Number(isOver(b)) - Number(isOver(a)))
   return new Map(moves.map((move) => [move.boxId, move]))
 }
 
@@ -155,20 +124,12 @@ export const moveView = (move: Move, nameOf: (id: HostId) => string): BoxMove =>
   moveId: move.id,
   from: nameOf(move.fromHostId),
   to: nameOf(move.toHostId),
-  state: move.state,
   oldHostIsDead: move.oldHostIsDead,
   epoch: move.epoch,
   snapshotId: move.snapshot?.snapshotId ?? null,
   snapshotTakenAt: move.snapshot?.takenAt ?? null,
   losesMs: lossOf(move),
-  reason: move.reason,
-  by: move.by,
-  commandId: move.commandId,
-  error: move.error,
-  startedAt: move.startedAt,
-  changedAt: move.changedAt,
-  keepUntil: move.keepUntil,
-  finishedAt: moveIsOver(move.state) ? move.changedAt : null,
+  ...wayView(move, isOver(move)),
 })
 
 function lossOf({ oldHostIsDead, snapshot, startedAt }: Move): number | null {

@@ -3,65 +3,32 @@ import { type BoxId, type BoxRemoval, type HostId, type RemovalState, removalIsO
 import { problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxRemovalTable } from './life.tables.ts'
+import { toWay, type Way, wayColumns, wayView } from './way.ts'
 
 /** One way of a box to its end. */
-export type Removal = Readonly<{
-  id: string
-  boxId: BoxId
-  hostId: HostId
-  state: RemovalState
-  epoch: number
-  snapshotId: string | null
-  /** Its data are not kept. */
-  eraseNow: boolean
-  reason: string
-  by: string
-  orders: number
-  commandId: string | null
-  error: Readonly<{ code: string; message: string }> | null
-  startedAt: string
-  changedAt: string
-  keepUntil: string | null
-}>
+export type Removal = Way<RemovalState> &
+  Readonly<{
+    hostId: HostId
+    snapshotId: string | null
+    /** Its data are not kept. */
+    eraseNow: boolean
+  }>
 
 const toRemoval = (row: Selectable<BoxRemovalTable>): Removal => ({
-  id: row.id,
-  boxId: row.box_id as BoxId,
+  ...toWay(row),
   hostId: row.host_id as HostId,
-  state: row.state,
-  epoch: row.epoch,
   snapshotId: row.snapshot_id,
   eraseNow: row.erase_now === 1,
-  reason: row.reason,
-  by: row.asked_by,
-  orders: row.orders,
-  commandId: row.command_id,
-  error: row.error === null ? null : JSON.parse(row.error),
-  startedAt: row.started_at,
-  changedAt: row.changed_at,
-  keepUntil: row.keep_until,
 })
+
+const isOver = ({ state }: Removal): boolean => removalIsOver(state)
 
 const toRow = (removal: Removal): BoxRemovalTable => ({
-  id: removal.id,
-  box_id: removal.boxId,
+  ...wayColumns(removal, isOver(removal)),
   host_id: removal.hostId,
-  state: removal.state,
-  epoch: removal.epoch,
   snapshot_id: removal.snapshotId,
   erase_now: removal.eraseNow ? 1 : 0,
-  reason: removal.reason,
-  asked_by: removal.by,
-  orders: removal.orders,
-  command_id: removal.commandId,
-  error: removal.error && JSON.stringify(removal.error),
-  started_at: removal.startedAt,
-  changed_at: removal.changedAt,
-  keep_until: removal.keepUntil,
-  finished_at: finishedAt(removal),
 })
-
-const finishedAt = ({ state, changedAt }: Removal): string | null => (removalIsOver(state) ? changedAt : null)
 
 export async function insertRemoval(tx: Tx, removal: Removal): Promise<void> {
   await tx.insertInto('box_removals').values(toRow(removal)).execute()
@@ -119,14 +86,6 @@ export async function latestRemoval(db: DbOrTx, boxId: BoxId): Promise<Removal |
 /** The wire's form. */
 export const removalView = (removal: Removal): BoxRemoval => ({
   removalId: removal.id,
-  state: removal.state,
   snapshotId: removal.snapshotId,
-  reason: removal.reason,
-  by: removal.by,
-  commandId: removal.commandId,
-  error: removal.error,
-  startedAt: removal.startedAt,
-  changedAt: removal.changedAt,
-  keepUntil: removal.keepUntil,
-  finishedAt: finishedAt(removal),
+  ...wayView(removal, isOver(removal)),
 })
