@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { Slug } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { asJson, isProblem, problem } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 
@@ -78,12 +78,4 @@ function parseRecord(path: string, text: string): LocalBox {
   const result = Record.safeParse(asJson(text))
   if (result.success) return result.data
   throw problem('CONFIG_INVALID', `the box record ${path} cannot be read; move it away and adopt the box again`, { cause: result.error })
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

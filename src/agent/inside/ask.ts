@@ -1,4 +1,5 @@
 import type { Agent } from 'undici'
+import { asJson } from '../../core/kit/index.ts'
 
 /** A server of a box, as it is reached from the host. */
 export type Origin = Readonly<{ url: string; headers?: Readonly<Record<string, string>> }>
@@ -60,14 +61,6 @@ export async function need(origin: Origin, path: string, question?: Question): P
 
 /** The path as a person reads it: ids of rooms and transactions only push the reason out of sight. */
 const placeOf = (path: string): string => (path.split('?')[0] ?? '').replaceAll(/\/(?:[^/]*%[^/]*|[a-z0-9]{16,})(?=\/|$)/g, '/…')
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function reasonOf(error: unknown): string {
   const { cause, message, name } = error as Error & { cause?: { code?: string } }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { AppliedMigration } from '../../core/boxes/index.ts'
+import { asJson } from '../../core/kit/index.ts'
 import type { ContainerEngine, DatabaseFacts, LocalBox } from '../ports/index.ts'
 import { viewBox } from './box-view.ts'
 import { askSql } from './sql.ts'
@@ -64,11 +65,3 @@ const readApplied = (text: string) => {
 }
 
 const numberIn = (texts: string[] | null): number | null => (texts?.[0] === undefined ? null : Number.parseInt(texts[0], 10))
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

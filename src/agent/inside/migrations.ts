@@ -3,7 +3,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
 import { viewBox } from './box-view.ts'
 import { databaseFacts } from './database-facts.ts'
-import { databaseLogin, lastLine, psql } from './sql.ts'
+import { databaseLogin, lastLine, literal, psql } from './sql.ts'
 
 /** One migration and the note of it: both are there, or neither (spec 4.10). */
 export async function applyMigration(engine: ContainerEngine, box: LocalBox, migration: BoxMigration, signal?: AbortSignal): Promise<void> {
@@ -22,8 +22,6 @@ async function isNoted(engine: ContainerEngine, box: LocalBox, { head, sha256 }:
   const facts = await databaseFacts(engine, box)
   return facts?.migrations.some((applied) => applied.head === head && applied.sha256 === sha256) ?? false
 }
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
 
 /** The note comes first: whoever runs the same one beside us waits there, and then fails. */
 const migrationSql = ({ head, name, sha256, sql }: BoxMigration): string => `begin;

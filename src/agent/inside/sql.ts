@@ -90,3 +90,6 @@ export async function needSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' 
 }
 
 export const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 300)
+
+/** A text as SQL has it. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { problem } from '../../core/kit/index.ts'
+import { asJson, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox, StreamPositions } from '../ports/index.ts'
 import { viewBox } from './box-view.ts'
-import { databaseLogin, needSql } from './sql.ts'
+import { databaseLogin, literal, needSql } from './sql.ts'
 
 // A client keeps the token of its last sync, which is a position in each of the chat server's streams. A server that finds itself behind
 // such a token gives new messages positions that the client believes to have seen. So a database from before is moved on past every
@@ -53,8 +53,6 @@ const positionsSql = `select json_build_object(
 
 const nothingKnown: StreamPositions = { sequences: {}, writers: [] }
 
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`
-
 // What the server wrote down as reached must never be beyond its sequence, or it refuses to start: the sequences go first and further.
 const raiseSql = ({ sequences, writers }: StreamPositions, margin: number) => `begin;
 select setval(format('public.%I', own.sequencename)::regclass, greatest(own.last_value, past.value::bigint, 1) + ${margin})
@@ -66,11 +64,3 @@ from json_to_recordset(${literal(JSON.stringify(writers))}::json) as past(stream
 where own.stream_name = past.stream and own.instance_name = past.instance and own.stream_id > 0 and own.stream_id < past.position;
 commit;
 `
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { problem } from '../../core/kit/index.ts'
+import { asJson, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { type AgentIdentity, type AgentPrivateKey, type KeyStore, newAgentKey } from '../channel/index.ts'
 
@@ -60,12 +60,4 @@ async function readPrivate<Schema extends z.ZodType>(file: string, schema: Schem
   const result = schema.safeParse(asJson(text))
   if (!result.success) throw problem('CONFIG_INVALID', `${file} is damaged: move it away and enrol again with a new invitation`)
   return result.data
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { duration, problem } from '../../core/kit/index.ts'
+import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes } from '../backup/index.ts'
 import { isAlive, stopServices } from '../guarded/index.ts'
@@ -79,11 +79,3 @@ export async function dropColdCopy(run: UpdateRun): Promise<void> {
 }
 
 export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { force: true })
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
