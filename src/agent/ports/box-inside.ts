@@ -60,7 +60,8 @@ export type BoxInside = Readonly<{
   createProbeAccount(box: LocalBox, appserviceToken: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /**
    * Makes an account and a room by the registration secret of the server's own config: for a copy that will be thrown away, in which no
-   * application service may speak. Another each time. Throws PROBE_FAILED.
+   * application service may speak. Another each time. Throws PROBE_FAILED, also where the service speaks: such
+   * names are its own.
    */
   createThrowAwayAccount(box: LocalBox, registrationSecret: Secret, signal?: AbortSignal): Promise<ProbeAccount>
   /** Size of the database on disk; undefined where it does not answer. */

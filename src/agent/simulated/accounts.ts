@@ -19,7 +19,11 @@ export async function simulatedAccount(world: World, box: LocalBox, token: Secre
 export async function simulatedThrowAway(world: World, box: LocalBox, registration: Secret): Promise<ProbeAccount> {
   const what = 'a throw-away user'
   needChat(world, box, what)
-  needKnown(box, await registrationSecretOf(box), registration, what)
+  const config = await configOf(box)
+  if (Array.isArray(config.app_service_config_files) && config.app_service_config_files.length > 0)
+    throw notMade(box, what, 'its application service owns such names')
+  const { registration_shared_secret: said } = config
+  needKnown(box, typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret, registration, what)
   const name = randomText(world.random, 10).toLowerCase()
   return { userId: `@tenantry-drill-${name}:${box.chatDomain}`, accessToken: `throw-away-${name}`, roomId: `!${name}:${box.chatDomain}` }
 }
@@ -28,11 +32,9 @@ function needChat(world: World, box: LocalBox, what: string): void {
   if (chatState(world, box.project.name) !== 'ready') throw notMade(box, what, 'the chat server does not answer')
 }
 
-/** As the server was told: in its config, or where our template keeps it. */
-async function registrationSecretOf({ project }: LocalBox): Promise<string | undefined> {
-  const config = parse((await readIfThere(join(project.folder, 'synapse', 'homeserver.yaml'))) ?? '') as Record<string, unknown> | null
-  const said = config?.registration_shared_secret
-  return typeof said === 'string' ? said : (await readBoxSecrets(project))?.registrationSharedSecret
+/** As the server was told; empty for a box that has no such file. */
+async function configOf({ project }: LocalBox): Promise<Record<string, unknown>> {
+  return parse((await readIfThere(join(project.folder, 'synapse', 'homeserver.yaml'))) ?? '') ?? {}
 }
 
 /** A box without files of ours takes any: nobody here knows what its server was told. */

@@ -1,9 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { expect, test } from 'vitest'
 import { provision } from '../../../src/agent/boxes/index.ts'
+import { secret } from '../../../src/core/kit/index.ts'
 import { aContext, anAgent, aProvision } from '../boxes/provisioning.ts'
 import { insideSuite } from '../suites/box-inside.ts'
-import { moving } from './boxes.ts'
+import { aHost, aRunningBox, moving } from './boxes.ts'
 
 insideSuite('the inside of a simulated box', async () => {
   const { host, folder, needs } = await anAgent()
@@ -37,4 +39,12 @@ insideSuite('the inside of a simulated box', async () => {
       return () => setDatabases([])
     },
   }
+})
+
+test('a throw-away account is another each time', async () => {
+  const host = await aHost()
+  const box = await aRunningBox(host)
+  const make = () => host.inside.createThrowAwayAccount(box, secret('any'))
+  const [one, other] = [await make(), await make()]
+  expect(new Set([one.userId, other.userId, one.roomId, other.roomId, one.accessToken, other.accessToken]).size).toBe(6)
 })

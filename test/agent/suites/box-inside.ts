@@ -258,20 +258,13 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
         })
       })
 
-      test('makes another throw-away account each time, for whoever knows its secret', async () => {
+      test('makes no throw-away account, by whatever secret: such names are its application service’s own', async () => {
         const { registrationSharedSecret } = (await readBoxSecrets(box.project))!
-        const make = () => inside.createThrowAwayAccount(box, secret(registrationSharedSecret))
-        const [one, other] = [await make(), await make()]
-        for (const { userId, roomId, accessToken } of [one, other]) {
-          expect([userId, roomId]).toEqual([expect.stringMatching(/^@.+:/), expect.stringMatching(/^!/)])
-          expect(accessToken).not.toBe('')
-        }
-        const users = [one.userId, other.userId, (await readProbeAccount(box.project))?.userId]
-        expect(new Set([...users, one.roomId, other.roomId]).size).toBe(5)
-        await expect(inside.createThrowAwayAccount(box, secret('another-secret'))).rejects.toMatchObject({
-          code: 'PROBE_FAILED',
-          message: expect.not.stringContaining('another-secret'),
-        })
+        for (const registration of [registrationSharedSecret, 'another-secret'])
+          await expect(inside.createThrowAwayAccount(box, secret(registration))).rejects.toMatchObject({
+            code: 'PROBE_FAILED',
+            message: expect.not.stringContaining(registration),
+          })
       })
     })
 
