@@ -9,7 +9,7 @@ import { secret, sha256Hex } from '../../../src/core/kit/index.ts'
 type Undo = () => Promise<void>
 
 /** A box of our template that serves and has no box migration. It is used up: nothing of it runs in the end. */
-export type InsideUnderTest = Readonly<{
+type InsideUnderTest = Readonly<{
   inside: BoxInside
   engine: ContainerEngine
   box: LocalBox
