@@ -291,7 +291,7 @@ describe('bodies', () => {
     ['/api/platform/v1/tasks', 900_000, 1_100_000],
     ['/api/auth/v1/refresh', 900_000, 1_100_000],
     ['/api/agent/v1/reports', 1_100_000, 13_000_000],
-    ['/api/admin/v1/tenants/x/users/import', 11_900_000, 13_000_000],
+    ['/api/admin/v1/tenants/x/user-imports', 11_900_000, 13_000_000],
     ['/api/platform/v1/store/developer/upload', 13_000_000, undefined],
     ['/api/platform/v1/spaces/x/files', 13_000_000, undefined],
   ])('%s takes %i bytes, not %s', async (target, fits, tooMuch = 60_000_000) => {

@@ -5,12 +5,15 @@ export type BoxId = Branded<'BoxId'>
 export type TenantId = Branded<'TenantId'>
 export type HostId = Branded<'HostId'>
 
-/** A tenant's short name. It becomes a folder, a compose project and part of volume names, so its grammar is narrow. */
+/**
+ * A tenant's short name. It becomes a folder, a compose project and part of volume names, so its grammar is narrow; and a word in paths, in
+ * which two words have another meaning.
+ */
 export const Slug = z
   .string()
   .regex(
-    /^[a-z][a-z0-9-]{1,38}[a-z0-9]$/,
-    'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen',
+    /^(?!(?:adopt|scan)$)[a-z][a-z0-9-]{1,38}[a-z0-9]$/,
+    'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen; adopt and scan are reserved',
   )
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'

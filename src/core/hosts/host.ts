@@ -4,8 +4,10 @@ import { z } from 'zod'
 export const HostName = z
   .string()
   .max(63)
-  .regex(/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/, 'must be lower-case letters, digits, dots and hyphens, such as host-1')
-  .refine((name) => name !== 'invites', 'is reserved')
+  .regex(
+    /^(?!invites$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
+    'must be lower-case letters, digits, dots and hyphens, such as host-1; invites is reserved',
+  )
 
 /** `offline` = nothing heard for 90 s. `frozen` = two agents used its key; `revoked` = an operator shut it out. Both need a new enrolment. */
 export const HostStatus = z.enum(['online', 'offline', 'frozen', 'revoked'])

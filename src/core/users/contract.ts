@@ -59,7 +59,7 @@ export const usersContract = {
   }),
   importUsers: endpoint({
     method: 'POST',
-    path: `${base}/import`,
+    path: '/api/admin/v1/tenants/:slug/user-imports',
     auth: adminPerson('admin'),
     params: ofTenant,
     body: ImportBody,

@@ -1,6 +1,6 @@
 import express, { type Express, type NextFunction, type Request, type Response } from 'express'
 import helmet, { type HelmetOptions } from 'helmet'
-import { problem, type Random, randomText } from '../../core/kit/index.ts'
+import { type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { type MountNeeds, mount } from './mount.ts'
@@ -38,7 +38,6 @@ export function buildApp(served: readonly Served[], needs: AppNeeds): Express {
   needs.outermost?.(app)
   needs.limits?.addresses(app)
   mount(app, served, needs)
-  app.use(refuseUnknown(served))
   app.use(answerProblem(needs))
   return app
 }
@@ -71,20 +70,6 @@ function tell(log: Logger, request: Request, response: Response, ms: number): vo
   const { requestId, actor } = response.locals
   const { method, path } = request
   log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
-}
-
-/** 405 for a known path with another method, 404 for the rest. */
-function refuseUnknown(served: readonly Served[]) {
-  const known = served.map(({ endpoint }) => ({
-    method: endpoint.method,
-    form: new RegExp(`^${endpoint.path.replace(/[.]/g, '\\.').replace(/:\w+/g, '[^/]+')}/?$`),
-  }))
-  return (request: Request, response: Response) => {
-    const methods = known.filter(({ form }) => form.test(request.path)).map(({ method }) => method)
-    if (methods.length === 0) throw problem('NOT_FOUND', `${request.path} does not exist: /docs lists what does`)
-    response.set('allow', methods.join(', '))
-    throw problem('METHOD_NOT_ALLOWED', `${request.path} takes ${methods.join(', ')}, not ${request.method}`)
-  }
 }
 
 function answerProblem({ log }: AppNeeds) {

@@ -7,6 +7,7 @@ import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { keepStanding } from './keep-standing.ts'
+import { type KnownPaths, knownPaths } from './known-paths.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
@@ -41,11 +42,13 @@ const defaultBodyLimit = 256 * 1024
  */
 export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
   const heart = makeHeart(needs.clock)
+  const paths = knownPaths(served.map(({ endpoint }) => endpoint))
   for (const one of served) {
     const { endpoint } = one
     const method = endpoint.method.toLowerCase() as 'get'
     app[method](
       endpoint.path,
+      ...asideStander(endpoint, paths),
       doorkeeper(endpoint, needs),
       ...budgetKeeper(endpoint, needs),
       ...capabilityKeeper(endpoint),
@@ -53,6 +56,23 @@ export function mount(app: Express, served: readonly Served[], needs: MountNeeds
       answerer(one, { ...needs, heart }),
     )
   }
+  app.use(refuseUnknown(paths))
+}
+
+/** 405 for a known path with another method, 404 for the rest. */
+function refuseUnknown(paths: KnownPaths): RequestHandler {
+  return ({ path, method }, response) => {
+    const methods = paths.methodsOf(path)
+    if (methods.length === 0) throw problem('NOT_FOUND', `${path} does not exist: /docs lists what does`)
+    response.set('allow', methods.join(', '))
+    throw problem('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(', ')}, not ${method}`)
+  }
+}
+
+/** What is another's path with a method that it does not take is no name here (`GET …/boxes/scan`): nobody else answers it. */
+function asideStander(endpoint: EndpointShape, paths: KnownPaths): RequestHandler[] {
+  const isAnothers = paths.standsAside(endpoint)
+  return isAnothers ? [({ path }, _, next) => (isAnothers(path) ? next('route') : next())] : []
 }
 
 const bodyReader = (endpoint: EndpointShape): RequestHandler[] =>

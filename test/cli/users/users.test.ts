@@ -108,7 +108,7 @@ describe('import', () => {
     return { folder, users: join(folder, 'users.csv'), passwords: join(folder, 'passwords.csv'), report: join(folder, 'report.csv') }
   }
   const importing = (answers: (body: { dryRun: boolean; fromLine: number }) => unknown) => ({
-    [`POST ${base}/import`]: ({ body }: { body: unknown }) => answers(body as { dryRun: boolean; fromLine: number }),
+    [`POST ${base.replace(/s$/, '-imports')}`]: ({ body }: { body: unknown }) => answers(body as { dryRun: boolean; fromLine: number }),
   })
 
   test('has the passwords on the disk, for its owner alone, before the first user is made, and keeps those of who was made', async () => {

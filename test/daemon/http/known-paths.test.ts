@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { api } from '../../../src/core/api.ts'
+import { type EndpointShape, empty, endpoint, open } from '../../../src/core/contract/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { type Served, serve } from '../../../src/daemon/http/index.ts'
+import { knownPaths } from '../../../src/daemon/http/known-paths.ts'
+import { servedApp } from '../../support/served-app.ts'
+
+const declared: readonly EndpointShape[] = Object.values(api).flatMap((contract): EndpointShape[] => Object.values(contract))
+const one = (method: EndpointShape['method'], path: string) => endpoint({ method, path, auth: open, returns: empty, summary: path })
+
+/** What the table says, found the slow way: of all forms that fit, the one with the leftmost word. */
+function bySearch(path: string): string[] {
+  const parts = path.split('/')
+  const fits = (form: string) => {
+    const own = form.split('/')
+    return own.length === parts.length && own.every((part, n) => part.startsWith(':') || part === parts[n])
+  }
+  const rank = (form: string) => form.split('/').map((part) => (part.startsWith(':') ? '1' : '0'))
+  const forms = declared.map((each) => each.path).filter(fits)
+  const first = forms.map((form) => rank(form).join('')).sort()[0]
+  return declared.filter((each) => forms.includes(each.path) && rank(each.path).join('') === first).map(({ method }) => method)
+}
+
+describe('of the whole interface', () => {
+  const paths = knownPaths(declared)
+  const words = [...new Set(declared.flatMap(({ path }) => path.split('/').filter((part) => part !== '' && !part.startsWith(':'))))]
+  const anyPath = fc
+    .constantFrom(...declared)
+    .chain(({ path }) =>
+      fc.tuple(
+        ...path
+          .split('/')
+          .map((part) => (part.startsWith(':') ? fc.oneof(fc.constantFrom(...words), fc.constant('x!x')) : fc.constant(part))),
+      ),
+    )
+
+  test('a path takes the methods of the one form that says it by the most words', () => {
+    fc.assert(
+      fc.property(anyPath, (parts) => void expect(paths.methodsOf(parts.join('/'))).toEqual(bySearch(parts.join('/')))),
+      { numRuns: 500 },
+    )
+  })
+
+  test('each endpoint takes its own path, and no word of a path is what somebody could be called', () => {
+    for (const shape of declared) {
+      const asked = shape.path.replace(/:\w+/g, 'x!x')
+      expect(paths.methodsOf(asked)).toContain(shape.method)
+      expect(paths.standsAside(shape)?.(asked) ?? false).toBe(false)
+    }
+    const named = declared.filter((shape) => paths.standsAside(shape) && shape.params && !/:\w*[iI]d$/.test(shape.path))
+    for (const { path, params } of named)
+      for (const word of words)
+        if (paths.methodsOf(path.replace(/:\w+$/, word)) !== paths.methodsOf(path.replace(/:\w+$/, 'x!x')))
+          expect([path, word, params?.safeParse({ slug: word, name: word, localpart: word }).success]).toEqual([path, word, false])
+    expect(named.map(({ path }) => path)).toContain('/api/admin/v1/boxes/:slug')
+  })
+})
+
+describe('over HTTP', () => {
+  const shapes = [one('GET', '/things/:name'), one('DELETE', '/things/:id'), one('POST', '/things/scan'), one('GET', '/things/:name/parts')]
+  const start = async () => {
+    const served: Served[] = shapes.map((shape) => serve(shape, () => undefined))
+    return (await servedApp(served, { authenticate: {}, clock: manualClock() })).url
+  }
+
+  test.each([
+    ['GET', '/things/scan', 405, 'POST'],
+    ['HEAD', '/things/scan', 405, 'POST'],
+    ['OPTIONS', '/things/scan', 405, 'POST'],
+    ['DELETE', '/THINGS/Scan/', 405, 'POST'],
+    ['POST', '/things/scan', 204, null],
+    ['GET', '/things/scanned', 204, null],
+    ['PUT', '/things/scanned', 405, 'GET, DELETE'],
+    ['GET', '/things/scan/parts', 204, null],
+    ['POST', '/things/scan/parts', 405, 'GET'],
+    ['GET', '/nothing/scan', 404, null],
+  ])('%s %s answers %i, and names what it takes', async (method, path, status, allow) => {
+    const response = await fetch(`${await start()}${path}`, { method })
+    expect([response.status, response.headers.get('allow')]).toEqual([status, allow])
+  })
+})
