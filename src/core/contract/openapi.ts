@@ -51,6 +51,7 @@ function operation(room: string, name: string, shape: EndpointShape): Record<str
       ...parameters('path', shape.params),
       ...parameters('query', shape.query),
       ...(shape.tagged || isFile(shape) ? [ifNoneMatch] : []),
+      ...(isFile(shape) ? [range, ifRange] : []),
     ],
     ...requestBody(shape),
     responses: { ...success(shape), ...failures(shape) },
@@ -83,16 +84,15 @@ function parameters(place: 'path' | 'query', schema: z.ZodType | undefined): Rec
 
 const isFile = ({ returns }: EndpointShape) => !isSchema(returns) && returns.kind === 'file'
 
-const ifNoneMatch = {
-  name: 'If-None-Match',
-  in: 'header',
-  required: false,
-  description: 'The `ETag` of the answer that you have',
-  schema: { type: 'string' },
-}
+const header = (name: string, description: string) => ({ name, in: 'header', required: false, description, schema: { type: 'string' } })
+const ifNoneMatch = header('If-None-Match', 'The `ETag` of the answer that you have')
+const range = header('Range', 'One part, such as `bytes=1000-`; several parts, or what cannot be read, are answered with the whole')
+const ifRange = header('If-Range', 'The `ETag` of the file that you have a part of: when it is another by now, the whole is the answer')
 
 const stillHolds = { 304: { description: 'The answer that you have still holds; no body' } }
-const etagHeader = { headers: { ETag: { description: 'Changes exactly when the answer does', schema: { type: 'string' } } } }
+const told = (description: string) => ({ description, schema: { type: 'string' } })
+const etag = { ETag: told('Changes exactly when the answer does') }
+const etagHeader = { headers: etag }
 
 function success({ returns, status, tagged }: EndpointShape): Record<string, unknown> {
   if (isSchema(returns))
@@ -124,15 +124,21 @@ const message = ({ event }: StreamAnswer) => ({
 })
 
 const bytes = { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } }
+const ofFile = { ...etag, 'Accept-Ranges': told('`bytes`: parts can be asked for') }
 const fileAnswers = {
   200: {
     description: 'The bytes; the type is that of the file where it is a picture or a PDF',
-    ...etagHeader,
+    headers: ofFile,
     content: { ...bytes, '*/*': {} },
   },
-  206: { description: 'The part that `Range` asks for', ...etagHeader, content: { ...bytes, '*/*': {} } },
+  206: {
+    description: 'The part that `Range` asks for',
+    headers: { ...ofFile, 'Content-Range': told('Which part of how many bytes, such as `bytes 1000-4999/5000`') },
+    content: { ...bytes, '*/*': {} },
+  },
   ...stillHolds,
 }
+const outOfRange = { headers: { 'Content-Range': told('How many bytes there are, such as `bytes */5000`') } }
 
 /** Problems that an endpoint can raise without naming them, from the way it is called. */
 const impliedProblems = ({ auth, params, query, body, multipart, returns }: EndpointShape): readonly ProblemCode[] => [
@@ -168,6 +174,7 @@ function failures(shape: EndpointShape): Record<string, unknown> {
   }
   const answer = (codes: Set<ProblemCode>) => ({
     description: [...codes].map((code) => `\`${code}\`: ${catalogue[code].title}`).join('. '),
+    ...(codes.has('RANGE_NOT_SATISFIABLE') ? outOfRange : {}),
     content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
   })
   return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, codes]) => [status, answer(codes)]))

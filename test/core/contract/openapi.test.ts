@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { admin, empty, endpoint, open, openApiDocument } from '../../../src/core/contract/index.ts'
+import { admin, empty, endpoint, file, open, openApiDocument } from '../../../src/core/contract/index.ts'
 
 const contract = {
   pause: endpoint({
@@ -60,4 +60,18 @@ test('a tagged answer says how to ask whether it still holds', () => {
   expect(parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([['If-None-Match', 'header', false]])
   expect(Object.keys(responses).slice(0, 2)).toEqual(['200', '304'])
   expect(responses['200']).toHaveProperty('headers.ETag')
+})
+
+test('a file says how to ask for a part of it, and what a part is answered with', () => {
+  const shape = endpoint({ method: 'GET', path: '/it', auth: open, returns: file, summary: 'It' })
+  const { paths } = openApiDocument({ room: { it: shape } }, { title: 'Test', version: '1' }) as typeof document
+  const { parameters, responses } = (paths['/it'] as Record<string, Operation>).get as Operation
+  expect(parameters.map(({ name, in: place, required }) => [name, place, required])).toEqual([
+    ['If-None-Match', 'header', false],
+    ['Range', 'header', false],
+    ['If-Range', 'header', false],
+  ])
+  expect(Object.keys(responses)).toEqual(['200', '206', '304', '416', '429', '500', '503'])
+  expect(responses['200']).not.toHaveProperty('headers.Content-Range')
+  for (const status of ['206', '416']) expect(responses[status]).toHaveProperty('headers.Content-Range')
 })
