@@ -1,11 +1,11 @@
 import type { Clock } from '../../core/kit/index.ts'
 
-/** With the half second in which replicas learn of what was revoked, a stream ends within a second. */
+/** With the half second in which replicas learn of what was revoked, a stream or a download ends within a second. */
 const lookMs = 250
 
 /**
- * Asks again and again, from memory mostly, whether whoever opened a stream may still hear it: until their session, token or role has ended, or
- * nobody can say. The client comes back, if it still may.
+ * Asks again and again, from memory mostly, whether whoever opened a stream or a download may still have it: until their session, token or role has
+ * ended, or nobody can say. The client comes back, if it still may.
  */
 export async function keepStanding(
   clock: Clock,

@@ -21,8 +21,14 @@ export type FileBody = Readonly<{
 /** What somebody uploaded must never act as a page of ours, whatever a browser takes it for (SECURITY, Inputs). */
 const harmless = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' }
 
-/** Streams a file, or the part that is asked for; 304 to whoever has it. Throws RANGE_NOT_SATISFIABLE. */
-export async function sendFile(request: Request, response: Response, file: FileBody): Promise<void> {
+/** Ends what is under way as soon as whoever asked for it may not have it any more, until it is through. */
+export type Standing = (download: Readonly<{ signal: AbortSignal; end: () => void }>) => Promise<void>
+
+/**
+ * Streams a file, or the part that is asked for; 304 to whoever has it. Bytes are sent as long as `standing` lets them. Throws
+ * RANGE_NOT_SATISFIABLE.
+ */
+export async function sendFile(request: Request, response: Response, file: FileBody, standing: Standing): Promise<void> {
   response.set({ ...harmless, etag: file.etag, 'cache-control': 'private, no-cache', 'accept-ranges': 'bytes' }).vary('Authorization')
   if (holds(request.headers['if-none-match'], file.etag)) return void response.status(304).end()
   const range = wantedRange(request, response, file)
@@ -33,7 +39,10 @@ export async function sendFile(request: Request, response: Response, file: FileB
     ...(range ? { 'content-range': `bytes ${range.from}-${range.to}/${file.bytes}` } : {}),
   })
   if (request.method === 'HEAD') return void response.end()
-  await flow(response, await opened(response, file, range))
+  const content = await opened(response, file, range)
+  const over = new AbortController()
+  void standing({ signal: over.signal, end: () => response.destroy() })
+  await flow(response, content).finally(() => over.abort())
 }
 
 /** A part of an older file does not fit to one of a newer. */
