@@ -12,6 +12,7 @@ type Touched = 'nobody' | 'all' | 'user' | 'space' | 'task'
 const touched = {
   'space.created': 'nobody',
   'space.updated': 'space',
+  'space.ready': 'nobody',
   'space.deleted': 'space',
   'user.joined': 'user',
   'user.left': 'user',

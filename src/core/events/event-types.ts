@@ -24,6 +24,7 @@ export const eventTypes = {
   // spaces and who is in them (spec 6)
   'space.created': told('space.changed', ['spaceId']),
   'space.updated': told('space.changed', ['spaceId']),
+  'space.ready': told('space.changed', ['spaceId']),
   'space.deleted': told('space.changed', ['spaceId']),
   'user.joined': told('membership.changed', ['userId', 'spaceId']),
   'user.left': told('membership.changed', ['userId', 'spaceId']),

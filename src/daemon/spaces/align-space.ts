@@ -4,9 +4,10 @@ import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.
 import { administratorOf, type Chat } from './chat-rooms.ts'
 import { wantedMembers } from './members.repo.ts'
 import type { SpacesNeeds } from './needs.ts'
+import { noteAligned } from './note-aligned.ts'
 import { observeSpace } from './observe-space.ts'
 import { removeRooms } from './remove-rooms.ts'
-import { noteChat, type SpaceRecord, spaceRecord } from './spaces.repo.ts'
+import { type SpaceRecord, spaceRecord } from './spaces.repo.ts'
 import { inBatches, takeBatch } from './take-steps.ts'
 
 /** Longer than any few questions to a chat server take. */
@@ -65,7 +66,7 @@ async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate, i
     const chat = await chatOf(needs, space)
     const seen = space.deletedAt === null ? await observeSpace(needs, chat, space) : await removeRooms(needs, chat, space)
     const steps = space.deletedAt === null ? await plan(needs, { space, seen, chat, refused }) : []
-    if (steps.length === 0 && (await isStill(needs, space, seen))) return 'done'
+    if (steps.length === 0 && (await noteAligned(needs, space, seen))) return 'done'
     for (const batch of inBatches(steps)) {
       if (isStopped()) return 'unfinished'
       await renew(needs, lease)
@@ -88,12 +89,6 @@ type Planned = Readonly<{ space: SpaceRecord; seen: SeenSpace; chat: Chat; refus
 async function plan({ db }: SpacesNeeds, { space, seen, chat, refused }: Planned): Promise<ChatStep[]> {
   const wanted = { name: space.name, members: await wantedMembers(db, space.id) }
   return planChat(wanted, seen, new Set([administratorOf(chat)])).filter((step) => !refused.has(JSON.stringify(step)))
-}
-
-/** Notes that the chat is as the space was when it was read; false when it has changed since. */
-async function isStill({ db }: SpacesNeeds, { id, revision }: SpaceRecord, { space, room }: SeenSpace): Promise<boolean> {
-  await noteChat(db, id, { spaceRoomId: space?.id ?? null, roomId: room?.id ?? null, chatRevision: revision })
-  return (await spaceRecord(db, id))?.revision === revision
 }
 
 async function renew(needs: SpacesNeeds, lease: Lease): Promise<void> {

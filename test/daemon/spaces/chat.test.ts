@@ -80,6 +80,29 @@ describe('the rooms of a space', () => {
     expect(await room.db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
+  test('are told of once they stand, to whoever finds the space, and once', async () => {
+    const room = await aRoom()
+    const anna = await room.aUser('anna')
+    const ready = async () => (await room.events()).filter(({ type }) => type === 'space.ready')
+    room.chat.state.fence = true
+    const [own, shown] = [await room.aSpace(anna), await room.aSpace(anna, { visibility: 'TENANT' })]
+    await room.work()
+    expect(await ready()).toEqual([])
+    room.chat.state.fence = false
+    await room.clock.advance(60_000)
+    await room.work()
+    const told = { source: 'core', type: 'space.ready' }
+    const both = [
+      { ...told, payload: { spaceId: own.id }, audience: { spaces: [own.id] } },
+      { ...told, payload: { spaceId: shown.id }, audience: 'tenant' },
+    ]
+    expect((await ready()).toSorted((a) => (a.payload.spaceId === own.id ? -1 : 1))).toEqual(both)
+    await changeSpace(room, anna, { spaceId: own.id, name: '5b' })
+    await room.work()
+    await reconcile(room)
+    expect(await ready()).toHaveLength(2)
+  })
+
   test('wait for as long as it takes: a server that is away costs no try', async () => {
     const room = await aRoom()
     const anna = await room.aUser('anna')
@@ -212,9 +235,12 @@ describe('after a restore', () => {
     const room = await aRoom()
     const goBack = room.chat.rooms.backup()
     const { spaceId } = await aSpaceWithBen(room)
+    const before = await roomsOf(room, spaceId)
     goBack()
     await restored(room)
     expect(room.chat.rooms.ids()).toHaveLength(2)
+    expect(await roomsOf(room, spaceId)).not.toMatchObject({ space: before.space, room: before.room })
+    expect((await room.events()).filter(({ type }) => type === 'space.ready')).toHaveLength(2)
     expect(await joinedIn(room, spaceId)).toEqual([both, both])
     expect((await room.events()).filter(({ type }) => type === 'user.left')).toEqual([])
   })

@@ -20,6 +20,7 @@ onBothDialects('spaces', (fresh) => {
     expect(await room.events()).toEqual([
       { source: 'core', type: 'space.created', payload: { spaceId: space.id, name: '4b' }, audience: { spaces: [space.id] } },
       { source: 'core', type: 'user.joined', payload: { userId: anna.userId, spaceId: space.id }, audience: { spaces: [space.id] } },
+      { source: 'core', type: 'space.ready', payload: { spaceId: space.id }, audience: { spaces: [space.id] } },
     ])
     expect(room.chat.rooms.ids()).toHaveLength(2)
     expect(await spacesOf(room.db, anna)).toEqual([{ id: space.id, name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE', role: 'owner' }])
