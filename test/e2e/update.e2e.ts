@@ -10,7 +10,7 @@ import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/j
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
-import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
+import type { BoxCommandPayload, ProbeResult } from '../../src/core/boxes/index.ts'
 import { problem } from '../../src/core/kit/index.ts'
 import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
@@ -91,11 +91,23 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     }
   }
   const fence = async () => readIfThere(fenceSwitch((await boxes.find(slug))!.project))
+  /** The agent over a box whose time-out is over as soon as a probe says what the test waits for. */
+  const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateNeeds): UpdateNeeds => {
+    let aheadMs = 0
+    const probe: typeof from.inside.probe = async (box, signal) => {
+      const seen = await from.inside.probe(box, signal)
+      if (aheadMs === 0 && ends(seen)) aheadMs = payloadOf('synapse-1.157.1').probe.timeoutMs
+      return seen
+    }
+    const clock = { ...from.clock, monotonicMs: () => from.clock.monotonicMs() + aheadMs }
+    return { ...from, clock, inside: { ...from.inside, probe } }
+  }
 
   test('an image that sends no message is taken back, with the database in a new volume', async () => {
     const { composeFile } = (await boxes.find(slug))!.project
     const before = await readFile(composeFile, 'utf8')
-    const result = await update(needs)(contextOf('broken'), payloadOf('synapse-broken'))
+    const sick = outOfTime(({ components }) => components.chatApi.ok && !components.chatSync.ok, needs)
+    const result = await update(sick)(contextOf('broken'), payloadOf('synapse-broken'))
     expect(result).toMatchObject({ outcome: 'rolled_back', snapshotOk: true, error: { code: 'PROBE_FAILED' } })
     expect((await readFile(composeFile, 'utf8')).replace(/-r[0-9a-f]{8}-1/, '')).toBe(before)
     expect(result.digestsAfter).toEqual(result.digestsBefore)
@@ -136,9 +148,9 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
       if (opened.push(good) === 1) await talk.say('as soon as it was open')
       return { ...good, verdict: 'failed', reason: 'sick once people are in' }
     }
-    const payload = payloadOf('synapse-1.163.2')
-    const early = { ...payload, fence: { mode: 'until-first-ok' as const }, probe: { ...payload.probe, timeoutMs: 40_000 } }
-    const result = await update({ ...needs, inside: { ...inside, probe } })(contextOf('early'), early)
+    const early = { ...payloadOf('synapse-1.163.2'), fence: { mode: 'until-first-ok' as const } }
+    const sickLater = outOfTime(({ verdict }) => verdict === 'failed' && opened.length > 1, { ...needs, inside: { ...inside, probe } })
+    const result = await update(sickLater)(contextOf('early'), early)
     expect(result).toMatchObject({
       outcome: 'failed',
       leftOpen: true,
