@@ -2,6 +2,7 @@ import type { createClient } from 'redis'
 import type { Clock } from '../../core/kit/index.ts'
 import type { Taken } from '../../core/limits/index.ts'
 import type { Logger } from '../../node/index.ts'
+import { askedTogether } from './asked-together.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { busyScript, giveBackScript, type Script, serverSeconds, takeScript, usedScript } from './redis-scripts.ts'
 import { whileAnswering } from './while-answering.ts'
@@ -18,15 +19,16 @@ type Needs = Readonly<{
 /** Whether the server answers, beside what it counts. */
 export type RedisStore = BudgetStore & Readonly<{ isUp(): boolean }>
 
-const indexKey = 'tenantry:budgets'
-const keyOf = (tenantId: string) => `tenantry:budget:${tenantId}`
+const indexKey = 'tenantry:windows'
+const windowPrefix = 'tenantry:window:'
+const keyOf = (tenantId: string) => windowPrefix + tenantId
 /** Takes and gives back here: a server that cannot write does not answer, whatever it says. */
 const probeName = '(probe)'
 /** Keys in one script, which holds up everybody else while it runs. */
 const mostAtOnce = 500
 
 /**
- * Budgets that all replicas share, one atomic script a request, by the server's clock. While the server is away every call is refused at
+ * Budgets that all replicas share, counted by one atomic script for the requests of one moment, by the server's clock. While the server is away every call is refused at
  * once with UNAVAILABLE; it comes back by itself.
  */
 export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Needs): Promise<RedisStore> {
@@ -39,13 +41,18 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
     client = connect(redis.createClient, url)
   }
   const run = (script: Script, keys: readonly string[], more: readonly string[] = []) => runScript(client, script, keys, more)
-  const takeOne = (tenantId: string, budget: number) => run(scripts.take, [keyOf(tenantId), indexKey], [String(budget), tenantId])
+  const takeAll = async (wanted: readonly Wanted[]) => {
+    const keys = wanted.map(({ tenantId }) => keyOf(tenantId))
+    const budgets = wanted.map(({ budget }) => String(budget))
+    return ((await run(scripts.take, [indexKey, ...keys], budgets)) as number[]).map(takenOf)
+  }
   const probe = async () => {
-    await takeOne(probeName, 1000)
+    await takeAll([{ tenantId: probeName, budget: 1000 }])
     await run(giveBackScript, [keyOf(probeName)])
   }
   const server = await whileAnswering({ clock, log, deadlineMs, probe, reconnect })
 
+  const take = askedTogether(mostAtOnce, (wanted: readonly Wanted[]) => server.ask(() => takeAll(wanted)))
   const usedBy = async (tenantIds: readonly string[]) => {
     const counts: number[] = []
     for (let from = 0; from < tenantIds.length; from += mostAtOnce) {
@@ -56,11 +63,12 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
   return {
     name: 'redis',
-    take: (tenantId, budget) => server.ask(() => takeOne(tenantId, budget)).then(takenOf),
+    take: (tenantId, budget) => take({ tenantId, budget }),
     giveBack: async (tenantId) => void (await server.ask(() => run(giveBackScript, [keyOf(tenantId)]))),
     used: async (tenantId) => (await usedBy([tenantId]))[0] as number,
     busy: async () => {
-      const tenantIds = ((await server.ask(() => run(scripts.busy, [indexKey]))) as string[]).filter((id) => id !== probeName)
+      const keys = (await server.ask(() => run(scripts.busy, [indexKey]))) as string[]
+      const tenantIds = keys.map((key) => key.slice(windowPrefix.length)).filter((id) => id !== probeName)
       const counts = await usedBy(tenantIds)
       return new Map(tenantIds.map((id, index) => [id, counts[index] as number] as const).filter(([, count]) => count > 0))
     },
@@ -72,8 +80,10 @@ export async function redisStore({ clock, log, url, deadlineMs, seconds = server
   }
 }
 
-const takenOf = (answer: unknown): Taken =>
-  (answer as number) >= 0 ? { accepted: true, used: answer as number } : { accepted: false, retryAfterSeconds: -(answer as number) }
+type Wanted = Readonly<{ tenantId: string; budget: number }>
+
+const takenOf = (answer: number): Taken =>
+  answer >= 0 ? { accepted: true, used: answer } : { accepted: false, retryAfterSeconds: -answer }
 
 type Client = Pick<ReturnType<typeof createClient>, 'sendCommand' | 'destroy'>
 

@@ -153,6 +153,16 @@ describe.skipIf(!hasRedis)('with a Redis', () => {
     expect([await one.used('ten_shared'), await other.used('ten_shared')]).toEqual([250, 250])
   })
 
+  test('more tenants that ask in one moment than fit into one round are each answered for themselves', async () => {
+    const store = await open()
+    const tenants = Array.from({ length: 1100 }, (_, n) => `ten_crowd${n}`)
+    for (const tenantId of tenants.slice(0, 3)) await store.take(tenantId, 9)
+    const taken = await Promise.all(tenants.map((tenantId, n) => store.take(tenantId, n < 2 ? 1 : 9)))
+    expect(taken.slice(0, 4).map((one) => (one.accepted ? one.used : 'refused'))).toEqual(['refused', 'refused', 1, 0])
+    expect(accepted(taken)).toBe(1098)
+    expect((await store.busy()).size).toBeGreaterThanOrEqual(1100)
+  })
+
   test('a server that forgot the script is told it again', async () => {
     const store = await open()
     await store.take('ten_script', 9)
@@ -163,14 +173,14 @@ describe.skipIf(!hasRedis)('with a Redis', () => {
   test('a tenant that asks no more leaves nothing behind: its key ends by itself, and the index is swept', async () => {
     const store = await open()
     await store.take('ten_gone', 9)
-    const left = (await redis.say('TTL', 'tenantry:budget:ten_gone')) as number
+    const left = (await redis.say('TTL', 'tenantry:window:ten_gone')) as number
     expect(left).toBeGreaterThan(50)
     expect(left).toBeLessThanOrEqual(61)
     const { store: later, passes } = await atItsOwnTime()
     await later.take('ten_swept', 9)
-    await passes(60)
+    await passes(70)
     await later.busy()
-    expect(await redis.say('ZSCORE', 'tenantry:budgets', 'ten_swept')).toBeNull()
+    expect(await redis.say('ZSCORE', 'tenantry:windows', 'tenantry:window:ten_swept')).toBeNull()
   })
 
   describe('when the clock of the server was set back', () => {
@@ -196,10 +206,9 @@ describe.skipIf(!hasRedis)('with a Redis', () => {
   })
 
   test('the script decides as the window in memory, whatever comes', async () => {
-    const asks = fc.array(fc.record({ passed: fc.oneof(fc.constant(0), fc.nat(3), fc.nat(70)), budget: fc.integer({ min: 1, max: 6 }) }), {
-      minLength: 10,
-      maxLength: 40,
-    })
+    const passed = fc.oneof(fc.constant(0), fc.nat(3), fc.nat(70))
+    const ask = fc.record({ passed, budget: fc.integer({ min: 1, max: 6 }), isGivenBack: fc.boolean() })
+    const asks = fc.array(ask, { minLength: 10, maxLength: 40 })
     const { store, passes } = await atItsOwnTime()
     let number = 0
     await fc.assert(
@@ -207,7 +216,8 @@ describe.skipIf(!hasRedis)('with a Redis', () => {
         const tenantId = `ten_model${number++}`
         const clock = manualClock()
         const memory = memoryStore(clock)
-        for (const { passed, budget } of all) {
+        for (const { passed, budget, isGivenBack } of all) {
+          if (isGivenBack) await Promise.all([store.giveBack(tenantId), memory.giveBack(tenantId)])
           if (passed > 0) await Promise.all([passes(passed), clock.advance(passed * 1000)])
           expect(await store.take(tenantId, budget)).toEqual(memory.take(tenantId, budget))
           expect(await store.used(tenantId)).toBe(memory.used(tenantId))
