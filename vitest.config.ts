@@ -28,7 +28,9 @@ export default defineConfig({
     isolate: false,
     // Tests wait for servers beside them more than they compute: one processor need not be kept free.
     maxWorkers: '100%',
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Real databases, servers and programs do the work that is waited for here, and on a machine with much else to do it takes its time.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 })

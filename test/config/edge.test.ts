@@ -246,7 +246,8 @@ describe('how often an address may come', () => {
     const begun = performance.now()
     const answers = await Promise.all(Array.from({ length: 40 }, () => quickly('/api/auth/v1/login', from, 'OPTIONS')))
     expect(count(answers, 200)).toBe(40)
-    expect(performance.now() - begun).toBeLessThan(2000)
+    // In turn, those after the fifth would take seven seconds, and the last of them be refused.
+    expect(performance.now() - begun).toBeLessThan(6000)
   })
 })
 
@@ -269,7 +270,7 @@ describe('event streams', () => {
     server.removeAllListeners('request')
     const opened = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>
     const heard: string[] = []
-    const said = (text: string) => expect.poll(() => heard.at(-1) ?? '', { timeout: 5000, interval: 5 }).toContain(text)
+    const said = (text: string) => expect.poll(() => heard.at(-1) ?? '', { interval: 5 }).toContain(text)
     const ask = `GET ${target} HTTP/1.1\r\nhost: ${edge.serverName}\r\nconnection: close\r\nx-test-client: ${aClient()}\r\n\r\n`
     const answered = sendBytes(edge.ports.secure, ask, { secureAs: edge.serverName, heard: (text) => void heard.push(text) })
     const [, response] = await opened

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate as breathe } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
@@ -69,6 +70,12 @@ function literal(value: unknown): string {
   if (value === null || typeof value === 'number') return String(value)
   if (typeof value === 'string') return `'${value.replaceAll("'", "''")}'`
   throw new Error(`a migration wrote ${typeof value}`)
+}
+
+/** Asks a database of this process for nothing, when it is its turn: whoever waited for the one connection before had it by then. */
+export async function askInTurn(db: Db): Promise<void> {
+  await sql`select 1`.execute(db)
+  await breathe()
 }
 
 /** The database as one meets it to whom something happens right before the first transaction. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { type Clock, manualClock, problem } from '../../../src/core/kit/index.ts'
 import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
-import { onBothDialects } from '../../support/databases.ts'
+import { askInTurn, onBothDialects } from '../../support/databases.ts'
 import { stopped } from '../../support/stopped-clock.ts'
 
 type Work = Readonly<{ n: number; queue: string; key: string }>
@@ -61,8 +61,8 @@ function world(db: Db) {
   return { clock, begun, all, done, drain, wrong }
 }
 
-const settle = async () => {
-  for (let turn = 0; turn < 40; turn++) await breathe()
+const settle = async (db: Db) => {
+  for (let turn = 0; turn < 40; turn++) await askInTurn(db)
 }
 
 const steps = fc.array(
@@ -135,15 +135,15 @@ async function play(db: Db, given: readonly Step[]): Promise<void> {
     if (step.do === 'kill' && replica) replicas[step.replica] = killed(replica)
     if (step.do === 'end') live()[step.which]?.end(step.how === 'ok' ? undefined : step.how === 'away' ? away() : new Error('no'))
     if (step.do === 'wait') await clock.advance(step.ms)
-    await settle()
+    await settle(db)
     for (const one of live()) one.atMs = Math.max(one.atMs, clock.now().getTime() - 20_000) // renewed at least that recently
   }
   // One that is left does all the rest.
   for (let round = 0; round < 400 && done.size < all.length; round++) {
     for (const one of replicas) if (one.alive && one.idle) drain(one)
-    await settle()
+    await settle(db)
     for (const one of live()) one.end()
-    await settle()
+    await settle(db)
     if (live().length === 0) await clock.advance(30_000)
   }
   expect(wrong).toEqual([])

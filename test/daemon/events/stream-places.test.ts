@@ -41,10 +41,7 @@ async function heldBy(db: Db, replica: string): Promise<number> {
   return rows.reduce((sum, { open }) => sum + Number(open), 0)
 }
 
-const settled = async (db: Db, replica: string, count: number) => {
-  for (let n = 0; (await heldBy(db, replica)) !== count && n < 400; n++) await new Promise((next) => setTimeout(next, 5))
-  expect(await heldBy(db, replica)).toBe(count)
-}
+const settled = (db: Db, replica: string, count: number) => expect.poll(() => heldBy(db, replica), { interval: 5 }).toBe(count)
 
 onBothDialects('places for event streams', (fresh) => {
   test('a user has ten at all replicas together, and one that ends makes room at each', async () => {

@@ -24,7 +24,7 @@ function aLog() {
   return { lines, log: pino({ level: 'info' }, sink) as unknown as Logger }
 }
 
-async function aWorld({ timeoutMs = 1000, replicas = 1 } = {}) {
+async function aWorld({ timeoutMs = 5000, replicas = 1 } = {}) {
   const redis = await aRedisServer()
   const { db } = await emptyDatabase('sqlite')
   onTestFinished(() => db.destroy())
@@ -66,7 +66,7 @@ describe.skipIf(!hasRedis)('a Redis that goes away', () => {
   })
 
   test('is waited for no longer than the deadline, and then not at all, while it hangs', async () => {
-    const { redis, anna, replica } = await aWorld({ timeoutMs: 300 })
+    const { redis, anna, replica } = await aWorld({ timeoutMs: 1500 })
     await replica.work(anna)
     redis.hang()
     onTestFinished(redis.wake)
@@ -74,7 +74,7 @@ describe.skipIf(!hasRedis)('a Redis that goes away', () => {
     expect(replica.lines).toEqual(['away'])
     const began = systemClock.monotonicMs()
     for (let n = 0; n < 20; n++) expect((await replica.work(anna)).status).toBe(200)
-    expect(systemClock.monotonicMs() - began).toBeLessThan(20 * 300)
+    expect(systemClock.monotonicMs() - began).toBeLessThan(20 * 1500)
     redis.wake()
     await vi.waitFor(async () => expect(await up(replica)).toBe(true), patience)
     expect(Number(said(await replica.work(anna))[1])).toBeLessThan(49)

@@ -32,13 +32,13 @@ async function setUp() {
     await agent
     await daemon.close()
   })
-  await expect.poll(async () => (await api.hosts.listHosts()).hosts.map(({ status }) => status), { timeout: 20_000 }).toEqual(['online'])
+  await expect.poll(async () => (await api.hosts.listHosts()).hosts.map(({ status }) => status)).toEqual(['online'])
   await api.boxes.applyManifest({ body: { manifest: manifestWith(before) } })
   const wanted = { slug: 'north', name: 'North School', plan: 'light', chatDomain: 'north.example', host: 'amsel' } as const
   await done((await api.boxes.provisionBox({ body: wanted })).commandId)
   async function done<Result>(commandId: string): Promise<Result> {
     const command = () => api.hosts.showCommand({ params: { id: commandId }, query: { waitMs: 5000 } })
-    await expect.poll(async () => (await command()).status, { timeout: 30_000 }).toMatch(/succeeded|failed|expired/)
+    await expect.poll(async () => (await command()).status).toMatch(/succeeded|failed|expired/)
     const { error, result } = await command()
     expect(error).toBe(null)
     return result as Result
@@ -48,7 +48,7 @@ async function setUp() {
     await api.boxes.applyManifest({ body: { manifest: manifestWith(after) } })
     const { id } = await api.rollouts.createRollout({ body: {} })
     await api.rollouts.startRollout({ params: { id } })
-    await expect.poll(async () => (await api.rollouts.getRollout({ params: { id } })).status, { timeout: 40_000 }).toBe('done')
+    await expect.poll(async () => (await api.rollouts.getRollout({ params: { id } })).status, { timeout: 120_000 }).toBe('done')
   }
   const { db, close } = openDatabase(daemon.config.databaseUrl)
   onTestFinished(close)
@@ -85,6 +85,6 @@ test('a box is snapshotted, its snapshot proven, the box updated and brought bac
 
   await api.crons.triggerCron({ params: { jobKey: 'snapshot-check' } })
   await api.crons.triggerCron({ params: { jobKey: 'snapshot-prune' } })
-  await expect.poll(tended, { timeout: 20_000 }).toEqual(['succeeded', 'succeeded'])
+  await expect.poll(tended).toEqual(['succeeded', 'succeeded'])
   expect((await list()).map(({ status }) => status)).toEqual(['present', 'present', 'present'])
-}, 120_000)
+}, 240_000)
