@@ -4,6 +4,7 @@ import { auditContract } from './audit/index.ts'
 import { authContract } from './auth/index.ts'
 import { bootstrapContract } from './bootstrap/index.ts'
 import { boxesContract } from './boxes/index.ts'
+import { contactsContract } from './contacts/index.ts'
 import type { Contract } from './contract/index.ts'
 import { cronsContract } from './crons/index.ts'
 import { eventsContract } from './events/index.ts'
@@ -43,6 +44,7 @@ export const api = {
   events: eventsContract,
   bootstrap: bootstrapContract,
   profile: profileContract,
+  contacts: contactsContract,
   tasks: tasksContract,
   spaces: spacesContract,
   files: filesContract,

@@ -27,7 +27,7 @@ export async function aFurnishedTenant(daemon: RunningDaemon, slug: string, word
   const member = await aPlatformUser(daemon, { tenant: slug, localpart: `${word}-member` })
   const rows = await rowsOf(daemon, slug)
   const keys = await furnish(daemon, { head, member, memberId: rows.memberId, word })
-  const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId] }
+  const own = { 'sessions/:id': [rows.sessionId], 'members/:userId': [rows.memberId], 'contacts/:userId': [rows.memberId] }
   const ids = [rows.tenantId, rows.headId, ...Object.values({ ...own, ...keys }).flat()]
   const marks = [rows.headId, word, rows.refreshToken, refreshHash(rows.refreshToken)]
   return { slug, tenantId: rows.tenantId, head, member, refreshToken: rows.refreshToken, keys: { ...own, ...keys }, ids, marks }

@@ -9,6 +9,7 @@ import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { type Logger, silentLogger } from '../../src/node/index.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld, type HomeserverWorld } from './homeserver-world.ts'
+import { aRoleBook } from './users-room.ts'
 
 type Given = Readonly<{ tenantId?: string; capabilities?: readonly Capability[]; inChat?: boolean }>
 
@@ -28,10 +29,10 @@ export async function aSpacesRoom(db: Db) {
 export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, makeAccount: (localpart: string) => Promise<void>) {
   const { db } = world
 
-  /** A user of the tenant, with an account in the chat. */
+  /** A user of the tenant who may put anybody into spaces, with an account in the chat. */
   async function aUser(
     localpart: string,
-    { tenantId = world.tenantId, capabilities = [], inChat = true }: Given = {},
+    { tenantId = world.tenantId, capabilities = ['manageSpaces'], inChat = true }: Given = {},
   ): Promise<PlatformPrincipal> {
     const at = isoNow(world.clock)
     const id = newId<UserId>(world.random, 'usr')
@@ -62,5 +63,5 @@ export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, m
       audience: JSON.parse(String(audience)),
     }))
   }
-  return { aUser, aSpace, work, events }
+  return { roles: aRoleBook, aUser, aSpace, work, events }
 }

@@ -20,6 +20,7 @@ const touched = {
   'user.enabled': 'nobody',
   'user.disabled': 'nobody',
   'user.roles_changed': 'user',
+  'user.contact_changed': 'nobody',
   'user.profile_changed': 'user',
   'task.created': 'task',
   'task.updated': 'task',

@@ -33,6 +33,7 @@ export const eventTypes = {
   'user.enabled': told('contacts.changed', ['userId']),
   'user.disabled': told('contacts.changed', ['userId']),
   'user.roles_changed': told('contacts.changed', ['userId']),
+  'user.contact_changed': told('contacts.changed', ['userId']),
   'user.profile_changed': told('profile.changed', ['userId']),
   // tasks and files
   'task.created': told('task.created', ['taskId'], ['spaceId', 'eventId', 'runId', 'assigneeId']),

@@ -7,5 +7,6 @@ export { countOutcomes, type ImportLine, ImportOutcome, type ImportReport, impor
 export { type ImportRow, type PlannedUser, planImport, wrongHead } from './import-plan.ts'
 export { canonicalLocalpart, isOwnAccount, isReserved, Localpart, matrixUserIdOf } from './localpart.ts'
 export { newPassword } from './new-password.ts'
-export { capabilitiesOf, RoleBook, readRoleBook, unknownRoles } from './role-book.ts'
+export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, unknownRoles } from './role-book.ts'
+export { folded, searchNameOf } from './search-name.ts'
 export { DisplayName, Locale, NewPassword, User, type UserId, UserStatus } from './user.ts'

@@ -13,6 +13,8 @@ const once = (capabilities: readonly Capability[]) => new Set(capabilities).size
 const Role = z.strictObject({
   title: z.string().trim().min(1).max(80).optional(),
   capabilities: z.array(Capability).refine(once, 'must not name a capability twice').default([]),
+  /** Everybody of the tenant finds its holders among their contacts. */
+  listed: z.boolean().optional(),
 })
 
 /** `config/roles.yaml`: which roles there are, what each may do, and which one a user gets who is new to the registry. */
@@ -42,6 +44,9 @@ export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tena
   const counts = (capability: Capability) => capability !== 'reviewStore' || tenantSlug === operatorTenant
   return Capability.options.filter((capability) => granted.has(capability) && counts(capability))
 }
+
+/** Roles whose holders everybody of their tenant may see. */
+export const listedRoles = ({ roles: book }: RoleBook): string[] => Object.keys(book).filter((role) => book[role]?.listed === true)
 
 /** Those that the book does not name. */
 export const unknownRoles = ({ roles: book }: RoleBook, roles: readonly string[]): string[] =>

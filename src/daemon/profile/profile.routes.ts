@@ -3,11 +3,12 @@ import { problem } from '../../core/kit/index.ts'
 import type { OwnProfile } from '../../core/profile/index.ts'
 import { profileContract as contract } from '../../core/profile/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { RoleBook } from '../../core/users/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { changeProfile, findUserById, type UserRecord } from '../users/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Needs = Readonly<{ db: Db; clock: Clock; roles: RoleBook }>
 
 const view = ({ userId, matrixUserId }: PlatformPrincipal, { displayName, avatarUrl, locale }: UserRecord): OwnProfile => ({
   userId,

@@ -2,12 +2,13 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { maySee } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import { addMember, endMembership } from './add-member.ts'
 import { followInChat } from './follow-in-chat.ts'
 import { findMember, otherOwners, roleIn, setRole } from './members.repo.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { PutNeeds, SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
@@ -17,10 +18,14 @@ type OneMember = Readonly<{ spaceId: string; userId: string }>
 type Put = OneMember & Readonly<{ role: SpaceRole }>
 
 /**
- * Puts a user of the tenant into a space, or gives a member another role; whoever finds a public one joins it by itself, as member. Throws
- * NOT_FOUND (space, user), FORBIDDEN, CONFLICT (its last owner).
+ * Puts a user of the tenant into a space, or gives a member another role; whoever finds a public one joins it by itself, as member. Who makes spaces
+ * may put anybody in, other owners whom they may see. Throws NOT_FOUND (space, user), FORBIDDEN, CONFLICT (its last owner).
  */
-export const putSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal, { spaceId, userId, role }: Put): Promise<SpaceMember> =>
+export const putSpaceMember = (
+  { db, clock, roles }: PutNeeds,
+  actor: PlatformPrincipal,
+  { spaceId, userId, role }: Put,
+): Promise<SpaceMember> =>
   db.transaction().execute(async (tx) => {
     const { tenantId } = actor
     await lockSpace(tx, { tenantId, spaceId })
@@ -29,7 +34,8 @@ export const putSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal, {
     const before = await roleIn(tx, { spaceId, userId })
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
-    if (user?.tenantId !== tenantId) throw problem('NOT_FOUND', `there is no user ${userId}`)
+    const mayPut = actor.capabilities.includes('manageSpaces') || (await maySee(tx, roles, actor, userId))
+    if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `there is no user ${userId} that you may see`)
     if (before === null) await enter({ clock }, tx, actor, { space, userId, role })
     else if (before !== role) await changeRole({ clock }, tx, actor, { space, userId, role })
     return (await findMember(tx, { spaceId, userId })) as SpaceMember

@@ -4,7 +4,7 @@ import { spaceActivity } from './activity.ts'
 import { putSpaceMember, removeSpaceMember } from './change-members.ts'
 import { changeSpace, deleteSpace } from './change-space.ts'
 import { createSpace } from './create-space.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { PutNeeds, SpacesNeeds } from './needs.ts'
 import { listSpaceMembers, listSpaces, showSpace } from './show-spaces.ts'
 
 /** Verbs without an answer, for endpoints that answer 204. */
@@ -12,7 +12,7 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }
 
-export const spacesRoutes = (needs: SpacesNeeds): Served[] => [
+export const spacesRoutes = (needs: SpacesNeeds & PutNeeds): Served[] => [
   serve(contract.createSpace, ({ actor, body }) => createSpace(needs, actor, body)),
   serve(contract.listSpaces, ({ actor, query }) => listSpaces(needs, actor, query)),
   serve(contract.showSpace, ({ actor, params }) => showSpace(needs, actor, params)),

@@ -1,5 +1,6 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { tellContacts } from '../contacts/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { followName } from './align-chat.ts'
@@ -13,9 +14,12 @@ type Changes = Readonly<{
 }>
 const fields = ['displayName', 'avatarUrl', 'locale'] as const
 
-/** What a user says of itself; what is not named, or is so already, stays. The name follows in the chat. Throws UNAUTHENTICATED. */
+/**
+ * What a user says of itself; what is not named, or is so already, stays. The name follows in the chat; who sees the user hears of another name or
+ * picture, and the user's own apps of everything. Throws UNAUTHENTICATED.
+ */
 export const changeProfile = (
-  { db, clock }: Pick<UsersNeeds, 'db' | 'clock'>,
+  { db, clock, roles }: Pick<UsersNeeds, 'db' | 'clock' | 'roles'>,
   { userId }: Pick<PlatformPrincipal, 'userId'>,
   wanted: Changes,
 ): Promise<UserRecord> =>
@@ -26,10 +30,12 @@ export const changeProfile = (
     )
     if (Object.keys(changes).length === 0) return user
     const updatedAt = isoNow(clock)
-    await updateUser(tx, userId, updatedAt, changes as Partial<UserRecord>)
+    await updateUser(tx, user, updatedAt, changes as Partial<UserRecord>)
     if (changes.displayName !== undefined) await followName(tx, clock, user)
     const { tenantId } = user
-    await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId }, audience: 'tenant' })
+    if (changes.displayName !== undefined || changes.avatarUrl !== undefined)
+      await tellContacts(tx, { clock, roles }, { type: 'user.contact_changed', user, roles: user.roles })
+    await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId }, audience: { users: [userId] } })
     return { ...user, ...(changes as Partial<UserRecord>), updatedAt }
   })
 

@@ -1,6 +1,7 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
@@ -24,24 +25,23 @@ export async function changeUser(needs: Needs, actor: Actor, { slug, localpart, 
     await lockUser(tx, { slug, localpart })
     const { tenant, user } = await existingUser(tx, { slug, localpart })
     const at = isoNow(needs.clock)
-    await updateUser(tx, user.id, at, changes)
+    await updateUser(tx, user, at, changes)
     await tellOf(needs, tx, user, changes)
     await recordAudit(tx, needs.clock, { actor, action: 'user.changed', subject: `${slug}/${localpart}`, data: changes })
     return userView(tenant, { ...user, ...given(changes), updatedAt: at })
   })
 }
 
-async function tellOf(
-  { clock }: Needs,
-  tx: Tx,
-  { id: userId, tenantId }: UserRecord,
-  { roles, displayName, locale }: Changes,
-): Promise<void> {
-  const event = { tenantId, payload: { userId }, audience: 'tenant' } as const
-  if (displayName !== undefined) await followName(tx, clock, { id: userId, tenantId })
-  await lookAgain(tx, clock, { kind: 'user', id: userId })
-  if (roles) await recordEvent(tx, clock, { ...event, type: 'user.roles_changed' })
-  if (displayName !== undefined || locale !== undefined) await recordEvent(tx, clock, { ...event, type: 'user.profile_changed' })
+async function tellOf(needs: Needs, tx: Tx, user: UserRecord, { roles, displayName, locale }: Changes): Promise<void> {
+  const { clock } = needs
+  const { id, tenantId } = user
+  if (displayName !== undefined) await followName(tx, clock, user)
+  await lookAgain(tx, clock, { kind: 'user', id })
+  if (roles) await tellContacts(tx, needs, { type: 'user.roles_changed', user, roles: [...user.roles, ...roles] })
+  const isCalledElse = displayName !== undefined && displayName !== user.displayName
+  if (isCalledElse) await tellContacts(tx, needs, { type: 'user.contact_changed', user, roles: roles ?? user.roles })
+  if (displayName !== undefined || locale !== undefined)
+    await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId: id }, audience: { users: [id] } })
 }
 
 const given = ({ displayName, locale, roles }: Changes): Partial<UserRecord> => ({

@@ -1,14 +1,14 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User, UserStatus } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { recordEvent } from '../events/index.ts'
+import { tellContacts } from '../contacts/index.ts'
 import { lookAgain, revoke } from '../sessions/index.ts'
 import { followLock } from './align-chat.ts'
 import type { UsersNeeds } from './needs.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { lockUser, updateUser } from './users.repo.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock'>
+type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'roles'>
 
 /** Ends all sessions within a second and locks the chat account, once its server takes writes. Throws NOT_FOUND. */
 export const disableUser = (needs: Needs, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
@@ -19,7 +19,7 @@ export const enableUser = (needs: Needs, actor: Actor, one: OneUser): Promise<Us
 
 type Change = Readonly<{ status: UserStatus; reason?: string }>
 
-const setStatus = ({ db, clock }: Needs, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
+const setStatus = ({ db, clock, roles }: Needs, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const { tenant, user } = await existingUser(tx, one)
@@ -28,10 +28,10 @@ const setStatus = ({ db, clock }: Needs, actor: Actor, one: OneUser, { status, r
     if (user.status === status) return userView(tenant, user)
     const { id } = user
     const at = isoNow(clock)
-    await updateUser(tx, id, at, { status })
+    await updateUser(tx, user, at, { status })
     await (status === 'disabled' ? revoke : lookAgain)(tx, clock, { kind: 'user', id })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
-    await recordEvent(tx, clock, { tenantId: tenant.id, type, payload: { userId: id }, audience: 'tenant' })
+    await tellContacts(tx, { clock, roles }, { type, user, roles: user.roles })
     const data = reason === undefined ? { userId: id } : { userId: id, reason }
     await recordAudit(tx, clock, { actor, action: type, subject: `${one.slug}/${one.localpart}`, data })
     return userView(tenant, { ...user, status, updatedAt: at })

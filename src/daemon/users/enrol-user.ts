@@ -1,12 +1,12 @@
 import type { TenantId } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
-import type { UserId } from '../../core/users/index.ts'
+import type { RoleBook, UserId } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { tellContacts } from '../contacts/index.ts'
 import type { Db } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
 import { insertUser, type UserRecord } from './users.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random }>
+type Needs = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook }>
 type Enrolled = Readonly<{
   tenant: Readonly<{ id: TenantId; slug: string }>
   localpart: string
@@ -18,7 +18,11 @@ type Enrolled = Readonly<{
 }>
 
 /** Writes a new user down; undefined when the tenant has one of that name, who stays as it is. */
-export async function enrolUser({ db, clock, random }: Needs, actor: Actor, enrolled: Enrolled): Promise<UserRecord | undefined> {
+export async function enrolUser(
+  { db, clock, random, roles: book }: Needs,
+  actor: Actor,
+  enrolled: Enrolled,
+): Promise<UserRecord | undefined> {
   const { tenant, localpart, displayName, locale, roles, chat } = enrolled
   const at = isoNow(clock)
   const id = newId<UserId>(random, 'usr')
@@ -26,7 +30,7 @@ export async function enrolUser({ db, clock, random }: Needs, actor: Actor, enro
   const user: UserRecord = { ...known, avatarUrl: null, status: 'active', createdAt: at, updatedAt: at, passwordUnknownSince: null }
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
-    await recordEvent(tx, clock, { tenantId: tenant.id, type: 'user.created', payload: { userId: id }, audience: 'tenant' })
+    await tellContacts(tx, { clock, roles: book }, { type: 'user.created', user, roles })
     await recordAudit(tx, clock, {
       actor,
       action: 'user.created',

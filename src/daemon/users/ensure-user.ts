@@ -1,8 +1,8 @@
 import type { TenantId } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook, UserId } from '../../core/users/index.ts'
+import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
 import { findUser, insertUser, notePasswordUnknown, type UserRecord } from './users.repo.ts'
 
 type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
@@ -32,7 +32,7 @@ export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tena
     passwordUnknownSince: null,
   }
   if (await insertUser(tx, user)) {
-    await recordEvent(tx, clock, { tenantId, type: 'user.created', payload: { userId: user.id }, audience: 'tenant' })
+    await tellContacts(tx, { clock, roles }, { type: 'user.created', user, roles: user.roles })
     return { user, made: true }
   }
   return known(tx, (await findUser(tx, { tenantId, localpart })) as UserRecord)

@@ -32,7 +32,7 @@ export async function resetPassword(
     const now = (await findUserById(tx, user.id)) ?? user
     await notePasswordUnknown(tx, user.id, null)
     const updatedAt = isoNow(needs.clock) // a login that proved the old password before sees by it that it came too late
-    await updateUser(tx, user.id, updatedAt, {})
+    await updateUser(tx, user, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)
     if (chat === 'created') await followWholeTenant(tx, needs.clock, tenant.id) // whom the chat did not know it let into no room

@@ -1,7 +1,7 @@
 import type { TenantId } from '../../core/boxes/index.ts'
-import type { UserId, UserStatus } from '../../core/users/index.ts'
+import { searchNameOf, type UserId, type UserStatus } from '../../core/users/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
-import type { UserTable } from './users.tables.ts'
+import type { UserRow } from './users.tables.ts'
 
 /** A user as the daemon's rooms know it. */
 export type UserRecord = Readonly<{
@@ -18,7 +18,7 @@ export type UserRecord = Readonly<{
   passwordUnknownSince: string | null
 }>
 
-const toUser = (row: UserTable): UserRecord => ({
+const toUser = (row: UserRow): UserRecord => ({
   id: row.id as UserId,
   tenantId: row.tenant_id as TenantId,
   localpart: row.localpart,
@@ -100,21 +100,23 @@ export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknown
       created_at: user.createdAt,
       updated_at: user.updatedAt,
       password_unknown_since: null,
+      search_name: searchNameOf(user),
     })
     .onConflict((c) => c.columns(['tenant_id', 'localpart']).doNothing())
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
 }
 
+type Named = Pick<UserRecord, 'id' | 'localpart'>
 type Changes = Partial<Pick<UserRecord, 'displayName' | 'locale' | 'avatarUrl' | 'roles' | 'status'>>
 
-export async function updateUser(tx: Tx, id: string, updatedAt: string, changes: Changes): Promise<void> {
+export async function updateUser(tx: Tx, { id, localpart }: Named, updatedAt: string, changes: Changes): Promise<void> {
   const { displayName, locale, avatarUrl, roles, status } = changes
   await tx
     .updateTable('users')
     .set({
       updated_at: updatedAt,
-      ...(displayName === undefined ? {} : { display_name: displayName }),
+      ...(displayName === undefined ? {} : { display_name: displayName, search_name: searchNameOf({ displayName, localpart }) }),
       ...(locale === undefined ? {} : { locale }),
       ...(avatarUrl === undefined ? {} : { avatar_url: avatarUrl }),
       ...(roles === undefined ? {} : { roles: JSON.stringify(roles) }),

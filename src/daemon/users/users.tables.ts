@@ -1,6 +1,7 @@
+import type { Generated, Selectable } from 'kysely'
 import type { UserStatus } from '../../core/users/index.ts'
 
-export type UserTable = {
+type UserTable = {
   id: string
   tenant_id: string
   /** Canonical: lower case. One row for each in a tenant. */
@@ -15,7 +16,11 @@ export type UserTable = {
   updated_at: string
   /** Since when nobody knows the chat password: the account was made anew after a restore. */
   password_unknown_since: string | null
+  /** What others find it by: `searchNameOf` its names. */
+  search_name: Generated<string>
 }
+
+export type UserRow = Selectable<UserTable>
 
 declare module '../db/database.ts' {
   interface Tables {

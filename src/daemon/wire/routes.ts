@@ -7,6 +7,7 @@ import { auditRoutes } from '../audit/index.ts'
 import { authRoutes } from '../auth/index.ts'
 import { bootstrapRoutes, noModules } from '../bootstrap/index.ts'
 import { boxesRoutes } from '../boxes/index.ts'
+import { contactsRoutes } from '../contacts/index.ts'
 import { cronsRoutes } from '../crons/index.ts'
 import { eventsRoutes } from '../events/index.ts'
 import { filesRoutes } from '../files/index.ts'
@@ -52,6 +53,7 @@ export function routesOf(needs: WireNeeds, { registry }: HttpMetrics, rooms: Roo
     ...cronsRoutes(rooms.crons),
     ...eventsRoutes(rooms.events),
     ...profileRoutes(needs),
+    ...contactsRoutes(needs),
     ...tasksRoutes({ ...needs, spacesOf }),
     ...spacesRoutes(rooms.spaces),
     ...filesRoutes(rooms.files),

@@ -18,7 +18,7 @@ onBothDialects('profile', (fresh) => {
     expect(await anna.changeProfile({ body: { displayName: ' Anna ', avatarUrl } })).toEqual({
       ...{ ...own, displayName: 'Anna', avatarUrl, locale: null },
     })
-    expect([await topics(one), await told(one)]).toEqual([['chat.user-name'], ['user.profile_changed']])
+    expect([await topics(one), await told(one)]).toEqual([['chat.user-name'], ['user.contact_changed', 'user.profile_changed']])
     expect(await anna.changeProfile({ body: { locale: 'de-AT', avatarUrl: null } })).toEqual({
       ...{ ...own, displayName: 'Anna', avatarUrl: null, locale: 'de-AT' },
     })

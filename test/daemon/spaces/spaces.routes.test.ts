@@ -26,7 +26,7 @@ async function served(users: (room: Awaited<ReturnType<typeof aFilesRoom>>) => P
 
 const teacherAndParent = async (room: Awaited<ReturnType<typeof aFilesRoom>>) => ({
   anna: await room.aUser('anna', { capabilities: ['manageSpaces'] }),
-  ben: await room.aUser('ben'),
+  ben: await room.aUser('ben', { capabilities: [] }),
 })
 
 test('a space from its making to its end, over HTTP', async () => {

@@ -49,6 +49,22 @@ onBothDialects('spaces', (fresh) => {
     )
   })
 
+  test('an owner who may not make spaces puts in only whom it may see: who shares a space with it, or sees all', async () => {
+    const room = await aSpacesRoom(await fresh())
+    const anna = await room.aUser('anna', { capabilities: [] })
+    const [ben, cem] = [await room.aUser('ben'), await room.aUser('cem')]
+    const [own, shared] = [await room.aSpace(anna), await room.aSpace(ben, { visibility: 'PUBLIC' })]
+    const put = (who: typeof anna) => putSpaceMember(room, anna, { spaceId: own.id, userId: who.userId, role: 'member' })
+    await expect(put(ben)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    await putSpaceMember(room, anna, { spaceId: shared.id, userId: anna.userId, role: 'member' })
+    expect(await put(ben)).toMatchObject({ userId: ben.userId })
+    await expect(put(cem)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    const seeing = { ...anna, capabilities: ['readContacts'] } as const
+    expect(await putSpaceMember(room, seeing, { spaceId: own.id, userId: cem.userId, role: 'member' })).toMatchObject({
+      userId: cem.userId,
+    })
+  })
+
   test('nothing of another tenant is reached, not even by who manages everything in its own', async () => {
     const room = await aSpacesRoom(await fresh())
     await room.db

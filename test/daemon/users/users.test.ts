@@ -240,6 +240,8 @@ onBothDialects('users of a tenant', (fresh) => {
     expect(made.filter((one) => one.made)).toHaveLength(1)
     expect(made[0]?.user).toMatchObject({ roles: ['member'], status: 'active' })
     const told = await db.selectFrom('events').select(['event_type', 'payload', 'audience']).where('tenant_id', '=', tenantId).execute()
-    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId: made[0]?.user.id }), audience: '"tenant"' }])
+    const userId = made[0]?.user.id
+    const audience = JSON.stringify({ users: [userId], capability: 'readContacts' })
+    expect(told).toEqual([{ event_type: 'user.created', payload: JSON.stringify({ userId }), audience }])
   })
 })

@@ -24,6 +24,7 @@ import { files } from './0023-files.ts'
 import { tasks } from './0024-tasks.ts'
 import { userCare } from './0025-user-care.ts'
 import { outboxQueues } from './0026-outbox-queues.ts'
+import { contacts } from './0028-contacts.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -54,4 +55,5 @@ export const migrations: readonly Migration[] = [
   tasks,
   userCare,
   outboxQueues,
+  contacts,
 ]

@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { type Contract, endpoint, Paging, platform } from '../contract/index.ts'
+
+const base = '/api/platform/v1/contacts'
+
+/** A user as others of its tenant see it. */
+const Contact = z.object({
+  userId: z.string(),
+  matrixUserId: z.string(),
+  displayName: z.string().nullable(),
+  avatarUrl: z.string().nullable(),
+  roles: z.array(z.string()),
+})
+export type Contact = z.infer<typeof Contact>
+
+const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
+
+/** Whom a user may see: itself, whoever shares a space with it, whose role is listed for all; with `readContacts` everybody. */
+export const contactsContract = {
+  listContacts: endpoint({
+    method: 'GET',
+    path: base,
+    auth: platform(),
+    query: Paging.extend({
+      search: z
+        .string()
+        .trim()
+        .min(1)
+        .max(100)
+        .optional()
+        .meta({
+          description:
+            'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
+        }),
+    }),
+    returns: z.object({ contacts: z.array(Contact), nextCursor: z.string().nullable() }),
+    tagged: true,
+    summary: 'The active users of the tenant that the caller may see, by name',
+  }),
+  showContact: endpoint({
+    method: 'GET',
+    path: `${base}/:userId`,
+    auth: platform(),
+    params: z.object({ userId: UserKey }),
+    returns: Contact,
+    tagged: true,
+    summary: 'One of them',
+  }),
+} as const satisfies Contract
