@@ -14,7 +14,8 @@ import { acceleratedClock, silentLogger, systemClock, systemRandom } from '../..
 import { templateFolder } from '../agent/boxes/provisioning.ts'
 import { aManifest } from '../support/boxes.ts'
 import { createPostgresDatabase } from '../support/databases.ts'
-import { type Api, aFolder, aKey, aRunningDaemon, clientOf, freePort, loggedIn } from '../support/running-daemon.ts'
+import { freePort } from '../support/free-port.ts'
+import { type Api, aFolder, aKey, aRunningDaemon, clientOf, loggedIn } from '../support/running-daemon.ts'
 
 const hosts = ['amsel', 'fink', 'meise', 'zeisig']
 const slugs = Array.from({ length: 12 }, (_, n) => `box-${'abcdefghijkl'[n]}`)

@@ -3,8 +3,9 @@ import { join, relative } from 'node:path'
 import { newBoxSecrets } from '../../src/agent/boxes/box-secrets.ts'
 import { renderedFiles } from '../../src/agent/boxes/index.ts'
 import { packageRoot, systemRandom } from '../../src/node/index.ts'
+import { freePort } from './free-port.ts'
 import { exchanged, startNginx, upstreamBehind } from './nginx.ts'
-import { aFolder, freePort } from './running-daemon.ts'
+import { aFolder } from './running-daemon.ts'
 
 // The edge of one box as an agent renders it, in a real nginx, with a recorder in the place of Synapse's two listeners and of the object store.
 

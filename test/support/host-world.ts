@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type AgentIdentity, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
 import type { BoxMigration, CommandOutputs, CommandSecrets, VersionsReport } from '../../src/core/boxes/index.ts'
 import { type AdminActor, type ManualClock, manualClock, problem, secret } from '../../src/core/kit/index.ts'
@@ -20,6 +18,7 @@ import type { RegistryNeeds } from '../../src/daemon/hosts/set-registry.ts'
 import type { Authenticators } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
+import { freePort } from './free-port.ts'
 import { standingApp } from './served-app.ts'
 
 export const anna: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
@@ -124,14 +123,6 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
     },
   }
 }
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 export const aReport = (slug = 'elm-school'): VersionsReport => ({
   slug,

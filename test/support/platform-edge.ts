@@ -3,8 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { packageRoot } from '../../src/node/index.ts'
+import { freePort } from './free-port.ts'
 import { exchanged, startNginx, upstreamBehind } from './nginx.ts'
-import { aFolder, freePort } from './running-daemon.ts'
+import { aFolder } from './running-daemon.ts'
 
 // The platform's edge as an operator sets it up, in a real nginx, with a recorder in the daemon's place.
 

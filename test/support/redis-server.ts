@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createClient } from 'redis'
 import { onTestFinished } from 'vitest'
-import { freePort } from './running-daemon.ts'
+import { freePort } from './free-port.ts'
 
 const isThere = () => {
   try {

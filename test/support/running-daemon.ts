@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectAgent, enrolAgent, newAgentKey } from '../../src/agent/channel/index.ts'
@@ -12,18 +11,11 @@ import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
 import { silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
+import { freePort } from './free-port.ts'
 
 // Whole daemons on loopback ports, and those who call them.
 
 export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
-
-export const freePort = () =>
-  new Promise<number>((found) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => found(port))
-    })
-  })
 
 export const aFolder = (name: string) => mkdtemp(join(tmpdir(), `tenantry-${name}-`))
 export const aKey = () => randomBytes(32).toString('base64')

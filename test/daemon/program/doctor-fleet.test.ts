@@ -4,7 +4,7 @@ import { acquireLease, type Db } from '../../../src/daemon/db/index.ts'
 import { fleetChecks, redisCheck } from '../../../src/daemon/program/doctor-fleet.ts'
 import { systemClock } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { freePort } from '../../support/running-daemon.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const clock = manualClock()
 const aHost = (db: Db, name: string) => {
