@@ -18,6 +18,8 @@ export type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] 
 const deadlineMs = 10 * 60_000
 /** Commands per transaction: others want to write too. */
 const chunkSize = 250
+/** The most per transaction, however long it waited: what it holds up stays under a quarter of a second. */
+const longestChunk = 2000
 /** Agents woken at once. The others of a large fleet find their questions when they ask next, so that their answers come spread over a poll. */
 const wokenAtOnce = 20
 
@@ -40,14 +42,31 @@ async function askVersions(needs: AskNeeds, boxes: readonly BoxAddress[], signal
   const isOnline = (box: BoxAddress) => fleet.host(box.hostId)?.status === 'online'
   const reachable = boxes.filter(isOnline)
   const commands: Question[] = []
-  for (let at = 0; at < reachable.length && !signal?.aborted; at += chunkSize) {
-    const chunk = reachable.slice(at, at + chunkSize)
-    commands.push(...(await needs.db.transaction().execute((tx) => askChunk(needs, tx, chunk))))
+  let size = chunkSize
+  while (commands.length < reachable.length && !signal?.aborted) {
+    const chunk = reachable.slice(commands.length, commands.length + size)
+    const { asked, share } = await askInTurn(needs, chunk)
+    commands.push(...asked)
+    size = Math.max(chunkSize, Math.min(longestChunk, Math.round(share * chunk.length)))
   }
   const hosts = new Set(reachable.slice(0, commands.length).map((box) => box.hostId))
   for (const hostId of [...hosts].slice(0, wokenAtOnce)) needs.bus.queued(hostId)
   const away = boxes.filter((box) => !isOnline(box))
   return { commands, unreachable: away.map(({ slug, hostId }) => ({ slug, host: fleet.host(hostId)?.name ?? hostId })) }
+}
+
+/**
+ * `share` is how many times as long as it worked it had waited for its turn. A fleet that answers already is a queue before each transaction, and
+ * the longer the questions take, the longer it grows: taking as long a turn as it waited for one, a scan takes twice its own time at most.
+ */
+async function askInTurn(needs: AskNeeds, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
+  const cameMs = needs.clock.monotonicMs()
+  let beganMs = cameMs
+  const asked = await needs.db.transaction().execute((tx) => {
+    beganMs = needs.clock.monotonicMs()
+    return askChunk(needs, tx, chunk)
+  })
+  return { asked, share: (beganMs - cameMs) / Math.max(1, needs.clock.monotonicMs() - beganMs) }
 }
 
 async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {

@@ -15,6 +15,7 @@ import {
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
+import { makeTurns } from './turns.ts'
 
 // All that differs between SQLite and PostgreSQL stands in this file.
 
@@ -78,9 +79,15 @@ class ImmediateSqliteDialect extends SqliteDialect {
     driver.beginTransaction = async (connection) => {
       await connection.executeQuery(CompiledQuery.raw('begin immediate'))
     }
-    const acquire = driver.acquireConnection.bind(driver)
+    const [acquire, release] = [driver.acquireConnection.bind(driver), driver.releaseConnection.bind(driver)]
+    const turns = makeTurns()
     let breathedAt = 0
+    driver.releaseConnection = async (connection) => {
+      await release(connection)
+      turns.pass()
+    }
     driver.acquireConnection = async () => {
+      await turns.take()
       const connection = await acquire()
       if (performance.now() - breathedAt >= longestBreathMs) {
         await breathe()

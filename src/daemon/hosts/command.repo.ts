@@ -55,20 +55,24 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
  * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
-  return (await enqueueCommands(tx, clock, [command]))[0] as Command
+  const { added, known } = await queue(tx, clock, [command])
+  return (known[0] ?? added.map(commandOf)[0]) as Command
 }
 
-/** The same for many at once, answered in no order. What a scan of ten thousand boxes asks fits into a second. */
+/** The same for many at once. What a scan of ten thousand boxes asks fits into a second. */
 export async function enqueueCommands<Kind extends BoxCommandKind>(
   tx: Tx,
   clock: Clock,
   commands: readonly NewCommand<Kind>[],
-): Promise<Command[]> {
+): Promise<void> {
+  await queue(tx, clock, commands)
+}
+
+async function queue(tx: Tx, clock: Clock, commands: readonly NewCommand[]) {
   const rows = commands.map((command) => rowOf(clock, command))
   const isNew = new Set((await insertAll(tx, rows)).map(({ id }) => id))
-  const stored = rows.filter(({ id }) => isNew.has(id)).map(commandOf)
   const known = commands.filter(({ id }) => !isNew.has(id))
-  return known.length === 0 ? stored : [...stored, ...(await standing(tx, known))]
+  return { added: rows.filter(({ id }) => isNew.has(id)), known: known.length === 0 ? [] : await standing(tx, known) }
 }
 
 const columns = [

@@ -83,10 +83,9 @@ onBothDialects('commands of agents', (fresh) => {
       return { id: `cmd_${n}`, hostId, boxId, kind, payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 }, deadlineMs: 60_000 }
     })
     const queue = (which: typeof many) => needs.db.transaction().execute((tx) => enqueueCommands(tx, clock, which))
-    const stored = await queue(many)
-    expect(stored).toHaveLength(1200)
-    expect(new Set(stored.map((one) => one.id)).size).toBe(1200)
-    expect(stored.find((one) => one.id === 'cmd_7')?.deadlineAt).toBe('2026-01-05T03:00:01.000Z')
+    await queue(many)
+    expect((await commandById(needs.db, 'cmd_7')).deadlineAt).toBe('2026-01-05T03:00:01.000Z')
+    expect((await commandById(needs.db, 'cmd_8')).deadlineAt).toBe('2026-01-05T02:01:01.000Z')
     const wrong = many.map((one) => ({ ...one, id: one.id === 'cmd_9' ? one.id : `other_${one.id}`, boxId: 'box_1' }))
     await expect(queue(wrong)).rejects.toEqual(refused('CONFLICT'))
     const { count } = await needs.db
