@@ -1,4 +1,5 @@
-import { type Command, type Noun, named, type Tree } from './kit/index.ts'
+import type { Names } from './first-page.ts'
+import type { Command, Noun, Tree } from './kit/index.ts'
 
 type Load<Loaded> = () => Promise<Loaded>
 
@@ -41,15 +42,23 @@ const alone: readonly (readonly [name: string, summary: string, Load<Command>])[
   ['doctor', 'Look at daemon, login and clock; say how to mend what is not well', async () => (await import('./service/index.ts')).doctor],
 ]
 
+/** The names alone: what the first page of help shows needs no room and no frame. */
+export const names = (): Names => ({
+  nouns: nouns.map(([name, verbs]) => ({ name, verbs: verbs.split(' ').map((verb) => ({ name: verb })) })),
+  alone: alone.map(([name, summary]) => ({ name, summary })),
+})
+
 /** What these words may mean, in full; of the rest only the names, which is all that help shows of it. */
 export const treeFor = (words: readonly string[]): Promise<Tree> => treeWith((name) => words.includes(name))
 
 /** Every command there is, in full: completion is made from it. */
 export const wholeTree = (): Promise<Tree> => treeWith(() => true)
 
-const treeWith = async (isWanted: (name: string) => boolean): Promise<Tree> => ({
-  nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isWanted(name) ? load() : nounNamed(name, verbs)))),
-  alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : named(name, summary)))),
-})
-
-const nounNamed = (name: string, verbs: string): Noun => ({ name, summary: '', verbs: verbs.split(' ').map((verb) => named(verb, '')) })
+async function treeWith(isWanted: (name: string) => boolean): Promise<Tree> {
+  const { named } = await import('./kit/index.ts')
+  const nounNamed = (name: string, verbs: string): Noun => ({ name, summary: '', verbs: verbs.split(' ').map((verb) => named(verb, '')) })
+  return {
+    nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isWanted(name) ? load() : nounNamed(name, verbs)))),
+    alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : named(name, summary)))),
+  }
+}

@@ -1,8 +1,8 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { problem } from '../../core/kit/index.ts'
+import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, Tree } from './command.ts'
 import type { Typed } from './failure.ts'
-import { rootHelp } from './help.ts'
 import type { OptionSpec } from './options.ts'
 import type { Machine } from './terminal.ts'
 
@@ -41,13 +41,13 @@ export function parseCommandLine(tree: Tree, argv: readonly string[], version: s
 
 function root(tree: Tree, version: string, { stdout, stderr }: Machine): Commander {
   const program = new Commander('tenantry')
-    .description('Moves fleets of stateful tenant boxes to new versions without losing a message')
-    .version(version, '-V, --version', 'show the version')
-    .option('--url <address>', "the daemon's address (TENANTRY_URL; else the last login's)")
-    .option('--json', "print the API's result as it is")
-    .option('--yes', 'do not ask for confirmation')
-    .option('--no-color', 'no colours (NO_COLOR does the same)')
-    .helpOption('-h, --help', 'show help')
+    .description(about)
+    .version(version, ...globalOptions.version)
+    .option(...globalOptions.url)
+    .option(...globalOptions.json)
+    .option(...globalOptions.yes)
+    .option(...globalOptions.noColor)
+    .helpOption(...globalOptions.help)
     .helpCommand(false)
     .showSuggestionAfterError(true)
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text), outputError: () => undefined })
@@ -58,7 +58,7 @@ function root(tree: Tree, version: string, { stdout, stderr }: Machine): Command
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     helpWidth: Math.min(stdout.columns || 100, 120),
-    formatHelp: (command, helper) => (command.parent ? standard.formatHelp.call(helper, command, helper) : rootHelp(tree, command, helper)),
+    formatHelp: (command, helper) => (command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)),
   })
 }
 

@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { asksFirstPage, firstPage } from '../../../src/cli/first-page.ts'
 import type { Tree } from '../../../src/cli/kit/index.ts'
-import { treeFor, wholeTree } from '../../../src/cli/tree.ts'
+import { names, treeFor, wholeTree } from '../../../src/cli/tree.ts'
 import { tenantry } from '../../support/command-line.ts'
 
 /** The nouns and verbs that scripts rely on. */
@@ -44,11 +45,11 @@ describe('help', () => {
   })
 
   test('names without their rooms what the rooms have', async () => {
-    const names = ({ nouns, alone }: Tree) => [
+    const inAll = ({ nouns, alone }: Tree) => [
       ...nouns.map(({ name, verbs }) => [name, ...verbs.map((verb) => verb.name)]),
       ...alone.map(({ name, summary }) => [name, summary]),
     ]
-    expect(names(await treeFor(['--help']))).toEqual(names(await wholeTree()))
+    expect(inAll(await treeFor(['--help']))).toEqual(inAll(await wholeTree()))
   })
 
   test('a noun alone shows what it can do, and is a usage error', async () => {
@@ -104,9 +105,23 @@ function loadedAtStart(file: string, found = new Set<string>()): Set<string> {
   return found
 }
 
-test('starting loads neither contracts nor anything heavy: help is instant', () => {
-  const loaded = [...loadedAtStart(resolve(import.meta.dirname, '../../../src/cli/main.ts'))].filter((file) => !file.startsWith('/'))
+const cli = resolve(import.meta.dirname, '../../../src/cli')
+
+test('a command is parsed without contracts and anything heavy', () => {
+  const loaded = [...loadedAtStart(resolve(cli, 'kit/index.ts'))].filter((file) => !file.startsWith('/'))
   const light = /^(node:|commander$|@noble\/hashes)/
   expect(loaded.filter((name) => !light.test(name))).toEqual([])
   expect(loaded).toContain('commander')
+})
+
+test('the first page loads three files and no library: help is instant', () => {
+  expect([...loadedAtStart(resolve(cli, 'main.ts'))].sort()).toEqual(
+    ['first-page.ts', 'main.ts', 'tree.ts'].map((file) => resolve(cli, file)),
+  )
+})
+
+test('the first page that is answered at once is the one that a command line with more in it gets', async () => {
+  expect((await tenantry(['--json', '--help'])).stdout).toBe(firstPage(names()))
+  expect([['--help'], ['-h']].map(asksFirstPage)).toEqual([true, true])
+  expect([[], ['help'], ['hosts', '--help'], ['--help', 'hosts']].map(asksFirstPage)).toEqual([false, false, false, false])
 })
