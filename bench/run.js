@@ -3,6 +3,7 @@
 // Ratios are taken in one run on one machine, so they mean the same everywhere; absolute figures name the machine.
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
+import { bareNode, hourOf } from './bare-node.js'
 import { bootstrapThroughput } from './bootstrap-throughput.js'
 import { cliHelp } from './cli-help.js'
 import { eventFanout } from './event-fanout.js'
@@ -49,6 +50,7 @@ function verdictOf(ok) {
   return ok ? 'reached' : 'MISSED'
 }
 
+const begin = bareNode()
 const rows = []
 for (const [name, benchmark] of Object.entries(benchmarks)) {
   if (named.length === 0 || named.includes(name)) rows.push(...(await benchmark()))
@@ -59,12 +61,16 @@ const heads = ['what', 'measured', 'to reach', '']
 const widths = heads.map((head, n) => Math.max(head.length, ...cells.map((row) => row[n].length)))
 const line = (row) => `| ${row.map((cell, n) => cell.padEnd(widths[n])).join(' | ')} |`
 const table = [line(heads), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...cells.map(line)].join('\n')
-console.log(table)
+const hour = hourOf(begin, bareNode())
+console.log(`${hour}\n\n${table}`)
 
 const notes = `\`node bench/run.js <name>…\` runs some of them after a build; the names are those of the files in \`bench/\`.
 What is said of CPU time, and the bootstrap, the fan-out and the registry, which are told turn by turn, mean the same on a busy machine. The rest
 needs a quiet one: throughput, memory, pick-up times, logins, snapshots and restores. \`not run\` says that something was not there to run it with:
-\`redis-server\`, the test bed of real boxes, or a limit of open files that 5,000 streams fit under.`
+\`redis-server\`, the test bed of real boxes, or a limit of open files that 5,000 streams fit under.
+
+${hour}
+Absolute figures of two runs are compared by these: where Node.js itself took half as much again, so did what is told in seconds of CPU time.`
 
 if (isWritten) {
   const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node.js ${process.version}`
