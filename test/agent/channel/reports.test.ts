@@ -118,6 +118,8 @@ test('a container that dies every second for ten minutes floods nobody, and its 
   for (let second = 0; second < 600; second++) {
     happen()
     await turn(1_000)
+    // However long a report is on its way here: it is told within its second.
+    await expect.poll(() => world.told.reports.length, { interval: 1 }).toBe(reports.length)
   }
   const during = reports.length - before
   expect(during).toBeGreaterThan(20)
