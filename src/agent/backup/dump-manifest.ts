@@ -52,10 +52,9 @@ const fileName = 'manifest.json'
 
 /** Writes the manifest over everything that is in the folder by now, and answers its sum. */
 export async function writeManifest(folder: string, facts: Omit<TellingManifest, 'format' | 'files'>): Promise<string> {
-  const manifest: TellingManifest = { format: 1, ...facts, files: await sumsOf(folder) }
-  const text = `${JSON.stringify(manifest, null, 2)}\n`
   // On disk before the manifest says so: after a power cut the way back must not depend on the daemon.
-  for (const name of Object.keys(manifest.files)) await syncFile(join(folder, name))
+  const manifest: TellingManifest = { format: 1, ...facts, files: await sumsOf(folder, syncFile) }
+  const text = `${JSON.stringify(manifest, null, 2)}\n`
   await writeFileAtomic(join(folder, fileName), text)
   return sha256Hex(text)
 }
@@ -98,11 +97,16 @@ async function syncFile(path: string): Promise<void> {
   }
 }
 
-async function sumsOf(folder: string): Promise<DumpManifest['files']> {
+/** Sums of all files of a folder; the disk takes one while the processor sums it up. */
+async function sumsOf(folder: string, beside: (path: string) => Promise<void> = async () => undefined): Promise<DumpManifest['files']> {
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isFile() && entry.name !== fileName && !entry.name.startsWith('.')).map(({ name }) => name)
-  const sums = await Promise.all(names.sort().map(async (name) => [name, { sha256: await sumOf(join(folder, name)) }] as const))
-  return Object.fromEntries(sums)
+  const one = async (name: string) => {
+    const path = join(folder, name)
+    const [sha256] = await Promise.all([sumOf(path), beside(path)])
+    return [name, { sha256 }] as const
+  }
+  return Object.fromEntries(await Promise.all(names.sort().map(one)))
 }
 
 async function sumOf(path: string): Promise<string> {

@@ -3,7 +3,8 @@ import { problem } from '../../core/kit/index.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
 import { baselineFrom } from './unharmed.ts'
 
-const databasePollMs = 1_000
+/** A healthy one is there in less than a second; one that recovers is asked less and less often. */
+const [firstPauseMs, longestPauseMs] = [100, 1_000]
 
 type Starting = Readonly<{
   /** Only these are brought to what the file says; the others start as they are. */
@@ -40,12 +41,16 @@ export async function startServices(
 /** Crash recovery may take long and is waited for; a database that ends is not. */
 export async function waitForDatabase({ needs, box, signal, payload }: GuardedRun): Promise<void> {
   const until = needs.clock.monotonicMs() + payload.probe.timeoutMs
-  while (!(await needs.inside.databaseReady(box).catch(() => false))) {
+  for (
+    let pauseMs = firstPauseMs;
+    !(await needs.inside.databaseReady(box).catch(() => false));
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs)
+  ) {
     signal.throwIfAborted()
     const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
       throw problem('BOX_UNHEALTHY', `the database of ${box.slug} ended at its start (exit code ${database?.exitCode ?? 'unknown'})`)
     if (needs.clock.monotonicMs() >= until) throw problem('BOX_UNHEALTHY', `the database of ${box.slug} takes no connections`)
-    await needs.clock.sleep(databasePollMs, signal)
+    await needs.clock.sleep(pauseMs, signal)
   }
 }

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { sideBySide } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports/index.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
 import { withHeldSnapshot } from './held-snapshot.ts'
@@ -16,12 +17,13 @@ export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folde
   const view = await viewBox(engine, box)
   const login = await databaseLogin(engine, view, signal)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const run = (argv: string[], options: ExecOptions) => needProgram(engine, view, argv, { ...options, ...(signal ? { signal } : {}) })
-  const counts = await withHeldSnapshot({ engine, view, login, signal }, countSql, async (snapshot) => {
-    await run(['pg_dump', '-Fc', '--no-sync', `--snapshot=${snapshot}`, ...connection(login)], { stdoutFile: join(folder, dumpFile) })
-  })
-  await run(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], { stdoutFile: join(folder, globalsFile) })
-  await needListable(run, box, join(folder, dumpFile))
+  const run = (argv: string[], options: ExecOptions) => needProgram(engine, view, argv, options)
+  const toFile = (argv: string[], name: string) => (within: AbortSignal) => run(argv, { stdoutFile: join(folder, name), signal: within })
+  const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
+  const counts = await withHeldSnapshot({ engine, view, login, signal }, countSql, (snapshot) =>
+    sideBySide([toFile(['pg_dump', '-Fc', '--no-sync', `--snapshot=${snapshot}`, ...connection(login)], dumpFile), globals], signal),
+  )
+  await needListable(run, box, join(folder, dumpFile), signal)
   return parseCounts(counts)
 }
 
@@ -35,8 +37,13 @@ async function needProgram(engine: ContainerEngine, view: BoxView, argv: string[
 }
 
 /** A dump that cannot be listed is none, whatever the exit code said. */
-async function needListable(run: (argv: string[], options: ExecOptions) => Promise<string>, box: LocalBox, path: string): Promise<void> {
+async function needListable(
+  run: (argv: string[], options: ExecOptions) => Promise<string>,
+  box: LocalBox,
+  path: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const { size } = await stat(path)
-  const listed = size === 0 ? '' : await run(['pg_restore', '--list'], { stdin: createReadStream(path) })
+  const listed = size === 0 ? '' : await run(['pg_restore', '--list'], { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
   if (!/^;\s+TOC Entries:/m.test(listed)) throw problem('SNAPSHOT_FAILED', `the dump of ${box.slug} (${size} bytes) cannot be listed`)
 }

@@ -17,13 +17,14 @@ select pg_export_snapshot();
 
 /**
  * Does work on the database as it is at one moment, however much is written meanwhile: a session holds that moment open, tells its name,
- * and answers the question `sql` about it when the work is done. Throws SNAPSHOT_FAILED when the session ends before that.
+ * and answers the question `sql` about it beside the work. Throws SNAPSHOT_FAILED when the session ends before the work does.
  */
 export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot: string) => Promise<void>): Promise<string> {
-  const { name, finish, abandon } = await openMoment(run)
+  const { name, ask, finish, abandon } = await openMoment(run)
   try {
+    ask(sql)
     await work(name)
-    return await finish(sql)
+    return await finish()
   } catch (error) {
     await abandon()
     throw error
@@ -58,8 +59,9 @@ function holdSnapshot(run: SqlRun) {
   stdin.write(beginSql)
   return {
     name: Promise.race([first.line, died]),
-    finish: async (sql: string) => {
-      stdin.end(sql)
+    ask: (sql: string) => void stdin.write(sql),
+    finish: async () => {
+      stdin.end()
       const ended = await session
       if (ended.exitCode !== 0) throw sessionEnded(run, ended)
       return ended.stdout.slice(ended.stdout.indexOf('\n') + 1)

@@ -2,11 +2,12 @@ import { createReadStream } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { sideBySide } from '../backup/index.ts'
 import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
 import { runningId, viewBox } from './box-view.ts'
 import { dumpFile, globalsFile } from './dump.ts'
 import { countSql, needSameCounts, parseCounts } from './row-counts.ts'
-import { asSuperuser, connection, databaseLogin, lastLine, needSql, psql } from './sql.ts'
+import { asSuperuser, connection, databaseLogin, lastLine, needSql } from './sql.ts'
 
 /** Loads a dump into an empty database and makes it fit to be served again (SAFETY, Restore). Never over tables that are there. */
 export async function loadDatabase(
@@ -24,8 +25,7 @@ export async function loadDatabase(
   if (tables !== '0') throw problem('RESTORE_FAILED', `the database of ${box.slug} is not empty: it has ${tables} tables`)
   const globals = await readGlobals(box, folder)
   // Roles that are there already are no failure; one that lacks shows in the load itself.
-  await psql(maintenance, globals, '-v', 'ON_ERROR_STOP=0')
-  await needSql(maintenance, freshSql(login.database, login.user), 'RESTORE_FAILED')
+  await needSql(maintenance, `${lenient(globals)}${freshSql(login.database, login.user)}`, 'RESTORE_FAILED')
   await restoreDump(
     engine,
     runningId(view, 'postgres'),
@@ -41,8 +41,11 @@ export async function loadDatabase(
 export async function settleDatabase(engine: ContainerEngine, box: LocalBox, expected: RowCounts, signal?: AbortSignal): Promise<void> {
   const view = await viewBox(engine, box)
   const run = { engine, view, login: await databaseLogin(engine, view, signal), signal }
-  needSameCounts(box.slug, expected, parseCounts(await needSql(run, countSql, 'RESTORE_FAILED')))
-  await needSql(run, afterwardsSql, 'RESTORE_FAILED')
+  const count = async (within: AbortSignal) =>
+    needSameCounts(box.slug, expected, parseCounts(await needSql({ ...run, signal: within }, countSql, 'RESTORE_FAILED')))
+  const finish = (within: AbortSignal) => needSql({ ...run, signal: within }, afterwardsSql, 'RESTORE_FAILED')
+  // Each reads every table, so beside each other they read it once. A database whose counts differ is served by nobody, finished or not.
+  await sideBySide([count, finish], signal)
 }
 
 /** A folder without both files is no dump: that shows here, where it is not yet taken for a failure of the engine that reads them. */
@@ -72,6 +75,9 @@ async function restoreDump(
 const emptySql = `select count(*) from information_schema.tables where table_schema = 'public' and table_name <> 'tenantry_probe';\n`
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
+
+/** SQL of which a failure is no failure, before such that must succeed. */
+const lenient = (sql: string) => `\\set ON_ERROR_STOP 0\n${sql}\n\\set ON_ERROR_STOP 1\n`
 
 const freshSql = (database: string, owner: string) => `drop database ${quoted(database)};
 create database ${quoted(database)} owner ${quoted(owner)} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C';

@@ -68,7 +68,7 @@ async function folderOf(
 }
 
 async function waitForDatabase({ engine, inside, clock }: ReviveNeeds, box: LocalBox, signal: AbortSignal): Promise<void> {
-  const ready = await waitUntil({ clock, everyMs: 500, timeoutMs: databasePatienceMs, signal }, async () => {
+  const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databasePatienceMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
       throw problem(

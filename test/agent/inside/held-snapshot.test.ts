@@ -41,21 +41,22 @@ function aSession(answers: Readonly<Record<string, string>>) {
 
 const answers = { pg_export_snapshot: '00000003-0000001B-1\n', 'count the rows': 'events 3\nrooms 1\n' }
 
-test('the work is done while the moment is held open, and the question is about that moment', async () => {
+test('the question about a moment is answered beside the work on it, and the moment is held open until the work is done', async () => {
   const { run, events } = aSession(answers)
   const answer = await withHeldSnapshot(run, 'count the rows;\n', async (name) => {
-    await new Promise((resolve) => setImmediate(resolve))
+    while (!events.includes('count the rows')) await new Promise((resolve) => setImmediate(resolve))
     events.push(`work on ${name}`)
+    await new Promise((resolve) => setImmediate(resolve))
   })
   expect(answer).toBe('events 3\nrooms 1\n')
-  expect(events).toEqual(['pg_export_snapshot', 'work on 00000003-0000001B-1', 'count the rows', 'end'])
+  expect(events).toEqual(['pg_export_snapshot', 'count the rows', 'work on 00000003-0000001B-1', 'end'])
 })
 
 test('work that fails ends the session, and its failure is told', async () => {
   const { run, events } = aSession(answers)
   const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
   await expect(failed).rejects.toThrow('pg_dump')
-  expect(events).toEqual(['pg_export_snapshot', 'end'])
+  expect(events).toEqual(['pg_export_snapshot', 'count the rows', 'end'])
 })
 
 test('a session that ends before it told a moment fails, and no work is begun', async () => {
