@@ -15,7 +15,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['limits', 'top', async () => (await import('./limits/index.ts')).limits],
   [
     'boxes',
-    'list show provision adopt scan check logs maintenance move remove release',
+    'list show provision adopt scan check logs maintenance move remove release reconcile',
     async () => (await import('./boxes/index.ts')).boxes,
   ],
   ['manifest', 'show diff apply', async () => (await import('./boxes/index.ts')).manifest],

@@ -25,6 +25,7 @@ const kinds = Object.keys({
   budget_high: 0,
   chat_refused: 0,
   accounts_remade: 0,
+  passwords_old: 0,
   followups_late: 0,
 } satisfies Record<AlertKind, 0>) as AlertKind[]
 

@@ -11,6 +11,7 @@ import { diff } from './manifest-diff.ts'
 import { show as showManifest } from './manifest-show.ts'
 import { move } from './move.ts'
 import { provision } from './provision.ts'
+import { reconcile } from './reconcile.ts'
 import { release } from './release.ts'
 import { remove } from './remove.ts'
 import { scan } from './scan.ts'
@@ -32,5 +33,6 @@ export const boxes = noun('boxes', 'Tenant boxes: chat server, database, object 
   move,
   remove,
   release,
+  reconcile,
 ])
 export const manifest = noun('manifest', 'The versions that boxes should run', [showManifest, diff, apply])

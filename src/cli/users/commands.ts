@@ -8,11 +8,17 @@ export const list = command(
   {
     status: oneOf('--status <status>', 'only these', ['active', 'disabled']),
     withoutPassword: flag('--without-password', 'only those whose password nobody knows, after a restore'),
+    oldPassword: flag('--old-password', 'only those whose newest password a restore has taken back'),
     limit: count('--limit <count>', 'at most so many'),
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
-  ({ api }, { tenant, withoutPassword, ...query }) =>
-    api.users.listUsers({ params: { slug: tenant }, query: { ...query, ...(withoutPassword ? { withoutPassword: 'true' } : {}) } }),
+  ({ api }, { tenant, withoutPassword, oldPassword, ...query }) => {
+    const only = {
+      ...(withoutPassword ? { withoutPassword: 'true' as const } : {}),
+      ...(oldPassword ? { oldPassword: 'true' as const } : {}),
+    }
+    return api.users.listUsers({ params: { slug: tenant }, query: { ...query, ...only } })
+  },
   userList,
 )
 

@@ -23,6 +23,7 @@ export const AlertKind = z.enum([
   'budget_high',
   'chat_refused',
   'accounts_remade',
+  'passwords_old',
   'followups_late',
 ])
 export type AlertKind = z.infer<typeof AlertKind>

@@ -15,7 +15,7 @@ import {
   rolloutRolledBack,
   undoFailed,
 } from './rollout-texts.ts'
-import { accountsRemade, chatRefused } from './user-texts.ts'
+import { accountsRemade, chatRefused, passwordsOld } from './user-texts.ts'
 
 /** The text of every kind of alert, from the facts of the case. */
 export const alertOf = {
@@ -39,5 +39,6 @@ export const alertOf = {
   budget_high: budgetHigh,
   chat_refused: chatRefused,
   accounts_remade: accountsRemade,
+  passwords_old: passwordsOld,
   followups_late: followupsLate,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

@@ -56,3 +56,17 @@ export const accountsRemade = ({ slug, count }: Readonly<{ slug: string; count: 
     'day of the snapshot.',
   command: `tenantry users list ${slug} --without-password`,
 })
+
+/** Those whose newest password a restored chat server does not know. */
+export const passwordsOld = ({ slug, count }: Readonly<{ slug: string; count: number }>): NewAlert => ({
+  kind: 'passwords_old',
+  key: `passwords_old:${slug}`,
+  subject: slug,
+  severity: 'warning',
+  title: `${plural(count, 'user')} of ${slug} ${count === 1 ? 'has' : 'have'} an older password again after a restore`,
+  body:
+    'They were given new passwords after the snapshot was taken; the chat server knows those of before. Whoever knows such a one can log in ' +
+    'with it again.\n' +
+    'The line below lists them; `tenantry users reset-password` gives each a new password, or they change it themselves.',
+  command: `tenantry users list ${slug} --old-password`,
+})

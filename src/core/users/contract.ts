@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
-import { admin, adminPerson, type Contract, endpoint, Paging, YesNo } from '../contract/index.ts'
+import { admin, adminPerson, type Contract, endpoint, Paging, Timestamp, YesNo } from '../contract/index.ts'
 import { ImportBody, ImportReport } from './import-contract.ts'
 import { KnownLocalpart, Localpart } from './localpart.ts'
 import { DisplayName, Locale, NewPassword, Roles, User, UserStatus } from './user.ts'
@@ -26,6 +26,16 @@ const ChangeUserBody = z
 const ResetPassword = z.object({ user: User, chat: z.enum(['reset', 'created']), password: z.string().nullable() })
 export type ResetPassword = z.infer<typeof ResetPassword>
 
+/** What is being said again. `oldPasswords`: who has an older password than the newest; null where no snapshot was named. */
+const ReconciledBox = z.object({
+  slug: Slug,
+  users: z.number().int(),
+  spaces: z.number().int(),
+  takenAt: Timestamp.nullable(),
+  oldPasswords: z.number().int().nullable(),
+})
+export type ReconciledBox = z.infer<typeof ReconciledBox>
+
 const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
 
 /** `existed`: the chat server had the account, and its password stays what it was. */
@@ -42,6 +52,7 @@ export const usersContract = {
     query: Paging.extend({
       status: UserStatus.optional(),
       withoutPassword: YesNo.optional().meta({ description: 'Only those whose password nobody knows' }),
+      oldPassword: YesNo.optional().meta({ description: 'Only those whose newest password a restore has taken back' }),
     }),
     returns: z.object({ users: z.array(User), nextCursor: z.string().nullable() }),
     summary: 'Users of a tenant by name',
@@ -99,6 +110,25 @@ export const usersContract = {
     returns: ResetPassword,
     problems: ['CONFLICT', 'HOMESERVER_UNREACHABLE'],
     summary: 'Give a user another password and end all platform sessions; a chat account that is missing is made',
+  }),
+  reconcileBox: endpoint({
+    method: 'POST',
+    path: '/api/admin/v1/boxes/:slug/reconcile',
+    auth: admin('operator'),
+    params: ofTenant,
+    body: z
+      .strictObject({
+        snapshot: z
+          .string()
+          .regex(/^[0-9a-f]{8,64}$/, 'must be the id of a snapshot, or at least its first eight characters')
+          .optional()
+          .meta({ description: 'Whose data the box has now' }),
+      })
+      .default({}),
+    returns: ReconciledBox,
+    status: 202,
+    problems: ['CONFLICT'],
+    summary: 'Say users and rooms to the chat of a box again, after its data was brought back without the platform',
   }),
   disableUser: endpoint({
     method: 'POST',

@@ -1,7 +1,7 @@
 // The users of tenants: their names, their roles, and what a role may do.
 // It decides who counts as allowed to do what; it knows no session, no password and no chat server.
 export { Capability } from './capability.ts'
-export { type CreatedUser, type ResetPassword, usersContract } from './contract.ts'
+export { type CreatedUser, type ReconciledBox, type ResetPassword, usersContract } from './contract.ts'
 export { csvCell, csvLines } from './csv-cell.ts'
 export { countOutcomes, type ImportLine, ImportOutcome, type ImportReport, importLimits } from './import-contract.ts'
 export { type ImportRow, type PlannedUser, planImport, wrongHead } from './import-plan.ts'

@@ -6,6 +6,7 @@ import './life/life.tables.ts'
 
 export { applyManifest } from './apply-manifest.ts'
 export { applyReports } from './apply-report.ts'
+export { requireLive } from './ask-boxes.ts'
 export { type BoxHold, holdBox, holdBoxes, holdsBySlug, holdsOf, releaseHold, releaseHolds } from './box-holds.ts'
 export type { BoxRecord } from './box-record.ts'
 export { boxesSealedColumns, boxSecret } from './box-secrets.ts'

@@ -3,7 +3,7 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import { findUserById } from '../users/index.ts'
+import { findUserById, notePasswordSet } from '../users/index.ts'
 import { holdingBack } from './hold-back.ts'
 import { noteSuccess, releaseAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
@@ -46,11 +46,10 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
     } finally {
       await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
     }
-    await needs.db
-      .transaction()
-      .execute((tx) =>
-        recordAudit(tx, needs.clock, { actor, action: 'user.password-changed', subject: `${tenantSlug}/${proved.localpart}` }),
-      )
+    await needs.db.transaction().execute(async (tx) => {
+      await notePasswordSet(tx, needs.clock, { id: actor.userId, tenantId: proved.tenant.id })
+      await recordAudit(tx, needs.clock, { actor, action: 'user.password-changed', subject: `${tenantSlug}/${proved.localpart}` })
+    })
   })
 
 /** The chat server took its time: whoever lost the session meanwhile changes nothing more. */

@@ -11,6 +11,7 @@ import { homeserverProblem } from '../homeserver/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
 import { alignUser, lockSide, nameSide } from './align-chat.ts'
+import { markOldPasswords } from './old-passwords.ts'
 import { type RemakeNeeds, remakeInChat } from './remake-in-chat.ts'
 import { tellUnsaid } from './tell-unsaid.ts'
 import { countWithoutPassword, type UserRecord, usersAfter } from './users.repo.ts'
@@ -29,17 +30,43 @@ const nextPage = (tx: Tx, clock: Clock, page: z.infer<typeof Payload>): Promise<
  * So whatever the chat server should know of each is said again.
  */
 export function usersListener({ clock }: Readonly<{ clock: Clock }>): CommandListener {
-  const sayAgain = async (tx: Tx, { boxId }: Command, wentBack: boolean): Promise<void> => {
+  const sayAgain = async (tx: Tx, { boxId }: Command, wentBack: boolean, { snapshotId, takenAt }: Data): Promise<void> => {
     const box = wentBack ? await boxById(tx, boxId as BoxId) : undefined
-    if (box) await nextPage(tx, clock, { tenantId: box.tenantId, after: '' })
+    if (!box) return
+    const { tenantId } = box
+    await sayUsersAgain(tx, clock, { tenantId, takenAt: takenAt ?? (await momentOf(tx, tenantId, snapshotId)) })
   }
   return {
     resultHandlers: {
-      'tenant-box.restore': (tx, command, { outcome }) => sayAgain(tx, command, outcome === 'restored'),
-      'tenant-box.update': (tx, command, { rolledBack }) => sayAgain(tx, command, rolledBack),
-      'tenant-box.take_over': (tx, command, { outcome }) => sayAgain(tx, command, outcome === 'restored'),
+      'tenant-box.restore': (tx, command, { outcome, snapshotId }) => sayAgain(tx, command, outcome === 'restored', { snapshotId }),
+      'tenant-box.update': (tx, command, { rolledBack, snapshotId, snapshotTakenAt: takenAt }) =>
+        sayAgain(tx, command, rolledBack, { snapshotId, takenAt }),
+      'tenant-box.take_over': (tx, command, { outcome, snapshotId }) => sayAgain(tx, command, outcome === 'restored', { snapshotId }),
     },
   }
+}
+
+type Data = Readonly<{ snapshotId: string | null; takenAt?: string | undefined }>
+
+/** When a snapshot was taken; null for one that the registry does not know. */
+async function momentOf(tx: Tx, tenantId: string, id: string | null): Promise<string | null> {
+  if (!id) return null
+  const known = tx.selectFrom('snapshots').select('taken_at').where('tenant_id', '=', tenantId).where('snapshot_id', '=', id)
+  return (await known.executeTakeFirst())?.taken_at ?? null
+}
+
+type Again = Readonly<{ tenantId: string; takenAt: string | null }>
+
+/** Answers how many have an older password again; null where nobody knows of when the data is. */
+async function sayUsersAgain(tx: Tx, clock: Clock, { tenantId, takenAt }: Again): Promise<number | null> {
+  await nextPage(tx, clock, { tenantId, after: '' })
+  return takenAt === null ? null : markOldPasswords(tx, clock, { tenantId, takenAt })
+}
+
+/** The same for one that went back without any command, with the rooms of its spaces. */
+export async function sayAllAgain(tx: Tx, clock: Clock, again: Again): Promise<number | null> {
+  await followWholeTenant(tx, clock, again.tenantId)
+  return sayUsersAgain(tx, clock, again)
 }
 
 /** Goes through a tenant's users by name. A page that breaks off is gone through again: saying it twice changes nothing. */

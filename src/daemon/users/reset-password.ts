@@ -8,6 +8,7 @@ import { homeserverProblem } from '../homeserver/index.ts'
 import { liftLock, revoke } from '../sessions/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
 import type { UsersNeeds } from './needs.ts'
+import { notePasswordSet } from './old-passwords.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, notePasswordUnknown, type UserRecord, updateUser } from './users.repo.ts'
 
@@ -31,6 +32,7 @@ export async function resetPassword(
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
     await notePasswordUnknown(tx, user.id, null)
+    await notePasswordSet(tx, needs.clock, user)
     const updatedAt = isoNow(needs.clock) // a login that proved the old password before sees by it that it came too late
     await updateUser(tx, user, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })

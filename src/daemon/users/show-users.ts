@@ -28,6 +28,7 @@ type Page = Readonly<{
   slug: string
   status?: UserStatus | undefined
   withoutPassword?: boolean | undefined
+  oldPassword?: boolean | undefined
   cursor?: string | undefined
   limit: number
 }>

@@ -55,15 +55,23 @@ type Page = Readonly<{
   tenantId: string
   status?: UserStatus | undefined
   withoutPassword?: boolean | undefined
+  oldPassword?: boolean | undefined
   after?: string | undefined
   limit: number
 }>
 
 /** A tenant's users by name, after the given one. */
-export async function usersAfter(db: DbOrTx, { tenantId, status, withoutPassword, after, limit }: Page): Promise<UserRecord[]> {
+export async function usersAfter(
+  db: DbOrTx,
+  { tenantId, status, withoutPassword, oldPassword, after, limit }: Page,
+): Promise<UserRecord[]> {
   let query = db.selectFrom('users').selectAll().where('tenant_id', '=', tenantId).orderBy('localpart').limit(limit)
   if (status) query = query.where('status', '=', status)
   if (withoutPassword) query = query.where('password_unknown_since', 'is not', null)
+  if (oldPassword) {
+    const old = db.selectFrom('user_passwords').select('user_id').where('tenant_id', '=', tenantId).where('old_since', 'is not', null)
+    query = query.where('id', 'in', old)
+  }
   if (after) query = query.where('localpart', '>', after)
   return (await query.execute()).map(toUser)
 }

@@ -5,6 +5,7 @@ import { createUser } from './create-user.ts'
 import { disableUser, enableUser } from './disable-user.ts'
 import { importUsers } from './import-users.ts'
 import type { UsersNeeds } from './needs.ts'
+import { reconcileBox } from './reconcile-box.ts'
 import { resetPassword } from './reset-password.ts'
 import { existingUser, listUsers, userView } from './show-users.ts'
 
@@ -19,5 +20,6 @@ export const usersRoutes = (needs: UsersNeeds): Served[] => [
   serve(usersContract.changeUser, ({ actor, params, body }) => changeUser(needs, actor, { ...params, ...body })),
   serve(usersContract.resetUserPassword, ({ actor, params, body }) => resetPassword(needs, actor, { ...params, ...body })),
   serve(usersContract.disableUser, ({ actor, params, body }) => disableUser(needs, actor, { ...params, ...body })),
+  serve(usersContract.reconcileBox, ({ actor, params, body }) => reconcileBox(needs, actor, { ...params, ...body })),
   serve(usersContract.enableUser, ({ actor, params }) => enableUser(needs, actor, params)),
 ]

@@ -316,3 +316,16 @@ describe('lists and views', () => {
     expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('tenantry boxes check anna-schule')])
   })
 })
+
+test('reconcile says what is said again, and whose password is old where it knows of when the data is', async () => {
+  const reconciled = { slug, users: 12, spaces: 3, takenAt: at('01:00:00'), oldPasswords: 2 }
+  const answers: Answers = { [`POST ${base}/reconcile`]: reconciled }
+  const ran = await tenantry(['boxes', 'reconcile', slug, '--snapshot', '3f2a91c0'], { answers })
+  expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { snapshot: '3f2a91c0' }])
+  expect(ran.stdout).toContain(`2 users with an older password than the newest: tenantry users list ${slug} --old-password`)
+  const unknown = { ...reconciled, takenAt: null, oldPasswords: null }
+  const without = await tenantry(['boxes', 'reconcile', slug], { answers: { [`POST ${base}/reconcile`]: unknown } })
+  expect([without.asked[0]?.body, without.stdout]).toEqual([{}, expect.stringContaining('--snapshot <id> says whose data it has')])
+  const json = await tenantry(['boxes', 'reconcile', slug, '--json'], { answers })
+  expect(JSON.parse(json.stdout)).toEqual(reconciled)
+})

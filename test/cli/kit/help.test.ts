@@ -12,7 +12,7 @@ const promised = {
   hosts: 'invite list show revoke registries platform',
   tenants: 'list show create update window suspend resume',
   users: 'list show create update roles disable enable reset-password sessions end-session import',
-  boxes: 'list show provision adopt scan check logs maintenance move remove release',
+  boxes: 'list show provision adopt scan check logs maintenance move remove release reconcile',
   manifest: 'show diff apply',
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume abort rollback undo show list emergency',

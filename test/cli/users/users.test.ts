@@ -82,6 +82,7 @@ test('whose password nobody knows is seen in list and show', async () => {
   const answers = { [`GET ${base}`]: { users: [user], nextCursor: null }, [`GET ${base}/anna`]: user }
   const listed = await tenantry(['users', 'list', 'acme', '--without-password'], { answers, columns: 120 })
   expect(listed.asked[0]?.search).toBe('?withoutPassword=true')
+  expect((await tenantry(['users', 'list', 'acme', '--old-password'], { answers })).asked[0]?.search).toBe('?oldPassword=true')
   expect(listed.stdout).toContain('active, no password')
   expect((await tenantry(['users', 'show', 'acme', 'anna'], { answers })).stdout).toContain('reset-password gives a new one')
 })

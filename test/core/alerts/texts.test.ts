@@ -46,6 +46,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
     reason: 'User is\u001b[31m odd',
   }),
   accounts_remade: alertOf.accounts_remade({ slug: 'anna-schule', count: 3 }),
+  passwords_old: alertOf.passwords_old({ slug: 'anna-schule', count: 3 }),
   followups_late: alertOf.followups_late({ late: [{ topic: 'chat.user-lock', count: 2, since: at }] }),
 }
 

@@ -25,6 +25,7 @@ import { tasks } from './0024-tasks.ts'
 import { userCare } from './0025-user-care.ts'
 import { outboxQueues } from './0026-outbox-queues.ts'
 import { contacts } from './0028-contacts.ts'
+import { oldPasswords } from './0029-old-passwords.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -56,4 +57,5 @@ export const migrations: readonly Migration[] = [
   userCare,
   outboxQueues,
   contacts,
+  oldPasswords,
 ]
