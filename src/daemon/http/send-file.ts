@@ -68,12 +68,20 @@ async function opened(response: Response, file: FileBody, range: ByteRange | und
   }
 }
 
-/** A stream is let go of itself: through its iterator it would stay open when the client left before the first byte, or while none comes. */
+/**
+ * A stream is let go of itself: through its iterator it would stay open when the client left before the first byte, or while none comes. One for
+ * a client that left before it was opened some versions of Node do not begin, and leave open.
+ */
 async function flow(response: Response, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const source = content instanceof Readable ? content : Readable.from(content, { objectMode: false })
   try {
-    await pipeline(content instanceof Readable ? content : Readable.from(content, { objectMode: false }), response)
+    await pipeline(source, response)
   } catch (error) {
-    // Who leaves in the middle of a download is no fault.
-    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+    if (!hasLeft.has((error as { code?: string }).code ?? '')) throw error
+  } finally {
+    source.destroy()
   }
 }
+
+/** Who leaves in the middle of a download is no fault. */
+const hasLeft = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_UNABLE_TO_PIPE'])
