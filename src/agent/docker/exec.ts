@@ -61,9 +61,11 @@ async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> 
   if (typeof stdin === 'string') return void stream.end(stdin)
   // A program may end before it has read all; its exit code tells whether that was well.
   await pipeline(stdin, stream).catch((error: NodeJS.ErrnoException) => {
-    if (!['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED'].includes(error.code ?? '')) throw error
+    if (!hasEnded.has(error.code ?? '')) throw error
   })
 }
+
+const hasEnded = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE'])
 
 /** Ending the stream does not end the program in the container: it is ended by its process on this host. */
 function endOnAbort(exec: Docker.Exec, stream: Duplex, signal: AbortSignal | undefined): () => void {
