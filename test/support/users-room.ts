@@ -1,8 +1,10 @@
 import { onTestFinished } from 'vitest'
 import { makeClient } from '../../src/core/contract/index.ts'
+import { quotasOf } from '../../src/core/files/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
+import { fileUseOf } from '../../src/daemon/files/index.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
@@ -29,10 +31,13 @@ export async function aUsersRoom(db: Db) {
     await world.close()
     await chat.close()
   })
-  const { url: baseUrl } = await servedApp([...usersRoutes(world), ...tenantsRoutes(world)], {
-    authenticate: { admin: async () => ({ ...anOperator, role: 'admin' }) },
-    clock: world.clock,
-  })
+  const { url: baseUrl } = await servedApp(
+    [...usersRoutes(world), ...tenantsRoutes({ ...world, fileUseOf: fileUseOf(quotasOf({ light: 1, pro: 2, dedicated: 3 })) })],
+    {
+      authenticate: { admin: async () => ({ ...anOperator, role: 'admin' }) },
+      clock: world.clock,
+    },
+  )
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
   const handlers = { ...usersWork(world), ...restoreWork(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
   const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })

@@ -1,10 +1,10 @@
 import { command } from '../kit/index.ts'
-import { tenantView } from './tenants.view.ts'
+import { tenantInFull } from './tenants.view.ts'
 
 export const show = command(
   'show <slug>',
-  'One tenant',
+  'One tenant, with what its files take',
   {},
   ({ api }, { slug }) => api.tenants.showTenant({ params: { slug } }),
-  tenantView,
+  tenantInFull,
 )

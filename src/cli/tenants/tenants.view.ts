@@ -1,4 +1,6 @@
-import type { Tenant } from '../../core/tenants/index.ts'
+import { type FileUse, sizeOf } from '../../core/files/index.ts'
+import { plural } from '../../core/kit/index.ts'
+import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
 import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from './window-words.ts'
 
@@ -39,6 +41,20 @@ export const tenantView = (tenant: Tenant, look: Look): string =>
     ['time zone', tenant.timeZone ?? tenant.window?.timeZone],
     ['created', stamp(tenant.createdAt, look.now)],
     ['id', tenant.id],
+  ])
+
+export const tenantInFull = (tenant: TenantInFull, look: Look): string => sections(tenantView(tenant, look), fileUse(tenant.files, look))
+
+const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUse, look: Look): string =>
+  fields(look, [
+    ['files', `${sizeOf(usedBytes)} of ${sizeOf(quotaBytes)}${usedBytes >= quotaBytes ? ': full, nothing more is taken' : ''}`],
+    ['', `${plural(kept.count, 'file')}, ${sizeOf(kept.bytes)}`],
+    ['', deleted.count === 0 ? null : `${deleted.count} deleted and not erased yet, ${sizeOf(deleted.bytes)}`],
+    ['', underWay.count === 0 ? null : `${plural(underWay.count, 'upload')} under way, ${sizeOf(underWay.bytes)} set aside`],
+    ...largestSpaces.map(({ id, name, count, bytes }, n): [string, string] => [
+      n === 0 ? 'largest spaces' : '',
+      `${sizeOf(bytes)} in ${plural(count, 'file')}: ${clean(name)} (${id})`,
+    ]),
   ])
 
 const homeserverWords = ({ homeserver }: Tenant): string =>

@@ -25,7 +25,7 @@ export const quotaExceeded = ({ used, limit }: Room): Problem =>
   )
 
 /** `1.5 GB`; rounded down, so that what is not full never reads as full. */
-function sizeOf(bytes: number): string {
+export function sizeOf(bytes: number): string {
   const [unit, factor] = bytes >= gigabyte ? ['GB', gigabyte] : ['MB', megabyte]
   return `${Math.floor((bytes / factor) * 100) / 100} ${unit}`
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { FileUse } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
 export const TenantStatus = z.enum(['active', 'suspended'])
@@ -45,6 +46,10 @@ export const Tenant = z.object({
   createdAt: Timestamp,
 })
 export type Tenant = z.infer<typeof Tenant>
+
+/** With what is read for one tenant alone. */
+const TenantInFull = Tenant.extend({ files: FileUse })
+export type TenantInFull = z.infer<typeof TenantInFull>
 
 const CreateTenantBody = z.strictObject({
   slug: Slug,
@@ -100,8 +105,8 @@ export const tenantsContract = {
     path: '/api/admin/v1/tenants/:slug',
     auth: admin('viewer'),
     params: z.object({ slug: Slug }),
-    returns: Tenant,
-    summary: 'One tenant',
+    returns: TenantInFull,
+    summary: 'One tenant, with what its files take of their quota',
   }),
   changeTenant: endpoint({
     method: 'PATCH',

@@ -4,6 +4,7 @@
 import './files.tables.ts'
 
 export { filesJobs } from './clean-up-files.ts'
+export { fileUseOf } from './file-use.ts'
 export { spacesWithFiles } from './files.repo.ts'
 export { filesRoutes } from './files.routes.ts'
 export { forgetFolders } from './folders.ts'

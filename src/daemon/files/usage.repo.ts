@@ -11,6 +11,12 @@ export async function lockUsage(tx: Tx, tenantId: string): Promise<number> {
   return (await one.modifyEnd(forUpdate(tx)).executeTakeFirstOrThrow()).bytes
 }
 
+/** The same, to be shown. */
+export async function usageOf(db: DbOrTx, tenantId: string): Promise<number> {
+  const row = await db.selectFrom('file_usage').select('bytes').where('tenant_id', '=', tenantId).executeTakeFirst()
+  return row?.bytes ?? 0
+}
+
 /** In the transaction that changes what a file takes, so that the sum is always that of the files. */
 export async function addUsage(tx: Tx, tenantId: string, bytes: number): Promise<void> {
   if (bytes === 0) return

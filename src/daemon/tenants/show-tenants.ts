@@ -1,6 +1,7 @@
 import type { Plan } from '../../core/boxes/index.ts'
+import type { FileUse } from '../../core/files/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
-import type { Tenant } from '../../core/tenants/index.ts'
+import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
 import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { homeserversOf, type TenantRecord, tenantBySlug, tenantsAfter } from './tenants.repo.ts'
@@ -28,6 +29,18 @@ async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: reado
 
 export const tenantView = async (needs: Needs, db: DbOrTx, tenant: TenantRecord): Promise<Tenant> =>
   (await tenantViews(needs, db, [tenant]))[0] as Tenant
+
+/** What a tenant's files take: the business of another room. */
+export type FileUseOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUse>
+
+/** Throws NOT_FOUND. */
+export async function showTenant(
+  needs: Needs & Readonly<{ db: Db; fileUseOf: FileUseOf }>,
+  { slug }: Readonly<{ slug: string }>,
+): Promise<TenantInFull> {
+  const tenant = await existingTenant(needs.db, slug)
+  return { ...(await tenantView(needs, needs.db, tenant)), files: await needs.fileUseOf(needs.db, tenant) }
+}
 
 type Page = Readonly<{ plan?: Plan | undefined; cursor?: string | undefined; limit: number }>
 

@@ -10,7 +10,7 @@ import { boxesRoutes } from '../boxes/index.ts'
 import { contactsRoutes } from '../contacts/index.ts'
 import { cronsRoutes } from '../crons/index.ts'
 import { eventsRoutes } from '../events/index.ts'
-import { filesRoutes } from '../files/index.ts'
+import { filesRoutes, fileUseOf } from '../files/index.ts'
 import { homeserverRoutes } from '../homeserver/index.ts'
 import { agentRoutes, hostsRoutes } from '../hosts/index.ts'
 import type { HttpMetrics, Served } from '../http/index.ts'
@@ -43,7 +43,7 @@ export function routesOf(needs: WireNeeds, { registry }: HttpMetrics, rooms: Roo
     ...outboxRoutes(needs),
     ...hostsRoutes(rooms.hosts),
     ...agentRoutes(rooms.hosts),
-    ...tenantsRoutes(rooms.boxes),
+    ...tenantsRoutes({ ...rooms.boxes, fileUseOf: fileUseOf(rooms.files.quotas) }),
     ...usersRoutes(rooms.users),
     ...homeserverRoutes({ db, clock, networks: rooms.networks }),
     ...sessionsRoutes(rooms.sessions),

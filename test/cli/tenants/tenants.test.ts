@@ -35,6 +35,8 @@ const aTenant = (given: Partial<Tenant> = {}): Tenant => ({
   createdAt: at('01:00:00'),
   ...given,
 })
+const none = { count: 0, bytes: 0 }
+const noFiles = { usedBytes: 0, quotaBytes: 1024 ** 3, kept: none, deleted: none, underWay: none, largestSpaces: [] }
 const patch = 'PATCH /api/admin/v1/tenants/anna-schule'
 const closed = { ...window, own: false, opensAt: '2026-01-06T01:00:00.000Z', closesAt: '2026-01-06T04:00:00.000Z' }
 
@@ -58,10 +60,41 @@ test('list shows when each may be disturbed', async () => {
 
 test('show tells the opening by the clock of the tenant and in UTC', async () => {
   const shown = async (tenant: Tenant) =>
-    (await tenantry(['tenants', 'show', 'anna-schule'], { answers: { 'GET /api/admin/v1/tenants/anna-schule': tenant } })).stdout
+    (
+      await tenantry(['tenants', 'show', 'anna-schule'], {
+        answers: { 'GET /api/admin/v1/tenants/anna-schule': { ...tenant, files: noFiles } },
+      })
+    ).stdout
   expect(await shown(aTenant())).toContain('open until Mon 2026-01-05 05:00 Europe/Berlin (2026-01-05 04:00 UTC)')
   expect(await shown(aTenant({ window: closed }))).toContain('opens Tue 2026-01-06 02:00 Europe/Berlin (2026-01-06 01:00 UTC)')
   expect(await shown(aTenant({ window: null, timeZone: null }))).toMatch(/window +any time/)
+})
+
+test('show tells what the files take of the quota, and which spaces take most', async () => {
+  const mb = 1024 ** 2
+  const files = {
+    ...{ usedBytes: 90 * mb, quotaBytes: 100 * mb, kept: { count: 40, bytes: 60 * mb }, deleted: { count: 2, bytes: 20 * mb } },
+    underWay: { count: 1, bytes: 10 * mb },
+    largestSpaces: [
+      { id: 'spc_1', name: '4\u001b[31mb', count: 30, bytes: 50 * mb },
+      { id: 'spc_2', name: 'Choir', count: 1, bytes: 512 * 1024 },
+    ],
+  }
+  const shown = async (given: object) =>
+    await tenantry(['tenants', 'show', 'anna-schule', ...('json' in given ? ['--json'] : [])], {
+      answers: { 'GET /api/admin/v1/tenants/anna-schule': { ...aTenant(), files: { ...files, ...given } } },
+      columns: 140,
+      env: { NO_COLOR: '1' },
+    })
+  const { stdout } = await shown({})
+  expect(stdout).toMatch(/^files +90 MB of 100 MB$/m)
+  expect(stdout).toMatch(/^ +40 files, 60 MB$/m)
+  expect(stdout).toMatch(/^ +2 deleted and not erased yet, 20 MB$/m)
+  expect(stdout).toMatch(/^ +1 upload under way, 10 MB set aside$/m)
+  expect(stdout).toMatch(/^largest spaces +50 MB in 30 files: 4\ufffd\[31mb \(spc_1\)$/m)
+  expect(stdout).toMatch(/^ +0\.5 MB in 1 file: Choir \(spc_2\)$/m)
+  expect((await shown({ usedBytes: 101 * mb })).stdout).toContain('101 MB of 100 MB: full, nothing more is taken')
+  expect(JSON.parse((await shown({ json: true })).stdout).files).toMatchObject(files)
 })
 
 test('a box shows it too', async () => {

@@ -4,6 +4,7 @@ import { reaches } from '../../../src/core/events/index.ts'
 import { isoNow, isProblem, manualClock, newId, type ProblemCode } from '../../../src/core/kit/index.ts'
 import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf, readRoleBook, type UserId } from '../../../src/core/users/index.ts'
+import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
 import { listContacts, maySee, showContact } from '../../../src/daemon/contacts/show-contacts.ts'
 import { tellContacts } from '../../../src/daemon/contacts/tell-contacts.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
@@ -13,6 +14,7 @@ import { changeProfile } from '../../../src/daemon/users/change-profile.ts'
 import { insertUser } from '../../../src/daemon/users/users.repo.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { explained } from '../../support/explained.ts'
 import { twoTenants } from '../../support/sessions-room.ts'
 
 const refusedWith = (code: ProblemCode) => (error: unknown) => isProblem(error, code)
@@ -57,7 +59,7 @@ async function aSchool(db: Db) {
   return { ...needs, aUser, aSpace, seenBy }
 }
 
-onBothDialects('contacts', (fresh) => {
+onBothDialects('contacts', (fresh, dialect) => {
   test('a parent sees itself, who is in the same spaces and who is listed, and no other parent', async () => {
     const { aUser, aSpace, seenBy, ...needs } = await aSchool(await fresh())
     const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
@@ -156,5 +158,16 @@ onBothDialects('contacts', (fresh) => {
       }),
       { numRuns: 8 },
     )
+  })
+
+  test('are read along an index in the order of names, and who is in which spaces by the spaces of who asks', async () => {
+    const { aUser, db } = await aSchool(await fresh())
+    const { userId } = await aUser('anna')
+    const onlooker = { tenantId: 'ten_one', userId, sight: { roles: ['nurse'] } }
+    const page = { search: 'b', after: { name: 'anna anna', id: userId }, limit: 50 }
+    const list = (await explained(db, dialect, (tx) => contactsAfter(tx, onlooker, page))).at(-1)
+    const one = (await explained(db, dialect, (tx) => findContact(tx, onlooker, userId))).at(-1)
+    for (const plan of [list, one]) expect(plan).not.toMatch(/SCAN (users|own|other|tenants)|Seq Scan|TEMP B-TREE|Sort/)
+    expect(list).toMatch(dialect === 'sqlite' ? /users USING INDEX users_by_name \(tenant_id=\? AND/ : /Index Scan using users_by_name/)
   })
 })
