@@ -3,7 +3,16 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
-import { findUserById, notePasswordSet } from '../users/index.ts'
+import {
+  endPasswordTurn,
+  findUserById,
+  notePasswordSet,
+  type PasswordTurn,
+  passwordBeingSet,
+  passwordTurnBefore,
+  takePasswordTurn,
+  writing,
+} from '../users/index.ts'
 import { holdingBack } from './hold-back.ts'
 import { noteSuccess, releaseAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
@@ -18,12 +27,14 @@ const deviceName = 'Password check'
 
 /**
  * Sets a new password in the chat server. Open sessions, devices and chat tokens stay (spec 5.5). Throws LOGIN_FAILED for a wrong current one,
- * counted and timed like a login; VALIDATION when the chat server does not take the new one.
+ * counted and timed like a login; VALIDATION when the chat server does not take the new one; UNAVAILABLE when another was set meanwhile.
  */
 export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: Change): Promise<void> =>
   holdingBack(needs.clock, async () => {
-    const { tenantSlug } = actor
-    const user = await findUserById(needs.db, actor.userId)
+    const { tenantSlug, userId } = actor
+    const user = await findUserById(needs.db, userId)
+    const before = await passwordTurnBefore(needs, userId)
+    if (user && before === undefined) throw passwordBeingSet()
     const proof = {
       given: tenantSlug,
       username: user?.localpart ?? '',
@@ -34,28 +45,48 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
     }
     const proved = await provePassword(needs, { ...proof, tenant: await tenantBySlug(needs.db, tenantSlug) })
     try {
-      await needs.db
-        .transaction()
-        .execute((tx) => noteSuccess(tx, needs.clock, proved.attempt))
-        .catch(async (error) => {
-          await releaseAttempt(needs, proved.attempt)
-          throw error
-        })
-      await refuseEnded(needs, actor)
-      await setPassword(needs, proved, change.newPassword)
+      const turn = await turnAfter(needs, actor, { proved, before })
+      await writing(needs, turn, () => setPassword(needs, proved, change.newPassword))
+      await noteChanged(needs, actor, { proved, turn })
     } finally {
       await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
     }
-    await needs.db.transaction().execute(async (tx) => {
-      await notePasswordSet(tx, needs.clock, { id: actor.userId, tenantId: proved.tenant.id })
-      await recordAudit(tx, needs.clock, { actor, action: 'user.password-changed', subject: `${tenantSlug}/${proved.localpart}` })
-    })
   })
 
-/** The chat server took its time: whoever lost the session meanwhile changes nothing more. */
-async function refuseEnded({ db, clock }: Needs, { sessionId }: PlatformPrincipal): Promise<void> {
-  if (!(await standingSession(db, clock, sessionId))) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
+type Before = Readonly<{ proved: Proved; before: number | undefined }>
+
+/**
+ * The password was right, which clears the failures. Whether it may still be changed is decided in the same moment, by the user's row: whoever lost
+ * the session or was disabled while the chat server took its time changes nothing more, nor does a proof of a password that was written over.
+ */
+async function turnAfter(needs: Needs, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordTurn> {
+  const { db, clock } = needs
+  const meant = await db
+    .transaction()
+    .execute(async (tx) => {
+      const turn = await takePasswordTurn({ db: tx, clock }, actor.userId, before)
+      const stands = (await standingSession(tx, clock, actor.sessionId)) !== undefined
+      if (turn && !stands) await endPasswordTurn(tx, turn)
+      await noteSuccess(tx, clock, proved.attempt)
+      return { turn, stands }
+    })
+    .catch(async (error) => {
+      await releaseAttempt(needs, proved.attempt)
+      throw error
+    })
+  if (!meant.stands) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
+  if (!meant.turn) throw passwordBeingSet()
+  return meant.turn
 }
+
+type Changed = Readonly<{ proved: Proved; turn: PasswordTurn }>
+
+const noteChanged = ({ db, clock }: Needs, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    if (!(await endPasswordTurn(tx, turn))) throw passwordBeingSet()
+    await notePasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
+    await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proved.localpart}` })
+  })
 
 async function setPassword({ homeservers }: Needs, { tenant, localpart }: Proved, newPassword: string): Promise<void> {
   const done = await homeservers.of(tenant.id).changePassword({ localpart, password: secret(newPassword) })

@@ -82,7 +82,7 @@ async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, loca
   const { user, made } = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
   const held = await holdUser(tx, user.id)
   if (held.status !== 'active') return undefined
-  if (wanted.before && wanted.before.updatedAt !== held.updated_at) throw changedMeanwhile()
+  if ((wanted.before?.passwordTurn ?? 0) !== Number(held.password_turn)) throw changedMeanwhile()
   const now = isoNow(clock)
   const tooMany = await sessionsBeyond(tx, { userId: user.id, now, most: rules.mostPerUser - 1 })
   const id = newId(random, 'ses')
@@ -119,10 +119,15 @@ async function noteMade(tx: Tx, clock: Clock, { tenant, user, sessionId }: Made)
  * in this moment is asked for at every call.
  */
 const holdUser = (tx: Tx, userId: string) =>
-  tx.selectFrom('users').select(['status', 'updated_at']).where('id', '=', userId).modifyEnd(forNoKeyUpdate(tx)).executeTakeFirstOrThrow()
+  tx
+    .selectFrom('users')
+    .select(['status', 'password_turn'])
+    .where('id', '=', userId)
+    .modifyEnd(forNoKeyUpdate(tx))
+    .executeTakeFirstOrThrow()
 
-/** It may have got another password since the chat server looked at this one, and all who had the old one are to be out. */
-const changedMeanwhile = () => problem('UNAVAILABLE', 'the account was changed in this moment: log in again', { retryAfterSeconds: 1 })
+/** Somebody wrote another password since the chat server looked at this one, and all who had the old one are to be out. */
+const changedMeanwhile = () => problem('UNAVAILABLE', 'the password was set anew in this moment: log in again', { retryAfterSeconds: 1 })
 
 async function isActive(tx: Tx, tenantId: string): Promise<boolean> {
   const tenant = await tx.selectFrom('tenants').select('status').where('id', '=', tenantId).executeTakeFirst()

@@ -27,7 +27,15 @@ export async function enrolUser(
   const at = isoNow(clock)
   const id = newId<UserId>(random, 'usr')
   const known = { id, tenantId: tenant.id, localpart, displayName, locale, roles }
-  const user: UserRecord = { ...known, avatarUrl: null, status: 'active', createdAt: at, updatedAt: at, passwordUnknownSince: null }
+  const user: UserRecord = {
+    ...known,
+    avatarUrl: null,
+    status: 'active',
+    createdAt: at,
+    updatedAt: at,
+    passwordUnknownSince: null,
+    passwordTurn: 0,
+  }
   return db.transaction().execute(async (tx) => {
     if (!(await insertUser(tx, user))) return undefined
     await tellContacts(tx, { clock, roles: book }, { type: 'user.created', user, roles })

@@ -3,7 +3,7 @@ import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook, UserId } from '../../core/users/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
-import { findUser, insertUser, notePasswordUnknown, type UserRecord } from './users.repo.ts'
+import { findUser, insertUser, notePasswordKnown, type UserRecord } from './users.repo.ts'
 
 type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
 type Ensured = Readonly<{ user: UserRecord; made: boolean }>
@@ -30,6 +30,7 @@ export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tena
     createdAt: at,
     updatedAt: at,
     passwordUnknownSince: null,
+    passwordTurn: 0,
   }
   if (await insertUser(tx, user)) {
     await tellContacts(tx, { clock, roles }, { type: 'user.created', user, roles: user.roles })
@@ -40,6 +41,6 @@ export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tena
 
 async function known(tx: Tx, user: UserRecord): Promise<Ensured> {
   if (user.passwordUnknownSince === null) return { user, made: false }
-  await notePasswordUnknown(tx, user.id, null)
+  await notePasswordKnown(tx, user.id)
   return { user: { ...user, passwordUnknownSince: null }, made: false }
 }

@@ -5,6 +5,7 @@ import { recordAudit } from '../audit/index.ts'
 import type { AlignNeeds } from './align-chat.ts'
 import { alignUser, lockSide } from './align-chat.ts'
 import type { UsersNeeds } from './needs.ts'
+import { passwordBeingSet } from './password-turn.ts'
 import { tellUnsaid } from './tell-unsaid.ts'
 import { notePasswordUnknown, type UserRecord } from './users.repo.ts'
 
@@ -14,7 +15,7 @@ const actor: Actor = { kind: 'system', name: 'restore' }
 
 /**
  * Makes the chat account of a user again, with a password that nobody ever sees. That nobody knows it is noted first: whatever breaks off
- * afterwards, the operator sees who needs a new one.
+ * afterwards, the operator sees who needs a new one. Throws UNAVAILABLE when somebody gave it one in this moment.
  */
 export async function remakeInChat(needs: RemakeNeeds, user: UserRecord): Promise<Fault | undefined> {
   const { homeservers, random } = needs
@@ -31,10 +32,12 @@ export async function remakeInChat(needs: RemakeNeeds, user: UserRecord): Promis
   return isFault(locked) ? locked : undefined
 }
 
-async function noteUnknown({ db, clock }: RemakeNeeds, { id, tenantId, localpart, passwordUnknownSince }: UserRecord): Promise<void> {
+/** Whom somebody gave a password since the chat server was found without the account, is not to be told as one without. */
+async function noteUnknown({ db, clock }: RemakeNeeds, user: UserRecord): Promise<void> {
+  const { id, tenantId, localpart, passwordUnknownSince, passwordTurn } = user
   if (passwordUnknownSince !== null) return
   await db.transaction().execute(async (tx) => {
-    await notePasswordUnknown(tx, id, isoNow(clock))
+    if (!(await notePasswordUnknown(tx, { id, passwordTurn }, isoNow(clock)))) throw passwordBeingSet()
     const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
     await recordAudit(tx, clock, { actor, action: 'user.remade', subject: `${slug}/${localpart}`, data: { userId: id } })
   })

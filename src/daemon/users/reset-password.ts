@@ -9,16 +9,18 @@ import { liftLock, revoke } from '../sessions/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
 import type { UsersNeeds } from './needs.ts'
 import { notePasswordSet } from './old-passwords.ts'
+import { endPasswordTurn, passwordBeingSet, waitForPasswordTurn, writing } from './password-turn.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
-import { countWithoutPassword, findUserById, lockUser, notePasswordUnknown, type UserRecord, updateUser } from './users.repo.ts'
+import { countWithoutPassword, findUserById, lockUser, notePasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 
 type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'homeservers'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**
- * For a user who lost the password, or whom nobody gave one. All platform sessions end: whoever had the old password is out. Devices stay logged in to
+ * For a user who lost the password, or whom nobody gave one. It waits for whoever writes it at this moment, and all who proved the old one meanwhile come
+ * too late. All platform sessions end: whoever had the old password is out. Devices stay logged in to
  * the chat unless they are to be logged out too, because they may hold the only keys to what the user wrote. May be called again when its answer was
- * lost. Throws NOT_FOUND, CONFLICT (the chat server does not take it), HOMESERVER_UNREACHABLE.
+ * lost. Throws NOT_FOUND, CONFLICT (the chat server does not take it), HOMESERVER_UNREACHABLE, UNAVAILABLE.
  */
 export async function resetPassword(
   needs: Needs,
@@ -27,13 +29,16 @@ export async function resetPassword(
 ): Promise<ResetPassword> {
   const { tenant, user } = await existingUser(needs.db, one)
   const password = given ?? newPassword(needs.random)
-  const chat = await setPassword(needs.homeservers.of(tenant.id), user, { slug: one.slug, password: secret(password), logOutDevices })
+  const turn = await waitForPasswordTurn(needs, user.id)
+  const wanted = { slug: one.slug, password: secret(password), logOutDevices }
+  const chat = await writing(needs, turn, () => setPassword(needs.homeservers.of(tenant.id), user, wanted))
   return needs.db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
-    await notePasswordUnknown(tx, user.id, null)
+    await notePasswordKnown(tx, user.id)
     await notePasswordSet(tx, needs.clock, user)
-    const updatedAt = isoNow(needs.clock) // a login that proved the old password before sees by it that it came too late
+    const updatedAt = isoNow(needs.clock)
+    if (!(await endPasswordTurn(tx, turn))) throw passwordBeingSet()
     await updateUser(tx, user, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)

@@ -16,6 +16,7 @@ export type UserRecord = Readonly<{
   createdAt: string
   updatedAt: string
   passwordUnknownSince: string | null
+  passwordTurn: number
 }>
 
 const toUser = (row: UserRow): UserRecord => ({
@@ -30,6 +31,7 @@ const toUser = (row: UserRow): UserRecord => ({
   createdAt: row.created_at,
   updatedAt: row.updated_at,
   passwordUnknownSince: row.password_unknown_since,
+  passwordTurn: Number(row.password_turn),
 })
 
 /** `localpart` in its canonical spelling. */
@@ -87,13 +89,27 @@ export async function countWithoutPassword(db: DbOrTx, tenantId: string): Promis
   return Number(count)
 }
 
-/** Notes since when nobody knows a user's password; null: somebody does. */
-export async function notePasswordUnknown(tx: Tx, id: string, since: string | null): Promise<void> {
-  await tx.updateTable('users').set({ password_unknown_since: since }).where('id', '=', id).execute()
+/** Notes since when nobody knows a user's password. False when somebody wrote it since the user was read. */
+export async function notePasswordUnknown(
+  tx: Tx,
+  { id, passwordTurn }: Pick<UserRecord, 'id' | 'passwordTurn'>,
+  since: string,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('users')
+    .set({ password_unknown_since: since })
+    .where('id', '=', id)
+    .where('password_turn', '=', passwordTurn)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+export async function notePasswordKnown(tx: Tx, id: string): Promise<void> {
+  await tx.updateTable('users').set({ password_unknown_since: null }).where('id', '=', id).execute()
 }
 
 /** False when the tenant has a user of that name. */
-export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince'>): Promise<boolean> {
+export async function insertUser(tx: Tx, user: Omit<UserRecord, 'passwordUnknownSince' | 'passwordTurn'>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('users')
     .values({

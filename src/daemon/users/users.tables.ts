@@ -18,6 +18,10 @@ type UserTable = {
   password_unknown_since: string | null
   /** What others find it by: `searchNameOf` its names. */
   search_name: Generated<string>
+  /** Counts up when somebody begins to write the chat password, and when it is written. */
+  password_turn: Generated<number>
+  /** Until when whoever writes it has the turn at most. */
+  password_turn_until: Generated<string | null>
 }
 
 export type UserRow = Selectable<UserTable>

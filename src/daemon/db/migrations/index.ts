@@ -26,6 +26,7 @@ import { userCare } from './0025-user-care.ts'
 import { outboxQueues } from './0026-outbox-queues.ts'
 import { contacts } from './0028-contacts.ts'
 import { oldPasswords } from './0029-old-passwords.ts'
+import { passwordTurns } from './0030-password-turns.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -58,4 +59,5 @@ export const migrations: readonly Migration[] = [
   outboxQueues,
   contacts,
   oldPasswords,
+  passwordTurns,
 ]
