@@ -18,6 +18,10 @@ type Wanted = Readonly<{ lockSubject: string; address: string; signal?: AbortSig
 /** While ten are under way, the next waits for what becomes of them: it asks soon, then less and less often, because many may wait. */
 const [firstStepMs, longestStepMs, longestWaitMs] = [50, 500, 20_000]
 
+/** No sooner than some of those who wait are through. */
+const crowdedSeconds = 5
+const crowded = `too many logins wait for others of the same account to end: log in again in ${crowdedSeconds} s`
+
 /**
  * Takes one of the ten places. Throws ACCOUNT_LOCKED once ten failures fill them, whoever that name is and whatever the password; such tries
  * are not counted. Throws UNAVAILABLE when the ten under way take too long, or too many
@@ -33,7 +37,11 @@ export async function reserveAttempt(needs: Needs & Waiting, { lockSubject: of, 
     await refuseLocked(needs, attempt, came)
     return undefined
   }
-  const attempt = (await once()) ?? (await needs.waiting.wait(subject, () => keepAsking(needs, once, signal)))
+  const first = await once()
+  if (first) return first
+  const waiting = needs.waiting.wait(subject, () => keepAsking(needs, once, signal))
+  if (!waiting) throw problem('UNAVAILABLE', crowded, { retryAfterSeconds: crowdedSeconds })
+  const attempt = await waiting
   if (attempt) return attempt
   throw problem('UNAVAILABLE', 'ten logins of this account are under way and do not end: try again in a moment', { retryAfterSeconds: 1 })
 }
