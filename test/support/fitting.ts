@@ -29,8 +29,14 @@ export function fitting(leaves: Leaves, schema: Schema, depth = 0): fc.Arbitrary
     return fc.oneof(fc.integer({ min: 0, max: 300 }), fc.constantFrom(2 ** 31, 2 ** 53, -1, 1.5, 1e300))
   if (schema.type === 'boolean') return fc.boolean()
   if (schema.type === 'null') return fc.constant(null)
-  if (typeof schema.pattern === 'string') return fc.oneof(fc.stringMatching(new RegExp(schema.pattern)), leaves.text)
+  if (typeof schema.pattern === 'string') return fc.oneof(matching(schema.pattern), leaves.text)
   return leaves.text
+}
+
+/** What a pattern refuses by looking ahead is made all the same, and left out. */
+function matching(pattern: string): fc.Arbitrary<string> {
+  const form = new RegExp(pattern)
+  return fc.stringMatching(new RegExp(pattern.replaceAll(/\(\?![^()]*\)/g, ''))).filter((text) => form.test(text))
 }
 
 function fields(leaves: Leaves, schema: Schema, depth: number): fc.Arbitrary<unknown> {

@@ -12,7 +12,7 @@ export type HostId = Branded<'HostId'>
 export const Slug = z
   .string()
   .regex(
-    /^(?!(?:adopt|scan)$)[a-z][a-z0-9-]{1,38}[a-z0-9]$/,
+    /^(?!adopt$|scan$)[a-z][a-z0-9-]{1,38}[a-z0-9]$/,
     'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen; adopt and scan are reserved',
   )
 
