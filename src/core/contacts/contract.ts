@@ -22,16 +22,10 @@ export const contactsContract = {
     path: base,
     auth: platform(),
     query: Paging.extend({
-      search: z
-        .string()
-        .trim()
-        .min(1)
-        .max(100)
-        .optional()
-        .meta({
-          description:
-            'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
-        }),
+      search: z.string().trim().min(1).max(100).optional().meta({
+        description:
+          'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
+      }),
     }),
     returns: z.object({ contacts: z.array(Contact), nextCursor: z.string().nullable() }),
     tagged: true,

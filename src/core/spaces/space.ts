@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
-import { type Branded, isVisible } from '../kit/index.ts'
+import { type Branded, isVisible, visiblePattern } from '../kit/index.ts'
 
 export type SpaceId = Branded<'SpaceId'>
 
@@ -23,6 +23,7 @@ export const SpaceName = z
   .min(1, 'must not be empty')
   .max(100)
   .refine((name) => isVisible(name), 'must not contain control characters')
+  .meta({ pattern: visiblePattern })
 
 const RoomId = z.string().nullable()
 

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
-import { isVisible } from '../kit/index.ts'
+import { isVisible, visiblePattern } from '../kit/index.ts'
 import { Task, TaskStatus } from './task.ts'
 
 const base = '/api/platform/v1/tasks'
 const one = z.object({ id: z.string().min(1).max(100) })
 
-const line = (most: number) => z.string().trim().min(1).max(most).refine(isVisible, 'must not contain control characters')
+const line = (most: number) =>
+  z.string().trim().min(1).max(most).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
 const TaskTitle = line(200)
 const OuterTaskId = line(100)

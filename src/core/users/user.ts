@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import { type Branded, isVisible } from '../kit/index.ts'
+import { type Branded, isVisible, visiblePattern } from '../kit/index.ts'
 import { RoleName } from './role-book.ts'
 
 export type UserId = Branded<'UserId'>
@@ -13,7 +13,13 @@ export type UserStatus = z.infer<typeof UserStatus>
 /** A language tag: `de`, `de-AT`, `zh-Hant-TW`. */
 export const Locale = z.string().regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?$/, 'must be a language tag such as de or de-AT')
 
-export const DisplayName = z.string().trim().min(1).max(100).refine(isVisible, 'must not contain control characters')
+export const DisplayName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .refine(isVisible, 'must not contain control characters')
+  .meta({ pattern: visiblePattern })
 
 /** What a user may do is said by roles, each once. */
 export const Roles = z
@@ -21,6 +27,7 @@ export const Roles = z
   .min(1, 'must name at least one role')
   .max(20)
   .refine((roles) => new Set(roles).size === roles.length, 'must not name a role twice')
+  .meta({ uniqueItems: true })
 
 /** A user as operators see it. */
 export const User = z.object({
@@ -46,3 +53,4 @@ export const NewPassword = z
   .string()
   .refine((text) => [...text.normalize('NFKC')].length >= 8, 'must be at least 8 characters')
   .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')
+  .meta({ description: '8 characters at least, 72 bytes at most' })
