@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { BoxCommandKind } from '../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem } from '../core/kit/index.ts'
-import type { Db } from '../daemon/db/index.ts'
+import { type Db, prepared } from '../daemon/db/index.ts'
 
 // The commands of the engine as the channel to the agents would keep them, without a channel.
 
@@ -18,7 +18,7 @@ export type Said = Readonly<{ id: string; result: unknown; error: Readonly<{ cod
 
 /** Commands that no agent has, in the order of their names. */
 export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
-  const rows = await db.selectFrom('commands').selectAll().where('status', '=', 'queued').orderBy('id').execute()
+  const { rows } = await queued(db, {})
   return rows.map((row) => ({
     id: row.id,
     hostId: row.host_id,
@@ -28,31 +28,47 @@ export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
   }))
 }
 
+const queued = prepared<object, QueuedRow>((db) =>
+  db.selectFrom('commands').select(['id', 'host_id', 'kind', 'payload', 'deadline_at']).where('status', '=', 'queued').orderBy('id'),
+)
+type QueuedRow = Readonly<{ id: string; host_id: string; kind: string; payload: string; deadline_at: string }>
+
 export async function storeTaken(db: Db, clock: Clock, id: string): Promise<void> {
-  const at = isoNow(clock)
-  await db
-    .updateTable('commands')
-    .set({ status: 'running', lease_token: 1, heard_at: at, started_at: at, revision: sql`revision + 1` })
-    .where('id', '=', id)
-    .execute()
+  await take(db, { id, at: isoNow(clock) })
 }
+
+const take = prepared<{ id: string; at: string }, unknown>((db, place) =>
+  db
+    .updateTable('commands')
+    .set({ status: 'running', lease_token: 1, heard_at: place('at'), started_at: place('at'), revision: sql`revision + 1` })
+    .where('id', '=', place('id')),
+)
 
 /** A result counts also when nobody waits for it any more. */
 export async function storeSaid(db: Db, clock: Clock, { id, result, error }: Said): Promise<void> {
-  const at = isoNow(clock)
-  await db
+  const status = error ? 'failed' : 'succeeded'
+  await answer(db, {
+    ...{ id, status, at: isoNow(clock) },
+    result: error ? null : JSON.stringify(result),
+    error: error && JSON.stringify(error),
+  })
+}
+
+type Answered = Readonly<{ id: string; status: string; at: string; result: string | null; error: string | null }>
+
+const answer = prepared<Answered, unknown>((db, place) =>
+  db
     .updateTable('commands')
     .set({
-      status: sql`case when status = 'expired' then status else ${error ? 'failed' : 'succeeded'} end`,
-      heard_at: at,
-      finished_at: at,
-      result: error ? null : JSON.stringify(result),
-      error: error && JSON.stringify(error),
+      status: sql`case when status = 'expired' then status else ${place('status')} end`,
+      heard_at: place('at'),
+      finished_at: place('at'),
+      result: place('result'),
+      error: place('error'),
       revision: sql`revision + 1`,
     })
-    .where('id', '=', id)
-    .execute()
-}
+    .where('id', '=', place('id')),
+)
 
 /** The daemon stops waiting for what is past its deadline. */
 export async function expireLate(db: Db, clock: Clock): Promise<void> {

@@ -39,7 +39,18 @@ const syncOf = (name: string): Call | undefined => {
 /** Files that `open` gave out are given on by their number. */
 const atOnce = (name: Name) => {
   const call = syncOf(name) as (...given: unknown[]) => unknown
-  return async (...[first, ...others]: unknown[]) => call(isFile(first) ? first.fd : first, ...others)
+  return async (...[first, ...others]: unknown[]) => withoutStack(() => call(isFile(first) ? first.fd : first, ...others))
+}
+
+/** A box asks again and again for files that are not there, and what is thrown then has no stack where `node:fs/promises` throws it either. */
+function withoutStack(call: () => unknown): unknown {
+  const most = Error.stackTraceLimit
+  Error.stackTraceLimit = 0
+  try {
+    return call()
+  } finally {
+    Error.stackTraceLimit = most
+  }
 }
 
 const isFile = (what: unknown): what is FileHandle => typeof what === 'object' && what !== null && 'fd' in what

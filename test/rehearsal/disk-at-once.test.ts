@@ -29,6 +29,13 @@ describe('a thread whose disk answers at once', () => {
     await written
   })
 
+  test('says what is not there without a stack, and leaves those of others alone', async () => {
+    const error = await readFile(join(folder, 'none')).catch((thrown: Error) => thrown)
+    expect(error).toMatchObject({ code: 'ENOENT' })
+    expect((error as Error).stack).not.toMatch(/\n +at /)
+    expect(new Error('other').stack).toMatch(/\n +at /)
+  })
+
   test('does all to files as ever', async () => {
     const at = (name: string) => join(folder, name)
     await mkdir(at('deep/er'), { recursive: true })

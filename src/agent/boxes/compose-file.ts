@@ -43,8 +43,11 @@ const mostTexts = 32
 /** Reads the services, volumes and findings; `projectName` names volumes that the file leaves unnamed. Throws COMPOSE_INVALID. */
 export const readCompose: (text: string, projectName: string) => ComposeFacts = remembered(mostTexts, factsOf)
 
+/** All that the file says, anchors and merges resolved: many boxes have the same text, under names of their own. Nobody changes it. Throws COMPOSE_INVALID. */
+export const plainCompose: (text: string) => Readonly<Record<string, unknown>> = remembered(mostTexts, (text) => plain(parseCompose(text)))
+
 function factsOf(text: string, projectName: string): ComposeFacts {
-  const whole = plain(parseCompose(text))
+  const whole = plainCompose(text)
   const services = recordOf(whole.services)
   const volumes = Object.fromEntries(
     Object.entries(recordOf(whole.volumes)).map(([key, value]) => [key, volumeName(projectName, key, value)]),

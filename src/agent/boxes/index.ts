@@ -22,7 +22,7 @@ export {
   secretsText,
   writeProbeAccount,
 } from './box-secrets.ts'
-export { type ComposeFacts, isLiteralImage, mountSources, readCompose } from './compose-file.ts'
+export { type ComposeFacts, isLiteralImage, mountSources, plainCompose, readCompose } from './compose-file.ts'
 export { standingFindings } from './compose-findings.ts'
 export { type ComposeRecord, composeRecord } from './compose-record.ts'
 export { fenceSwitch } from './fence-switch.ts'

@@ -117,14 +117,18 @@ function deadlineFor<Step extends string>(
   const passed = new AbortController()
   const back = undeadlined.includes(step)
   const leftMs = back ? (needs.wayBackMs ?? usualWayBackMs) : Math.max(1, payload.deadlineMs - elapsedMs())
-  const late = back
-    ? problem('RESTORE_FAILED', `the step ${step} did not end within ${duration(leftMs)}`)
-    : problem('COMMAND_EXPIRED', `the deadline of the ${what} passed during the step ${step}`)
+  const late = () =>
+    back
+      ? problem('RESTORE_FAILED', `the step ${step} did not end within ${duration(leftMs)}`)
+      : problem('COMMAND_EXPIRED', `the deadline of the ${what} passed during the step ${step}`)
   void needs.clock.sleep(leftMs, over.signal).then(() => {
-    if (!over.signal.aborted) passed.abort(late)
+    if (!over.signal.aborted) passed.abort(late())
   })
-  return { signal: AbortSignal.any([context.signal, passed.signal]), end: () => over.abort() }
+  return { signal: AbortSignal.any([context.signal, passed.signal]), end: () => over.abort(ended) }
 }
+
+/** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
+const ended = 'ended'
 
 /** What failed after the decision is tried again less and less often. */
 async function pauseAfter<Step extends string>({ needs, context, facts }: Driven<Step>, step: Step): Promise<void> {

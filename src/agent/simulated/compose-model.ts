@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
 import { canonicalJson, problem, remembered, sha256Hex } from '../../core/kit/index.ts'
-import { readCompose } from '../boxes/index.ts'
+import { plainCompose, readCompose } from '../boxes/index.ts'
 import type { Project } from '../ports/index.ts'
 
 export type ServiceModel = Readonly<{ service: Service; image: string; volumes: readonly string[]; configHash: string }>
@@ -17,14 +16,19 @@ const mostTexts = 32
 
 const modelOf = remembered(mostTexts, (text: string, projectName: string): readonly ServiceModel[] => {
   const { services, database } = readCompose(text, projectName)
-  const whole = parse(text, { merge: true }) as { services: Record<string, unknown> }
-  // As with compose, the hash covers the service's own settings and not the real names of its volumes.
+  const hashes = configHashes(text)
   return Object.entries(services).map(([service, facts]) => ({
     service: service as Service,
     image: facts.image,
     volumes: service === 'postgres' ? dataFirst(facts.volumes, database?.volume) : facts.volumes,
-    configHash: sha256Hex(canonicalJson(whole.services[service])),
+    configHash: hashes[service] as string,
   }))
+})
+
+/** As with compose, the hash covers the service's own settings and not the real names of its volumes. */
+const configHashes = remembered(mostTexts, (text: string): Readonly<Record<string, string>> => {
+  const { services } = plainCompose(text) as { services: Record<string, unknown> }
+  return Object.fromEntries(Object.entries(services).map(([service, settings]) => [service, sha256Hex(canonicalJson(settings))]))
 })
 
 /** The simulated server keeps its data in the first. */
