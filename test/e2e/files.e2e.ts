@@ -5,10 +5,13 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { bucketStore } from '../../src/daemon/objects/bucket-store.ts'
 import type { ObjectStore } from '../../src/daemon/objects/index.ts'
 import { content, objectStoreSuite } from '../daemon/objects/object-store-suite.ts'
+import { hurriedClock } from '../support/hurried-clock.ts'
+import { aPlatformUser } from '../support/platform-user.ts'
+import { aRunningDaemon, clientOf } from '../support/running-daemon.ts'
 import { testbedExists } from '../testbed/testbed.ts'
 import { aBucket } from './support/a-bucket.ts'
 
@@ -17,14 +20,15 @@ describe.skipIf(!testbedExists())('objects in a bucket', () => {
   let bucket: Awaited<ReturnType<typeof aBucket>>
   let store: ObjectStore
   let s3: S3Client
+  let origin: URL
   const place = { Bucket: 'snapshots', Prefix: 'kept/' }
 
   beforeAll(async () => {
     bucket = await aBucket(`tenantry-files-${process.pid}`)
-    const [, origin = ''] = /^s3:(http:\/\/[^/]+)/.exec(bucket.repository) ?? []
+    origin = new URL('/', bucket.repository.slice('s3:'.length))
     const credentials = { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY }
-    store = bucketStore(`${origin}/snapshots/kept`, credentials)
-    s3 = new S3Client({ endpoint: origin, region: 'us-east-1', credentials, forcePathStyle: true })
+    store = bucketStore(`${origin}snapshots/kept`, credentials)
+    s3 = new S3Client({ endpoint: origin.origin, region: 'us-east-1', credentials, forcePathStyle: true })
   })
   afterAll(() => bucket?.remove())
 
@@ -43,13 +47,33 @@ describe.skipIf(!testbedExists())('objects in a bucket', () => {
 
   objectStoreSuite(async () => ({ store, left, killedPut }))
 
+  test('are where a whole daemon puts the files of spaces', async () => {
+    const daemon = await aRunningDaemon({
+      clock: hurriedClock,
+      env: {
+        TENANTRY_OBJECT_STORE: `s3+http://${origin.host}/snapshots/kept`,
+        TENANTRY_OBJECT_STORE_CREDENTIALS_ACCESS_KEY_ID: bucket.env.AWS_ACCESS_KEY_ID,
+        TENANTRY_OBJECT_STORE_CREDENTIALS_SECRET_ACCESS_KEY: bucket.env.AWS_SECRET_ACCESS_KEY,
+      },
+    })
+    onTestFinished(daemon.close)
+    const user = clientOf(daemon.url, await aPlatformUser(daemon, { tenant: 'acme', roles: ['tenant-admin'] }))
+    const { id: spaceId } = await user.spaces.createSpace({ body: { name: '4b', type: 'GROUP', visibility: 'PRIVATE' } })
+    const whole = content(11_000_000)
+    const upload = { content: new Blob([new Uint8Array(whole)]), fileName: 'film.mp4' }
+    const { id: fileId } = await user.files.uploadFile({ params: { spaceId }, upload })
+    const loaded = await new Response(await user.files.downloadFile({ params: { spaceId, fileId } })).arrayBuffer()
+    expect(Buffer.from(loaded).equals(whole)).toBe(true)
+    expect(await left()).toEqual([expect.stringMatching(new RegExp(`^kept/files/ten_[a-z0-9]+/${fileId}$`))])
+    await user.files.deleteFile({ params: { spaceId, fileId }, query: { forGood: 'true' } })
+    expect(await left()).toEqual([])
+  })
+
   test('cannot be kept with a wrong account, or where there is no bucket', async () => {
-    const { endpoint } = s3.config
-    const { hostname, port } = (await endpoint?.()) ?? { hostname: '', port: 0 }
     const right = { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY }
     for (const wrong of [
-      bucketStore(`http://${hostname}:${port}/snapshots`, { ...right, secretAccessKey: 'another' }),
-      bucketStore(`http://${hostname}:${port}/nowhere`, right),
+      bucketStore(`${origin}snapshots`, { ...right, secretAccessKey: 'another' }),
+      bucketStore(`${origin}nowhere`, right),
     ])
       await expect(wrong.look()).rejects.toMatchObject({ code: 'OBJECT_STORE_UNAVAILABLE' })
   })
