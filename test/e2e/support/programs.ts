@@ -54,7 +54,7 @@ export async function run(name: ProgramName, args: readonly string[], env: Envir
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { timeoutMs = 120_000, everyMs = 250 } = {},
+  { timeoutMs = 300_000, everyMs = 250 } = {},
 ): Promise<T> {
   const end = performance.now() + timeoutMs
   let last: unknown
