@@ -1,8 +1,8 @@
 import { type Audience, type IsMember, messageOf } from '../../core/events/index.ts'
 import { type Db, eventsAfter } from '../db/index.ts'
 
-/** An event as it goes to clients: serialised once for all of them, as text, which sockets join cheaper than buffers. Without it nobody is told. */
-export type Told = Readonly<{ seq: number; audience: Audience | null; bytes: string | undefined }>
+/** An event as it goes to clients: serialised once for all of them, ready for their sockets. Without it nobody is told. */
+export type Told = Readonly<{ seq: number; audience: Audience | null; bytes: Buffer | undefined }>
 
 /** Events in their order. `hasGap`: some that should be there were forgotten. `isFull`: there may be more. */
 export type Page = Readonly<{ told: readonly Told[]; isMember: IsMember; hasGap: boolean; isFull: boolean }>
@@ -20,7 +20,7 @@ export async function readPage(
   const events = await eventsAfter(db, { stream, after, limit: pageSize })
   const told = events.map((event) => {
     const message = event.audience === null ? undefined : messageOf(event)
-    return { seq: event.seq, audience: event.audience, bytes: message }
+    return { seq: event.seq, audience: event.audience, bytes: message === undefined ? undefined : Buffer.from(message) }
   })
   const spaceIds = new Set(told.flatMap(({ audience }) => spacesOf(audience)))
   const members = spaceIds.size > 0 ? await membersOf(db, [...spaceIds]) : new Map<string, ReadonlySet<string>>()

@@ -25,9 +25,10 @@ export async function sendStream(
   { heart, signal }: Readonly<{ heart: Heart; signal: AbortSignal }>,
 ): Promise<void> {
   const channel = new Channel(response)
-  response.status(200).set(head)
-  channel.write(': open\n\n') // makes proxies pass the head on at once
   const source = 'opened' in messages ? messages : undefined
+  response.status(200).set(head)
+  if (source) endWithConnection(response)
+  channel.write(': open\n\n') // makes proxies pass the head on at once
   const beat = () => channel.write(source?.beat() ?? comment)
   heart.add(beat)
   try {
@@ -36,6 +37,15 @@ export async function sendStream(
     heart.remove(beat)
     channel.end()
   }
+}
+
+/**
+ * What thousands listen to is not framed in chunks: a message is one piece for the socket instead of four. Only for clients that come back after
+ * any end: a connection that was lost looks to them like one that was closed.
+ */
+function endWithConnection(response: Response): void {
+  response.removeHeader('transfer-encoding')
+  response.set('connection', 'close')
 }
 
 async function pull(channel: Channel, messages: AsyncIterable<StreamMessage<unknown>>, signal: AbortSignal): Promise<void> {

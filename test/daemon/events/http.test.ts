@@ -69,6 +69,8 @@ test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workfl
     'x-accel-buffering': 'no',
   })
   expect(answer.headers['content-encoding']).toBeUndefined()
+  // Framed in nothing: it ends with its connection.
+  expect([answer.headers['transfer-encoding'], answer.headers.connection]).toEqual([undefined, 'close'])
   await happened(one)
   await one.bus.look()
   await until('it heard', () => heard.text.includes('data:'))
