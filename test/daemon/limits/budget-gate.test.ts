@@ -1,0 +1,65 @@
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { budgetGate } from '../../../src/daemon/limits/budget-gate.ts'
+import type { BudgetStore } from '../../../src/daemon/limits/budget-store.ts'
+import { memoryStore } from '../../../src/daemon/limits/index.ts'
+import { limitsMetrics } from '../../../src/daemon/limits/limits-metrics.ts'
+import { waitingRoom } from '../../../src/daemon/limits/waiting-room.ts'
+
+// The gate by itself: whoever knows whose call it is can pass it, with a tenant and an answer, and nothing else of HTTP.
+
+function aGate(store?: BudgetStore) {
+  const clock = manualClock()
+  const room = waitingRoom({ clock, draining: new AbortController().signal }, { inAll: 10, forOne: 10 })
+  const metrics = limitsMetrics({ registry: new Registry(), held: room.held, isUp: () => true })
+  return { clock, gate: budgetGate({ store: store ?? memoryStore(clock), budgetOf: () => 10, room, metrics }) }
+}
+
+function anAnswer() {
+  const said: Record<string, string> = {}
+  let leave = () => {}
+  const answer = {
+    closed: false,
+    set: (headers: Readonly<Record<string, string>>) => Object.assign(said, headers),
+    on: (_: 'close', listener: () => void) => {
+      leave = listener
+    },
+  }
+  const left = () => {
+    answer.closed = true
+    leave()
+  }
+  return { answer, said, left }
+}
+
+test('a call counts for its tenant alone, says what is left, and beyond the budget is refused and does not count', async () => {
+  const { gate, clock } = aGate()
+  const { answer, said } = anAnswer()
+  for (let n = 0; n < 9; n++) expect(await gate.pass(answer, 'ten_one')).toBe(true)
+  expect(said).toMatchObject({ 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '1' })
+  const held = gate.pass(answer, 'ten_one')
+  await expect.poll(() => clock.sleepers(), { timeout: 10_000 }).toBe(1)
+  await clock.advance(2000)
+  expect(await held).toBe(true)
+  await expect(gate.pass(answer, 'ten_one')).rejects.toMatchObject({ code: 'RATE_LIMITED', status: 429 })
+  expect(await gate.pass(answer, 'ten_two')).toBe(true)
+  await clock.advance(61_000)
+  expect(await gate.pass(answer, 'ten_one')).toBe(true)
+})
+
+test('who leaves while the call is held is not answered any more', async () => {
+  const { gate, clock } = aGate()
+  const { answer, left } = anAnswer()
+  for (let n = 0; n < 9; n++) await gate.pass(answer, 'ten_one')
+  const held = gate.pass(answer, 'ten_one')
+  await expect.poll(() => clock.sleepers(), { timeout: 10_000 }).toBe(1)
+  left()
+  expect(await held).toBe(false)
+})
+
+test('a store that is away lets everybody through', async () => {
+  const away = () => Promise.reject(new Error('away'))
+  const { gate } = aGate({ ...memoryStore(manualClock()), take: away, used: away })
+  for (let n = 0; n < 30; n++) expect(await gate.pass(anAnswer().answer, 'ten_one')).toBe(true)
+})
