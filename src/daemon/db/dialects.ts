@@ -16,6 +16,7 @@ import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
 import { makeTurns } from './turns.ts'
+import { UnpeekedCompiler } from './unpeeked.ts'
 
 // All that differs between SQLite and PostgreSQL stands in this file.
 
@@ -65,6 +66,10 @@ class ImmediateSqliteDialect extends SqliteDialect {
     this.#ends = ends
   }
 
+  override createQueryCompiler() {
+    return new UnpeekedCompiler()
+  }
+
   override createDriver() {
     const driver = super.createDriver()
     const [commit, rollBack] = [driver.commitTransaction.bind(driver), driver.rollbackTransaction.bind(driver)]
@@ -77,7 +82,7 @@ class ImmediateSqliteDialect extends SqliteDialect {
       await rollBack(connection)
     }
     driver.beginTransaction = async (connection) => {
-      await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+      await connection.executeQuery(beginImmediate)
     }
     const [acquire, release] = [driver.acquireConnection.bind(driver), driver.releaseConnection.bind(driver)]
     const turns = makeTurns()
@@ -98,6 +103,8 @@ class ImmediateSqliteDialect extends SqliteDialect {
     return driver
   }
 }
+
+const beginImmediate = CompiledQuery.raw('begin immediate')
 
 /**
  * SQLite answers without waiting, so statement follows statement and nothing else gets its turn: a thousand agents that are woken at once
@@ -154,9 +161,13 @@ const keptStatements = 500
 function preparedOnce(database: Database.Database): SqliteDatabase {
   const kept = new Map<string, SqliteStatement>()
   const prepare = (text: string): SqliteStatement => {
-    if (/^\s*(create|alter|drop)\b/i.test(text)) kept.clear()
-    const statement = kept.get(text) ?? (database.prepare(text) as unknown as SqliteStatement)
-    kept.delete(text)
+    const known = kept.get(text)
+    const statement = known ?? (database.prepare(text) as unknown as SqliteStatement)
+    if (known) kept.delete(text)
+    else if (/^\s*(create|alter|drop)\b/i.test(text)) {
+      kept.clear()
+      return statement
+    }
     kept.set(text, statement)
     if (kept.size > keptStatements) kept.delete(kept.keys().next().value as string)
     return statement

@@ -1,4 +1,4 @@
-import type { RawBuilder } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import {
   type EngineAction,
   failedStatuses,
@@ -71,7 +71,7 @@ const inTurn = prepared<OfPhase & { limit: number; offset: number }, Row>((db, p
   pendingOf(db, place('rolloutId'), place('phase'))
     .orderBy('expected_ms', 'desc')
     .orderBy('slug')
-    .limit(place('limit'))
+    .limit(sql<number>`${place('limit')} + 0`) // a bare parameter is looked at by SQLite's planner, anew each time
     .offset(place('offset')),
 )
 
