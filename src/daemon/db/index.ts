@@ -14,5 +14,6 @@ export {
 export { acquireLease, handBack, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler, runOutbox } from './outbox/index.ts'
-export { placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
+export { type PlaceOf, placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
+export { onOneConnection } from './say.ts'
 export { appendEvent, appendEvents, eventsAfter, headOf, nextSeq, type StoredEvent, toEvent } from './streams.ts'

@@ -1,35 +1,39 @@
 import { type CompiledQuery, type RawBuilder, sql } from 'kysely'
 import type { DbOrTx } from './database.ts'
 import { type DialectName, dialectOf } from './dialects.ts'
+import { say } from './say.ts'
 
 // Building a query and turning it into SQL costs several times what SQLite needs to run it. What the engine of rollouts says for every box, and what
 // is appended with every act, is therefore built once per dialect; afterwards only the values change.
 
-/** Stands in the statement where the value of that name belongs. */
+/** Stands in the statement where a value of what is given belongs. */
 class Place {
-  readonly name: string
-  constructor(name: string) {
-    this.name = name
+  readonly read: (given: never) => unknown
+  constructor(read: (given: never) => unknown) {
+    this.read = read
   }
 }
 
-type PlaceOf<Given> = <Name extends keyof Given & string>(name: Name) => RawBuilder<Given[Name]>
+export type PlaceOf<Given> = <Name extends keyof Given & string>(name: Name) => RawBuilder<Given[Name]>
 type Buildable<Row> = Readonly<{ compile(db: DbOrTx): CompiledQuery<Row> }>
 type Answer<Row> = Readonly<{ rows: readonly Row[]; changed: bigint }>
+type Statement<Given, Row> = (db: DbOrTx, given: Given) => Promise<Answer<Row>>
+
+const placeFor = <Given, Value>(read: (given: Given) => unknown): RawBuilder<Value> => sql<Value>`${new Place(read)}`
 
 /** A statement by its builder, which is asked once: what it decides by anything but the dialect stays so for good. */
-export function prepared<Given extends object, Row>(
-  build: (db: DbOrTx, place: PlaceOf<Given>) => Buildable<Row>,
-): (db: DbOrTx, given: Given) => Promise<Answer<Row>> {
+export const prepared = <Given extends object, Row>(build: (db: DbOrTx, place: PlaceOf<Given>) => Buildable<Row>): Statement<Given, Row> =>
+  builtOnce((db) => build(db, (name) => placeFor((given: Given) => given[name])))
+
+function builtOnce<Given, Row>(build: (db: DbOrTx) => Buildable<Row>): Statement<Given, Row> {
   const compiled: Partial<Record<DialectName, CompiledQuery<Row>>> = {}
   return async (db, given) => {
     const dialect = dialectOf(db)
-    const known = compiled[dialect] ?? build(db, (name) => sql`${new Place(name)}`).compile(db)
+    const known = compiled[dialect] ?? build(db).compile(db)
     compiled[dialect] = known
     const query = asPlugged(db, known)
-    const values = given as Readonly<Record<string, unknown>>
-    const parameters = query.parameters.map((one) => (one instanceof Place ? values[one.name] : one))
-    const { rows, numAffectedRows = 0n } = await db.executeQuery<Row>({ ...query, parameters })
+    const parameters = query.parameters.map((one) => (one instanceof Place ? one.read(given as never) : one))
+    const { rows, numAffectedRows = 0n } = await say<Row>(db, { ...query, parameters })
     return { rows, changed: numAffectedRows }
   }
 }
@@ -49,8 +53,8 @@ export const placesFor = <Given extends object, Name extends keyof Given & strin
   Object.fromEntries(columns.map((column) => [column, place(column)])) as { [Column in Name]: RawBuilder<Given[Column]> }
 
 /** One statement for each shape that is asked for: so many ids, or those columns. Shapes must be few. */
-export function preparedFor<Shape extends string | number, Statement>(make: (shape: Shape) => Statement): (shape: Shape) => Statement {
-  const made = new Map<Shape, Statement>()
+export function preparedFor<Shape extends string | number, Made>(make: (shape: Shape) => Made): (shape: Shape) => Made {
+  const made = new Map<Shape, Made>()
   return (shape) => {
     const known = made.get(shape) ?? make(shape)
     made.set(shape, known)
@@ -72,31 +76,20 @@ export function preparedRows<Row extends object, Answered = unknown>(
   columns: readonly (keyof Row & string)[],
   build: (db: DbOrTx, rows: readonly PlacesOf<Row>[]) => Buildable<Answered>,
 ): (db: DbOrTx, rows: readonly Row[]) => Promise<readonly Answered[]> {
-  type Flat = Record<string, unknown>
-  const names = numbers(rowsAtOnce).map((at) => columns.map((column) => [column, `${column}.${at}`] as const))
-  const placesAt = (place: PlaceOf<Flat>, at: number) =>
-    Object.fromEntries((names[at] ?? []).map(([column, name]) => [column, place(name)])) as PlacesOf<Row>
-  const ofSize = preparedFor((size: number) =>
-    prepared<Flat, Answered>((db, place) =>
-      build(
-        db,
-        numbers(size).map((at) => placesAt(place, at)),
-      ),
-    ),
-  )
+  type Rows = readonly Row[]
+  const placesAt = (at: number) =>
+    Object.fromEntries(columns.map((column) => [column, placeFor((rows: Rows) => rows[at]?.[column])])) as PlacesOf<Row>
+  const ofSize = preparedFor((size: number) => builtOnce<Rows, Answered>((db) => build(db, numbers(size).map(placesAt))))
   return async (db, rows) => {
+    if (rows.length <= rowsAtOnce) return rows.length === 0 ? [] : (await ofSize(rows.length)(db, rows)).rows
     const answered: Answered[] = []
     for (let from = 0; from < rows.length; from += rowsAtOnce) {
       const some = rows.slice(from, from + rowsAtOnce)
-      const given: Flat = {}
-      for (const [at, row] of some.entries()) for (const [column, name] of names[at] ?? []) given[name] = row[column]
-      answered.push(...(await ofSize(some.length)(db, given)).rows)
+      answered.push(...(await ofSize(some.length)(db, some)).rows)
     }
     return answered
   }
 }
-
-type Listed<Value> = Readonly<Record<`at${number}`, Value>>
 
 /**
  * A statement about a list of any length that is not empty: its places hold the next power of two, the last value repeated, so that a few
@@ -105,17 +98,8 @@ type Listed<Value> = Readonly<Record<`at${number}`, Value>>
 export function preparedList<Value, Row>(
   build: (db: DbOrTx, places: readonly RawBuilder<Value>[]) => Buildable<Row>,
 ): (db: DbOrTx, values: readonly Value[]) => Promise<readonly Row[]> {
-  const ofSize = preparedFor((size: number) =>
-    prepared<Listed<Value>, Row>((db, place) =>
-      build(
-        db,
-        numbers(size).map((at) => place(`at${at}`)),
-      ),
-    ),
-  )
-  return async (db, values) => {
-    const size = 2 ** Math.ceil(Math.log2(values.length))
-    const given = Object.fromEntries(numbers(size).map((at) => [`at${at}`, values[Math.min(at, values.length - 1)]]))
-    return (await ofSize(size)(db, given as Listed<Value>)).rows
-  }
+  type Values = readonly Value[]
+  const placeAt = (at: number) => placeFor<Values, Value>((values) => values[Math.min(at, values.length - 1)])
+  const ofSize = preparedFor((size: number) => builtOnce<Values, Row>((db) => build(db, numbers(size).map(placeAt))))
+  return async (db, values) => (await ofSize(2 ** Math.ceil(Math.log2(values.length)))(db, values)).rows
 }

@@ -69,7 +69,7 @@ const rolloutOf = (row: Row): StoredRollout => ({
   finishedAt: row.finished_at,
 })
 
-const notFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}: \`tenantry rollouts list\` shows all`)
+export const rolloutNotFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}: \`tenantry rollouts list\` shows all`)
 
 /** Throws NOT_FOUND. */
 export async function rolloutById(db: DbOrTx, id: string): Promise<StoredRollout> {
@@ -89,7 +89,7 @@ export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
 const locked = new WeakMap<Tx, StoredRollout>()
 
 function found(id: string, [row]: readonly Row[]): StoredRollout {
-  if (!row) throw notFound(id)
+  if (!row) throw rolloutNotFound(id)
   return rolloutOf(row)
 }
 
@@ -207,7 +207,7 @@ export async function lockOpenRollouts(tx: Tx, id: string): Promise<{ rollout: S
     .execute()
   const all = rows.map(rolloutOf)
   const rollout = all.find((one) => one.id === id)
-  if (!rollout) throw notFound(id)
+  if (!rollout) throw rolloutNotFound(id)
   return { rollout, others: all.filter((one) => one !== rollout) }
 }
 

@@ -4,7 +4,7 @@ import { type ClosedWindow, calendarsFrom, closedWindow, explainWait, type Phase
 import { type WindowRules, windowInForce } from '../../../core/windows/index.ts'
 import { type DbOrTx, prepared } from '../../db/index.ts'
 import { ownWindowOf } from '../../tenants/index.ts'
-import type { StoredRollout } from '../rollouts.repo.ts'
+import type { RolloutInSight } from './rollout-in-sight.repo.ts'
 
 /** Boxes of a phase that wait for their maintenance window, by slug, and those of which it must be told anew, or that they wait no longer. */
 export type ClosedWindows = Readonly<{ waits: ReadonlyMap<string, ClosedWindow>; untold: ReadonlySet<string> }>
@@ -12,10 +12,10 @@ export type ClosedWindows = Readonly<{ waits: ReadonlyMap<string, ClosedWindow>;
 export const noWindows: ClosedWindows = { waits: new Map(), untold: new Set() }
 
 /** An emergency does not wait, nor does a rollout that was told so. */
-export const keepsWindows = ({ kind, ignoreWindows }: Pick<StoredRollout, 'kind' | 'ignoreWindows'>): boolean =>
+export const keepsWindows = ({ kind, ignoreWindows }: Pick<RolloutInSight, 'kind' | 'ignoreWindows'>): boolean =>
   kind !== 'emergency_cve' && !ignoreWindows
 
-type Wanted = Readonly<{ rollout: StoredRollout; phase: Phase | undefined; windows: WindowRules; now: string }>
+type Wanted = Readonly<{ rollout: RolloutInSight; phase: Phase | undefined; windows: WindowRules; now: string }>
 
 /** Looks at every box of the phase that has not begun, unless nobody has a window: rounds are many, and most platforms have none. */
 export async function closedWindows(db: DbOrTx, { rollout, phase, windows, now }: Wanted): Promise<ClosedWindows> {
