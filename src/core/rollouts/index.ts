@@ -9,7 +9,7 @@ export {
   RolloutAttempt,
   UndoMode,
 } from './action.ts'
-export { aheadOfPlan } from './ahead-of-plan.ts'
+export { aheadOfPlan, goesBack } from './ahead-of-plan.ts'
 export { attemptSteps, endOfCommand } from './attempt-steps.ts'
 export { RolloutDetail, RolloutEvent, RolloutEventType, rolloutsContract } from './contract.ts'
 export {

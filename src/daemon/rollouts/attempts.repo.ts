@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { RolloutAttempt } from '../../core/rollouts/index.ts'
-import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
+import { type DbOrTx, type PlaceOf, placesFor, prepared, preparedFor, preparedRows, type Tx } from '../db/index.ts'
 import type { RolloutAttemptTable } from './rollouts.tables.ts'
 
 type Row = Selectable<RolloutAttemptTable>
@@ -57,54 +57,66 @@ const columnsOf = (evidence: Evidence): Partial<Row> => ({
   ...(evidence.error === undefined ? {} : { error: evidence.error && JSON.stringify(evidence.error) }),
 })
 
-export async function insertAttempt(
-  tx: Tx,
-  { actionId, attempt, kind = 'update', rolloutId, at }: Which & { kind?: RolloutAttempt['kind']; rolloutId: string; at: string },
-): Promise<void> {
-  await insert(tx, { action_id: actionId, attempt, kind, rollout_id: rolloutId, started_at: at })
+export type NewAttempt = Which & Readonly<{ kind?: RolloutAttempt['kind']; rolloutId: string; at: string }>
+
+export const insertAttempt = (tx: Tx, attempt: NewAttempt): Promise<void> => insertAttempts(tx, [attempt])
+
+export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): Promise<void> {
+  const rows = attempts.map(({ actionId, attempt, kind = 'update', rolloutId, at }) => ({
+    ...{ action_id: actionId, attempt, kind, rollout_id: rolloutId, started_at: at },
+  }))
+  await insert(tx, rows)
 }
 
 type Begun = Pick<Row, 'action_id' | 'attempt' | 'kind' | 'rollout_id' | 'started_at'>
 
-const insert = prepared<Begun, unknown>((db, place) =>
-  db.insertInto('rollout_attempts').values({
-    ...placesFor(place, ['action_id', 'attempt', 'kind', 'rollout_id', 'started_at']),
-    status: 'preflight',
-    finished_at: null,
-    snapshot_id: null,
-    snapshot_sha256: null,
-    images_before: '{}',
-    background_before: null,
-    steps: '[]',
-    digests_before: '{}',
-    digests_after: '{}',
-    probes: '[]',
-    compose_backup: null,
-    duration_ms: null,
-    fenced_ms: null,
-    report: null,
-    error: null,
-  }),
+const insert = preparedRows<Begun>(['action_id', 'attempt', 'kind', 'rollout_id', 'started_at'], (db, rows) =>
+  db.insertInto('rollout_attempts').values(rows.map((begun) => ({ ...begun, ...unknownYet }))),
 )
+
+const unknownYet = {
+  status: 'preflight',
+  finished_at: null,
+  snapshot_id: null,
+  snapshot_sha256: null,
+  images_before: '{}',
+  background_before: null,
+  steps: '[]',
+  digests_before: '{}',
+  digests_after: '{}',
+  probes: '[]',
+  compose_backup: null,
+  duration_ms: null,
+  fenced_ms: null,
+  report: null,
+  error: null,
+} as const
 
 /** Of an attempt that exists; answers all of it as it will be read back: what is rounded or left out in the row is so there. */
 export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<RolloutAttempt> {
   const columns = columnsOf(evidence)
-  const { rows } = await update(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
+  const { rows } = await updateAndRead(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
   return attemptOf(rows[0] as Row)
 }
 
+/** The same for who need not know the rest of it. */
+export async function noteEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<void> {
+  const columns = columnsOf(evidence)
+  await update(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
+}
+
+type Known = Partial<Row> & { of: string; nth: number }
+
 /** By the names of the columns that become known: they do so together. */
-const update = preparedFor((columns: string) =>
-  prepared<Partial<Row> & { of: string; nth: number }, Row>((db, place) =>
-    db
-      .updateTable('rollout_attempts')
-      .set(placesFor(place, columns.split(',') as (keyof Row)[]))
-      .where('action_id', '=', place('of'))
-      .where('attempt', '=', place('nth'))
-      .returningAll(),
-  ),
-)
+const updated = (db: DbOrTx, place: PlaceOf<Known>, columns: string) =>
+  db
+    .updateTable('rollout_attempts')
+    .set(placesFor(place, columns.split(',') as (keyof Row)[]))
+    .where('action_id', '=', place('of'))
+    .where('attempt', '=', place('nth'))
+
+const update = preparedFor((columns: string) => prepared<Known, unknown>((db, place) => updated(db, place, columns)))
+const updateAndRead = preparedFor((columns: string) => prepared<Known, Row>((db, place) => updated(db, place, columns).returningAll()))
 
 /** All attempts of an action, first to last. */
 export async function attemptsOf(db: DbOrTx, actionId: string): Promise<RolloutAttempt[]> {

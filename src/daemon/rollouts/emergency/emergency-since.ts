@@ -1,7 +1,7 @@
 import { type DbOrTx, prepared } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
-/** The last emergency that updated the box since this rollout was planned; null where none did. It is asked for every box: emergencies are few, actions are not. */
+/** The last emergency that updated the box since this rollout was planned; null where none did. Emergencies are few, actions are not. */
 export async function emergencySince(db: DbOrTx, { createdAt }: StoredRollout, boxId: string): Promise<string | null> {
   const { rows: emergencies } = await allEmergencies(db, {})
   if (emergencies.length === 0) return null

@@ -58,7 +58,9 @@ async function openAttempt(
   const at = isoNow(clock)
   const where = box ? { boxId: box.boxId, hostId: box.hostId } : {}
   const begun: StoredAction = { ...action, ...untried, ...where, status: 'preflight', attempt: action.attempt + 1, startedAt: at }
-  await insertAttempt(tx, { actionId: action.id, attempt: begun.attempt, rolloutId: rollout.id, at })
+  const opened = { actionId: action.id, attempt: begun.attempt, rolloutId: rollout.id, at }
+  const kept = box && keptForEnd(tx) // without its box it is closed at once
+  if (!kept?.attempts.push(opened)) await insertAttempt(tx, opened)
   return begun
 }
 

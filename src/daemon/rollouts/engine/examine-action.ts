@@ -1,9 +1,9 @@
 import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { aheadOfPlan, changedImages, type Examination, examineAgain, examineBox } from '../../../core/rollouts/index.ts'
+import { aheadOfPlan, changedImages, type Examination, examineAgain, examineBox, goesBack } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { keepEvidence } from '../attempts.repo.ts'
+import { noteEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
 import { tell } from '../tell.ts'
 import { boxAsked } from './box-asked.repo.ts'
@@ -30,7 +30,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const { staleAfterMs, schemas, daemonVersion } = needs
     const examine = action.attempt > 1 ? examineAgain : examineBox
     const found = examine(seen, action.to, { now, staleAfterMs, schemas, daemonVersion })
-    const ahead = aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId))
+    const ahead = goesBack(found) ? aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId)) : undefined
     const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
     const ending = ahead ? passedOver : endingOf(found)
     if (ending)
@@ -39,7 +39,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
         shows: { from: before.from, findings: before.findings },
         evidence: { report },
       })
-    await keepEvidence(
+    await noteEvidence(
       tx,
       { actionId: action.id, attempt: action.attempt },
       {

@@ -3,6 +3,7 @@ import type { Clock } from '../../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
+import { keptForEnd } from './written-at-end.ts'
 
 /** `before`: as it was while it was under way. `leftOpen`: users are on a version that proved nothing. */
 type Outcome = Readonly<{ before: StoredAction; settled: StoredAction; leftOpen: boolean }>
@@ -12,7 +13,8 @@ export async function tellOutcome(tx: Tx, clock: Clock, { before, settled, leftO
   const isUpdated = settled.status === 'succeeded'
   const because = isUpdated ? 'an update of the box succeeded' : 'its agent has answered'
   const kinds = [...(before.overdueAt === null ? [] : ['deadline_overdue' as const]), ...(isUpdated ? mendedByUpdate : [])]
-  if (kinds.length > 0) await closeAlerts(tx, clock, { subject: settled.tenantSlug, kinds, because })
+  const over = { subject: settled.tenantSlug, kinds, because }
+  if (kinds.length > 0 && !keptForEnd(tx)?.over.push(over)) await closeAlerts(tx, clock, over)
   const alert = alertFor(settled, leftOpen)
   if (alert) await raiseAlert(tx, clock, alert)
 }
