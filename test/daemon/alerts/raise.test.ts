@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { closeAlerts, raiseAlert, tellBrokenAudit, tellWholeAudit } from '../../../src/daemon/alerts/index.ts'
+import { closeAlerts, closeAlertsOf, raiseAlert, tellBrokenAudit, tellWholeAudit } from '../../../src/daemon/alerts/index.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -64,6 +64,31 @@ onBothDialects('raising alerts', (fresh) => {
     await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', kinds: ['drill_failed'], because: 'no' }))
     await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'ro_2', because: 'no' }))
     expect((await rows(db)).map(({ status }) => status)).toEqual(['open', 'open'])
+  })
+
+  test('several are closed as one is: each of its own kinds and for its own reason, and each is told of alone', async () => {
+    const db = await fresh()
+    const south = alertOf.fence_stuck({ slug: 'south', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
+    const east = alertOf.fence_stuck({ slug: 'east', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
+    for (const alert of [stuck, south, east, paused]) await raise(db, alert)
+    const open = { kinds: ['fence_stuck' as const], because: 'the fence was lifted' }
+    const all = [
+      { subject: 'north', ...open },
+      { subject: 'south', ...open },
+      { subject: 'east', kinds: ['drill_failed' as const], because: 'a drill succeeded' },
+      { subject: 'west', ...open },
+      { subject: 'ro_1', because: 'the rollout is over' },
+    ]
+    await db.transaction().execute((tx) => closeAlertsOf(tx, clock, all))
+    const why = await db.selectFrom('alerts').select(['subject', 'closed_because']).orderBy('id').execute()
+    expect(why.map(({ subject, closed_because }) => [subject, closed_because])).toEqual([
+      ['north', 'the fence was lifted'],
+      ['south', 'the fence was lifted'],
+      ['east', null],
+      ['ro_1', 'the rollout is over'],
+    ])
+    const told = (await eventsAfter(db, { stream: 'admin', after: 0 })).filter(({ eventType }) => eventType === 'alert.closed')
+    expect(told.map(({ payload }) => (payload as { subject: string }).subject).toSorted()).toEqual(['north', 'ro_1', 'south'])
   })
 
   test('what is rolled back leaves no alert, no event and no message', async () => {
