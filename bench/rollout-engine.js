@@ -69,9 +69,10 @@ function startReplica(databaseUrl, holder, agents) {
     if (changes.length === 0) setTimeout(tell, toldTogetherMs)
     changes.push({ id, set })
   }
-  child.on('message', ({ queued = [] }) => {
+  const work = ({ queued = [] }) => {
     for (const hostId of queued) agents.work(hostId, change)
-  })
+  }
+  child.on('message', work)
   return {
     cpuMs: async () => {
       const answer = told('cpuMs')
@@ -83,7 +84,10 @@ function startReplica(databaseUrl, holder, agents) {
       await agents.workOn(change)
       return (await firstStep) - atMs
     },
-    kill: () => child.kill('SIGKILL'),
+    kill: () => {
+      child.off('message', work) // what it said last is for the next one: taken now, nobody could store how it went
+      child.kill('SIGKILL')
+    },
   }
 }
 
@@ -159,7 +163,9 @@ function makeAgents(databaseUrl) {
     updated: () => updated.size,
     /** All that is queued for a host. */
     work: async (hostId, change) => {
+      underWay++ // a lease is not freed between this look and what is taken for it
       for (const command of await queued().where('host_id', '=', hostId).execute()) void take(command, change)
+      underWay--
     },
     /** All that was left by the replica before. */
     workOn: async (change) => {
