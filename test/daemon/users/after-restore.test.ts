@@ -62,7 +62,13 @@ onBothDialects('after a restore', (fresh) => {
     const room = await restored(await fresh(), ['anna', 'ben'])
     const { api, chat, work, tenantId } = room
     const old = await api.showUser(of('old'))
-    const known = { kind: 'user', userId: old.id as UserId, matrixUserId: old.matrixUserId, roles: ['member'], capabilities: [] } as const
+    const known = {
+      kind: 'user',
+      userId: old.id as UserId,
+      matrixUserId: old.matrixUserId,
+      roles: ['member'],
+      capabilities: ['manageSpaces'],
+    } as const
     const owner = { ...known, tenantId, tenantSlug: 'acme', sessionId: 'ses_1' }
     const { id: spaceId } = await createSpace(room, owner, { name: '4b', type: 'CLASSROOM', visibility: 'PRIVATE' })
     for (const localpart of ['anna', 'ben'])
