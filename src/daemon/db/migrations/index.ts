@@ -24,6 +24,7 @@ import { files } from './0023-files.ts'
 import { tasks } from './0024-tasks.ts'
 import { userCare } from './0025-user-care.ts'
 import { outboxQueues } from './0026-outbox-queues.ts'
+import { newestFirst } from './0027-newest-first.ts'
 import { contacts } from './0028-contacts.ts'
 import { oldPasswords } from './0029-old-passwords.ts'
 import { passwordTurns } from './0030-password-turns.ts'
@@ -57,6 +58,7 @@ export const migrations: readonly Migration[] = [
   tasks,
   userCare,
   outboxQueues,
+  newestFirst,
   contacts,
   oldPasswords,
   passwordTurns,

@@ -1,0 +1,113 @@
+import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { pageOfAlerts } from '../../../src/daemon/alerts/alerts.repo.ts'
+import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
+import { boxesAfter } from '../../../src/daemon/boxes/boxes.repo.ts'
+import { runsOf } from '../../../src/daemon/crons/runs.repo.ts'
+import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
+import { filesAfter } from '../../../src/daemon/files/files.repo.ts'
+import { commandsOfBox } from '../../../src/daemon/hosts/command.repo.ts'
+import { tenantsBeside } from '../../../src/daemon/limits/busy-tenants.repo.ts'
+import { followupsAfter } from '../../../src/daemon/outbox/followups.repo.ts'
+import { evidencePage } from '../../../src/daemon/rollouts/report.repo.ts'
+import { rolloutsPage } from '../../../src/daemon/rollouts/rollouts.repo.ts'
+import { listSnapshots } from '../../../src/daemon/snapshots/list-snapshots.ts'
+import { membersAfter } from '../../../src/daemon/spaces/members.repo.ts'
+import { spacesAfter } from '../../../src/daemon/spaces/spaces.repo.ts'
+import { tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+
+// A page of a list costs what the page costs, however much there is: it walks along an index and stops. Tables grow, so no list may read one
+// from end to end or sort what it does not show.
+
+const at = '2026-01-05T08:00:00.000Z'
+const limit = 50
+const sha = 'ab'.repeat(32)
+const trust = { staleBefore: at, silentHosts: [] }
+const ofNobody = { tenantId: 'ten_1', userId: 'usr_1' }
+const reader = { ...ofNobody, roles: [], spaceIds: [], manages: true }
+const place = { tenantId: 'ten_1', spaceId: 'spc_1', limit }
+const snapshots = (db: Db) => ({ db, clock: manualClock(), references: [] }) as never
+
+const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>])[] = [
+  ['alerts', (db) => pageOfAlerts(db, { limit })],
+  ['alerts, a later page', (db) => pageOfAlerts(db, { limit, before: { lastAt: at, id: 7 } })],
+  ['the audit', (db) => listAudit({ db }, { chain: 'admin', limit })],
+  ['the audit, a later page', (db) => listAudit({ db }, { chain: 'admin', limit, cursor: 7 })],
+  ['follow-up work', (db) => followupsAfter(db, { after: 0, limit })],
+  ['follow-up work that was given up', (db) => followupsAfter(db, { state: 'dead', after: 7, limit })],
+  ['rollouts', (db) => rolloutsPage(db, { limit })],
+  ['rollouts, a later page', (db) => rolloutsPage(db, { limit, after: { createdAt: at, id: 'rol_1' } })],
+  ['evidence of a rollout', (db) => evidencePage(db, 'rol_1', { limit })],
+  ['snapshots', (db) => listSnapshots(snapshots(db), { limit })],
+  ['snapshots, a later page', (db) => listSnapshots(snapshots(db), { limit, cursor: `${at}_${sha}` })],
+  ['snapshots of a box', (db) => listSnapshots(snapshots(db), { limit, slug: 'one' })],
+  ['boxes', (db) => boxesAfter(db, { limit }, trust)],
+  ['boxes, a later page', (db) => boxesAfter(db, { after: 'one', limit }, trust)],
+  ['commands of a box', (db) => commandsOfBox(db, 'box_1', { except: ['box.observe'], limit })],
+  ['runs of a job', (db) => runsOf(db, 'file-cleanup', limit)],
+  ['events of a tenant', (db) => eventsAfter(db, { stream: 'tenant:ten_1', after: 7, limit })],
+  ['tenants that use nothing of their budget', (db) => tenantsBeside(db, { slug: 'one', count: limit, besides: new Set() })],
+  ['spaces', (db) => spacesAfter(db, { ...ofNobody, all: true, limit })],
+  ['members of a space', (db) => membersAfter(db, { spaceId: 'spc_1', limit })],
+  ['files of a space', (db) => filesAfter(db, { ...place, state: 'ready' })],
+  ['files of a space, a later page', (db) => filesAfter(db, { ...place, state: 'deleted', after: { createdAt: at, id: 'fil_1' } })],
+  ['tasks', (db) => tasksFor(db, reader, { limit })],
+  ['tasks, a later page', (db) => tasksFor(db, reader, { limit, after: { createdAt: at, id: 'tsk_1' } })],
+]
+
+let said: RootOperationNode[] = []
+const listening: KyselyPlugin = {
+  transformQuery: ({ node }) => {
+    said.push(node)
+    return node
+  },
+  transformResult: async ({ result }) => result,
+}
+
+/** Where no index serves, each of them says so: PostgreSQL is told to take any other way first, whatever it thinks of tables without rows. */
+const dialects = {
+  sqlite: { explain: 'explain query plan', set: [], isBad: (line: string) => /^SCAN (?!.* USING )|TEMP B-TREE FOR ORDER BY/.test(line) },
+  postgres: {
+    explain: 'explain (costs off)',
+    set: ['enable_seqscan', 'enable_sort', 'enable_bitmapscan', 'enable_hashjoin'],
+    isBad: (line: string) => /^(\s*->)?\s*(Sort|Seq Scan)\b(?! Key)/.test(line),
+  },
+} as const
+
+for (const [name, dialect] of Object.entries(dialects))
+  describe(name, () => {
+    let db: Db
+    beforeAll(async () => {
+      const opened = await emptyDatabase(name as keyof typeof dialects)
+      db = opened.db.withPlugin(listening)
+    })
+    afterAll(() => db.destroy())
+
+    /** What is bad in the plans of what the work asks. */
+    async function badIn(work: (db: Db) => Promise<unknown>): Promise<string[]> {
+      said = []
+      await work(db)
+      const asked = [...said]
+      expect(asked.length).toBeGreaterThan(0)
+      return db.connection().execute(async (one) => {
+        for (const way of dialect.set) await sql.raw(`set ${way} = off`).execute(one)
+        const bad: string[] = []
+        for (const node of asked) {
+          const query = one.getExecutor().compileQuery(node, { queryId: 'plan' })
+          const { rows } = await one.executeQuery<Record<string, string>>({ ...query, sql: `${dialect.explain} ${query.sql}` })
+          bad.push(...rows.map((row) => row.detail ?? row['QUERY PLAN'] ?? '').filter(dialect.isBad))
+        }
+        return bad
+      })
+    }
+
+    test.each(lists)('%s: no table is read from end to end, nothing is sorted', async (_, ask) => {
+      expect(await badIn(ask)).toEqual([])
+    })
+
+    test('a list without an index would be found', async () => {
+      expect(await badIn((all) => sql`select id from alerts order by kind`.execute(all))).not.toEqual([])
+    })
+  })
