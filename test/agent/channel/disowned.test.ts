@@ -23,7 +23,7 @@ afterEach(async () => {
 })
 
 async function until(condition: () => unknown): Promise<void> {
-  for (let turn = 0; turn < 4000; turn++) {
+  for (let turn = 0; turn < 100_000; turn++) {
     if (await condition()) return
     for (let socket = 0; socket < 20; socket++) await new Promise((resolve) => setImmediate(resolve))
     await world.clock.advance(100)

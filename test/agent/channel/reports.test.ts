@@ -24,7 +24,7 @@ async function turn(stepMs: number): Promise<void> {
 }
 
 async function until(condition: () => unknown, stepMs = 100): Promise<void> {
-  for (let round = 0; round < 4000; round++) {
+  for (let round = 0; round < 100_000; round++) {
     if (await condition()) return
     await turn(stepMs)
   }

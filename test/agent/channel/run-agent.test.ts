@@ -42,7 +42,7 @@ async function socketsTurn(): Promise<void> {
 
 /** Lets sockets and virtual time go on until the condition holds. */
 async function until(condition: () => unknown, stepMs = 100): Promise<void> {
-  for (let turn = 0; turn < 4000; turn++) {
+  for (let turn = 0; turn < 100_000; turn++) {
     if (await condition()) return
     await socketsTurn()
     await world.clock.advance(stepMs)

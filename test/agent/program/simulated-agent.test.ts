@@ -86,7 +86,7 @@ async function anAgent() {
 }
 
 async function until(condition: () => unknown): Promise<void> {
-  for (let turn = 0; turn < 8000; turn++) {
+  for (let turn = 0; turn < 100_000; turn++) {
     if (await condition()) return
     for (let sockets = 0; sockets < 10; sockets++) await new Promise((resolve) => setImmediate(resolve))
     await world.clock.advance(500)

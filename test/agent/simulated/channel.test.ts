@@ -34,7 +34,7 @@ async function anAgentOn(...faults: Fault[]) {
     signal: leaving.signal,
   })
   const until = async (condition: () => Promise<boolean>) => {
-    for (let turn = 0; turn < 2000; turn++) {
+    for (let turn = 0; turn < 100_000; turn++) {
       if (await condition()) return
       for (let sockets = 0; sockets < 10; sockets++) await new Promise((resolve) => setImmediate(resolve))
       await world.clock.advance(1000)
