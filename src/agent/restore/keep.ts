@@ -1,7 +1,7 @@
 import type { SnapshotTaken } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
-import { stopServices, waitForDatabase } from '../guarded/index.ts'
+import { needMounted, stopServices, waitForDatabase } from '../guarded/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
 import { type Kept, leftBy, type RestoreRun } from './restore-run.ts'
 
@@ -63,14 +63,4 @@ async function folderOf({ needs }: RestoreRun, volume: string): Promise<string> 
   const folder = await needs.engine.volumePath(volume)
   if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} is gone, or lies on another machine than this agent`)
   return folder
-}
-
-/** What is read or filled must be the volume that is meant. Throws RESTORE_FAILED. */
-export async function needMounted({ needs, box }: RestoreRun, volume: string): Promise<void> {
-  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
-  if (!database?.volumes.includes(volume))
-    throw problem(
-      'RESTORE_FAILED',
-      `the database of ${box.slug} did not get the volume ${volume} but ${database?.volumes.join(', ') || 'none'}`,
-    )
 }

@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
-import { readComposeText, waitForDatabase } from '../guarded/index.ts'
+import { needMounted, readComposeText, waitForDatabase } from '../guarded/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { fetchedBefore } from '../revive/index.ts'
 import { withRestored } from './exchange.ts'
-import { needMounted } from './keep.ts'
 import { fetchFolder, leftBy, type RestoreRun } from './restore-run.ts'
 import { databaseVolumes } from './restored-volumes.ts'
 

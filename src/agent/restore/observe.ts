@@ -1,29 +1,16 @@
-import { type RestoreWorld, type Service, whyAtRest } from '../../core/boxes/index.ts'
+import { type RestoreWorld, whyAtRest } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import { readFence } from '../boxes/index.ts'
-import { fenceOf, isAlive, readComposeText } from '../guarded/index.ts'
+import { lookAtBox } from '../guarded/index.ts'
 import { restoredText } from './exchange.ts'
 import type { RestoreRun } from './restore-run.ts'
 
 /** What is on the host now, as far as the plan depends on it. */
 export async function observe(run: RestoreRun): Promise<RestoreWorld> {
-  const { box, context, needs, payload } = run
-  const [fence, containers, text] = await Promise.all([
-    fenceOf(box, context.commandId),
-    needs.engine.containers(box.project),
-    readComposeText(box),
-  ])
-  const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
-  const quiet = !runs('synapse') && !runs('minio')
+  const { world, text } = await lookAtBox(run)
   const before = run.evidence().fetch
-  return {
-    fence,
-    rested: (before ? before.restedUnder : await restingUnder(run)) !== null,
-    quiet,
-    stopped: quiet && !runs('postgres'),
-    compose: await composeOf(run, text),
-    deadlinePassed: run.elapsedMs() > payload.deadlineMs,
-  }
+  const rested = (before ? before.restedUnder : await restingUnder(run)) !== null
+  return { ...world, rested, compose: await composeOf(run, text) }
 }
 
 async function composeOf(run: RestoreRun, text: string): Promise<RestoreWorld['compose']> {

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
-import { waitForDatabase } from '../guarded/index.ts'
+import { needMounted, waitForDatabase } from '../guarded/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
 import { switchToRestored } from './compose-switch.ts'
 import type { RestoredData, SnapshotEvidence } from './evidence.ts'
@@ -37,16 +37,6 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
 async function dropEarlierTries(run: UpdateRun, present: string): Promise<void> {
   for (const earlier of restoredVolumes(run).filter((volume) => volume !== present))
     await run.needs.engine.removeVolume(earlier).catch(() => undefined)
-}
-
-// Loading into the former volume would destroy the only copy of what the update did.
-async function needMounted({ needs, box }: UpdateRun, volume: string): Promise<void> {
-  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
-  if (!database?.volumes.includes(volume))
-    throw problem(
-      'RESTORE_FAILED',
-      `the database of ${box.slug} did not get the volume ${volume} but ${database?.volumes.join(', ') || 'none'}`,
-    )
 }
 
 /** The dump on this host, which needs nobody else; the one in the store when that is damaged. */
