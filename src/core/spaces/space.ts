@@ -19,9 +19,9 @@ export type SpaceRole = z.infer<typeof SpaceRole>
 /** How people call a space or a folder in it. */
 export const SpaceName = z
   .string()
+  .max(100)
   .trim()
   .min(1, 'must not be empty')
-  .max(100)
   .refine((name) => isVisible(name), 'must not contain control characters')
   .meta({ pattern: visiblePattern })
 

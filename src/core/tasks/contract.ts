@@ -7,7 +7,7 @@ const base = '/api/platform/v1/tasks'
 const one = z.object({ id: z.string().min(1).max(100) })
 
 const line = (most: number) =>
-  z.string().trim().min(1).max(most).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
+  z.string().max(most).trim().min(1).refine(isVisible, 'must not contain control characters').meta({ pattern: visiblePattern })
 
 const TaskTitle = line(200)
 const OuterTaskId = line(100)

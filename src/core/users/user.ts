@@ -15,9 +15,9 @@ export const Locale = z.string().regex(/^[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|
 
 export const DisplayName = z
   .string()
+  .max(100)
   .trim()
   .min(1)
-  .max(100)
   .refine(isVisible, 'must not contain control characters')
   .meta({ pattern: visiblePattern })
 

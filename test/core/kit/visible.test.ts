@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { isVisible, visiblePattern } from '../../../src/core/kit/index.ts'
+import { SpaceName } from '../../../src/core/spaces/index.ts'
+import { DisplayName } from '../../../src/core/users/index.ts'
 
 test('the pattern in documents refuses exactly what is not visible, or nothing but space', () => {
   const odd = fc.constantFrom(
@@ -26,4 +29,13 @@ test('the pattern in documents refuses exactly what is not visible, or nothing b
     fc.property(text, (given) => void expect([given, form.test(given)]).toEqual([given, given.trim() !== '' && isVisible(given.trim())])),
     { numRuns: 300 },
   )
+})
+
+test.each([
+  ['of a person', DisplayName],
+  ['of a space', SpaceName],
+])('the length of a name %s counts as the document says, with the space that is taken away', (_, name) => {
+  expect(name.safeParse(`${' '.repeat(99)}a`)).toMatchObject({ success: true, data: 'a' })
+  expect(name.safeParse(`${' '.repeat(100)}a`).success).toBe(false)
+  expect(z.toJSONSchema(name, { io: 'input' })).toMatchObject({ minLength: 1, maxLength: 100, pattern: visiblePattern })
 })
