@@ -6,9 +6,16 @@ import { lastLine, psql, type SqlRun } from './sql.ts'
 /**
  * A box may end sessions that are idle or slow; this one is both, as often as the database is large. A table that is dropped is gone for
  * sessions of an earlier moment too (Synapse drops those of its background work), so each is kept until the end, as pg_dump does.
+ * A server that has the setting sees by itself that its asker is gone, instead of counting to the end and keeping all tables for nobody.
  */
 const beginSql = `set idle_in_transaction_session_timeout = 0;
 set statement_timeout = 0;
+do $$
+begin
+  perform set_config(name, '1000', false) from pg_settings where name = 'client_connection_check_interval';
+exception when others then null;
+end
+$$;
 begin isolation level repeatable read read only;
 select format('lock table %s in access share mode', string_agg(format('%I.%I', table_schema, table_name), ', '))
 from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE' having count(*) > 0 \\gexec
@@ -50,7 +57,9 @@ async function openMoment(run: SqlRun) {
 function holdSnapshot(run: SqlRun) {
   const stdin = new PassThrough()
   const first = firstLine()
-  const session = psql({ ...run, onStdout: first.hear }, stdin)
+  const givenUp = new AbortController()
+  const signal = run.signal ? AbortSignal.any([run.signal, givenUp.signal]) : givenUp.signal
+  const session = psql({ ...run, signal, onStdout: first.hear }, stdin)
   const died = session.then(
     (ended) => Promise.reject(sessionEnded(run, ended)),
     (error) => Promise.reject(error),
@@ -66,12 +75,16 @@ function holdSnapshot(run: SqlRun) {
       if (ended.exitCode !== 0) throw sessionEnded(run, ended)
       return ended.stdout.slice(ended.stdout.indexOf('\n') + 1)
     },
+    // A session that counts hears of no end of its questions before it is done.
     abandon: async () => {
       stdin.end()
+      givenUp.abort(abandoned)
       await session.catch(() => undefined)
     },
   }
 }
+
+const abandoned = 'the work on that moment failed'
 
 const sessionEnded = ({ view }: SqlRun, { exitCode, stderr }: ExecResult) =>
   problem(

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import type { Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { sql } from 'kysely'
+import { expect, onTestFinished, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/inside/box-view.ts'
 import { withHeldSnapshot } from '../../../src/agent/inside/held-snapshot.ts'
 import type { ContainerEngine, ExecResult } from '../../../src/agent/ports/index.ts'
+import { emptyDatabase } from '../../support/databases.ts'
 
 const login = { user: 'synapse', database: 'synapse', superuser: 'postgres' }
 const view = { box: { slug: 'oak' }, container: () => ({ id: 'c1', state: 'running' }) } as unknown as BoxView
@@ -57,6 +60,33 @@ test('work that fails ends the session, and its failure is told', async () => {
   const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
   await expect(failed).rejects.toThrow('pg_dump')
   expect(events).toEqual(['pg_export_snapshot', 'count the rows', 'end'])
+})
+
+test('work that fails does not wait until the rows are counted', async () => {
+  const exec: ContainerEngine['exec'] = (_, __, { onStdout, signal } = {}) => {
+    onStdout?.(Buffer.from('00000003-0000001B-1\n'))
+    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+  }
+  const run = { engine: { exec } as unknown as ContainerEngine, view, login }
+  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(new Error('pg_dump')))
+  await expect(failed).rejects.toThrow('pg_dump')
+})
+
+test('a server that can is told to look whether its asker is still there', async () => {
+  let said = ''
+  const exec: ContainerEngine['exec'] = async (_, __, { stdin } = {}) => {
+    said = String((stdin as Readable).read() ?? (await once(stdin as Readable, 'data'))[0])
+    return { exitCode: 2, stdout: '', stderr: 'enough' }
+  }
+  const run = { engine: { exec } as unknown as ContainerEngine, view, login }
+  await expect(withHeldSnapshot(run, '', async () => undefined)).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+  const { db } = await emptyDatabase('postgres')
+  onTestFinished(() => db.destroy())
+  const settings = await db.connection().execute(async (one) => {
+    await sql.raw(said.slice(0, said.indexOf('begin isolation level'))).execute(one)
+    return (await sql`select current_setting('client_connection_check_interval') as looks`.execute(one)).rows
+  })
+  expect(settings).toEqual([{ looks: '1s' }])
 })
 
 test('a session that ends before it told a moment fails, and no work is begun', async () => {
