@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { searchNameOf } from '../../../src/core/users/index.ts'
+import { folded, searchNameOf } from '../../../src/core/users/index.ts'
 
 test.each([
   ['Özlem Çelik', 'o.celik', 'ozlem celik o.celik'],
@@ -11,6 +11,17 @@ test.each([
   expect(searchNameOf({ displayName, localpart })).toBe(name)
 })
 
-test.each(['\ufdfa', '𝒜', '😀', 'ü'])('one who is called %s a hundred times is taken by an index', (letter) => {
+test.each([
+  ['Yıldız', 'YILDIZ'],
+  ['Strauß', 'STRAUSS'],
+  ['STRAUẞ', 'strauss'],
+  ['Οδυσσεύς', 'ΟΔΥΣΣΕΥΣ'],
+  ['İpek', 'ipek'],
+])('%s is found as %s, and what begins it too', (name, asked) => {
+  expect(folded(name)).toBe(folded(asked))
+  for (let length = 1; length < asked.length; length += 1) expect(folded(name)).toContain(folded(asked.slice(0, length)))
+})
+
+test.each(['\ufdfa', '𝒜', '😀', 'ü', 'ΐ', 'ﬃ'])('one who is called %s a hundred times is taken by an index', (letter) => {
   expect(Buffer.byteLength(searchNameOf({ displayName: letter.repeat(100), localpart: 'a'.repeat(255) }))).toBeLessThan(2000)
 })
