@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { problem } from '../../core/kit/index.ts'
 import type { ExecOptions, ExecResult } from '../ports/index.ts'
@@ -19,6 +19,7 @@ export async function execIn(
   options: ExecOptions = {},
 ): Promise<ExecResult> {
   const { stdin, stdoutFile, onStdout, signal } = options
+  if (signal?.aborted) letGo(stdin)
   signal?.throwIfAborted()
   const out = stdoutFile === undefined ? keeper(onStdout) : { stream: createWriteStream(stdoutFile, { mode: 0o600 }), text: () => '' }
   const err = keeper()
@@ -43,6 +44,7 @@ export async function execIn(
     return { exitCode: ExitCode ?? -1, stdout: out.text(), stderr: err.text() }
   } catch (error) {
     out.stream.destroy()
+    letGo(stdin)
     signal?.throwIfAborted()
     throw execProblem(error, containerId, argv)
   }
@@ -54,6 +56,11 @@ function execProblem(error: unknown, containerId: string, argv: readonly string[
   if ((error as NodeJS.ErrnoException).code === 'ENOSPC')
     return problem('DISK_FULL', `no space left for the output of ${argv[0]}`, { cause: error })
   return engineProblem(error, `${argv[0]} in ${containerId.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+}
+
+/** A file that nobody came to read stays open for as long as the agent runs. */
+function letGo(stdin: ExecOptions['stdin']): void {
+  if (stdin instanceof Readable) stdin.destroy()
 }
 
 async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> {

@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -60,3 +61,12 @@ test.each([
   },
   5_000,
 )
+
+test('a file that no program came to read is closed', async () => {
+  const file = join(folder, 'database.dump')
+  await writeFile(file, 'dump')
+  const [unread, tooLate] = [createReadStream(file), createReadStream(file)]
+  await expect(engine.exec('id', ['pg_restore'], { stdin: unread })).rejects.toMatchObject(away)
+  await expect(engine.exec('id', ['pg_restore'], { stdin: tooLate, signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
+  expect([unread.destroyed, tooLate.destroyed]).toEqual([true, true])
+})
