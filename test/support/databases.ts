@@ -18,7 +18,8 @@ export async function emptyDatabase(dialect: 'sqlite' | 'postgres'): Promise<Ope
   return { db, url }
 }
 
-async function usableDatabase(): Promise<Opened> {
+/** As `emptyDatabase` on PostgreSQL, where it can one that was used before and is as good as new. */
+export async function usableDatabase(): Promise<Opened> {
   const spare = await takeSpare()
   if (spare) return spare
   const made = await emptyDatabase('postgres')
