@@ -5,7 +5,7 @@ import type { Heart } from './heart.ts'
 
 /** A stream whose messages come from elsewhere, such as one event for thousands of clients: it is handed the open channel. */
 export type PushStream = Readonly<{
-  /** The head of the answer is out. It is called once, also when the client is gone by then. */
+  /** The head of the answer is out. It is called once, also when the client is gone by then; not for who wants the head alone. */
   opened(channel: Channel): void
   /** The client left, the daemon drains, or the stream ended. */
   closed(): void
@@ -27,6 +27,7 @@ export async function sendStream(
   const channel = new Channel(response)
   const source = 'opened' in messages ? messages : undefined
   response.status(200).set(head)
+  if (response.req.method === 'HEAD') return onlyHead(response, source)
   if (source) endWithConnection(response)
   channel.write(': open\n\n') // makes proxies pass the head on at once
   const beat = () => channel.write(source?.beat() ?? comment)
@@ -37,6 +38,12 @@ export async function sendStream(
     heart.remove(beat)
     channel.end()
   }
+}
+
+/** Without a body nothing would ever be sent, not even the head, and the place of the stream would be taken until the client gives up. */
+function onlyHead(response: Response, source: PushStream | undefined): void {
+  source?.closed()
+  response.end()
 }
 
 /**

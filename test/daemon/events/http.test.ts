@@ -77,6 +77,16 @@ test.each([path, '/api/platform/v1/workflow/events/stream', '/platform/v1/workfl
   expect(heard.text).toContain('id: 1\nevent: space.changed\ndata: {"type":"space.changed"')
 })
 
+test('HEAD has the headers alone, and takes no place', async () => {
+  const one = await server()
+  for (let n = 0; n < 11; n += 1) {
+    const signal = AbortSignal.timeout(10_000)
+    const answer = await fetch(`${one.url}${path}`, { method: 'HEAD', headers: { authorization: aToken() }, signal })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+  }
+  expect([one.streams.count(), one.bus.topics(), one.clock.sleepers()]).toEqual([0, 0, 0])
+})
+
 test('one beat every 15 s goes to all who listen, and none once nobody does', async () => {
   const one = await server()
   const [a, b] = [await listener(`${one.url}${path}`), await listener(`${one.url}${path}`)]
