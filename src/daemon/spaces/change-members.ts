@@ -34,7 +34,8 @@ export const putSpaceMember = (
     const before = await roleIn(tx, { spaceId, userId })
     if (!rights.manage && !(joins && before !== 'owner')) throw ownersOnly(space)
     const user = await findUserById(tx, userId)
-    const mayPut = actor.capabilities.includes('manageSpaces') || (await maySee(tx, roles, actor, userId))
+    // Who is in it already, disabled or not, its owners find among the members.
+    const mayPut = before !== null || actor.capabilities.includes('manageSpaces') || (await maySee(tx, roles, actor, userId))
     if (user?.tenantId !== tenantId || !mayPut) throw problem('NOT_FOUND', `there is no user ${userId} that you may see`)
     if (before === null) await enter({ clock }, tx, actor, { space, userId, role })
     else if (before !== role) await changeRole({ clock }, tx, actor, { space, userId, role })

@@ -65,6 +65,17 @@ onBothDialects('spaces', (fresh) => {
     })
   })
 
+  test('an owner who was disabled is made a member by another owner, who sees it among the members only', async () => {
+    const room = await aSpacesRoom(await fresh())
+    const [anna, ben] = [await room.aUser('anna', { capabilities: [] }), await room.aUser('ben')]
+    const space = await room.aSpace(ben)
+    const put = (by: typeof ben, who: typeof ben, role: 'owner' | 'member') =>
+      putSpaceMember(room, by, { spaceId: space.id, userId: who.userId, role })
+    await put(ben, anna, 'owner')
+    await room.db.updateTable('users').set({ status: 'disabled' }).where('id', '=', ben.userId).execute()
+    expect(await put(anna, ben, 'member')).toMatchObject({ userId: ben.userId, role: 'member' })
+  })
+
   test('nothing of another tenant is reached, not even by who manages everything in its own', async () => {
     const room = await aSpacesRoom(await fresh())
     await room.db
