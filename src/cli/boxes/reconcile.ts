@@ -13,7 +13,7 @@ export const reconcile = command(
 
 function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, look: Look): string {
   return sections(
-    `What the platform knows is being said to the chat of ${slug} again; once more changes nothing.`,
+    `What the platform knows is being said to the chat of ${slug} again; once more does no harm.`,
     fields(look, [
       ['users', `${users}: locks, names, accounts that are missing`],
       ['spaces', `${spaces}: rooms and who is in them`],

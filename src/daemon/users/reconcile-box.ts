@@ -9,8 +9,9 @@ import type { UsersNeeds } from './needs.ts'
 type Wanted = Readonly<{ slug: string; snapshot?: string | undefined }>
 
 /**
- * What follows each restore by itself, for a box whose data somebody brought back without the daemon: users and rooms are said to its chat
- * again. Saying it twice changes nothing. Throws NOT_FOUND, CONFLICT for a box that does not run or an id that several snapshots begin with.
+ * What follows each restore by itself, for a box whose data somebody brought back without the daemon: users and rooms are said to its chat again.
+ * Twice does no harm; whoever got a new password in between is named too, because the data may have gone back once more. Throws NOT_FOUND, CONFLICT
+ * for a box that does not run or an id that several snapshots begin with.
  */
 export const reconcileBox = (
   { db, clock }: Pick<UsersNeeds, 'db' | 'clock'>,

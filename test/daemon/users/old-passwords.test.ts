@@ -114,6 +114,18 @@ onBothDialects('a box that got other data by hand', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
+  test('names again who got a password since it was reconciled: its data may have been brought back once more', async () => {
+    const { api, snapshot, old } = await aTenant(await fresh())
+    await snapshot('abcdef01'.padEnd(64, '0'))
+    const reconcile = () => api.reconcileBox({ ...acme, body: { snapshot: 'abcdef01' } })
+    await api.resetUserPassword({ ...of('anna'), body: {} })
+    await reconcile()
+    await api.resetUserPassword({ ...of('anna'), body: {} })
+    expect(await old()).toEqual([])
+    expect(await reconcile()).toMatchObject({ oldPasswords: 1 })
+    expect(await old()).toEqual(['anna'])
+  })
+
   test('without a snapshot nobody is looked for, and what is not there is refused', async () => {
     const { api, snapshot } = await aTenant(await fresh())
     expect(await api.reconcileBox({ ...acme, body: {} })).toMatchObject({ oldPasswords: null, takenAt: null })
