@@ -8,12 +8,20 @@ export type OneUser = Readonly<{ slug: string; localpart: string }>
 
 type OfTenant = Readonly<{ slug: string; chatDomain: string }>
 
-/** As answers show it. */
-export const userView = ({ slug, chatDomain }: OfTenant, { tenantId: _, roles, ...user }: UserRecord): User => ({
-  ...user,
-  roles: [...roles],
+/** As answers show it. Field by field: what else is known of a user is not to get into answers by itself. */
+export const userView = ({ slug, chatDomain }: OfTenant, user: UserRecord): User => ({
+  id: user.id,
   tenant: slug,
+  localpart: user.localpart,
   matrixUserId: matrixUserIdOf(user.localpart, chatDomain),
+  displayName: user.displayName,
+  locale: user.locale,
+  avatarUrl: user.avatarUrl,
+  roles: [...user.roles],
+  status: user.status,
+  createdAt: user.createdAt,
+  updatedAt: user.updatedAt,
+  passwordUnknownSince: user.passwordUnknownSince,
 })
 
 /** Throws NOT_FOUND naming tenant or user. */
