@@ -1,6 +1,4 @@
 import { createRequire } from 'node:module'
-import { performance } from 'node:perf_hooks'
-import { setImmediate as breathe } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import {
   CompiledQuery,
@@ -14,6 +12,7 @@ import {
 } from 'kysely'
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
+import { breathe } from './breathe.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
 import { makeTurns } from './turns.ts'
 import { UnpeekedCompiler } from './unpeeked.ts'
@@ -86,7 +85,6 @@ class ImmediateSqliteDialect extends SqliteDialect {
     }
     const [acquire, release] = [driver.acquireConnection.bind(driver), driver.releaseConnection.bind(driver)]
     const turns = makeTurns()
-    let breathedAt = 0
     driver.releaseConnection = async (connection) => {
       await release(connection)
       turns.pass()
@@ -94,10 +92,7 @@ class ImmediateSqliteDialect extends SqliteDialect {
     driver.acquireConnection = async () => {
       await turns.take()
       const connection = await acquire()
-      if (performance.now() - breathedAt >= longestBreathMs) {
-        await breathe()
-        breathedAt = performance.now()
-      }
+      await breathe()
       return connection
     }
     return driver
@@ -105,12 +100,6 @@ class ImmediateSqliteDialect extends SqliteDialect {
 }
 
 const beginImmediate = CompiledQuery.raw('begin immediate')
-
-/**
- * SQLite answers without waiting, so statement follows statement and nothing else gets its turn: a thousand agents that are woken at once
- * would shut out whoever calls in that second. After this time the connection is given out only once everybody else was looked at.
- */
-const longestBreathMs = 10
 
 function openSqlite(file: string): OpenDatabase {
   const database = new Database(file)

@@ -8,7 +8,10 @@ import { dialectOf } from './dialects.ts'
 /** What has a connection for itself, with it once it was asked for. */
 const own = new WeakMap<DbOrTx, DatabaseConnection | undefined>()
 
-/** Several looks one after the other on one connection: it is waited for once. `look` must use nothing but what it is given. */
+/**
+ * Several looks one after the other on one connection: it is waited for once. `look` must use nothing but what it is given, and `breathe` where
+ * statements may be many.
+ */
 export const onOneConnection = <Seen>(db: Db, look: (db: DbOrTx) => Promise<Seen>): Promise<Seen> =>
   db.connection().execute((one) => {
     own.set(one, undefined)
