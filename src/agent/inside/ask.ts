@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { Agent } from 'undici'
 import { asJson } from '../../core/kit/index.ts'
 
@@ -14,11 +15,14 @@ type Question = Readonly<{
 const timeoutMs = 10_000
 
 type Client = Readonly<{ fetch: typeof import('undici').fetch; dispatcher: Agent }>
-let opened: Promise<Client> | undefined
+let opened: Client | undefined
 
-/** Loaded by the first question: it takes some megabytes, and an agent without boxes asks nobody. */
-async function openClient(): Promise<Client> {
-  const undici = await import('undici')
+/**
+ * Loaded by the first question: it takes some megabytes, and an agent without boxes asks nobody. By `require`, which tries again: an `import` that
+ * failed once, for want of a file handle, fails for as long as the agent runs, and all its boxes would be sick.
+ */
+function openClient(): Client {
+  const undici: typeof import('undici') = createRequire(import.meta.url)('undici')
   // Nobody in a box may keep the agent busy or fill its memory; and a new container has a new address, so no connection is kept.
   const dispatcher = new undici.Agent({ maxResponseSize: 4_000_000, pipelining: 0, connect: { timeout: timeoutMs } })
   return { fetch: undici.fetch, dispatcher }
@@ -31,7 +35,7 @@ export async function ask(
   { method = 'GET', body, headers: more, signal }: Question = {},
 ): Promise<Answer> {
   opened ??= openClient()
-  const { fetch, dispatcher } = await opened
+  const { fetch, dispatcher } = opened
   const limit = AbortSignal.timeout(timeoutMs)
   try {
     const response = await fetch(`${url}${path}`, {
