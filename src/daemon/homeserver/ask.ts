@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import type { Agent } from 'undici'
 import type { ChatAnswer } from '../../core/homeserver/index.ts'
 import { type Places, placesOf } from './places.ts'
@@ -32,12 +33,12 @@ const longestWaitMs = 10_000
 
 /** Asks with a time limit and a size limit; redirects are answers. Connections are kept for the next question, and closed with `close`. */
 export function makeAsk(): { ask: Ask; close(): Promise<void> } {
-  let opened: Promise<Client> | undefined
+  let opened: Client | undefined
   const logins = placesOf({ atOnce: loginsAtOnce, waiting: loginsWaiting })
   const askNow: Ask = async (origin, { method, path, body, headers }) => {
     try {
       opened ??= openClient()
-      const { request, dispatcher } = await opened
+      const { request, dispatcher } = opened
       const answer = await request(`${origin}${path}`, {
         method,
         dispatcher,
@@ -52,7 +53,7 @@ export function makeAsk(): { ask: Ask; close(): Promise<void> } {
     }
   }
   const ask: Ask = (origin, question) => (question.login ? inTurn(logins, origin, question, askNow) : askNow(origin, question))
-  return { ask, close: async () => (await opened)?.dispatcher.close() }
+  return { ask, close: async () => opened?.dispatcher.close() }
 }
 
 /** Once it is asked it is waited for, whoever left: a device that was made must not be lost. */
@@ -70,9 +71,9 @@ async function inTurn(places: Places, origin: string, question: Question, ask: A
 
 type Client = Readonly<{ request: typeof import('undici').request; dispatcher: Agent }>
 
-/** Loaded by the first question: a daemon whose boxes have no users yet does without. */
-async function openClient(): Promise<Client> {
-  const undici = await import('undici')
+/** Loaded by the first question: a daemon whose boxes have no users yet does without. By `require`: an `import` that failed once fails for good. */
+function openClient(): Client {
+  const undici: typeof import('undici') = createRequire(import.meta.url)('undici')
   const dispatcher = new undici.Agent({
     connect: { timeout: connectMs },
     connections,
