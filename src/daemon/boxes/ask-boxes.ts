@@ -57,7 +57,8 @@ async function askVersions(needs: AskNeeds, boxes: readonly BoxAddress[], signal
 
 /**
  * `share` is how many times as long as it worked it had waited for its turn. A fleet that answers already is a queue before each transaction, and
- * the longer the questions take, the longer it grows: taking as long a turn as it waited for one, a scan takes twice its own time at most.
+ * the longer the questions take, the longer it grows: taking as long a turn as it waited for one, a scan takes about twice its own
+ * time, unless each wait is longer than the longest turn.
  */
 async function askInTurn(needs: AskNeeds, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
   const cameMs = needs.clock.monotonicMs()
