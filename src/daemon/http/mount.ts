@@ -12,6 +12,7 @@ import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { sendStream } from './stream.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
+import { validateAnswer } from './validate-answer.ts'
 
 /** Turns the credentials of a request into an actor, or throws UNAUTHENTICATED. */
 export type Authenticators = Readonly<{
@@ -140,7 +141,7 @@ const isStream = ({ returns }: EndpointShape): boolean => !isSchema(returns) && 
 
 /** Tests look into what was made ready elsewhere too. */
 function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountNeeds): Tagged {
-  if (validateAnswers && isSchema(returns)) returns.parse(JSON.parse(tagged.text))
+  if (validateAnswers && isSchema(returns)) validateAnswer(returns, JSON.parse(tagged.text))
   return tagged
 }
 
@@ -168,7 +169,7 @@ async function answer(
 ): Promise<void> {
   const { returns } = endpoint
   if (isSchema(returns)) {
-    response.status(endpoint.status ?? 200).json(validate ? returns.parse(result) : result)
+    response.status(endpoint.status ?? 200).json(validate ? validateAnswer(returns, result) : result)
   } else if (returns.kind === 'empty') {
     response.status(endpoint.status ?? 204).end()
   } else if (returns.kind === 'text') {
