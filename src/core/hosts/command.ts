@@ -26,6 +26,8 @@ const StoredProgress = z.object({
   detail: z.string().optional(),
   percent: z.number().optional(),
   at: z.string(),
+  /** When the step was told of first. */
+  since: z.string().optional(),
 })
 
 /** A command as operators see it. `revision` rises with each change; give it back as `seen` to wait for the next. */

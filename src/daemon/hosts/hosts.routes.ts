@@ -49,8 +49,19 @@ function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
 /** What people write may stand in what these bring: whoever may not ask for it may not read it either. */
 const forOperators: readonly BoxCommandKind[] = ['tenant-box.logs']
 
-const commandView = ({ payload: _payload, leaseToken: _leaseToken, progress, ...command }: Command, host: Host): CommandView => ({
-  ...command,
+const commandView = (command: Command, host: Host): CommandView => ({
+  id: command.id,
+  hostId: command.hostId,
   hostName: host.name,
-  progress: [...progress],
+  boxId: command.boxId,
+  kind: command.kind,
+  status: command.status,
+  revision: command.revision,
+  progress: [...command.progress],
+  result: command.result,
+  error: command.error,
+  createdAt: command.createdAt,
+  deadlineAt: command.deadlineAt,
+  startedAt: command.startedAt,
+  finishedAt: command.finishedAt,
 })
