@@ -23,16 +23,18 @@ export class Channel {
     if (this.#response.writableLength > mostPendingBytes) this.#response.destroy()
   }
 
-  /** Resolves once the client has taken what was written, or left. */
-  async drained(): Promise<void> {
+  /** Resolves once the client has taken what was written, or left, or nobody waits for it any more. */
+  async drained(signal?: AbortSignal): Promise<void> {
     const response = this.#response
-    if (this.closed || !response.writableNeedDrain) return
+    if (this.closed || signal?.aborted || !response.writableNeedDrain) return
     await new Promise<void>((taken) => {
       const done = () => {
         response.off('drain', done).off('close', done)
+        signal?.removeEventListener('abort', done)
         taken()
       }
       response.on('drain', done).on('close', done)
+      signal?.addEventListener('abort', done)
     })
   }
 

@@ -55,10 +55,12 @@ function endWithConnection(response: Response): void {
   response.set('connection', 'close')
 }
 
+/** The source waits for who is slower: it has the rest stored, and a burst is to cost nobody the connection. */
 async function pull(channel: Channel, messages: AsyncIterable<StreamMessage<unknown>>, signal: AbortSignal): Promise<void> {
   for await (const message of messages) {
     if (signal.aborted || channel.closed) break
     channel.write(formatStreamMessage(message))
+    await channel.drained(signal)
   }
 }
 
