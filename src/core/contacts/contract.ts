@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform } from '../contract/index.ts'
+import { UserKey } from '../users/index.ts'
 
 const base = '/api/platform/v1/contacts'
 
@@ -12,8 +13,6 @@ const Contact = z.object({
   roles: z.array(z.string()),
 })
 export type Contact = z.infer<typeof Contact>
-
-const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
 
 /** Whom a user may see: itself, whoever shares a space with it, whose role is listed for all; with `readContacts` everybody. */
 export const contactsContract = {

@@ -1,4 +1,4 @@
-import { problem } from '../kit/index.ts'
+import { type Problem, problem } from '../kit/index.ts'
 
 /** Where a page ends of a list that begins with the newest. */
 export type PageEnd = Readonly<{ createdAt: string; id: string }>
@@ -9,6 +9,11 @@ export const pageEnd = ({ createdAt, id }: PageEnd): string => `${createdAt}~${i
 export function readPageEnd(cursor: string): PageEnd {
   const [, createdAt, id] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)~([a-z0-9_]{1,60})$/.exec(cursor) ?? []
   if (createdAt !== undefined && id !== undefined) return { createdAt, id }
+  throw noSuchPage()
+}
+
+/** What whoever names a cursor is told that no page returned. */
+export function noSuchPage(): Problem {
   const reason = 'must be as the page before returned it'
-  throw problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
+  return problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
 }

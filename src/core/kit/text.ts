@@ -2,12 +2,12 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 export const printable = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
 
-/** Whether a name shows all that is in it: no control characters, and none that turn the direction of what follows. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-export const isVisible = (text: string): boolean => !/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/.test(text)
-
 const space = '\\t-\\r \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff'
 const unseen = '\\u0000-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069'
+const anyUnseen = new RegExp(`[${unseen}]`)
+
+/** Whether a name shows all that is in it: no control characters, and none that turn the direction of what follows. */
+export const isVisible = (text: string): boolean => !anyUnseen.test(text)
 
 /** `isVisible` of what is left without the space at its ends, and that there is something: for documents, which know of patterns only. */
 export const visiblePattern = `^[${space}]*[^${space}${unseen}](?:[^${unseen}]*[^${space}${unseen}])?[${space}]*$`

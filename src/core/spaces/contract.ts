@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { type Contract, empty, endpoint, Paging, platform, Timestamp } from '../contract/index.ts'
+import { UserKey } from '../users/index.ts'
 import { Space, SpaceMember, SpaceName, SpaceRole, SpaceType, SpaceVisibility } from './space.ts'
 
 const base = '/api/platform/v1/spaces'
 
 const SpaceKey = z.string().regex(/^spc_[0-9a-z]{20}$/, 'must be the id of a space')
-const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
 export const ofSpace = z.object({ spaceId: SpaceKey })
 const ofMember = z.object({ spaceId: SpaceKey, userId: UserKey })
 

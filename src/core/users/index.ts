@@ -9,4 +9,4 @@ export { canonicalLocalpart, isOwnAccount, isReserved, Localpart, matrixUserIdOf
 export { newPassword } from './new-password.ts'
 export { capabilitiesOf, listedRoles, RoleBook, readRoleBook, unknownRoles } from './role-book.ts'
 export { folded, searchNameOf } from './search-name.ts'
-export { DisplayName, Locale, NewPassword, User, type UserId, UserStatus } from './user.ts'
+export { DisplayName, Locale, NewPassword, User, type UserId, UserKey, UserStatus } from './user.ts'

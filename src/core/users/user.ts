@@ -6,6 +6,9 @@ import { RoleName } from './role-book.ts'
 
 export type UserId = Branded<'UserId'>
 
+/** As callers name one. */
+export const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
+
 /** A disabled user has no session and is locked out of the chat. */
 export const UserStatus = z.enum(['active', 'disabled'])
 export type UserStatus = z.infer<typeof UserStatus>

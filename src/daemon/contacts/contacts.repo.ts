@@ -1,12 +1,9 @@
-import { sql } from 'kysely'
 import type { Contact, Sight } from '../../core/contacts/index.ts'
 import { folded, matrixUserIdOf } from '../../core/users/index.ts'
-import type { DbOrTx } from '../db/index.ts'
+import { containing, type DbOrTx } from '../db/index.ts'
 
 /** Who looks, and whom it sees beside itself and whoever shares a space with it. */
 export type Onlooker = Readonly<{ tenantId: string; userId: string; sight: Sight }>
-
-const escaped = (text: string) => text.replace(/[\\%_]/g, '\\$&')
 
 /** The active users of a tenant whom one of them sees. */
 function seen(db: DbOrTx, { tenantId, userId, sight }: Onlooker) {
@@ -48,8 +45,7 @@ type Page = Readonly<{ search?: string | undefined; after?: Place | undefined; l
 /** By name; each word of `search` stands in it. */
 export async function contactsAfter(db: DbOrTx, onlooker: Onlooker, { search = '', after, limit }: Page): Promise<Contact[]> {
   let query = seen(db, onlooker).orderBy('search_name').orderBy('users.id').limit(limit)
-  for (const word of folded(search).split(/\s+/).filter(Boolean))
-    query = query.where(sql<boolean>`search_name like ${`%${escaped(word)}%`} escape '\\'`)
+  for (const word of folded(search).split(/\s+/).filter(Boolean)) query = query.where(containing('search_name', word))
   if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('search_name', 'users.id'), '>', tuple(after.name, after.id)))
   return (await query.execute()).map(toContact)
 }

@@ -1,4 +1,5 @@
 import { type Contact, sightOf } from '../../core/contacts/index.ts'
+import { noSuchPage } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
@@ -23,11 +24,6 @@ export async function listContacts({ db, roles }: ContactsNeeds, caller: Caller,
   const found = await contactsAfter(db, onlookerOf(roles, caller), { search, after, limit: limit + 1 })
   const contacts = found.slice(0, limit)
   return { contacts, nextCursor: found.length > limit ? (contacts.at(-1)?.userId ?? null) : null }
-}
-
-const noSuchPage = () => {
-  const reason = 'must be as the page before returned it'
-  return problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
 }
 
 /** Throws NOT_FOUND, the same whether there is no such user or the caller may not see it. */

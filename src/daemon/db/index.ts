@@ -2,6 +2,7 @@
 // Rooms bring their tables and migrations; no room's rule lives here. Inside `db.transaction()` use only the `tx`:
 // SQLite has one connection, and a query on `db` there would wait for its own transaction for ever.
 export { breathe } from './breathe.ts'
+export { containing } from './containing.ts'
 export type { Db, DbOrTx, Tx } from './database.ts'
 export {
   dialectOf,

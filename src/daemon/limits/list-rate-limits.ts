@@ -1,5 +1,5 @@
 import type { Plan } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import { noSuchPage } from '../../core/contract/index.ts'
 import { type Budgets, delayMs, type RateLimits, type TenantUse, utilisation, windowSeconds } from '../../core/limits/index.ts'
 import type { Db } from '../db/index.ts'
 import type { BudgetStore } from './budget-store.ts'
@@ -51,9 +51,6 @@ const comesAfter = (one: Place, after: Place | undefined): boolean => after === 
 
 function readCursor(cursor: string): Place {
   const [, share, slug] = /^(\d+(?:\.\d+)?(?:e-\d+)?):([a-z0-9-]+)$/.exec(cursor) ?? []
-  if (share === undefined || slug === undefined) {
-    const reason = 'must be as the page before returned it'
-    throw problem('VALIDATION', `cursor: ${reason}`, { details: [{ path: 'cursor', reason }] })
-  }
+  if (share === undefined || slug === undefined) throw noSuchPage()
   return { share: Number(share), slug }
 }
