@@ -28,6 +28,7 @@ import { newestFirst } from './0027-newest-first.ts'
 import { contacts } from './0028-contacts.ts'
 import { oldPasswords } from './0029-old-passwords.ts'
 import { passwordTurns } from './0030-password-turns.ts'
+import { lookBack } from './0031-look-back.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -62,4 +63,5 @@ export const migrations: readonly Migration[] = [
   contacts,
   oldPasswords,
   passwordTurns,
+  lookBack,
 ]

@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { expect, onTestFinished, test } from 'vitest'
+import { reaches } from '../../../src/core/events/index.ts'
+import { type Db, eventsAfter, migrate, openDatabase } from '../../../src/daemon/db/index.ts'
+import { migrations } from '../../../src/daemon/db/migrations/index.ts'
+import { createPostgresDatabase } from '../../support/databases.ts'
+
+const at = (hour: number) => new Date(Date.UTC(2026, 0, 5, hour)).toISOString()
+const before = migrations.slice(
+  0,
+  migrations.findIndex(({ name }) => name === '0031-look-back'),
+)
+
+/** The tenant `acme` with these users, as a daemon left it that knew no more. */
+async function anOlderDatabase(dialect: string, users: readonly string[]): Promise<Db> {
+  const { db, close } = openDatabase(dialect === 'sqlite' ? 'sqlite::memory:' : await createPostgresDatabase())
+  onTestFinished(close)
+  await migrate(db, before)
+  await sql`insert into tenants (id, slug, chat_domain, name, plan, status, created_at)
+    values ('ten_1', 'acme', 'acme.example', 'Acme', 'light', 'active', ${at(0)})`.execute(db)
+  for (const name of users)
+    await sql`insert into users (id, tenant_id, localpart, roles, status, created_at, updated_at)
+      values (${`usr_${name}`}, 'ten_1', ${name}, '[]', 'active', ${at(1)}, ${at(1)})`.execute(db)
+  return db
+}
+
+async function store(db: Db, events: readonly (readonly [type: string, payload: object, audience: unknown])[]): Promise<void> {
+  for (const [n, [type, payload, audience]] of events.entries())
+    await sql`insert into events (stream, seq, source, event_type, payload, created_at, tenant_id, audience) values
+      ('tenant:ten_1', ${n + 1}, 'core', ${type}, ${JSON.stringify(payload)}, ${at(2)}, 'ten_1', ${JSON.stringify(audience)})`.execute(db)
+}
+
+async function audit(db: Db, acts: readonly (readonly [action: string, subject: string | null, hour: number])[]): Promise<void> {
+  const rows = acts.map(
+    ([action, subject, hour], n) => sql`('admin', ${n + 1}, ${at(hour)}, 'system:test', ${action}, ${subject}, '{}', 'x', 'y')`,
+  )
+  await sql`insert into audit (chain, seq, at, actor, action, subject, data, previous_hash, hash) values ${sql.join(rows)}`.execute(db)
+}
+
+const reader = (userId: string, capabilities: readonly 'readContacts'[] = []) => ({ userId, roles: ['parent'], capabilities })
+
+test.each(['sqlite', 'postgres'])('what is stored of users is told on replay to nobody who does not see them, on %s', async (dialect) => {
+  const db = await anOlderDatabase(dialect, ['anna', 'ben'])
+  await sql`insert into spaces (id, tenant_id, name, type, visibility, created_by, created_at, updated_at, revision, chat_revision)
+    values ('spc_1', 'ten_1', '4b', 'CLASSROOM', 'PRIVATE', 'usr_anna', ${at(1)}, ${at(1)}, 1, 1)`.execute(db)
+  await sql`insert into space_members (space_id, user_id, tenant_id, role, joined_at) values ('spc_1', 'usr_anna', 'ten_1', 'member', ${at(1)})`.execute(
+    db,
+  )
+  const types = ['user.created', 'user.enabled', 'user.disabled', 'user.roles_changed', 'user.contact_changed', 'user.profile_changed']
+  const ofBen = Array.from({ length: 501 }, () => ['user.enabled', { userId: 'usr_ben' }, 'tenant'] as const)
+  const ofAnna = types.map((type) => [type, { userId: 'usr_anna' }, 'tenant'] as const)
+  const others = [
+    ['user.enabled', { userId: 'usr_anna' }, { users: ['usr_anna'] }],
+    ['space.created', { spaceId: 'spc_1' }, 'tenant'],
+  ] as const
+  await store(db, [...ofBen, ...ofAnna, ...others])
+  await migrate(db)
+  const stored = [
+    ...(await eventsAfter(db, { stream: 'tenant:ten_1', after: 0, limit: 400 })),
+    ...(await eventsAfter(db, { stream: 'tenant:ten_1', after: 400, limit: 400 })),
+  ]
+  expect(new Set(stored.slice(0, 501).map(({ audience }) => JSON.stringify(audience)))).toEqual(
+    new Set([JSON.stringify({ users: ['usr_ben'], capability: 'readContacts' })]),
+  )
+  const isMember = (spaceId: string, userId: string) => spaceId === 'spc_1' && userId === 'usr_cem'
+  const hear = stored.slice(501).map(({ eventType, audience }) => {
+    const readers = [reader('usr_anna'), reader('usr_cem'), reader('usr_office', ['readContacts']), reader('usr_ben')]
+    return [eventType, ...readers.map((one) => reaches(audience, one, isMember))]
+  })
+  expect(hear).toEqual([
+    ...types.slice(0, 5).map((type) => [type, true, true, true, false]),
+    ['user.profile_changed', true, false, false, false],
+    ['user.enabled', true, false, false, false],
+    ['space.created', true, true, true, true],
+  ])
+})
+
+test.each(['sqlite', 'postgres'])('who was given a password before it was noted is known from the audit log, on %s', async (dialect) => {
+  const names = ['anna', 'ben', 'cem', 'a/b', 'dora']
+  const db = await anOlderDatabase(dialect, names)
+  await sql`insert into user_passwords (user_id, tenant_id, set_at, old_since) values ('usr_dora', 'ten_1', ${at(9)}, ${at(10)})`.execute(
+    db,
+  )
+  const many = Array.from({ length: 501 }, () => ['user.password-changed', 'acme/anna', 3] as const)
+  await audit(db, [
+    ['user.password-reset', 'acme/cem', 0], // one of that name who is gone
+    ...many,
+    ['user.created', 'acme/ben', 4],
+    ['user.password-reset', 'acme/anna', 5],
+    ['user.password-changed', 'acme/a/b', 6],
+    ['user.password-changed', 'acme/dora', 6],
+    ['user.password-changed', 'acme/nobody', 6],
+    ['user.password-changed', 'other/anna', 7],
+  ])
+  await migrate(db)
+  expect(await db.selectFrom('user_passwords').selectAll().orderBy('user_id').execute()).toEqual([
+    { user_id: 'usr_a/b', tenant_id: 'ten_1', set_at: at(6), old_since: null },
+    { user_id: 'usr_anna', tenant_id: 'ten_1', set_at: at(5), old_since: null },
+    { user_id: 'usr_dora', tenant_id: 'ten_1', set_at: at(9), old_since: at(10) },
+  ])
+})
