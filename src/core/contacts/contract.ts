@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform } from '../contract/index.ts'
-import { UserKey } from '../users/index.ts'
+import { folded, UserKey } from '../users/index.ts'
 
 const base = '/api/platform/v1/contacts'
 
@@ -14,6 +14,17 @@ const Contact = z.object({
 })
 export type Contact = z.infer<typeof Contact>
 
+/** Accents do not count, so accents alone would find everybody. */
+const Search = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .refine((words) => folded(words).trim() !== '', 'must hold more than accents')
+  .meta({
+    description: 'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
+  })
+
 /** Whom a user may see: itself, whoever shares a space with it, whose role is listed for all; with `readContacts` everybody. */
 export const contactsContract = {
   listContacts: endpoint({
@@ -21,10 +32,7 @@ export const contactsContract = {
     path: base,
     auth: platform(),
     query: Paging.extend({
-      search: z.string().trim().min(1).max(100).optional().meta({
-        description:
-          'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
-      }),
+      search: Search.optional(),
     }),
     returns: z.object({ contacts: z.array(Contact), nextCursor: z.string().nullable() }),
     tagged: true,

@@ -55,14 +55,9 @@ export async function findContact(db: DbOrTx, onlooker: Onlooker, userId: string
   return row && toContact(row)
 }
 
-/** Where a page goes on that ended with a user of the tenant. */
-export async function placeOf(db: DbOrTx, tenantId: string, userId: string): Promise<Place | undefined> {
-  const row = await db
-    .selectFrom('users')
-    .select(['id', 'search_name'])
-    .where('id', '=', userId)
-    .where('tenant_id', '=', tenantId)
-    .executeTakeFirst()
+/** Where a page goes on that ended with a user; to whoever does not see that user it is as if there were none. */
+export async function placeOf(db: DbOrTx, onlooker: Onlooker, userId: string): Promise<Place | undefined> {
+  const row = await seen(db, onlooker).where('users.id', '=', userId).executeTakeFirst()
   return row && { name: row.search_name, id: row.id }
 }
 

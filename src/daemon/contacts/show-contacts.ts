@@ -17,11 +17,12 @@ const onlookerOf = (roles: RoleBook, caller: Caller): Onlooker => ({
 
 type Page = Readonly<{ search?: string | undefined; cursor?: string | undefined; limit: number }>
 
-/** A page of whom the caller may see, by name. Throws VALIDATION for a cursor that no page returned. */
+/** A page of whom the caller may see, by name. Throws VALIDATION for a cursor that names nobody whom the caller sees now. */
 export async function listContacts({ db, roles }: ContactsNeeds, caller: Caller, { search, cursor, limit }: Page) {
-  const after = cursor === undefined ? undefined : await placeOf(db, caller.tenantId, cursor)
+  const onlooker = onlookerOf(roles, caller)
+  const after = cursor === undefined ? undefined : await placeOf(db, onlooker, cursor)
   if (cursor !== undefined && !after) throw noSuchPage()
-  const found = await contactsAfter(db, onlookerOf(roles, caller), { search, after, limit: limit + 1 })
+  const found = await contactsAfter(db, onlooker, { search, after, limit: limit + 1 })
   const contacts = found.slice(0, limit)
   return { contacts, nextCursor: found.length > limit ? (contacts.at(-1)?.userId ?? null) : null }
 }

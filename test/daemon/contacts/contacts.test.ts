@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
-import { isoNow, isProblem, manualClock, newId, type ProblemCode } from '../../../src/core/kit/index.ts'
+import { isoNow, isProblem, manualClock, newId, type Problem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf, readRoleBook, type UserId } from '../../../src/core/users/index.ts'
 import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
@@ -109,6 +109,32 @@ onBothDialects('contacts', (fresh, dialect) => {
     expect(pages).toEqual([['Adam', '@sam:chat.one.example'], ['Zoe', 'Zoe'], ['Zoe']])
     for (const cursor of ['x', eve.userId])
       await expect(listContacts(needs, sam, { limit: 2, cursor })).rejects.toSatisfy(refusedWith('VALIDATION'))
+  })
+
+  test('a cursor tells nobody that there is a user: one whom the asker does not see is answered as one who is not there', async () => {
+    const { aUser, aSpace, db, ...needs } = await aSchool(await fresh())
+    const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
+    const gone = await aUser('gone', { role: 'nurse', status: 'disabled' })
+    await aSpace(anna, ben)
+    const answer = async (cursor: string) => {
+      const asked: string[] = []
+      const watching = db.withPlugin({
+        transformQuery: ({ node }) => {
+          asked.push(node.kind)
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      })
+      const refused = await listContacts({ ...needs, db: watching }, anna, { limit: 2, cursor }).catch((error: unknown) => error)
+      const { code, message, details } = refused as Problem
+      return { code, message, details, asked }
+    }
+    const ofNobody = await answer('usr_nobody')
+    expect(ofNobody).toMatchObject({ code: 'VALIDATION', details: [{ path: 'cursor' }] })
+    expect(new Set(ofNobody.asked)).toEqual(new Set(['SelectQueryNode']))
+    for (const { userId } of [cem, gone]) expect(await answer(userId)).toEqual(ofNobody)
+    const { contacts } = await listContacts({ ...needs, db }, anna, { limit: 2, cursor: anna.userId })
+    expect(contacts.map(({ userId }) => userId)).toEqual([ben.userId])
   })
 
   test('another name is found at once, and those who see the user are told, beside its own apps', async () => {
