@@ -129,7 +129,10 @@ function revocationsByHand(): Revoking {
       revoking.readAgain += 1
       revoking.isFresh = true
     },
-    onRevoked: (listener) => void listeners.push(listener),
+    onRevoked: (listener) => {
+      listeners.push(listener)
+      return () => undefined
+    },
     tell: (revoked) => {
       position += 1
       for (const listener of listeners) listener(revoked)

@@ -1,8 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { File } from '../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
+import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { FilesNeeds } from '../../src/daemon/files/needs.ts'
 import { uploadFile } from '../../src/daemon/files/upload-file.ts'
@@ -37,7 +38,10 @@ export async function aFilesRoom(db: Db, limit = 1_000_000) {
   const spaces = await aSpacesRoom(db)
   const folder = await aFolder('files')
   const objects = await openObjectStore({ dataDir: folder, objectStore: `file:${folder}` } as never)
-  const room = { ...spaces, objects, quotas: { light: limit, pro: limit, dedicated: limit } }
+  const over = new AbortController()
+  onTestFinished(() => over.abort())
+  const revocations = await watchRevocations(spaces, over.signal)
+  const room = { ...spaces, objects, revocations, quotas: { light: limit, pro: limit, dedicated: limit } }
   const kept = async () =>
     (await readdir(folder, { recursive: true, withFileTypes: true })).filter((one) => one.isFile()).map(({ name }) => name)
   const send = (actor: PlatformPrincipal, spaceId: string, sent: Sent = {}, needs: FilesNeeds = room): Promise<File> =>

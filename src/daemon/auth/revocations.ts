@@ -4,10 +4,10 @@ import { type Db, nextSeq, type Tx } from '../db/index.ts'
 
 /**
  * Something that replicas may hold in memory and must look at again: a session, an account with all of its sessions, an API token; of tenants a
- * user's session, a user with all of theirs, or the whole tenant.
+ * user's session, a user with all of theirs, or the whole tenant; a space that somebody is no longer in.
  */
 export type Revoked = Readonly<{
-  kind: 'admin-session' | 'admin-account' | 'api-token' | 'user-session' | 'user' | 'tenant'
+  kind: 'admin-session' | 'admin-account' | 'api-token' | 'user-session' | 'user' | 'tenant' | 'space'
   subject: string
 }>
 
@@ -18,7 +18,8 @@ export type Revocations = Readonly<{
   fresh(): boolean
   /** Reads what came since; for the replica that revoked something itself. */
   readNow(): Promise<void>
-  onRevoked(listener: (revoked: Revoked | 'everything') => void): void
+  /** Until the listener is forgotten by what is returned. */
+  onRevoked(listener: (revoked: Revoked | 'everything') => void): () => void
 }>
 
 type Needs = Readonly<{ db: Db; clock: Clock; log: Logger }>
@@ -38,7 +39,7 @@ export async function revoke(tx: Tx, clock: Clock, { kind, subject }: Revoked): 
 
 /** Re-reads the sequence until the signal aborts. Resolves after the first read. */
 export async function watchRevocations({ db, clock, log }: Needs, signal: AbortSignal): Promise<Revocations> {
-  const listeners: ((revoked: Revoked | 'everything') => void)[] = []
+  const listeners = new Set<(revoked: Revoked | 'everything') => void>()
   const tell = (revoked: Revoked | 'everything') => {
     for (const listener of listeners) listener(revoked)
   }
@@ -62,7 +63,11 @@ export async function watchRevocations({ db, clock, log }: Needs, signal: AbortS
     return reading
   }
   void keepReading({ clock, log }, readNow, signal)
-  return { position: () => position, fresh, readNow, onRevoked: (listener) => void listeners.push(listener) }
+  const onRevoked: Revocations['onRevoked'] = (listener) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  return { position: () => position, fresh, readNow, onRevoked }
 }
 
 async function lastSeq(db: Db): Promise<number> {

@@ -1,11 +1,20 @@
 import type { Quotas } from '../../core/files/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import type { Revocations } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { ObjectStore } from '../objects/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type FilesNeeds = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; objects: ObjectStore; quotas: Quotas }>
+export type FilesNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  objects: ObjectStore
+  quotas: Quotas
+  revocations: Revocations
+}>
 
 export type OfSpace = Readonly<{ spaceId: string }>
 export type OneFile = OfSpace & Readonly<{ fileId: string }>

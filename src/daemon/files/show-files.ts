@@ -5,6 +5,7 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { FileBody } from '../http/index.ts'
 import { openSpace } from '../spaces/index.ts'
 import { filesAfter, findFile, objectKey } from './files.repo.ts'
+import { insideOf } from './inside-of.ts'
 import type { FilesNeeds, OfSpace, OneFile } from './needs.ts'
 
 type Wanted = OfSpace & Readonly<{ folderId?: string | undefined; deleted: boolean; cursor?: string | undefined; limit: number }>
@@ -32,9 +33,9 @@ export async function showFile({ db }: Pick<FilesNeeds, 'db'>, actor: PlatformPr
   return found.file
 }
 
-/** What the file is shown as goes by its own bytes; everything else is only ever saved. Throws OBJECT_STORE_UNAVAILABLE. */
+/** What the file is shown as goes by its own bytes; everything else is only ever saved. It is sent to a member only. Throws OBJECT_STORE_UNAVAILABLE. */
 export async function downloadFile(
-  { db, objects }: Pick<FilesNeeds, 'db' | 'objects'>,
+  { db, objects, revocations }: Pick<FilesNeeds, 'db' | 'objects' | 'revocations'>,
   actor: PlatformPrincipal,
   { spaceId, fileId }: OneFile,
 ): Promise<FileBody> {
@@ -52,6 +53,7 @@ export async function downloadFile(
         throw problem('NOT_FOUND', `the bytes of ${fileId} are gone, which backups of the object store may still have: tell the operator`)
       return content
     },
+    stands: (over) => insideOf({ db, revocations }, actor, { spaceId, over }),
   }
 }
 

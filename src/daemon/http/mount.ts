@@ -128,8 +128,13 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
     const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining, stands })
     const result = await handler(call as never)
     if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
-    if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file')
-      return sendFile(request, response, result as FileBody, (download) => keepStanding(needs.clock, stands, download))
+    if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
+      const file = result as FileBody
+      return sendFile(request, response, file, (download) => {
+        const ofFile = file.stands?.(download.signal)
+        return keepStanding(needs.clock, () => stands().then(ofFile), download)
+      })
+    }
     if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
     if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void keepStanding(needs.clock, stands, call)
     await answer(endpoint, result, response, call, needs)

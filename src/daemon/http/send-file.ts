@@ -16,6 +16,8 @@ export type FileBody = Readonly<{
   /** Strong: as long as it stays, so do the bytes. */
   etag: string
   open(range?: ByteRange): Promise<AsyncIterable<Uint8Array>>
+  /** Until the signal aborts: what rejects as soon as whoever has the file sent may not have it any more, whatever their token says. */
+  stands?(over: AbortSignal): () => Promise<unknown>
 }>
 
 /** What somebody uploaded must never act as a page of ours, whatever a browser takes it for (SECURITY, Inputs). */

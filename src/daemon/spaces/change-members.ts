@@ -2,6 +2,7 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { revoke } from '../auth/index.ts'
 import { maySee } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
@@ -87,6 +88,7 @@ export const removeSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal
     if (role === 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
     await followInChat(tx, clock, space)
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
   })

@@ -2,6 +2,7 @@ import { isoNow } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Space, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { revoke } from '../auth/index.ts'
 import { endMembership } from './add-member.ts'
 import { followInChat } from './follow-in-chat.ts'
 import { memberIds } from './members.repo.ts'
@@ -46,6 +47,7 @@ export const deleteSpace = ({ db, clock }: Needs, actor: PlatformPrincipal, { sp
     const at = isoNow(clock)
     await changeSpaceRow(tx, { tenantId, spaceId }, at, { deleted_at: at })
     await followInChat(tx, clock, space)
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     for (const member of members) await endMembership(tx, clock, { space, userId: member, actorId: userId, reason: 'space_deleted' })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'
     await recordInSpace(tx, clock, { space, type: 'space.deleted', payload: { spaceId }, actorId: userId, audience })

@@ -1,4 +1,5 @@
 import { isoNow } from '../../core/kit/index.ts'
+import { revoke } from '../auth/index.ts'
 import { endMembership } from './add-member.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
@@ -18,5 +19,6 @@ export const hasLeftInChat = ({ db, clock }: Pick<SpacesNeeds, 'db' | 'clock'>, 
       .executeTakeFirst()
     if (member?.chat_joined_at !== chatJoinedAt) return // put in anew since it was looked at
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await endMembership(tx, clock, { space, userId, actorId: userId, reason: 'chat' })
   })

@@ -33,7 +33,7 @@ export async function tenantRooms(needs: WireNeeds, { holder, revocations, regis
     networks,
     users,
     spaces: users,
-    files: { ...needs, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
+    files: { ...needs, revocations, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
     sessions,
     platform,
     limits,

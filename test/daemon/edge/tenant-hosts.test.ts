@@ -31,7 +31,10 @@ async function aMemory() {
     position: () => 0,
     fresh: () => state.fresh,
     readNow: async () => undefined,
-    onRevoked: (listener) => void listeners.push(listener),
+    onRevoked: (listener) => {
+      listeners.push(listener)
+      return () => undefined
+    },
   }
   const tell = (what: Revoked | 'everything') => {
     for (const listener of listeners) listener(what)

@@ -11,6 +11,7 @@ import { type Db, openDatabase } from '../../../src/daemon/db/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { bucketStore } from '../../../src/daemon/objects/bucket-store.ts'
 import type { ObjectStore } from '../../../src/daemon/objects/index.ts'
+import { putSpaceMember, removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 import { hurriedClock } from '../../support/hurried-clock.ts'
@@ -95,12 +96,30 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     const { url } = await aSmallApp(filesRoutes(needs), users, clock)
     const client = await aStuckClient(url, `/api/platform/v1/spaces/${spaceId}/files/${id}/content`, 'Bearer anna')
     expect(client.head).toContain('200 OK')
-    return { users, clock, client, opened }
+    return { room, anna, spaceId, users, clock, client, opened }
   }
 
   test('a download ends with the standing of its user, and the store is let go of', async () => {
     const { users, clock, client, opened } = await downloading()
     delete users.anna
+    await clock.advance(250)
+    await expect.poll(() => opened.map(({ destroyed }) => destroyed)).toEqual([true])
+    expect(await client.ended()).toBeLessThan(large)
+    expect(clock.sleepers()).toBe(0)
+  })
+
+  test('a download ends when its user is put out of the space, and not when somebody else is', async () => {
+    const { room, anna, spaceId, clock, client, opened } = await downloading()
+    const [ben, cem] = [await room.aUser('ben'), await room.aUser('cem')]
+    const put = (userId: string, role: 'owner' | 'member') => putSpaceMember(room, anna, { spaceId, userId, role })
+    await put(ben.userId, 'owner')
+    await put(cem.userId, 'member')
+    await removeSpaceMember(room, ben, { spaceId, userId: cem.userId })
+    await room.revocations.readNow()
+    await clock.advance(250)
+    expect(opened.map(({ destroyed }) => destroyed)).toEqual([false])
+    await removeSpaceMember(room, ben, { spaceId, userId: anna.userId })
+    await room.revocations.readNow()
     await clock.advance(250)
     await expect.poll(() => opened.map(({ destroyed }) => destroyed)).toEqual([true])
     expect(await client.ended()).toBeLessThan(large)
@@ -125,8 +144,10 @@ describe('of a whole daemon', () => {
     const [first, ...others] = tokens.map((token) => clientOf(daemon.url, token))
     if (!first) throw new Error('somebody has to download')
     const { id: spaceId } = await first.spaces.createSpace({ body: space })
-    for (const { profile } of others) {
+    const ids = new Map<string, string>()
+    for (const [n, { profile }] of others.entries()) {
       const { userId } = await profile.showProfile()
+      ids.set(names[n + 1] ?? '', userId)
       await first.spaces.putSpaceMember({ params: { spaceId, userId }, body: {} })
     }
     const { id } = await first.files.uploadFile({ params: { spaceId }, upload: { content: new Blob(['x']), fileName: 'film' } })
@@ -136,17 +157,21 @@ describe('of a whole daemon', () => {
     await close()
     const path = `/api/platform/v1/spaces/${spaceId}/files/${id}/content`
     const clients = await Promise.all(tokens.map((token) => aStuckClient(daemon.url, path, token)))
-    return { clients, admin: clientOf(daemon.url, await loggedIn(daemon, 'operator')) }
+    const putOut = (name: string) => first.spaces.removeSpaceMember({ params: { spaceId, userId: ids.get(name) ?? '' } })
+    return { putOut, clients, admin: clientOf(daemon.url, await loggedIn(daemon, 'operator')) }
   }
-  test('a download ends with its session, its user or its tenant, and no other does', async () => {
-    const { clients, admin } = await downloading(['anna', 'ben', 'cem', 'dora'])
-    const [anna, ben, cem, dora] = clients as [StuckClient, StuckClient, StuckClient, StuckClient]
+
+  test('a download ends with its session, its user, its place in the space or its tenant, and no other does', async () => {
+    const { clients, admin, putOut } = await downloading(['fritz', 'anna', 'ben', 'cem', 'dora', 'eve'])
+    const [_, anna, ben, cem, dora, eve] = clients as [StuckClient, StuckClient, StuckClient, StuckClient, StuckClient, StuckClient]
+    await putOut('eve')
     const { sessions } = await admin.sessions.listUserSessions({ params: { slug: 'acme' }, query: { user: 'ben' } })
     await admin.users.disableUser({ params: { slug: 'acme', localpart: 'anna' }, body: { reason: 'left' } })
     await admin.sessions.revokeUserSession({ params: { slug: 'acme', id: sessions[0]?.id ?? '' } })
     expect(await anna.ended()).toBeLessThan(large)
     expect(await ben.ended()).toBeLessThan(large)
     expect(await cem.ended(0)).toBeGreaterThan(large)
+    expect(await eve.ended()).toBeLessThan(large)
     await admin.tenants.suspendTenant({ params: { slug: 'acme' }, body: { reason: 'unpaid' } })
     expect(await dora.ended()).toBeLessThan(large)
   })
