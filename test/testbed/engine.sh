@@ -21,6 +21,8 @@ fi
 
 rm -f "$pidfile"
 say "starting dockerd on $socket"
+# What the last one said is kept: a hang is looked into after the engine was stopped.
+[[ ! -f $CACHE/log/dockerd.log ]] || mv "$CACHE/log/dockerd.log" "$CACHE/log/dockerd.log.1"
 # setsid: it outlives the shell that started it, and Ctrl-C there does not reach it.
 setsid nohup dockerd \
   --host "$DOCKER_HOST" --pidfile "$pidfile" \

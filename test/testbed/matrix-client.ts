@@ -53,6 +53,8 @@ interface Call {
 }
 
 const part = encodeURIComponent
+/** Longer than any answer takes: one that never comes is a failure of that call and not of a whole file. */
+const answerMs = 120_000
 
 async function send(server: ChatServer, path: string, call: Call = {}): Promise<Response> {
   const method = call.method ?? 'GET'
@@ -64,7 +66,7 @@ async function send(server: ChatServer, path: string, call: Call = {}): Promise<
     method,
     headers,
     body: call.json === undefined ? (call.bytes ?? null) : JSON.stringify(call.json),
-    signal: call.signal ?? null,
+    signal: call.signal ?? AbortSignal.timeout(answerMs),
   })
   if (response.ok) return response
   const text = await response.text()

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { execa } from 'execa'
 
 const repository = resolve(import.meta.dirname, '../../..')
@@ -50,17 +51,20 @@ export async function run(name: ProgramName, args: readonly string[], env: Envir
   return { exitCode: result.exitCode ?? -1, stdout, stderr: result.stderr as string, json: () => JSON.parse(stdout) }
 }
 
-/** Asks again until the answer is there. It waits for other processes, whose clocks no test can move. */
+/**
+ * Asks again until the answer is there. It waits for other processes, whose clocks no test can move. A question that gets no answer at all within
+ * `answerMs` is said so and asked anew: one lost connection must not hold a file for ever.
+ */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | false>,
-  { timeoutMs = 300_000, everyMs = 250 } = {},
+  { timeoutMs = 300_000, everyMs = 250, answerMs = 120_000 } = {},
 ): Promise<T> {
   const end = performance.now() + timeoutMs
   let last: unknown
   while (performance.now() < end) {
     try {
-      const answer = await ask()
+      const answer = await withinTime(ask(), answerMs, `no answer within ${answerMs / 1000} s to whether ${what}`)
       if (answer) return answer
     } catch (error) {
       last = error
@@ -68,4 +72,14 @@ export async function eventually<T>(
     await new Promise((next) => setTimeout(next, everyMs))
   }
   throw new Error(`waited ${timeoutMs / 1000} s in vain until ${what}`, { cause: last })
+}
+
+async function withinTime<T>(answer: Promise<T>, ms: number, otherwise: string): Promise<T> {
+  const late = new AbortController()
+  const limit = sleep(ms, undefined, { signal: late.signal, ref: false }).then(() => {
+    process.stderr.write(`${otherwise}\n`)
+    throw new Error(otherwise)
+  })
+  limit.catch(() => undefined)
+  return Promise.race([answer, limit]).finally(() => late.abort())
 }
