@@ -24,7 +24,7 @@ export const composeBackup = async (run: Exchange, sha256: string): Promise<stri
 const suffixOf = ({ context }: Exchange) => `.${encodeURIComponent(context.commandId)}`
 
 /** Only a complete one counts: what a kill left half-written is not the former file. */
-export async function findComposeBackup(run: Exchange, sha256: string): Promise<string | undefined> {
+async function findComposeBackup(run: Exchange, sha256: string): Promise<string | undefined> {
   const { composeFile } = run.box.project
   const names = (await readdir(dirname(composeFile))).filter(
     (name) => name.startsWith(`${basename(composeFile)}.`) && name.endsWith(suffixOf(run)),
@@ -34,6 +34,19 @@ export async function findComposeBackup(run: Exchange, sha256: string): Promise<
     if (sha256Hex(await readFile(path, 'utf8')) === sha256) return path
   }
   return undefined
+}
+
+/** What the compose file was. Throws RESTORE_FAILED when nobody knows any more. */
+export async function formerCompose(run: Exchange, sha256: string): Promise<string> {
+  const backup = await findComposeBackup(run, sha256)
+  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
+  return readFile(backup, 'utf8')
+}
+
+/** Puts the former file back, byte for byte. Nothing to do where it was never exchanged. */
+export async function putComposeBack(run: Exchange, sha256: string): Promise<void> {
+  const backup = await findComposeBackup(run, sha256)
+  if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
 }
 
 async function writeBackup(run: Exchange, sha256: string): Promise<string> {

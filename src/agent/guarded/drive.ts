@@ -3,13 +3,15 @@ import { duration, isProblem, printable, problem } from '../../core/kit/index.ts
 import type { JournalEntry } from '../journal/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
+export type What = 'update' | 'restore'
+
 /** What a change brings along: how it is looked at, what core decides about it, and what its steps do. */
-export type DriveRules<Step extends string, World, Driven> = Readonly<{
-  /** As operators read it: `update`, `restore`. */
-  what: string
+export type DriveRules<Step extends string, Facts, World, Driven> = Readonly<{
+  /** As operators read it. */
+  what: What
   observe(run: Driven): Promise<World>
-  obstacle(facts: StepFacts<Step>, world: World): StepObstacle<Step> | undefined
-  plan(facts: StepFacts<Step>, world: World): readonly Step[]
+  obstacle(facts: Facts, world: World): StepObstacle<Step> | undefined
+  plan(facts: Facts, world: World): readonly Step[]
   /** Each may be called again after a kill at any point; what it answers is kept in the journal. */
   steps: Readonly<Record<Step, (run: Driven) => Promise<unknown>>>
   first: Step
@@ -19,8 +21,8 @@ export type DriveRules<Step extends string, World, Driven> = Readonly<{
   undeadlined: readonly Step[]
 }>
 
-type Driven<Step extends string> = GuardedRun &
-  Readonly<{ facts(): StepFacts<Step>; write(step: Step, mark: JournalEntry['mark'], data?: unknown): Promise<void> }>
+type Driven<Step extends string, Facts = StepFacts<Step>> = GuardedRun &
+  Readonly<{ facts(): Facts; write(step: Step, mark: JournalEntry['mark'], data?: unknown): Promise<void> }>
 
 const firstPauseMs = 1_000
 const longestPauseMs = 60_000
@@ -31,10 +33,10 @@ const mostTries = 50
  * Observes, plans, does one step, and observes again, until nothing is left. Every act stands between two lines of the journal.
  * An abort of the command (the agent drains) leaves it open, to be gone on with; it is never a failure of the change.
  */
-export async function drive<Step extends string, World extends object, This extends Driven<Step>>(
+export async function drive<Step extends string, Facts extends StepFacts<Step>, World extends object, This extends Driven<Step, Facts>>(
   run: This,
-  rules: DriveRules<Step, World, This>,
-): Promise<StepFacts<Step>> {
+  rules: DriveRules<Step, Facts, World, This>,
+): Promise<Facts> {
   for (;;) {
     run.context.signal.throwIfAborted()
     const facts = run.facts()
@@ -60,7 +62,7 @@ export const isHeld = <Step extends string>(
 // Whoever cannot see the box must not act on it. While nothing has begun that is a failure; afterwards the engine is waited for.
 async function observePatiently<Step extends string, World, This extends Driven<Step>>(
   run: This,
-  rules: DriveRules<Step, World, This>,
+  rules: Pick<DriveRules<Step, never, World, This>, 'observe' | 'holdsBox'>,
   facts: StepFacts<Step>,
 ): Promise<{ world: World } | { error: AgentError }> {
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
@@ -86,7 +88,7 @@ async function doStep<Step extends string, This extends Driven<Step>>(run: This,
   if (rules.undeadlined.includes(step)) await pauseAfter(run, step)
 }
 
-type Doing<Step extends string, This> = Pick<DriveRules<Step, unknown, This>, 'what' | 'steps' | 'undeadlined'>
+type Doing<Step extends string, This> = Pick<DriveRules<Step, never, unknown, This>, 'what' | 'steps' | 'undeadlined'>
 
 async function attempt<Step extends string, This extends Driven<Step>>(
   run: This,
@@ -135,9 +137,11 @@ async function pauseAfter<Step extends string>({ needs, context, facts }: Driven
   await needs.clock.sleep(Math.min(firstPauseMs * 4 ** ((facts().failures[step] ?? 1) - 1), longestPauseMs), context.signal)
 }
 
-const neverHolds = ({ box }: GuardedRun, what: string, step: string) =>
+export const failedAs = { update: 'UPDATE_FAILED', restore: 'RESTORE_FAILED' } as const
+
+const neverHolds = ({ box }: GuardedRun, what: What, step: string) =>
   problem(
-    what === 'update' ? 'UPDATE_FAILED' : 'RESTORE_FAILED',
+    failedAs[what],
     `the step ${step} of ${box.slug} was tried ${mostTries} times and does not hold; the agent tries again at its next start`,
   )
 

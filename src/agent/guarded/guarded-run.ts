@@ -1,16 +1,26 @@
-import type { ProbeRule, StepFacts } from '../../core/boxes/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
-import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
-import { type CommandJournal, type CommandRecord, type JournalEntry, type Stopwatch, stopwatch } from '../journal/index.ts'
-import type { BoxInside, CommandContext, ContainerEngine, LocalBox, Repository } from '../ports/index.ts'
+import type { ProbeRule, StepEvent, StepFacts } from '../../core/boxes/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+import { type DiskSpace, dumpFolderOf, fetchRepository } from '../backup/index.ts'
+import type { LocalBoxes } from '../boxes/index.ts'
+import { type CommandJournal, type CommandRecord, type JournalEntry, type OnceOnly, type Stopwatch, stopwatch } from '../journal/index.ts'
+import type { BoxInside, CommandContext, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { isHeld } from './drive.ts'
+import { eventsOf, evidenceOf } from './journal-lines.ts'
 
+/** What every guarded change stands on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type GuardedNeeds = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
+  snapshots: SnapshotStore
+  boxes: LocalBoxes
   journal: CommandJournal
+  once: OnceOnly
   clock: Clock
+  disk: DiskSpace
+  /** Dumps lie below it until their change is over; as private as the agent's own files. */
   workFolder: string
+  /** Repositories that this host may run, from the agent's own config. */
+  allowedImages: readonly string[]
   /** The longest that one try of a step on the way back may take; the default is 6 h. */
   wayBackMs?: number
 }>
@@ -19,8 +29,8 @@ export type GuardedNeeds = Readonly<{
 export type Baseline = Readonly<Record<string, Readonly<{ id: string; restartCount: number; startedAt?: string }>>>
 
 /** What all steps of all changes may use of a run. */
-export type GuardedRun<Needs extends GuardedNeeds = GuardedNeeds> = Readonly<{
-  needs: Needs
+export type GuardedRun = Readonly<{
+  needs: GuardedNeeds
   context: CommandContext
   payload: Readonly<{ probe: ProbeRule; deadlineMs: number }>
   box: LocalBox
@@ -31,39 +41,41 @@ export type GuardedRun<Needs extends GuardedNeeds = GuardedNeeds> = Readonly<{
   note(step: string, data: unknown): Promise<void>
   /** The tenant's repository and its password; asked for once, kept in memory only. */
   repository(): Promise<Repository>
-  /** Where this command's dump lies. */
+  /** Where this command's dump lies, and where parts of a snapshot are fetched to; the sweep knows both by the command's name. */
   dumpFolder: string
+  fetchFolder: string
 }>
 
 /** One change in the hands of one agent. All that must outlive the agent is in the journal behind it. */
-export type Run<Step extends string, Payload, Needs extends GuardedNeeds, Evidence> = GuardedRun<Needs> &
+export type Run<Step extends string, Facts extends StepFacts<Step>, Payload, Evidence> = GuardedRun &
   Readonly<{
     payload: Payload
-    facts(): StepFacts<Step>
+    facts(): Facts
+    /** What each step answered when it was done last. */
     evidence(): Evidence
     write(step: Step, mark: JournalEntry['mark'], data?: unknown): Promise<void>
   }>
 
-type Start<Payload, Needs> = Readonly<{ needs: Needs; context: CommandContext; payload: Payload; box: LocalBox; record: CommandRecord }>
-type Reading<Step extends string, Evidence> = Readonly<{
-  facts(entries: readonly JournalEntry[]): StepFacts<Step>
-  evidence(entries: readonly JournalEntry[]): Evidence
+type Start<Payload> = Readonly<{ needs: GuardedNeeds; context: CommandContext; payload: Payload; box: LocalBox; record: CommandRecord }>
+type Reading<Step extends string, Facts> = Readonly<{
+  fold(events: readonly StepEvent<Step>[]): Facts
   /** From the first of these steps on, the box must not be left. */
   holdsBox: readonly Step[]
 }>
 
-export function startGuardedRun<Step extends string, Payload extends GuardedRun['payload'], Needs extends GuardedNeeds, Evidence>(
-  start: Start<Payload, Needs>,
-  reading: Reading<Step, Evidence>,
-): Run<Step, Payload, Needs, Evidence> {
-  const { needs, context, payload, box } = start
+export function startGuardedRun<Step extends string, Facts extends StepFacts<Step>, Payload extends GuardedRun['payload'], Evidence>(
+  { needs, context, payload, box, ...start }: Start<Payload>,
+  reading: Reading<Step, Facts>,
+): Run<Step, Facts, Payload, Evidence> {
   let { record } = start
   let repository: Repository | undefined
+  const dumpFolder = dumpFolderOf(needs.workFolder, context.commandId)
   const elapsedMs = stopwatch(needs.clock, record)
+  const facts = () => reading.fold(eventsOf(record.entries))
   const write = async (step: string, mark: JournalEntry['mark'], data?: unknown) => {
     const append = () =>
       needs.journal.append(record.commandId, { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) })
-    record = await (isHeld(reading.facts(record.entries), reading) ? patientWrite(needs, context, append) : append())
+    record = await (isHeld(facts(), reading) ? patientWrite(needs, context, append) : append())
   }
   return {
     needs,
@@ -73,16 +85,27 @@ export function startGuardedRun<Step extends string, Payload extends GuardedRun[
     signal: context.signal,
     elapsedMs,
     entries: () => record.entries,
-    facts: () => reading.facts(record.entries),
-    evidence: () => reading.evidence(record.entries),
+    facts,
+    evidence: () => evidenceOf(record.entries) as Evidence,
     write,
     note: (step, data) => write(step, 'note', data),
     repository: async () => {
       repository ??= await fetchRepository(context)
       return repository
     },
-    dumpFolder: dumpFolderOf(needs.workFolder, context.commandId),
+    dumpFolder,
+    fetchFolder: `${dumpFolder}.restored`,
   }
+}
+
+/** What a step left that must have been done. */
+export function leftBy<Evidence, Step extends keyof Evidence & string>(
+  { evidence, context }: Readonly<{ evidence(): Evidence; context: CommandContext }>,
+  step: Step,
+): NonNullable<Evidence[Step]> {
+  const left = evidence()[step]
+  if (left === undefined || left === null) throw problem('INTERNAL', `the command ${context.commandId} has no record of its step ${step}`)
+  return left
 }
 
 const writeAgainMs = 5_000

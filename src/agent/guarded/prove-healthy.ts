@@ -5,24 +5,26 @@ import { watchContainers } from './unharmed.ts'
 
 export type Proof = Readonly<{
   step: string
-  baseline: Baseline
+  /** As they were started, if that was written down. */
+  baseline: Baseline | undefined
   /** What must run, where the registry's word is known. */
-  digests: Readonly<Record<string, string>>
-  /** The longest that a box on its way is waited for in all. */
-  patienceMs: number
+  images: Readonly<Record<string, Readonly<{ digest?: string | null | undefined }> | undefined>>
+  /** A box on its way is waited for until the command's deadline, and on the way back as long as two probe rules take. */
+  way: 'there' | 'back'
 }>
 
 /**
- * The probe rule: so many good probes in a row, so far apart. A container that is no longer what was started fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to `patienceMs`.
+ * The probe rule: so many good probes in a row, so far apart. A container that is no longer what was started fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to the end of patience.
  * Throws PROBE_FAILED.
  */
-export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void> {
+export async function proveHealthy(run: GuardedRun, { step, baseline = {}, images, way }: Proof): Promise<void> {
   const { needs, payload, signal } = run
   const { consecutive, spacingMs, timeoutMs } = payload.probe
   const now = needs.clock.monotonicMs
   const begun = now()
-  const watch = watchContainers(run, proof)
-  const keep = (probe: ProbeResult) => run.note(proof.step, { probe })
+  const patienceMs = way === 'there' ? payload.deadlineMs - run.elapsedMs() : 2 * timeoutMs
+  const watch = watchContainers(run, { baseline, digests: digestsOf(images) })
+  const keep = (probe: ProbeResult) => run.note(step, { probe })
   let counts = begun
   let everGood = false
   let last: ProbeResult | undefined
@@ -36,7 +38,7 @@ export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void>
     bad = probe.verdict === 'ok' ? 0 : bad + 1
     everGood ||= good > 0
     run.context.progress({
-      step: proof.step,
+      step,
       detail: says(probe, everGood, `${good} of ${consecutive} good`),
       percent: (100 * good) / consecutive,
     })
@@ -44,7 +46,7 @@ export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void>
     if (good >= consecutive) return watch.look()
     if (isOnItsWay(probe)) counts = now()
     const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)
-    const tooLong = now() + waitMs - counts > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, proof.patienceMs)
+    const tooLong = now() + waitMs - counts > timeoutMs || now() + waitMs - begun > Math.max(timeoutMs, patienceMs)
     if (tooLong) {
       if (!isKept) await keep(probe) // what decided is evidence, whatever else is
       throw notProven(run, probe)
@@ -52,6 +54,9 @@ export async function proveHealthy(run: GuardedRun, proof: Proof): Promise<void>
     await needs.clock.sleep(waitMs, signal)
   }
 }
+
+const digestsOf = (images: Proof['images']): Record<string, string> =>
+  Object.fromEntries(Object.entries(images).flatMap(([service, one]) => (one?.digest ? [[service, one.digest]] : [])))
 
 /** How many probes that are not good and tell something new are kept as evidence. */
 const mostNews = 30

@@ -1,4 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
+import { clearDump } from '../backup/index.ts'
 import type { ContainerState } from '../ports/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
@@ -15,3 +16,13 @@ export async function stopServices(
   const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))
   if (alive) throw problem('UPDATE_FAILED', `${alive.service} of ${box.slug} did not stop`)
 }
+
+/** From here on nobody writes, so that what is kept next is all that there is. */
+export async function stopWriters(run: GuardedRun): Promise<void> {
+  // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
+  await run.repository()
+  await stopServices(run, ['synapse', 'minio'])
+  await clearDump(run.needs, run.context.commandId)
+}
+
+export const stopAll = (run: Pick<GuardedRun, 'needs' | 'box'>): Promise<void> => stopServices(run, ['synapse', 'minio', 'postgres'])

@@ -1,10 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { problem } from '../../core/kit/index.ts'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
-import { composeBackup, findComposeBackup, replaceCompose } from '../guarded/index.ts'
+import { composeBackup, formerCompose, leftBy, putComposeBack, replaceCompose } from '../guarded/index.ts'
 import { keepFiles, putFiles, removeFiles, sameFiles } from './box-files.ts'
-import { keptFiles, leftBy, type RestoreRun, snapshotFiles } from './restore-run.ts'
+import { keptFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
 
 // The switch: the snapshot's files come into place while nothing runs, then one rename of the compose file, which alone says whose volumes
 // are served. The file keeps what belongs to this host, ports and names; only images and volumes become the restored ones.
@@ -19,9 +17,7 @@ export function withRestored(run: RestoreRun, former: string, databaseVolume: st
 
 /** What the compose file becomes by the switch; throws when nothing was loaded or the former one is gone. */
 export async function restoredText(run: RestoreRun): Promise<string> {
-  const backup = await findComposeBackup(run, leftBy(run, 'fetch').composeSha256)
-  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
-  return withRestored(run, await readFile(backup, 'utf8'), leftBy(run, 'load').volume)
+  return withRestored(run, await formerCompose(run, leftBy(run, 'fetch').composeSha256), leftBy(run, 'load').volume)
 }
 
 const rules = 'edge/conf.d'
@@ -42,6 +38,5 @@ export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean
 export async function switchBack(run: RestoreRun): Promise<void> {
   await removeFiles(run.box.project, { listed: snapshotFiles(run), unless: keptFiles(run) })
   await putFiles(run.box.project, keptFiles(run))
-  const backup = await findComposeBackup(run, leftBy(run, 'fetch').composeSha256)
-  if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
+  await putComposeBack(run, leftBy(run, 'fetch').composeSha256)
 }

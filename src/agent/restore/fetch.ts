@@ -4,11 +4,10 @@ import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
 import { type DataFolder, fetchData, fetchSnapshot, needRoom, type Room, type TellingManifest, volumesInUse } from '../backup/index.ts'
 import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
-import { keepImage, readComposeText } from '../guarded/index.ts'
+import { keepImage, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
 import { bringImages } from '../revive/index.ts'
 import { restingUnder } from './observe.ts'
-import { type Before, type DataVolume, fetchFolder, type RestoreRun } from './restore-run.ts'
-import { dataVolumes } from './restored-volumes.ts'
+import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './restore-run.ts'
 
 /**
  * Everything that can be found out, brought or refused while the box serves: after it the restore needs nobody but this host and the store
@@ -27,7 +26,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   await needs.snapshots.version()
   const repository = await run.repository()
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
-  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: fetchFolder(run), signal })
+  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, signal })
   const { manifest } = fetched
   if (manifest.boxId !== box.boxId)
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
@@ -52,18 +51,9 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
     composeSha256: sha256Hex(text),
     images: Object.fromEntries(images),
     installed: (await reportVersions(needs, box)).installed,
-    database: databaseVolume(run, compose),
+    database: needDatabaseVolume(run, compose),
     restedUnder: await restingUnder(run),
   }
-}
-
-function databaseVolume({ box }: RestoreRun, compose: ComposeFacts): Before['database'] {
-  if (!compose.database)
-    throw problem(
-      'COMPOSE_INVALID',
-      `${box.project.composeFile} gives PostgreSQL no named volume for its data, so nothing can be restored beside it`,
-    )
-  return compose.database
 }
 
 /** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */

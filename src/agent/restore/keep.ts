@@ -1,9 +1,9 @@
 import type { SnapshotTaken } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
-import { needMounted, stopServices, waitForDatabase } from '../guarded/index.ts'
+import { leftBy, needMounted, stopAll, waitForDatabase } from '../guarded/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
-import { type Kept, leftBy, type RestoreRun } from './restore-run.ts'
+import type { Kept, RestoreRun } from './restore-run.ts'
 
 /**
  * The complete snapshot of what is there now, while nobody writes to it, and how far its streams have come: clients know these positions.
@@ -50,7 +50,7 @@ async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
 async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
   const { needs, box, context, signal } = run
   context.progress({ step: 'keep', detail: `the database cannot be dumped, so its files are kept: ${reason}`.slice(0, 300) })
-  await stopServices(run, ['synapse', 'minio', 'postgres'])
+  await stopAll(run)
   const { database, data } = leftBy(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
   const paths = [box.project.folder, ...folders]

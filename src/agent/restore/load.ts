@@ -1,12 +1,11 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
-import { needMounted, readComposeText, waitForDatabase } from '../guarded/index.ts'
+import { leftBy, readComposeText, upDatabaseOn } from '../guarded/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { fetchedBefore } from '../revive/index.ts'
 import { withRestored } from './exchange.ts'
-import { fetchFolder, leftBy, type RestoreRun } from './restore-run.ts'
-import { databaseVolumes } from './restored-volumes.ts'
+import { databaseVolumes, type RestoreRun } from './restore-run.ts'
 
 /**
  * Loads the dump into a new volume with only PostgreSQL running, by a compose file of its own: the box's file still says what it was.
@@ -16,14 +15,11 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { needs, signal } = run
   const { database } = leftBy(run, 'fetch')
   const { streams } = leftBy(run, 'keep')
-  const { dumpFolder, manifest } = await fetchedBefore(fetchFolder(run))
-  const [volume, ...earlier] = databaseVolumes(run, database.volume).reverse() as [string, ...string[]]
+  const { dumpFolder, manifest } = await fetchedBefore(run.fetchFolder)
+  const tries = databaseVolumes(run, database.volume)
+  const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)
-  const loading = { ...run, box }
-  await needs.engine.up(box.project, ['postgres'], signal)
-  await needMounted(loading, volume)
-  for (const name of earlier) await needs.engine.removeVolume(name)
-  await waitForDatabase(loading)
+  await upDatabaseOn({ ...run, box }, volume, tries)
   await needs.inside.loadDatabase(box, dumpFolder, manifest.rows, signal)
   await needs.inside.raiseStreams(box, streams, signal)
   return { volume }

@@ -1,18 +1,7 @@
 import { join } from 'node:path'
-import {
-  type BoxCommandPayload,
-  foldRestore,
-  type InstalledVersions,
-  type RestoreStep,
-  type SnapshotTaken,
-} from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import { type Baseline, eventsOf, evidenceOf, type Run, startGuardedRun } from '../guarded/index.ts'
-import type { CommandRecord } from '../journal/index.ts'
-import type { CommandContext, LocalBox, StreamPositions } from '../ports/index.ts'
-import type { RestoreNeeds } from './needs.ts'
-
-export type RestorePayload = BoxCommandPayload<'tenant-box.restore'>
+import type { BoxCommandPayload, InstalledVersions, RestoreFacts, RestoreStep, SnapshotTaken } from '../../core/boxes/index.ts'
+import { type Baseline, type DatabaseVolume, type Run, volumesOfTries } from '../guarded/index.ts'
+import type { StreamPositions } from '../ports/index.ts'
 
 /** A volume that the restore replaces: its key in the compose file, what it is, and what takes its place. */
 export type DataVolume = Readonly<{ key: string; former: string; restored: string }>
@@ -24,7 +13,7 @@ export type Before = Readonly<{
   composeSha256: string
   images: Images
   installed: InstalledVersions
-  database: Readonly<{ key: string; volume: string }>
+  database: DatabaseVolume
   /** Filled already: media and objects are brought while the box serves. */
   data: readonly DataVolume[]
   /** What the snapshot says of the box that it is of. */
@@ -49,27 +38,12 @@ type Evidence = Readonly<{
 }>
 
 /** One restore in the hands of one agent. */
-export type RestoreRun = Run<RestoreStep, RestorePayload, RestoreNeeds, Evidence>
+export type RestoreRun = Run<RestoreStep, RestoreFacts, BoxCommandPayload<'tenant-box.restore'>, Evidence>
 
-type Start = Readonly<{ needs: RestoreNeeds; context: CommandContext; payload: RestorePayload; box: LocalBox; record: CommandRecord }>
-
-export const startRun = (start: Start): RestoreRun =>
-  startGuardedRun(start, {
-    facts: (entries) => foldRestore(eventsOf(entries)),
-    evidence: (entries) => evidenceOf(entries) as Evidence,
-    holdsBox: ['fence'],
-  })
-
-/** What a step left that must have been done. */
-export function leftBy<Step extends keyof Evidence>(run: RestoreRun, step: Step): NonNullable<Evidence[Step]> {
-  const left = run.evidence()[step]
-  if (left === undefined) throw problem('INTERNAL', `the restore ${run.context.commandId} has no record of its step ${step}`)
-  return left as NonNullable<Evidence[Step]>
-}
-
-/** Where the snapshot is brought to, and the files that it replaces are kept; the sweep knows it by the command's name. */
-export const fetchFolder = ({ dumpFolder }: RestoreRun): string => `${dumpFolder}.restored`
+/** Of all tries to bring media and objects, and to load the database; the present one's last. */
+export const dataVolumes = (run: RestoreRun, former: string): string[] => volumesOfTries(run, 'fetch', former)
+export const databaseVolumes = (run: RestoreRun, former: string): string[] => volumesOfTries(run, 'load', former)
 
 /** The box's files as they are in the snapshot, and those that the restore replaces. */
-export const snapshotFiles = (run: RestoreRun): string => join(fetchFolder(run), 'box')
-export const keptFiles = (run: RestoreRun): string => join(fetchFolder(run), 'former')
+export const snapshotFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFolder, 'box')
+export const keptFiles = ({ fetchFolder }: RestoreRun): string => join(fetchFolder, 'former')

@@ -1,60 +1,43 @@
-import { rm } from 'node:fs/promises'
-import { type AgentError, type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
-import { clearDump } from '../backup/index.ts'
-import { readCompose, reportVersions } from '../boxes/index.ts'
-import { fencedMs, letImagesGo, patiently, probesOf, readComposeText } from '../guarded/index.ts'
+import { type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
+import { readBoxSecrets, readCompose } from '../boxes/index.ts'
+import { clearUp, readComposeText, sumUpRun, whyEnded } from '../guarded/index.ts'
 import { dropLoadingFile } from './load.ts'
-import { fetchFolder, type RestoreRun } from './restore-run.ts'
-import { databaseVolumes, dataVolumes } from './restored-volumes.ts'
+import { databaseVolumes, dataVolumes, type RestoreRun } from './restore-run.ts'
 
-/** The result with all its evidence, from the journal and a last look at the box. */
-export async function sumUp(run: RestoreRun, facts: RestoreFacts): Promise<RestoreResult> {
+/** The result with all its evidence, after which the daemon is told what changed, and what is left behind is cleared. */
+export async function close(run: RestoreRun, facts: RestoreFacts): Promise<RestoreResult> {
   const outcome = restoreOutcome(facts)
-  return {
+  const { fetch, keep, switch: switched } = run.evidence()
+  const result: RestoreResult = {
     outcome,
     snapshotId: run.payload.snapshotId,
-    preRestore: run.evidence().keep?.preRestore ?? null,
-    durationMs: run.elapsedMs(),
-    fencedMs: fencedMs(run),
-    probes: probesOf(run.entries()),
-    report: await reportVersions(run.needs, run.box).catch(() => null),
-    error: errorOf(facts, outcome),
+    preRestore: keep?.preRestore ?? null,
+    ...(await sumUpRun(run)),
+    error: outcome === 'restored' ? null : whyEnded('restore', facts, remark(facts)),
   }
+  if (outcome === 'restore_failed') return result
+  if (outcome === 'restored' && switched?.secrets) await tellSecrets(run)
+  await dropLoadingFile(run.box).catch(() => undefined)
+  // The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host.
+  const migrationsHead = outcome === 'restored' ? fetch?.snapshot.migrationsHead : undefined
+  await clearUp(run, { volumes: await uselessVolumes(run, outcome).catch(() => []), migrationsHead })
+  return result
 }
 
-function errorOf(facts: RestoreFacts, outcome: RestoreOutcome): AgentError | null {
-  if (outcome === 'restored') return null
-  const why = facts.failure ?? { code: 'RESTORE_FAILED', message: 'the restore failed' }
-  if (outcome === 'restore_failed' && facts.backError)
-    return { code: facts.backError.code, message: `the way back failed: ${facts.backError.message}; it was taken because: ${why.message}` }
-  if (!facts.begun.has('stop')) return { code: why.code, message: `${why.message}; nothing of the box was touched` }
-  return outcome === 'failed' ? { code: why.code, message: `${why.message}; the box is as it was before` } : why
+function remark({ begun, givenUp }: RestoreFacts): string | undefined {
+  if (!begun.has('stop')) return 'nothing of the box was touched'
+  return givenUp ? undefined : 'the box is as it was before'
 }
 
-/**
- * What a restore leaves behind is cleared once it has ended well, or the box is proven as before. After a failed way back everything stays:
- * both sets of volumes, the fetched snapshot, the files that were replaced, the images. Failures here never change how it ended.
- */
-export async function clearUp(run: RestoreRun, outcome: RestoreOutcome): Promise<void> {
-  if (outcome === 'restore_failed') return
-  const { needs, box } = run
-  await quietly(dropLoadingFile(box))
-  for (const volume of await uselessVolumes(run, outcome).catch(() => [])) await quietly(needs.engine.removeVolume(volume))
-  await quietly(letImagesGo(run))
-  await quietly(clearDump(needs, run.context.commandId))
-  await quietly(rm(fetchFolder(run), { recursive: true, force: true }))
-  if (outcome === 'restored') await takeOverHead(run)
-}
-
-/**
- * The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host. What is committed is never
- * told as failed because a record waits for room.
- */
-async function takeOverHead(run: RestoreRun): Promise<void> {
-  const { needs, box, evidence } = run
-  const migrationsHead = evidence().fetch?.snapshot.migrationsHead ?? box.migrationsHead
-  if (migrationsHead === box.migrationsHead) return
-  await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
+/** The secrets of the snapshot are the box's own again: where they differ, the platform knows others. */
+async function tellSecrets(run: RestoreRun): Promise<void> {
+  const secrets = await readBoxSecrets(run.box.project)
+  if (!secrets) return
+  const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
+  await run.context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret }).catch((error) => {
+    if (!isProblem(error)) throw error
+  })
 }
 
 async function uselessVolumes(run: RestoreRun, outcome: RestoreOutcome): Promise<string[]> {
@@ -75,5 +58,3 @@ async function halfFetched(run: RestoreRun): Promise<string[]> {
   const volumes = text === undefined ? {} : readCompose(text, run.box.project.name).volumes
   return Object.values(volumes).flatMap((volume) => dataVolumes(run, volume))
 }
-
-const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

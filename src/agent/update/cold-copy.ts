@@ -4,10 +4,9 @@ import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { reserveBytes } from '../backup/index.ts'
-import { isAlive, stopServices } from '../guarded/index.ts'
+import { isAlive, stopAll } from '../guarded/index.ts'
 import { copyFolder } from './copy-folder.ts'
-import { coldVolume } from './restored-volumes.ts'
-import { beforeOf, type UpdateRun } from './update-run.ts'
+import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
 
 /** Written last, beside the dump: without it the copy is not whole. A name with a dot is no part of the dump. */
 const markOf = ({ dumpFolder }: UpdateRun): string => join(dumpFolder, '.cold-copy.json')
@@ -21,7 +20,7 @@ export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; ski
   const { needs, signal, context } = run
   const begun = needs.clock.monotonicMs()
   try {
-    await stopServices(run, ['synapse', 'minio', 'postgres'])
+    await stopAll(run)
     const skipped = await copyVolume(run)
     if (skipped === undefined) return { copiedMs: needs.clock.monotonicMs() - begun }
     context.progress({ step: 'cold-copy', detail: skipped })

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { problem } from '../../core/kit/index.ts'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
-import { composeBackup, findComposeBackup, replaceCompose } from '../guarded/index.ts'
+import { composeBackup, formerCompose, putComposeBack, replaceCompose } from '../guarded/index.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
 
 /** The compose file of the update's target: only the tags of changed services differ. */
@@ -19,15 +18,10 @@ export async function switchToTarget(run: UpdateRun): Promise<string> {
 }
 
 /** Puts the former file back, byte for byte. Nothing to do where it was never exchanged. */
-export async function switchBack(run: UpdateRun): Promise<void> {
-  const backup = await findComposeBackup(run, beforeOf(run).composeSha256)
-  if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
-}
+export const switchBack = (run: UpdateRun): Promise<void> => putComposeBack(run, beforeOf(run).composeSha256)
 
 /** The former images over another database volume: the way back is one rename. */
 export async function switchToRestored(run: UpdateRun, volume: string): Promise<void> {
   const { composeSha256, database } = beforeOf(run)
-  const backup = await findComposeBackup(run, composeSha256)
-  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
-  await replaceCompose(run, rewriteVolumes(await readFile(backup, 'utf8'), { [database.key]: volume }))
+  await replaceCompose(run, rewriteVolumes(await formerCompose(run, composeSha256), { [database.key]: volume }))
 }

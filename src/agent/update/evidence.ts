@@ -1,6 +1,5 @@
 import type { BoxMigration, InstalledVersions, VersionedService } from '../../core/boxes/index.ts'
-import { type Baseline, evidenceOf } from '../guarded/index.ts'
-import type { JournalEntry } from '../journal/index.ts'
+import type { Baseline, DatabaseVolume } from '../guarded/index.ts'
 import type { RowCounts } from '../ports/index.ts'
 
 /** A container as it was before the update touched anything. */
@@ -13,8 +12,7 @@ export type Before = Readonly<{
   planned: readonly VersionedService[]
   composeSha256: string
   targetSha256: string
-  /** The database's volume: its key in the compose file and its real name. */
-  database: Readonly<{ key: string; volume: string }>
+  database: DatabaseVolume
   /** Absent in what earlier agents wrote down. */
   installed?: InstalledVersions
   /** What brings the box's own tables to the wanted head; absent in what earlier agents wrote down. */
@@ -37,5 +35,3 @@ export type Evidence = Readonly<{
   'restore-data'?: RestoredData
   'restore-start'?: Baseline
 }>
-
-export const updateEvidence = (entries: readonly JournalEntry[]): Evidence => evidenceOf(entries)

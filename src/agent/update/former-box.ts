@@ -1,7 +1,7 @@
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { type ComposeFacts, readCompose, reportVersions } from '../boxes/index.ts'
-import { readComposeText } from '../guarded/index.ts'
+import { needDatabaseVolume, readComposeText } from '../guarded/index.ts'
 import type { ContainerState, LocalBox } from '../ports/index.ts'
 import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
@@ -20,7 +20,7 @@ export async function observeBefore(run: UpdateRun): Promise<Before> {
     planned,
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
-    database: databaseVolume(box, compose),
+    database: needDatabaseVolume(run, compose),
     installed: (await reportVersions(needs, box)).installed,
   }
 }
@@ -50,13 +50,4 @@ function changedServices(targets: UpdateTargets, former: Before['containers']): 
       `${target.image} is to become ${target.digest} under the same tag, which leaves no way back; use a new tag`,
     )
   })
-}
-
-function databaseVolume(box: LocalBox, compose: ComposeFacts): Before['database'] {
-  if (!compose.database)
-    throw problem(
-      'COMPOSE_INVALID',
-      `${box.project.composeFile} gives PostgreSQL no named volume for its data, so there is no way back from an update`,
-    )
-  return compose.database
 }

@@ -2,10 +2,9 @@ import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.
 import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
 import { boxOfCommand, migrationsFor, needAllowedImage, needManaged } from '../boxes/index.ts'
-import { bringImage } from '../guarded/index.ts'
+import { bringImage, type GuardedNeeds } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { needSameLibc } from './need-same-libc.ts'
-import type { UpdateNeeds } from './needs.ts'
 
 const kind = 'tenant-box.prefetch'
 type Payload = Parameters<CommandExecutor<typeof kind>>[1]
@@ -15,7 +14,7 @@ type Ended = { result: Result } | { failure: { code: string; message: string } }
 
 /** Brings all images of an update and a warm copy of media and objects while the box serves, so that the fence stands shortly. */
 export const prefetch =
-  (needs: UpdateNeeds): CommandExecutor<typeof kind> =>
+  (needs: GuardedNeeds): CommandExecutor<typeof kind> =>
   async (context, payload) => {
     const ended = await needs.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
@@ -38,13 +37,13 @@ async function toTheEnd({ signal }: CommandContext, work: () => Promise<Result>)
   }
 }
 
-async function managedBox({ boxes }: UpdateNeeds, payload: Payload): Promise<LocalBox> {
+async function managedBox({ boxes }: GuardedNeeds, payload: Payload): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
   needManaged(box, 'updating')
   return box
 }
 
-async function bringAll(needs: UpdateNeeds, context: CommandContext, payload: Payload): Promise<Result> {
+async function bringAll(needs: GuardedNeeds, context: CommandContext, payload: Payload): Promise<Result> {
   const { engine, clock } = needs
   const box = await managedBox(needs, payload)
   const begun = clock.monotonicMs()
@@ -66,14 +65,14 @@ async function bringAll(needs: UpdateNeeds, context: CommandContext, payload: Pa
   return { digests, pulledMs }
 }
 
-async function refuseOtherLibc(needs: UpdateNeeds, box: LocalBox, { targets }: Payload): Promise<void> {
+async function refuseOtherLibc(needs: GuardedNeeds, box: LocalBox, { targets }: Payload): Promise<void> {
   const to = targets.services.postgres?.image
   const from = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')?.image
   if (to !== undefined && from !== undefined && from !== to) await needSameLibc(needs, box, from, to)
 }
 
 // What runs must still be here when the update has to go back.
-async function keepFormer({ engine, ...needs }: UpdateNeeds, { signal }: CommandContext, box: LocalBox): Promise<void> {
+async function keepFormer({ engine, ...needs }: GuardedNeeds, { signal }: CommandContext, box: LocalBox): Promise<void> {
   for (const { image, digest } of await engine.containers(box.project)) {
     if ((await engine.localDigest(image)) === undefined)
       await bringImage({ engine, ...needs }, { image, digest: digest ?? undefined, signal })
@@ -81,7 +80,7 @@ async function keepFormer({ engine, ...needs }: UpdateNeeds, { signal }: Command
   }
 }
 
-async function warmSnapshot(needs: UpdateNeeds, context: CommandContext, box: LocalBox): Promise<void> {
+async function warmSnapshot(needs: GuardedNeeds, context: CommandContext, box: LocalBox): Promise<void> {
   const repository = await fetchRepository(context)
   context.progress({ step: 'warm-snapshot' })
   await needs.snapshots.prepare(repository)

@@ -1,12 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
-import { needMounted, waitForDatabase } from '../guarded/index.ts'
+import { upDatabaseOn } from '../guarded/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
 import { switchToRestored } from './compose-switch.ts'
 import type { RestoredData, SnapshotEvidence } from './evidence.ts'
-import { coldVolume, restoredVolumes } from './restored-volumes.ts'
-import type { UpdateRun } from './update-run.ts'
+import { coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
 /**
  * Brings the former database in another volume, with only PostgreSQL running and the present volume untouched: the first try takes the cold
@@ -24,26 +23,17 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const folder = copied ? undefined : await dumpToLoad(run, snapshot)
   await forgetColdCopy(run)
   await switchToRestored(run, volume)
-  await needs.engine.up(box.project, ['postgres'], signal)
-  await needMounted(run, volume)
-  await dropEarlierTries(run, volume)
-  await waitForDatabase(run)
+  await upDatabaseOn(run, volume, restoredVolumes(run))
   if (folder === undefined) await needs.inside.settleDatabase(box, snapshot.counts, signal)
   else await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
   return { volume, from: copied ? 'cold-copy' : 'dump', tookMs: needs.clock.monotonicMs() - begun }
-}
-
-/** A disk that a half-filled try has filled would fail every later one too. What does not go now goes at the end. */
-async function dropEarlierTries(run: UpdateRun, present: string): Promise<void> {
-  for (const earlier of restoredVolumes(run).filter((volume) => volume !== present))
-    await run.needs.engine.removeVolume(earlier).catch(() => undefined)
 }
 
 /** The dump on this host, which needs nobody else; the one in the store when that is damaged. */
 async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: SnapshotEvidence): Promise<string> {
   const isTheOne = async (folder: string) => (await readWholeDump(folder).catch(() => undefined))?.sha256 === manifestSha256
   if (await isTheOne(run.dumpFolder)) return run.dumpFolder
-  const folder = `${run.dumpFolder}.restored`
+  const folder = run.fetchFolder
   if (await isTheOne(folder)) return folder
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })

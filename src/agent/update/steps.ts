@@ -1,7 +1,6 @@
 import type { UpdateStep } from '../../core/boxes/index.ts'
-import { clearDump } from '../backup/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
-import { type Baseline, liftFence, proveHealthy, raiseFence, startServices, stopServices } from '../guarded/index.ts'
+import { liftFence, proveHealthy, raiseFence, startServices, stopAll, stopWriters } from '../guarded/index.ts'
 import { coldCopy } from './cold-copy.ts'
 import { switchBack, switchToTarget } from './compose-switch.ts'
 import { getReady } from './get-ready.ts'
@@ -15,12 +14,7 @@ export type UpdateSteps = Readonly<Record<UpdateStep, (run: UpdateRun) => Promis
 export const updateSteps: UpdateSteps = {
   prefetch: getReady,
   fence: raiseFence,
-  stop: async (run) => {
-    // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
-    await run.repository()
-    await stopServices(run, ['synapse', 'minio'])
-    await clearDump(run.needs, run.context.commandId)
-  },
+  stop: stopWriters,
   snapshot: takeSnapshot,
   'cold-copy': coldCopy,
   rewrite: async (run) => ({ backup: await switchToTarget(run) }),
@@ -35,7 +29,7 @@ export const updateSteps: UpdateSteps = {
   // The commit is its own line in the journal; it stands before the fence is lifted.
   commit: async () => undefined,
   unfence: liftFence,
-  'restore-stop': (run) => stopServices(run, ['synapse', 'minio', 'postgres']),
+  'restore-stop': stopAll,
   'restore-data': restoreData,
   'restore-start': async (run) => {
     if (run.facts().begun.has('recreate')) return startServices(run, { recreate: beforeOf(run).planned })
@@ -45,31 +39,19 @@ export const updateSteps: UpdateSteps = {
   'restore-probe': (run) =>
     proveHealthy(run, {
       step: 'restore-probe',
-      baseline: baselineOf(run, 'restore-start'),
-      digests: formerDigests(run),
-      patienceMs: 2 * run.payload.probe.timeoutMs,
+      baseline: run.evidence()['restore-start'],
+      images: beforeOf(run).containers,
+      way: 'back',
     }),
 }
 
 const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
   proveHealthy(run, {
     step,
-    baseline: run.evidence().serve ?? baselineOf(run, 'recreate'),
-    digests: targetDigests(run),
-    patienceMs: run.payload.deadlineMs - run.elapsedMs(),
+    baseline: run.evidence().serve ?? run.evidence().recreate,
+    images: Object.fromEntries(beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]])),
+    way: 'there',
   })
 
 const migrate = (run: UpdateRun): Promise<void> =>
   applyMigrations(run.needs, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
-
-const baselineOf = (run: UpdateRun, step: 'recreate' | 'restore-start'): Baseline => run.evidence()[step] ?? {}
-
-function targetDigests(run: UpdateRun): Record<string, string> {
-  const targets = beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]?.digest] as const)
-  return Object.fromEntries(targets.filter((pair): pair is [(typeof pair)[0], string] => pair[1] !== undefined))
-}
-
-function formerDigests(run: UpdateRun): Record<string, string> {
-  const former = Object.entries(beforeOf(run).containers).map(([service, { digest }]) => [service, digest] as const)
-  return Object.fromEntries(former.filter((pair): pair is [string, string] => pair[1] !== null))
-}

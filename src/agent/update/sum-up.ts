@@ -1,25 +1,27 @@
-import { rm } from 'node:fs/promises'
-import {
-  type AgentError,
-  isLeftOpen,
-  isTouched,
-  outcomeOf,
-  type UpdateFacts,
-  type UpdateOutcome,
-  type UpdateResult,
-} from '../../core/boxes/index.ts'
-import { clearDump } from '../backup/index.ts'
-import { reportVersions } from '../boxes/index.ts'
-import { fencedMs, letImagesGo, patiently, probesOf } from '../guarded/index.ts'
-import { dropColdCopy } from './cold-copy.ts'
-import { restoredVolumes } from './restored-volumes.ts'
-import { beforeOf, type UpdateRun } from './update-run.ts'
+import { isLeftOpen, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
+import { clearUp, sumUpRun, whyEnded } from '../guarded/index.ts'
+import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
-/** The result with all its evidence, from the journal and a last look at the box. */
-export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
+/** The result with all its evidence, after which what is left behind is cleared. */
+export async function close(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
+  const result = await sumUp(run, facts)
+  const { outcome } = result
+  const committed = outcome === 'committed' || isLeftOpen(facts)
+  const { migrationsHead } = run.payload.targets
+  if (outcome !== 'rollback_failed')
+    await clearUp(run, {
+      volumes: uselessVolumes(run, outcome),
+      // Whoever decides about a box that was left open may want its former images.
+      imagesStay: isLeftOpen(facts),
+      ...(committed ? { migrationsHead } : {}),
+    })
+  return result
+}
+
+async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
   const outcome = outcomeOf(facts)
   const { prefetch, snapshot, rewrite } = run.evidence()
-  const report = await reportVersions(run.needs, run.box).catch(() => null)
+  const common = await sumUpRun(run)
   return {
     outcome,
     snapshotOk: facts.done.has('snapshot'),
@@ -30,28 +32,20 @@ export async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateR
     snapshotId: snapshot?.snapshotId ?? null,
     snapshotSha256: snapshot?.manifestSha256 ?? null,
     ...(snapshot?.takenAt === undefined ? {} : { snapshotTakenAt: snapshot.takenAt }),
-    durationMs: run.elapsedMs(),
-    fencedMs: fencedMs(run),
+    ...common,
     digestsBefore: digests(prefetch?.containers),
-    digestsAfter: digests(report?.services),
-    probes: probesOf(run.entries()),
+    digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
-    report,
-    error: errorOf(run, facts, outcome),
+    error: outcome === 'committed' ? null : whyEnded('update', facts, remark(run, facts)),
   }
 }
 
 const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>
   Object.fromEntries(Object.entries(services).map(([service, facts]) => [service, facts?.digest ?? null]))
 
-function errorOf(run: UpdateRun, facts: UpdateFacts, outcome: UpdateOutcome): AgentError | null {
-  if (outcome === 'committed') return null
-  const why = facts.failure ?? { code: 'UPDATE_FAILED', message: 'the update failed' }
-  if (outcome === 'rollback_failed' && facts.backError)
-    return { code: facts.backError.code, message: `the way back failed: ${facts.backError.message}; it was taken because: ${why.message}` }
-  if (isLeftOpen(facts)) return { code: why.code, message: `${why.message}; ${leftOpen(run)}` }
-  if (!isTouched(facts)) return { code: why.code, message: `${why.message}; no container was replaced and no data was touched` }
-  return why
+function remark(run: UpdateRun, facts: UpdateFacts): string | undefined {
+  if (isLeftOpen(facts)) return leftOpen(run)
+  return isTouched(facts) ? undefined : 'no container was replaced and no data was touched'
 }
 
 function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
@@ -62,32 +56,11 @@ function leftOpen({ box: { slug }, evidence }: UpdateRun): string {
   )
 }
 
-/**
- * What an update leaves behind is cleared once it has ended well or nothing was touched. After a failed way back everything stays: both
- * volumes, the dump, the images. Failures here never change how the update ended.
- */
-export async function clearUp(run: UpdateRun, facts: UpdateFacts): Promise<void> {
-  const outcome = outcomeOf(facts)
-  if (outcome === 'rollback_failed') return
-  const { needs } = run
-  // Whoever decides about a box that was left open may want its former images.
-  if (!isLeftOpen(facts)) await quietly(letImagesGo(run))
-  if (outcome !== 'rolled_back' && run.evidence().prefetch) await quietly(dropColdCopy(run))
-  await quietly(clearDump(needs, run.context.commandId))
-  await quietly(rm(`${run.dumpFolder}.restored`, { recursive: true, force: true }))
-  if (outcome === 'committed' || isLeftOpen(facts)) await takeOverHead(run)
-  if (outcome !== 'rolled_back') return
+/** Both databases, all tries and the cold copy but the one that serves; before anything was found out none was made. */
+function uselessVolumes(run: UpdateRun, outcome: UpdateOutcome): string[] {
+  const { prefetch, 'restore-data': restored } = run.evidence()
+  if (outcome !== 'rolled_back') return prefetch ? [coldVolume(run)] : []
   const tries = restoredVolumes(run)
-  const kept = run.evidence()['restore-data']?.volume ?? tries.at(-1)
-  for (const volume of [beforeOf(run).database.volume, ...tries]) if (volume !== kept) await quietly(needs.engine.removeVolume(volume))
+  const kept = restored?.volume ?? tries.at(-1)
+  return [beforeOf(run).database.volume, ...tries].filter((volume) => volume !== kept)
 }
-
-/** What is committed is never told as failed because a record waits for room. */
-async function takeOverHead(run: UpdateRun): Promise<void> {
-  const { needs, box, payload } = run
-  const { migrationsHead } = payload.targets
-  if (migrationsHead === box.migrationsHead) return
-  await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
-}
-
-const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

@@ -1,30 +1,15 @@
-import { type BoxCommandPayload, foldUpdate, type UpdateFacts, type UpdateStep } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import { eventsOf, type Run, startGuardedRun } from '../guarded/index.ts'
-import type { CommandRecord } from '../journal/index.ts'
-import type { CommandContext, LocalBox } from '../ports/index.ts'
-import { type Evidence, updateEvidence } from './evidence.ts'
-import type { UpdateNeeds } from './needs.ts'
-
-export type UpdatePayload = BoxCommandPayload<'tenant-box.update'>
+import type { BoxCommandPayload, UpdateFacts, UpdateStep } from '../../core/boxes/index.ts'
+import { leftBy, type Run, volumeOfTry, volumesOfTries } from '../guarded/index.ts'
+import type { Before, Evidence } from './evidence.ts'
 
 /** One update in the hands of one agent. */
-export type UpdateRun = Run<UpdateStep, UpdatePayload, UpdateNeeds, Evidence>
-
-type Start = Readonly<{ needs: UpdateNeeds; context: CommandContext; payload: UpdatePayload; box: LocalBox; record: CommandRecord }>
-
-/** What the journal says of it. */
-export const factsOf = (run: Pick<UpdateRun, 'entries'>): UpdateFacts => foldUpdate(eventsOf(run.entries()))
-
-/** Without a fence the stop is the first thing that users notice. */
-export const holdsBox: readonly UpdateStep[] = ['fence', 'stop']
-
-export const startRun = (start: Start): UpdateRun =>
-  startGuardedRun(start, { facts: (entries) => foldUpdate(eventsOf(entries)), evidence: updateEvidence, holdsBox })
+export type UpdateRun = Run<UpdateStep, UpdateFacts, BoxCommandPayload<'tenant-box.update'>, Evidence>
 
 /** What the first step found and wrote down; every later one builds on it. */
-export function beforeOf(run: UpdateRun): NonNullable<Evidence['prefetch']> {
-  const { prefetch } = run.evidence()
-  if (!prefetch) throw problem('INTERNAL', `the update ${run.context.commandId} has no record of the box before it`)
-  return prefetch
-}
+export const beforeOf = (run: UpdateRun): Before => leftBy(run, 'prefetch')
+
+/** Volumes of all tries to restore the database of this update; the last is the present try's. */
+export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run, 'restore-data', beforeOf(run).database.volume)
+
+/** The cold copy lies where the first try looks for its data: with it there is nothing to load. */
+export const coldVolume = (run: UpdateRun): string => volumeOfTry(run, beforeOf(run).database.volume, 1)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type RestoreNeeds, type RestoreSteps, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import { type RestoreStep, restoreSteps } from '../../../src/core/boxes/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { composeText } from '../simulated/boxes.ts'
 import { aContext, type Ports, withoutDaemon, wrapped } from '../update/an-update.ts'
 import { deadShelf, type Mortal, mortal } from '../update/mortal.ts'
@@ -86,6 +87,23 @@ test('killed at the load, a half-filled volume is thrown away and the next try h
   expect(life.died()).toBe(true)
   expect(await world.compose()).toMatch(/box-oak-postgres-r[0-9a-f]{8}-2 /)
   expect(world.host.volumeNames().filter((name) => name.includes('postgres'))).toHaveLength(1)
+})
+
+test('a half-filled volume that does not go at once turns no restore round: it goes at the end', async () => {
+  const world = await aLivedOnBox()
+  const life = mortal((_, name) => name === 'loadDatabase', 'after')
+  const mortalAgent = await world.agent((ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
+  await world.run({}, { needs: mortalAgent, context: { signal: life.signal } }).catch(() => undefined)
+  expect(life.died()).toBe(true)
+  let refusals = 0
+  const removeVolume = async (name: string) => {
+    if (/postgres-r[0-9a-f]{8}-1$/.test(name) && refusals++ === 0) throw problem('CONFLICT', `the volume ${name} is in use`)
+    return world.host.engine.removeVolume(name)
+  }
+  const needs = await world.agent((ports) => ({ ...ports, engine: { ...ports.engine, removeVolume } }))
+  expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored', error: null })
+  expect(refusals).toBe(2)
+  await expectAsIfNothingHappened(world, paths[0], 'restored')
 })
 
 test('killed under the fence while the daemon stays away: from the load on it goes on alone, before that it goes back', async () => {

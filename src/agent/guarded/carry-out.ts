@@ -1,0 +1,45 @@
+import type { BoxCommandPayload, BoxCommandResult, StepEvent, StepFacts } from '../../core/boxes/index.ts'
+import { boxOfBegun, boxOfCommand, needManaged, refuseMaintenance } from '../boxes/index.ts'
+import type { CommandExecutor } from '../ports/index.ts'
+import { type DriveRules, drive } from './drive.ts'
+import { type GuardedNeeds, type Run, startGuardedRun } from './guarded-run.ts'
+
+type Kind = 'tenant-box.update' | 'tenant-box.restore'
+type Driven<K extends Kind, Step extends string, Facts extends StepFacts<Step>, Evidence> = Run<Step, Facts, BoxCommandPayload<K>, Evidence>
+
+/** All that one guarded change is; its rules are those that `drive` goes by. */
+export type Change<K extends Kind, Step extends string, Facts extends StepFacts<Step>, World, Evidence> = Readonly<{
+  kind: K
+  /** As operators read it: `updating`. */
+  doing: string
+  fold(events: readonly StepEvent<Step>[]): Facts
+  /** Says how it ended, and clears up after it; once more if the agent is killed before that is written down. */
+  close(run: Driven<K, Step, Facts, Evidence>, facts: Facts): Promise<BoxCommandResult<K>>
+}> &
+  DriveRules<Step, Facts, World, Driven<K, Step, Facts, Evidence>>
+
+/**
+ * Does a guarded change once. Its end is a result, whatever it is; thrown are only refusals before anything was done (LEASE_LOST, NOT_FOUND,
+ * CONFLICT, BOX_NOT_MANAGED, BOX_HELD) and an abort, after which the same command goes on when it is called again.
+ */
+export const carryOut =
+  <K extends Kind, Step extends string, Facts extends StepFacts<Step>, World extends object, Evidence>(
+    needs: GuardedNeeds,
+    change: Change<K, Step, Facts, World, Evidence>,
+  ): CommandExecutor<K> =>
+  (context, payload) =>
+    needs.once(
+      { commandId: context.commandId, kind: change.kind, slug: payload.slug, payload },
+      {
+        admit: async () => {
+          const box = await boxOfCommand(needs.boxes, payload)
+          needManaged(box, change.doing)
+          await refuseMaintenance(box)
+        },
+        perform: async (record) => {
+          const box = await boxOfBegun(needs.boxes, payload)
+          const run = startGuardedRun<Step, Facts, BoxCommandPayload<K>, Evidence>({ needs, context, payload, box, record }, change)
+          return change.close(run, await drive(run, change))
+        },
+      },
+    )

@@ -1,0 +1,38 @@
+import { problem } from '../../core/kit/index.ts'
+import type { ComposeFacts } from '../boxes/index.ts'
+import type { GuardedRun } from './guarded-run.ts'
+import { waitForDatabase } from './start-services.ts'
+
+/** The key of PostgreSQL's volume in the compose file, and its real name. */
+export type DatabaseVolume = NonNullable<ComposeFacts['database']>
+
+/** Throws COMPOSE_INVALID: a database that lies elsewhere has no second one beside it. */
+export function needDatabaseVolume({ box }: Pick<GuardedRun, 'box'>, { database }: ComposeFacts): DatabaseVolume {
+  if (database) return database
+  throw problem(
+    'COMPOSE_INVALID',
+    `${box.project.composeFile} gives PostgreSQL no named volume for its data, so there is no way back from a change, and nothing can be restored beside it`,
+  )
+}
+
+/** What is read or filled must be the volume that is meant: the former one is the only copy of what it holds. Throws RESTORE_FAILED. */
+export async function needMounted({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>, volume: string): Promise<void> {
+  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
+  if (!database?.volumes.includes(volume))
+    throw problem(
+      'RESTORE_FAILED',
+      `the database of ${box.slug} did not get the volume ${volume} but ${database?.volumes.join(', ') || 'none'}`,
+    )
+}
+
+/**
+ * Brings up the database, with the volume that the compose file names now, and drops those of other tries: a disk that a half-filled one
+ * has filled would fail every later one too. What does not go now goes at the end.
+ */
+export async function upDatabaseOn(run: GuardedRun, volume: string, tries: readonly string[]): Promise<void> {
+  const { engine } = run.needs
+  await engine.up(run.box.project, ['postgres'], run.signal)
+  await needMounted(run, volume)
+  for (const other of tries.filter((name) => name !== volume)) await engine.removeVolume(other).catch(() => undefined)
+  await waitForDatabase(run)
+}
