@@ -17,6 +17,7 @@ import {
 } from '../daemon/rollouts/index.ts'
 import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
 import { type FleetCopy, fleetDatabase } from './fleet-copy.ts'
+import { refuseUnknownNames } from './named-faults.ts'
 import { play } from './play.ts'
 import { type Played, sumUp } from './sum-up.ts'
 import { theatre } from './theatre.ts'
@@ -35,8 +36,9 @@ const actor: Actor = { kind: 'system', name: 'rehearsal' }
 /** So many pauses tell enough; whoever has more should look at the first. */
 const mostPauses = 100
 
-/** Plays the rollout through, once per run, and says what would happen. Throws what making the rollout throws, and the signal's reason. */
+/** Plays the rollout through, once per run, and says what would happen. Throws what making the rollout throws, VALIDATION for faults of boxes or hosts that do not exist, and the signal's reason. */
 export async function rehearse(given: Given): Promise<Rehearsal> {
+  refuseUnknownNames(given.fleet, given.wanted.faults)
   const played: Played[] = []
   for (let run = 0; run < given.wanted.runs; run++)
     played.push(await playOnce(given, run === 0 ? `${given.wanted.seed}` : `${given.wanted.seed}/${run}`))

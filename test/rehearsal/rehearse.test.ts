@@ -41,6 +41,20 @@ describe('a rehearsal', () => {
     expect(pauses.map(({ phase }) => phase)).toEqual(['enterprise'])
   })
 
+  test('of faults in boxes or hosts that nobody knows is refused, by all their names', async () => {
+    const { play } = await aFleet(fleet)
+    const said = (faults: object) => play({ faults }).catch(({ code, message, details }) => ({ code, message, details }))
+    expect(await said({ failProbes: ['acme', 'prma'], failPulls: ['crora'] })).toEqual({
+      code: 'VALIDATION',
+      message: 'there is no box prma; there is no box crora: `tenantry boxes list` shows all',
+      details: [
+        { path: 'faults.failProbes.1', reason: 'there is no box prma' },
+        { path: 'faults.failPulls.0', reason: 'there is no box crora' },
+      ],
+    })
+    expect(await said({ offlineHosts: ['bg'] })).toMatchObject({ message: 'there is no host bg: `tenantry hosts list` shows all' })
+  })
+
   test('of the same seed is the same, of another is another', async () => {
     const { play } = await aFleet(fleet)
     const faults = { probeFailRate: 0.3, slowPullRate: 0.3 }
