@@ -40,7 +40,7 @@ const proofColumns: readonly Column<Proof>[] = [
 /** What was proved here, entry by entry, and on what it stands. */
 export function proofsView({ proofs, trust, passedOver }: Proven, look: Look): string {
   const broken = proofs.filter(({ ok }) => !ok)
-  const reasons = broken.map(({ chain, reason }) => look.paint.red(`${chain || 'the file'}: ${reason}.`)).join('\n')
+  const reasons = broken.map(({ chain, reason }) => look.paint.red(`${chain ? `${chain}: ` : ''}${reason}.`)).join('\n')
   return sections(
     table(look, proofColumns, proofs),
     reasons,

@@ -126,7 +126,12 @@ class Walk {
 
   #compare(evidence: unknown): Broken | undefined {
     if (!this.#sums.delete(evidenceSum(evidence)))
-      return { reason: `the evidence ${this.#proving + 1} of the file is none that an entry names: it was changed or added` }
+      // Where entries are missing, so are those that name it: it is what was cut off that must be told.
+      return (
+        this.#missing(this.#header as ExportHeader) ?? {
+          reason: `the evidence ${this.#proving + 1} of the file is none that an entry names: it was changed or added`,
+        }
+      )
     this.#proving++
     return undefined
   }

@@ -78,6 +78,12 @@ test('a cut end is found, wherever it was cut, and the header with it', async ()
   }
 })
 
+test('a cut end is what is told, though the evidence of the entries that are gone is there still', async () => {
+  const lines = [header(5), ...entries.slice(0, 5), ...evidenceOf(entries)]
+  const proof = await prove(lines, kept)
+  expect(proof).toMatchObject({ ok: false, brokenAt: 6, reason: expect.stringContaining(`signed with ${signed}: its end was cut off`) })
+})
+
 test('a download that broke off behind the last checkpoint is told from a log that ends there', async () => {
   const lines = [header(length), ...entries.slice(0, 10)]
   expect(await prove(lines, kept)).toMatchObject({ ok: false, brokenAt: 11, reason: expect.stringContaining('export it again') })
