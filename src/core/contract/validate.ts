@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type FieldReason, problem } from '../kit/index.ts'
+import { type FieldReason, plural, problem } from '../kit/index.ts'
 
 /** The dotted path and reason of every field that does not fit. Unknown keys are named one by one. */
 export function fieldReasons(error: z.ZodError, root = ''): FieldReason[] {
@@ -16,7 +16,21 @@ function reasonOf(issue: z.core.$ZodIssue): string {
   if (issue.message.endsWith('received undefined')) return 'is missing'
   if (issue.code === 'invalid_value' && issue.message.startsWith('Invalid option')) return `must be one of ${issue.values.join(', ')}`
   if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')) return `must be ${issue.expected}`
-  return issue.message
+  return boundOf(issue) ?? issue.message
+}
+
+/** How much there must or may be; undefined where the parser speaks of something else, or the contract has words of its own. */
+function boundOf(issue: z.core.$ZodIssue): string | undefined {
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined
+  if (!/^Too (small|big): /.test(issue.message) || issue.inclusive === false) return undefined
+  const [bound, limit] = issue.code === 'too_small' ? ['at least', issue.minimum] : ['at most', issue.maximum]
+  const unit = units[issue.origin]
+  return `must ${unit ? 'have' : 'be'} ${issue.exact ? 'exactly' : bound} ${unit ? plural(Number(limit), ...unit) : limit}`
+}
+
+const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
+  string: ['character', 'characters'],
+  array: ['entry', 'entries'],
 }
 
 /** Parses one part of a request (`body`, `query`, `params`) or throws VALIDATION with a reason per field. */

@@ -13,3 +13,23 @@ test.each([
 ])('%s is named in plain words', (_, value, reason) => {
   expect(fieldReasons(Wanted.safeParse(value).error as z.ZodError)).toEqual([reason])
 })
+
+const Bounded = z.strictObject({
+  lines: z.number().max(2000),
+  runs: z.coerce.number().int().min(1),
+  reason: z.string().min(3),
+  pin: z.string().length(6),
+  slugs: z.array(z.string()).min(1).max(2),
+})
+const fits = { lines: 1, runs: 1, reason: 'abc', pin: '123456', slugs: ['a'] }
+
+test.each([
+  ['lines', 5000, 'must be at most 2000'],
+  ['runs', 0, 'must be at least 1'],
+  ['reason', 'x', 'must have at least 3 characters'],
+  ['pin', '1', 'must have exactly 6 characters'],
+  ['slugs', [], 'must have at least 1 entry'],
+  ['slugs', ['a', 'b', 'c'], 'must have at most 2 entries'],
+])('a bound of %s is named in plain words', (path, value, reason) => {
+  expect(fieldReasons(Bounded.safeParse({ ...fits, [path]: value }).error as z.ZodError)).toEqual([{ path, reason }])
+})
