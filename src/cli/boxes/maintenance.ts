@@ -12,7 +12,7 @@ export const maintenance = command(
   },
   async (context, { 'on|off': state, slug, reason, wait }) => {
     const { boxes } = context.api
-    if (state !== 'on' && state !== 'off') throw problem('USAGE', `${state} is neither on nor off: tenantry boxes maintenance on ${slug}`)
+    if (state !== 'on' && state !== 'off') throw neither(state, slug)
     if (state === 'on' && !reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
     const body = { on: state === 'on', reason: reason ?? 'the work is done' }
     const { commandId } = await boxes.maintainBox({ params: { slug }, body })
@@ -22,3 +22,9 @@ export const maintenance = command(
   boxView,
   { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },
 )
+
+/** Whoever typed the box first meant the other order. */
+const neither = (state: string, slug: string) =>
+  slug === 'on' || slug === 'off'
+    ? problem('USAGE', `${slug} comes first, then the box: \`tenantry boxes maintenance ${slug} ${state}\``)
+    : problem('USAGE', `${state} is neither on nor off: \`tenantry boxes maintenance on ${slug}\``)

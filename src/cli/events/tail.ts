@@ -16,5 +16,5 @@ export const tail = command(
     await followEvents(context, { tenant, type, last }, write)
   },
   () => '',
-  { examples: ['events tail --tenant anna-schule', "events tail --type 'rollout.*' --json"] },
+  { examples: ['tail --tenant anna-schule', "tail --type 'rollout.*' --json"] },
 )

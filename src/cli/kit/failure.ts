@@ -53,8 +53,8 @@ export function explain(error: unknown, typed: Typed, paint: Paint): string {
 }
 
 function detailLines({ details = [], violations = [], message }: Problem): string[] {
-  // The message of a request with one wrong field already says it.
-  const told = details.filter(({ path, reason }) => !(message.includes(path) && message.includes(reason)))
+  // The message of a request with one wrong field already says it, and so does one that names what is wrong in words of its own.
+  const told = details.filter(({ path, reason }) => !message.startsWith(reason) && !(message.includes(path) && message.includes(reason)))
   const unsaid = violations.filter((violation) => !message.includes(violation))
   const lines = [...told.map(({ path, reason }) => `${path} ${reason}`), ...unsaid].map((line) => `  ${shorten(clean(line), 200)}`)
   return lines.length > mostDetails

@@ -95,12 +95,12 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, giv
   const names = built.registeredArguments.map((argument) => argument.name())
   const words = Object.fromEntries(names.map((name, index) => [name, given[index]]))
   const options = Object.entries(command.options).map(([name, spec]) => [name, values[optionOf(spec).attributeName()] ?? spec.fallback])
-  const first = given[0]
+  const subject = words.slug ?? words.id ?? words.name ?? given[0]
   const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
   const typed: Typed = {
     ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),
     ...(verb ? { verb: verb.name } : {}),
-    ...(names.length > 0 && typeof first === 'string' ? { subject: first } : {}),
+    ...(names.length > 0 && typeof subject === 'string' ? { subject } : {}),
   }
   return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }
 }

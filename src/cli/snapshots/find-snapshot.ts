@@ -7,7 +7,7 @@ import { shortId } from './snapshots.view.ts'
 export async function findSnapshot({ api }: Pick<Context, 'api'>, slug: string, id: string): Promise<Snapshot> {
   const { snapshots } = await api.snapshots.listSnapshots({ query: { slug, id, limit: 2 } })
   const [found, other] = snapshots
-  if (!found) throw problem('NOT_FOUND', `${slug} has no snapshot ${id}: tenantry snapshots list --slug ${slug} shows all`)
+  if (!found) throw problem('NOT_FOUND', `${slug} has no snapshot ${id}: \`tenantry snapshots list --slug ${slug}\` shows all`)
   if (other)
     throw problem('USAGE', `several snapshots of ${slug} begin with ${id}, such as ${shortId(found.snapshotId)}: give more of the id`)
   return found

@@ -90,5 +90,10 @@ const invalidTransition = (status: RolloutStatus, move: string, moves: readonly 
     'INVALID_TRANSITION',
     moves.length === 0
       ? `the rollout is over (${status}): nothing can be done to it any more, make a new one`
-      : `"${move}" is not possible while the rollout is ${status}; possible now: ${moves.join(', ')}`,
+      : `"${typed(move)}" is not possible while the rollout is ${status}; possible now: ${moves.filter(isForPeople).map(typed).join(', ')}`,
   )
+
+/** What people type and call for a move: its name, but for one. */
+const typed = (move: string): string => (move === 'fail' ? 'abort' : move)
+/** The engine alone goes to the next phase. */
+const isForPeople = (move: string): boolean => move !== 'advance'

@@ -170,6 +170,17 @@ describe('maintenance', () => {
     expect([off.exit, off.asked[0]?.body]).toEqual([0, { on: false, reason: 'the work is done' }])
   })
 
+  test('says which order was meant when the box comes first', async () => {
+    const { stderr } = await tenantry(['boxes', 'maintenance', slug, 'on'], { answers })
+    expect(stderr).toContain(`on comes first, then the box: \`tenantry boxes maintenance on ${slug}\``)
+  })
+
+  test('a refusal names the box, not the word before it', async () => {
+    const refused = problemAnswer(409, { code: 'CONFLICT', message: 'it is not in maintenance', retryable: false })
+    const { stderr } = await tenantry(['boxes', 'maintenance', 'off', slug], { answers: { [`POST ${base}/maintenance`]: refused } })
+    expect(stderr).toContain(`next:  tenantry boxes show ${slug}\n`)
+  })
+
   test('shows who works on it since when', async () => {
     const ran = await tenantry(['boxes', 'maintenance', 'on', slug, '--reason', 'moving a disk'], { answers })
     expect(ran.stdout).toMatch(/state +maintenance/)

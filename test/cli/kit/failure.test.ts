@@ -68,6 +68,15 @@ describe('an error', () => {
     )
   })
 
+  test('says nothing twice: what the message begins with is not told again', async () => {
+    const [message, details] = [
+      'there is no box oak: `tenantry boxes list` shows all',
+      [{ path: 'slugs.0', reason: 'there is no box oak' }],
+    ]
+    const answers = { [hosts]: problemAnswer(400, { code: 'VALIDATION', message, details, retryable: false }) }
+    expect((await tenantry(['hosts', 'list'], { answers })).stderr).toBe(`error: ${message} [VALIDATION]\n`)
+  })
+
   test('names the thing that was typed in what comes next', async () => {
     const answers = {
       'POST /admin/tenant-boxes/rollouts/ro_x/pause': problemAnswer(409, {

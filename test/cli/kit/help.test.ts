@@ -44,6 +44,11 @@ describe('help', () => {
     }
   })
 
+  test('has examples that can be typed as they stand', async () => {
+    for (const { verbs } of (await wholeTree()).nouns)
+      for (const { name, examples = [] } of verbs) for (const example of examples) expect(example.split(' ')[0]).toBe(name)
+  })
+
   test('names without their rooms what the rooms have', async () => {
     const inAll = ({ nouns, alone }: Tree) => [
       ...nouns.map(({ name, verbs }) => [name, ...verbs.map((verb) => verb.name)]),

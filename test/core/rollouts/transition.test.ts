@@ -125,5 +125,7 @@ describe('properties', () => {
 })
 
 test('a refused move names what is possible instead', () => {
-  expect(() => transition(aState('staged', 'queued'), { type: 'pause', reason: 'lunch', at })).toThrow(/possible now: start, fail/)
+  expect(() => transition(aState('staged', 'queued'), { type: 'pause', reason: 'lunch', at })).toThrow(
+    /"pause" is not possible while the rollout is queued; possible now: start, abort$/,
+  )
 })
