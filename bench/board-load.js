@@ -49,6 +49,8 @@ async function* events(signal) {
   }
 }
 
+// As a terminal has it: of one that does not say, the drawing asks a program of its own, anew for each frame.
+process.stdout.columns = 120
 const ending = new AbortController()
 const context = {
   api: { rollouts: { getRollout: async () => detail, rolloutEvents: async () => events(ending.signal) } },

@@ -2,10 +2,10 @@ import { type ExitCode, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
 import { type Context, flag, type Look, type Output } from '../kit/index.ts'
 import { closingLines, linesOf, openingLines } from './board/lines.ts'
-import type { BoardState } from './board/state.ts'
+import { type BoardState, isOver } from './board/state.ts'
 import { type Follower, follow } from './follow.ts'
 import { rolloutView } from './rollout.view.ts'
-import { exitOfRollout, isOverFor } from './words.ts'
+import { exitOfRollout } from './words.ts'
 
 /** Options of every command that sets a rollout going. */
 export const followOptions = {
@@ -48,7 +48,7 @@ const lineWriter = (output: Output): Follower => {
   return {
     opened: (state) => writeAll(openingLines(state)),
     changed: (before, message, after) => writeAll(linesOf(before, message, after)),
-    until: ({ rollout: { status }, actions }) => isOverFor(status, [...actions.values()]) || status === 'paused',
+    until: (state) => isOver(state) || state.rollout.status === 'paused',
   }
 }
 

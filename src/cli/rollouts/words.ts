@@ -90,14 +90,11 @@ type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
 const isUndoAtRest = ({ status, undo, waived }: Undone): boolean => status === 'rollback_failed' && undo !== null && !waived
 
 /** Its boxes are being brought back; where one came to rest on its way, the others wait for a person. */
-function goesBack(actions: readonly Undone[]): boolean {
+export function goesBack(actions: readonly Undone[]): boolean {
   const undone = actions.filter(({ undo }) => undo !== null)
   if (undone.some(isUnderWay)) return true
   return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isUndoAtRest)
 }
-
-/** It has ended, and nothing of it goes on. */
-export const isOverFor = (status: RolloutStatus, actions: readonly Undone[]): boolean => hasEnded(status) && !goesBack(actions)
 
 /** A command as it is typed, and in a word or two what it does. */
 export type NextStep = Readonly<{ does: string; type: string }>

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { boxesOf, boxOf } from '../../../src/cli/rollouts/board/boxes.ts'
 import { layout } from '../../../src/cli/rollouts/board/layout.ts'
 import { closingLines, linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
 import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
@@ -40,8 +41,8 @@ describe('the reducer', () => {
   test('an action replaces what was known of its box, with the progress that came beside it', () => {
     const progress = { step: 'probe', detail: '1 of 3 good', at: at('02:01:00') }
     const after = reduce(two(), message({ action: anAction('a', { status: 'probing' }), progress }))
-    expect(after.actions.get('a')).toMatchObject({ status: 'probing', progress })
-    expect(after.actions.get('b')?.status).toBe('pending')
+    expect(boxOf(after.actions, 'a')).toMatchObject({ status: 'probing', progress })
+    expect(boxOf(after.actions, 'b')?.status).toBe('pending')
   })
 
   test('a lost connection shows until the next sign of life', () => {
@@ -105,6 +106,32 @@ describe('the model', () => {
   test('what could not be restored is not offered for another try', () => {
     const state = openBoard(aRolloutDetail([anAction('a', { status: 'rollback_failed' })], { status: 'paused', previousStatus: 'canary' }))
     expect(boardModel(state, now).next.map(({ does }) => does)).toEqual(['look closer', 'leave out', 'end it'])
+  })
+
+  test('what is shown after any messages is what is shown to whoever opens the board then', () => {
+    const statuses = ['pending', 'probing', 'succeeded', 'failed', 'rolled_back', 'skipped'] as const
+    const telling = fc.record({
+      box: fc.nat({ max: 260 }), // some are of none that was known
+      phase: fc.constantFrom('canary', 'free_5'),
+      status: fc.constantFrom(...statuses),
+      waived: fc.boolean(),
+      durationMs: fc.constantFrom(null, 60_000, 240_000),
+      waitsUntil: fc.constantFrom(null, at('02:30:00')),
+    })
+    fc.assert(
+      fc.property(fc.array(telling, { maxLength: 12 }), (all) => {
+        const known = Array.from({ length: 250 }, (_, n) => anAction(`box-${n}`, { phase: n < 20 ? 'canary' : 'free_5' }))
+        const byName = new Map(known.map((action) => [action.tenantSlug, action]))
+        let state = openBoard(aRolloutDetail(known, { status: 'canary' }))
+        for (const { box, ...given } of all) {
+          boardModel(state, now)
+          const action = anAction(`box-${box}`, given)
+          byName.set(action.tenantSlug, action)
+          state = reduce(state, message({ status: 'canary', action }))
+        }
+        expect(boardModel(state, now)).toEqual(boardModel({ ...state, actions: boxesOf([...byName.values()]) }, now))
+      }),
+    )
   })
 
   test('progress is between 0 and 1, and the layout never holds more rows than the terminal', () => {
@@ -192,7 +219,7 @@ describe('plain lines', () => {
 
 describe('a box in plain lines', () => {
   const line = (from: Parameters<typeof anAction>[1], to: Parameters<typeof anAction>[1]) => {
-    const before = { ...two(), actions: new Map([['a', anAction('a', from)]]) }
+    const before = { ...two(), actions: boxesOf([anAction('a', from)]) }
     const event = message({ action: anAction('a', to), at: at('02:00:01') })
     return linesOf(before, event, reduce(before, event)).map((text) => text.slice(10))
   }

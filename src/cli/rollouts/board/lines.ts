@@ -2,17 +2,18 @@ import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
 import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutWord, waitOf, whyOf } from '../words.ts'
+import { allBoxes, boxOf } from './boxes.ts'
 import { type BoardModel, boardModel } from './model.ts'
 import type { BoardMessage, BoardState } from './state.ts'
 
 /** The first line: where it stands when one begins to look. */
 export function openingLines({ rollout, actions }: BoardState): string[] {
-  const moving = [...actions.values()].filter(({ status }) => status !== 'skipped').length
+  const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isAtRest(rollout.status) ? whyOf(rollout) : undefined
   return [
     `rollout ${rollout.id} is ${rolloutWord(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`because ${clean(why)}`] : []),
-    ...[...actions.values()].flatMap((action) => waitLine(undefined, action) ?? []),
+    ...allBoxes(actions).flatMap((action) => waitLine(undefined, action) ?? []),
   ]
 }
 
@@ -26,7 +27,7 @@ export function linesOf(before: BoardState, message: BoardMessage, after: BoardS
 
 function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): string | undefined {
   if (event.action)
-    return actionLine(before.actions.get(event.action.tenantSlug), after.actions.get(event.action.tenantSlug) as RolloutAction)
+    return actionLine(boxOf(before.actions, event.action.tenantSlug), boxOf(after.actions, event.action.tenantSlug) as RolloutAction)
   const why = whyOf({ pauseReason: event.reason, error: null })
   const because = why ? `: ${clean(why)}` : ''
   if (event.type === 'rollout.started') return `started`

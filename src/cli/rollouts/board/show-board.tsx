@@ -3,10 +3,9 @@ import type { ReactNode } from 'react'
 import { Keys } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
-import { isOverFor } from '../words.ts'
 import { boardModel } from './model.ts'
 import { Screen } from './screen.tsx'
-import type { BoardState } from './state.ts'
+import { type BoardState, isOver } from './state.ts'
 
 /** Redraws are at least this far apart. */
 const frameMs = 250
@@ -22,7 +21,7 @@ export async function showBoard(context: Context, id: string): Promise<void> {
   const following = follow({ ...context, signal }, id, {
     opened: (state) => Object.assign(board, { state, stale: true }),
     changed: (_, __, state) => Object.assign(board, { state, stale: true }),
-    until: ({ rollout, actions }) => isOverFor(rollout.status, [...actions.values()]),
+    until: isOver,
   }).finally(() => {
     board.ended = true
   })

@@ -1,11 +1,12 @@
-import type { Rollout, RolloutAction, RolloutDetail, RolloutEvent, RolloutPlan } from '../../../core/rollouts/index.ts'
-import { hasEnded } from '../words.ts'
+import type { Rollout, RolloutDetail, RolloutEvent, RolloutPlan } from '../../../core/rollouts/index.ts'
+import { goesBack, hasEnded } from '../words.ts'
+import { allBoxes, type Boxes, boxesOf, withBox } from './boxes.ts'
 
 /** What is known of a rollout that is followed: its record, its plan, its boxes, and whether the stream is up. */
 export type BoardState = Readonly<{
   rollout: Rollout
   plan: RolloutPlan
-  actions: ReadonlyMap<string, RolloutAction>
+  actions: Boxes
   /** The daemon's clock minus ours, as far as events tell; its times are what elapsed times are measured against. */
   skewMs: number | undefined
   connected: boolean
@@ -19,7 +20,7 @@ export type BoardMessage =
 export const openBoard = ({ plan, actions, ...rollout }: RolloutDetail): BoardState => ({
   rollout,
   plan,
-  actions: new Map(actions.map((action) => [action.tenantSlug, action])),
+  actions: boxesOf(actions),
   skewMs: undefined,
   connected: true,
 })
@@ -52,10 +53,12 @@ function afterEvent(rollout: Rollout, { type, status, previousStatus, reason, at
   }
 }
 
-function withAction(actions: BoardState['actions'], { action, progress }: RolloutEvent): BoardState['actions'] {
-  if (!action) return actions
-  return new Map(actions).set(action.tenantSlug, progress ? { ...action, progress } : action)
+function withAction(actions: Boxes, { action, progress }: RolloutEvent): Boxes {
+  return action ? withBox(actions, progress ? { ...action, progress } : action) : actions
 }
+
+/** It has ended, and nothing of it goes on. */
+export const isOver = ({ rollout: { status }, actions }: BoardState): boolean => hasEnded(status) && !goesBack(allBoxes(actions))
 
 /** Now, by the daemon's clock. */
 export const daemonNowMs = ({ skewMs }: BoardState, nowMs: number): number => nowMs + (skewMs ?? 0)

@@ -1,5 +1,6 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
 import { hasFailed, isUnderWay } from '../words.ts'
+import type { Page } from './boxes.ts'
 import type { BoardState } from './state.ts'
 
 /** Boxes of a phase that have not begun: how long they are expected to take, and the hours that some of them wait for. */
@@ -21,23 +22,42 @@ export type Tally = {
   pace: number
 }
 
-const tallies = new WeakMap<BoardState['actions'], Readonly<{ plan: BoardState['plan']; tally: Tally }>>()
+/** A tally that more is added to. */
+type Counted = Omit<Tally, 'pace'> & { ratios: number[] }
 
-/** In one go over the boxes, and once after each change: they are thousands, and looking at each costs more than what is asked of it. */
+/** Once after each change, and then only over the page that changed: boxes are thousands, and a change is of one. */
 export function tallyOf({ actions, plan }: Pick<BoardState, 'actions' | 'plan'>): Tally {
-  const known = tallies.get(actions)
-  if (known?.plan === plan) return known.tally
-  const tally = count(actions, plannedBy(plan))
-  tallies.set(actions, { plan, tally })
-  return tally
+  return madeOnce(tallies, actions, plan, () => {
+    const all = nothing()
+    for (const page of actions.pages) addPage(all, countedOnce(page, plan))
+    const { ratios, ...tally } = all
+    return { ...tally, pace: Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1 }
+  })
 }
 
-function count(actions: BoardState['actions'], planned: Planned): Tally {
-  const undos = { total: 0, undone: 0, failed: 0 }
-  const tally: Tally = { settled: 0, total: 0, undos, flying: [], failures: [], hours: [], phases: new Map(), pace: 1 }
-  const ratios: number[] = []
-  for (const action of actions.values()) {
-    addUndo(undos, action)
+type Made<Value> = WeakMap<object, Readonly<{ plan: BoardState['plan']; value: Value }>>
+const tallies: Made<Tally> = new WeakMap()
+const pages: Made<Counted> = new WeakMap()
+
+function madeOnce<Value>(made: Made<Value>, of: object, plan: BoardState['plan'], make: () => Value): Value {
+  const known = made.get(of)
+  if (known?.plan === plan) return known.value
+  const value = make()
+  made.set(of, { plan, value })
+  return value
+}
+
+const countedOnce = (page: Page, plan: BoardState['plan']): Counted => madeOnce(pages, page, plan, () => count(page, plannedBy(plan)))
+
+const nothing = (): Counted => ({
+  ...{ settled: 0, total: 0, undos: { total: 0, undone: 0, failed: 0 } },
+  ...{ flying: [], failures: [], hours: [], phases: new Map(), ratios: [] },
+})
+
+function count(page: Page, planned: Planned): Counted {
+  const tally = nothing()
+  for (const action of page) {
+    addUndo(tally.undos, action)
     const isFailed = hasFailed(action)
     if (isFailed) tally.failures.push(action)
     if (action.status === 'skipped') continue
@@ -49,13 +69,33 @@ function count(actions: BoardState['actions'], planned: Planned): Tally {
     else if (isUnderWay(action)) addFlying(tally, phase, action)
     else addSettled(tally, phase)
     if (action.status === 'succeeded' && action.durationMs !== null)
-      ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
+      tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
   }
-  tally.pace = Float64Array.from(ratios).sort()[Math.floor(ratios.length / 2)] ?? 1
   return tally
 }
 
-function phaseIn({ phases }: Tally, phase: Phase): PhaseTally {
+function addPage(all: Counted, page: Counted): void {
+  all.settled += page.settled
+  all.total += page.total
+  for (const end of ['total', 'undone', 'failed'] as const) all.undos[end] += page.undos[end]
+  all.flying.push(...page.flying)
+  all.failures.push(...page.failures)
+  all.hours.push(...page.hours)
+  all.ratios.push(...page.ratios)
+  for (const [phase, tally] of page.phases) addPhase(phaseIn(all, phase), tally)
+}
+
+function addPhase(all: PhaseTally, { total, settled, hasOpenFailure, flying, pending }: PhaseTally): void {
+  all.total += total
+  all.settled += settled
+  all.hasOpenFailure ||= hasOpenFailure
+  all.flying.push(...flying)
+  all.pending.totalMs += pending.totalMs
+  all.pending.longestMs = Math.max(all.pending.longestMs, pending.longestMs)
+  all.pending.waits.push(...pending.waits)
+}
+
+function phaseIn({ phases }: Counted, phase: Phase): PhaseTally {
   const known = phases.get(phase)
   if (known) return known
   const pending: Pending = { totalMs: 0, longestMs: 0, waits: [] }
@@ -70,7 +110,7 @@ function addUndo(undos: Tally['undos'], { undo }: RolloutAction): void {
   if (undo.status === 'undone' || undo.status === 'failed') undos[undo.status] += 1
 }
 
-function addPending(tally: Tally, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
+function addPending(tally: Counted, pending: Pending, { tenantSlug, waitsUntil }: RolloutAction, planned: Planned): void {
   const { expectedMs = 0, opensAt } = planned.get(tenantSlug) ?? {}
   pending.totalMs += expectedMs
   pending.longestMs = Math.max(pending.longestMs, expectedMs)
@@ -79,12 +119,12 @@ function addPending(tally: Tally, pending: Pending, { tenantSlug, waitsUntil }: 
   if (waitsUntil) tally.hours.push(waitsUntil)
 }
 
-function addFlying(tally: Tally, phase: PhaseTally, action: RolloutAction): void {
+function addFlying(tally: Counted, phase: PhaseTally, action: RolloutAction): void {
   tally.flying.push(action)
   phase.flying.push(action)
 }
 
-function addSettled(tally: Tally, phase: PhaseTally): void {
+function addSettled(tally: Counted, phase: PhaseTally): void {
   tally.settled += 1
   phase.settled += 1
 }
