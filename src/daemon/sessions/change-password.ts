@@ -7,6 +7,7 @@ import {
   endPasswordTurn,
   findUserById,
   notePasswordSet,
+  noting,
   type PasswordTurn,
   passwordBeingSet,
   passwordTurnBefore,
@@ -14,9 +15,9 @@ import {
   writing,
 } from '../users/index.ts'
 import { holdingBack } from './hold-back.ts'
-import { noteSuccess, releaseAttempt } from './login-attempts.ts'
+import { noteSuccess, orRelease } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
-import { type Proved, provePassword } from './prove-password.ts'
+import { endProof, type Proved, provePassword } from './prove-password.ts'
 import { standingSession } from './sessions.repo.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
@@ -34,7 +35,7 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
     const { tenantSlug, userId } = actor
     const user = await findUserById(needs.db, userId)
     const before = await passwordTurnBefore(needs, userId)
-    if (user && before === undefined) throw passwordBeingSet()
+    if (user && before === undefined) throw await passwordBeingSet(needs, userId)
     const proof = {
       given: tenantSlug,
       username: user?.localpart ?? '',
@@ -47,9 +48,9 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
     try {
       const turn = await turnAfter(needs, actor, { proved, before })
       await writing(needs, turn, () => setPassword(needs, proved, change.newPassword))
-      await noteChanged(needs, actor, { proved, turn })
+      await noting(needs, turn, () => noteChanged(needs, actor, { proved, turn }))
     } finally {
-      await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
+      await endProof(needs, proved)
     }
   })
 
@@ -61,21 +62,17 @@ type Before = Readonly<{ proved: Proved; before: number | undefined }>
  */
 async function turnAfter(needs: Needs, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordTurn> {
   const { db, clock } = needs
-  const meant = await db
-    .transaction()
-    .execute(async (tx) => {
+  const meant = await orRelease(needs, proved.attempt, () =>
+    db.transaction().execute(async (tx) => {
       const turn = await takePasswordTurn({ db: tx, clock }, actor.userId, before)
       const stands = (await standingSession(tx, clock, actor.sessionId)) !== undefined
       if (turn && !stands) await endPasswordTurn(tx, turn)
       await noteSuccess(tx, clock, proved.attempt)
       return { turn, stands }
-    })
-    .catch(async (error) => {
-      await releaseAttempt(needs, proved.attempt)
-      throw error
-    })
+    }),
+  )
   if (!meant.stands) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
-  if (!meant.turn) throw passwordBeingSet()
+  if (!meant.turn) throw await passwordBeingSet(needs, actor.userId)
   return meant.turn
 }
 
@@ -83,7 +80,7 @@ type Changed = Readonly<{ proved: Proved; turn: PasswordTurn }>
 
 const noteChanged = ({ db, clock }: Needs, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
   db.transaction().execute(async (tx) => {
-    if (!(await endPasswordTurn(tx, turn))) throw passwordBeingSet()
+    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ db: tx, clock }, actor.userId)
     await notePasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
     await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proved.localpart}` })
   })

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
 import { failureMemoryMs, knownNetworkMs, lockSubject, mostFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
+import type { Logger } from '../../node/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { WaitingLogins } from './waiting-logins.ts'
 
@@ -136,6 +137,21 @@ export async function releaseAttempt({ db }: Needs, { subject, counter }: Attemp
     .where('network', '=', counter)
     .where('pending', '>', 0)
     .execute()
+}
+
+/**
+ * Does what follows once the attempt has its place. What fails by itself says nothing of the password, and it is what the caller hears of, whatever
+ * becomes of the release: a place that stays taken counts as a failure after a minute.
+ */
+export async function orRelease<T>(needs: Needs & Readonly<{ log: Logger }>, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    await releaseAttempt(needs, attempt).catch((later) =>
+      needs.log.warn({ err: later }, 'a login that failed by itself counts as a wrong one'),
+    )
+    throw error
+  }
 }
 
 /** Forgets the failures of a user who got another password: what was tried before says nothing of it. */

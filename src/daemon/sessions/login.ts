@@ -7,9 +7,9 @@ import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
 import { homeOf, tenantOf } from './find-tenant.ts'
 import { holdingBack } from './hold-back.ts'
 import { issueToken } from './issue-token.ts'
-import { noteSuccess, releaseAttempt } from './login-attempts.ts'
+import { noteSuccess, orRelease } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
-import { type Proved, provePassword, refusedLogin } from './prove-password.ts'
+import { endProof, type Proved, provePassword, refusedLogin } from './prove-password.ts'
 import { endSessions } from './revocations.ts'
 import { insertRefreshToken, insertSession, newRefreshToken, sessionsBeyond } from './sessions.repo.ts'
 
@@ -50,8 +50,7 @@ async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, t
     const homeserver = await homeOf(needs.db, proved.tenant)
     return { ...issued, matrixAccessToken: proved.chat.accessToken.reveal(), matrixUserId: proved.chat.userId, homeserver, ...refreshToken }
   } catch (error) {
-    // Nobody keeps a device of a login that failed.
-    await needs.homeservers.of(proved.tenant.id).logout(proved.chat.accessToken)
+    await endProof(needs, proved)
     throw error
   }
 }
@@ -61,13 +60,9 @@ type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address
 
 /** Opens the session. A database that fails says nothing of the password: the attempt is then no failure. */
 async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
-  const opened = await needs.db
-    .transaction()
-    .execute((tx) => openSession(tx, needs, proved, wanted))
-    .catch(async (error) => {
-      await releaseAttempt(needs, proved.attempt)
-      throw error
-    })
+  const opened = await orRelease(needs, proved.attempt, () =>
+    needs.db.transaction().execute((tx) => openSession(tx, needs, proved, wanted)),
+  )
   if (!opened) throw await refusedLogin(needs, proved.attempt)
   return opened
 }

@@ -4,7 +4,7 @@ import { lockSubject } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isOwnAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
-import { type Attempt, noteFailure, releaseAttempt, reserveAttempt } from './login-attempts.ts'
+import { type Attempt, noteFailure, orRelease, releaseAttempt, reserveAttempt } from './login-attempts.ts'
 import type { SessionsNeeds } from './needs.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
@@ -33,10 +33,7 @@ export async function provePassword(needs: Needs, proof: Proof): Promise<Proved>
   const { tenant, given, username, address } = proof
   const localpart = canonicalLocalpart(username)
   const attempt = await reserveAttempt(needs, { lockSubject: lockSubject(tenant, given, username), address, signal: proof.signal })
-  const answer = await askChatServer(needs, proof, localpart).catch(async (error) => {
-    await releaseAttempt(needs, attempt)
-    throw error
-  })
+  const answer = await orRelease(needs, attempt, () => askChatServer(needs, proof, localpart))
   if (answer.kind === 'ok' && tenant) return { attempt, chat: answer, tenant, localpart }
   if ('retryAfterSeconds' in answer) {
     await releaseAttempt(needs, attempt)
@@ -60,6 +57,12 @@ async function askChatServer(
   log.error({ tenant: tenant.slug }, 'a chat server logged somebody else in than it was asked for: the login was refused')
   await homeserver.logout(answer.accessToken)
   return { kind: 'refused' }
+}
+
+/** Nobody keeps the device of a proof that is not used. The caller hears what came of the proof, not whether the chat server forgot it. */
+export async function endProof({ homeservers, log }: Needs, { tenant, chat }: Proved): Promise<void> {
+  const ended = homeservers.of(tenant.id).logout(chat.accessToken)
+  await ended.catch((error) => log.warn({ err: error, tenant: tenant.slug }, 'a chat device that only proved a password stays logged in'))
 }
 
 /** What every refused login looks like. A lock in the chat or a disabled user counts too: otherwise counting would tell that the password was right. */

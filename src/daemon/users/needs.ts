@@ -1,7 +1,15 @@
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
+import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type UsersNeeds = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook; homeservers: Homeservers }>
+export type UsersNeeds = Readonly<{
+  db: Db
+  clock: Clock
+  random: Random
+  log: Logger
+  roles: RoleBook
+  homeservers: Homeservers
+}>

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Clock, isoIn, isoNow, isProblem, problem } from '../../core/kit/index.ts'
+import { type Clock, elapsedMs, isoIn, isoNow, type Problem, problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 
 /**
@@ -9,9 +9,7 @@ import type { DbOrTx } from '../db/index.ts'
 export type PasswordTurn = Readonly<{ userId: string; turn: number }>
 
 /** Longer than all that is asked of the chat server in a turn can take. */
-const longestMs = 120_000
-/** A server that did not answer may still write what it was given. */
-const settleMs = 10_000
+export const longestTurnMs = 120_000
 const [stepMs, patienceMs] = [200, 10_000]
 
 type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
@@ -33,7 +31,7 @@ export async function passwordTurnBefore({ db, clock }: Needs, userId: string): 
 export async function takePasswordTurn({ db, clock }: Needs, userId: string, before?: number): Promise<PasswordTurn | undefined> {
   const row = await db
     .updateTable('users')
-    .set((of) => ({ password_turn: of('password_turn', '+', 1), password_turn_until: isoIn(clock, longestMs) }))
+    .set((of) => ({ password_turn: of('password_turn', '+', 1), password_turn_until: isoIn(clock, longestTurnMs) }))
     .where('id', '=', userId)
     .where(nobodyWrites(isoNow(clock)))
     .$if(before !== undefined, (update) => update.where('password_turn', '=', before as number))
@@ -43,9 +41,10 @@ export async function takePasswordTurn({ db, clock }: Needs, userId: string, bef
 }
 
 /** False when it took so long that somebody else had a turn meanwhile. */
-export const endPasswordTurn = (db: DbOrTx, turn: PasswordTurn): Promise<boolean> => close(db, turn, null)
+export const endPasswordTurn = (db: DbOrTx, turn: PasswordTurn): Promise<boolean> => closePasswordTurn(db, turn, null)
 
-async function close(db: DbOrTx, { userId, turn }: PasswordTurn, until: string | null): Promise<boolean> {
+/** `until`: nobody else begins before. */
+export async function closePasswordTurn(db: DbOrTx, { userId, turn }: PasswordTurn, until: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('users')
     .set({ password_turn: turn + 1, password_turn_until: until })
@@ -62,19 +61,16 @@ export async function waitForPasswordTurn(needs: Needs, userId: string): Promise
     if (turn) return turn
     await needs.clock.sleep(stepMs)
   }
-  throw passwordBeingSet()
+  throw await passwordBeingSet(needs, userId)
 }
 
-/** Does what writes the password; where it fails, the turn is over as soon as nothing can come of it any more. */
-export async function writing<T>(needs: Needs, turn: PasswordTurn, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write()
-  } catch (error) {
-    await close(needs.db, turn, isProblem(error) && !isProblem(error, 'HOMESERVER_UNREACHABLE') ? null : isoIn(needs.clock, settleMs))
-    throw error
-  }
+/**
+ * For who has to wait for a turn, or whose proof is of a password that was written over. Most turns last no second, so one comes back after as long as
+ * this one has lasted, and when it is over for sure at the latest.
+ */
+export async function passwordBeingSet({ db, clock }: Needs, userId: string): Promise<Problem> {
+  const row = await db.selectFrom('users').select('password_turn_until').where('id', '=', userId).executeTakeFirst()
+  const leftMs = row?.password_turn_until ? elapsedMs(isoNow(clock), row.password_turn_until) : 0
+  const retryAfterSeconds = Math.max(1, Math.ceil(Math.min(leftMs, longestTurnMs - leftMs) / 1000))
+  return problem('UNAVAILABLE', 'the password of this account is set by somebody else in this moment: try again', { retryAfterSeconds })
 }
-
-/** For who has to wait for a turn, or whose proof is of a password that was written over. */
-export const passwordBeingSet = () =>
-  problem('UNAVAILABLE', 'the password of this account was set by somebody else in this moment: try again', { retryAfterSeconds: 1 })

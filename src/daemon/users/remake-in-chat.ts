@@ -37,7 +37,7 @@ async function noteUnknown({ db, clock }: RemakeNeeds, user: UserRecord): Promis
   const { id, tenantId, localpart, passwordUnknownSince, passwordTurn } = user
   if (passwordUnknownSince !== null) return
   await db.transaction().execute(async (tx) => {
-    if (!(await notePasswordUnknown(tx, { id, passwordTurn }, isoNow(clock)))) throw passwordBeingSet()
+    if (!(await notePasswordUnknown(tx, { id, passwordTurn }, isoNow(clock)))) throw await passwordBeingSet({ db: tx, clock }, id)
     const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
     await recordAudit(tx, clock, { actor, action: 'user.remade', subject: `${slug}/${localpart}`, data: { userId: id } })
   })

@@ -9,11 +9,12 @@ import { liftLock, revoke } from '../sessions/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
 import type { UsersNeeds } from './needs.ts'
 import { notePasswordSet } from './old-passwords.ts'
-import { endPasswordTurn, passwordBeingSet, waitForPasswordTurn, writing } from './password-turn.ts'
+import { endPasswordTurn, type PasswordTurn, passwordBeingSet, waitForPasswordTurn } from './password-turn.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, notePasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
+import { noting, writing } from './write-password.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'homeservers'>
+type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'log' | 'homeservers'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**
@@ -32,13 +33,28 @@ export async function resetPassword(
   const turn = await waitForPasswordTurn(needs, user.id)
   const wanted = { slug: one.slug, password: secret(password), logOutDevices }
   const chat = await writing(needs, turn, () => setPassword(needs.homeservers.of(tenant.id), user, wanted))
-  return needs.db.transaction().execute(async (tx) => {
+  const now = await noting(needs, turn, () => noteReset(needs, actor, { ...one, tenant, user, turn, chat, logOutDevices }))
+  return { user: userView(tenant, now), chat, password: given === undefined ? password : null }
+}
+
+type Reset = OneUser &
+  Readonly<{
+    tenant: Readonly<{ id: string; slug: string }>
+    user: UserRecord
+    turn: PasswordTurn
+    chat: ResetPassword['chat']
+    logOutDevices: boolean
+  }>
+
+/** Answers the user as it is now. */
+const noteReset = (needs: Needs, actor: Actor, { tenant, user, turn, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
+  needs.db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
     await notePasswordKnown(tx, user.id)
     await notePasswordSet(tx, needs.clock, user)
     const updatedAt = isoNow(needs.clock)
-    if (!(await endPasswordTurn(tx, turn))) throw passwordBeingSet()
+    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ ...needs, db: tx }, user.id)
     await updateUser(tx, user, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)
@@ -46,13 +62,8 @@ export async function resetPassword(
     await revoke(tx, needs.clock, { kind: 'user', id: user.id }, 'reset')
     const data = { userId: user.id, chat, logOutDevices }
     await recordAudit(tx, needs.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
-    return {
-      user: userView(tenant, { ...now, updatedAt, passwordUnknownSince: null }),
-      chat,
-      password: given === undefined ? password : null,
-    }
+    return { ...now, updatedAt, passwordUnknownSince: null }
   })
-}
 
 type New = Readonly<{ slug: string; password: Secret; logOutDevices: boolean }>
 
