@@ -30,7 +30,7 @@ const settings = (folder: string) => ({
   maxUploadMegabytes: 50,
 })
 
-const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8 }
+const disk = { freeBytes: async () => 200e9, usedBytes: async () => 4e8, diskOf: async () => 'the only one' }
 
 /**
  * The real agent over a host that does not exist: it enrols, dials in, and does all that it would do elsewhere.

@@ -31,7 +31,7 @@ type Wanted = Readonly<{
   faults: readonly Fault[]
 }>
 
-const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6 }
+const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: async () => 'the only one' }
 
 /**
  * One box that runs what its original runs, on a host of its own, with the agent's own executors for it. Making it takes no time on the

@@ -12,6 +12,7 @@ import { type Clock, secret } from '../../src/core/kit/index.ts'
 import { openDatabase } from '../../src/daemon/db/index.ts'
 import { acceleratedClock, silentLogger, systemClock, systemRandom } from '../../src/node/index.ts'
 import { templateFolder } from '../agent/boxes/provisioning.ts'
+import { aDisk } from '../agent/simulated/disks.ts'
 import { aManifest } from '../support/boxes.ts'
 import { createPostgresDatabase } from '../support/databases.ts'
 import { freePort } from '../support/free-port.ts'
@@ -142,7 +143,7 @@ async function withAgents(api: Api, daemonUrl: string, executions: Map<string, n
     await mkdir(join(folder, 'boxes'), { mode: 0o700 })
     const executors = boxExecutors({
       ...{ ...host, clock, random: systemRandom, stateFolder: join(folder, 'state'), boxes, journal, locks: memoryLocks() },
-      disk: { freeBytes: async () => 1e12, usedBytes: async () => 1e6 },
+      disk: aDisk(),
       portInUse: async () => false,
       settings: {
         boxesFolder: join(folder, 'boxes'),

@@ -50,9 +50,19 @@ const boxIn = (folder: string): string => join(folder, 'box')
 type Dump = Pick<FetchedSnapshot, 'manifest' | 'manifestSha256'>
 
 async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot): Promise<Dump> {
-  const { snapshotId, folder } = wanted
-  await bring(needs, wanted, dumpPath(snapshot), dumpIn(folder))
-  const dump = await wholeDump(needs, wanted)
+  const { snapshotId, folder, signal } = wanted
+  const [dumpPart, boxPart] = [dumpPath(snapshot), likelyBoxPath(snapshot)]
+  // Each opens the store anew, which is slow on purpose: so they wait beside each other.
+  const parts = [{ part: dumpPart, into: dumpIn(folder) }, ...(boxPart === undefined ? [] : [{ part: boxPart, into: boxIn(folder) }])]
+  await sideBySide(
+    parts.map(
+      ({ part, into }) =>
+        (within) =>
+          bring(needs, { ...wanted, signal: within }, part, into),
+    ),
+    signal,
+  )
+  const dump = await wholeDump(needs, wanted, boxPart)
   if (dump) return dump
   for (const into of [dumpIn(folder), boxIn(folder)]) await rm(into, { recursive: true, force: true })
   throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken: use another snapshot`)
@@ -65,11 +75,21 @@ function dumpPath({ id, paths, commandId }: StoredSnapshot): string {
   return path
 }
 
+/** Where Docker keeps what is in a volume of its own. */
+const volumeContent = '_data'
+
+/** Where the box's files lay, as far as one can tell before the manifest says so; undefined where more than one could be it. */
+function likelyBoxPath(snapshot: StoredSnapshot): string | undefined {
+  const dump = dumpPath(snapshot)
+  const [path, ...others] = snapshot.paths.filter((path) => path !== dump && basename(path) !== volumeContent)
+  return others.length === 0 ? path : undefined
+}
+
 /**
  * The dump that lies there with the box's files, if it is whole and the one that was taken. The files are brought while the dump is read for its
- * sums: into a folder of this fetch alone, where nobody looks before the proof.
+ * sums, unless they were just brought: into a folder of this fetch alone, where nobody looks before the proof.
  */
-async function wholeDump(needs: Needs, wanted: Wanted): Promise<Dump | undefined> {
+async function wholeDump(needs: Needs, wanted: Wanted, boxBrought?: string): Promise<Dump | undefined> {
   const { folder, signal } = wanted
   const dump = await toldIn(wanted)
   if (!dump) return undefined
@@ -78,7 +98,8 @@ async function wholeDump(needs: Needs, wanted: Wanted): Promise<Dump | undefined
     isWhole = await holdsAll(dumpIn(folder), dump.manifest)
   }
   const { boxFolder } = dump.manifest.paths
-  await sideBySide([prove, (within) => bring(needs, { ...wanted, signal: within }, boxFolder, boxIn(folder))], signal)
+  const bringBox = (within: AbortSignal) => bring(needs, { ...wanted, signal: within }, boxFolder, boxIn(folder))
+  await sideBySide(boxFolder === boxBrought ? [prove] : [prove, bringBox], signal)
   return isWhole ? dump : undefined
 }
 

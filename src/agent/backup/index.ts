@@ -3,10 +3,11 @@
 // that has the right one is whole.
 // It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
 export { type DataFolder, dataFolders } from './data-folders.ts'
-export { type DiskSpace, hostDisk, needRoom, type Room, reserveBytes, volumesInUse } from './disk-space.ts'
+export { type DiskSpace, hostDisk, needRoom, type Part, reserveBytes, volumeBytes } from './disk-space.ts'
 export { readWholeDump, type TellingManifest } from './dump-manifest.ts'
 export { fetchData, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository } from './repository-of-command.ts'
+export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'
 export { sideBySide } from './side-by-side.ts'
 export { type SnapshotNeeds, snapshot } from './snapshot.ts'
 export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

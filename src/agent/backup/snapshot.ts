@@ -1,11 +1,12 @@
 import type { BoxCommandResult, SnapshotTaken, VersionsReport } from '../../core/boxes/index.ts'
 import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
-import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { CommandContext, CommandExecutor, Repository } from '../ports/index.ts'
 import { type DiskSpace, needRoom } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { onceToAnEnd } from './once-to-an-end.ts'
 import { fetchRepository } from './repository-of-command.ts'
+import { roomForDump } from './room-for-snapshot.ts'
 import { type BoxSnapshotNeeds, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
 
 const kind = 'tenant-box.snapshot'
@@ -53,7 +54,8 @@ async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Pa
   const write = writerOf(needs, context)
   await write('prepare', 'intent')
   await needs.snapshots.prepare(repository)
-  await needRoomForDump(needs, box, repository)
+  const databaseBytes = (await needs.inside.databaseBytes(box)) ?? 0
+  await needRoom(needs.disk, `a snapshot of ${box.slug}`, roomForDump(needs.workFolder, repository, databaseBytes))
   await write('prepare', 'done')
   const report = await reportVersions(needs, box)
   const { taken } = await takeBoxSnapshot(
@@ -75,16 +77,6 @@ function writerOf({ journal, clock }: SnapshotNeeds, { commandId, progress }: Co
     if (mark === 'intent') progress({ step })
   }
 }
-
-/** The dump is at most as large as the database; where the repository is on this host, it lies there a second time. */
-async function needRoomForDump({ disk, inside, workFolder }: SnapshotNeeds, box: LocalBox, repository: Repository): Promise<void> {
-  const bytes = (await inside.databaseBytes(box)) ?? 0
-  const local = localFolder(repository)
-  await needRoom(disk, { what: `a snapshot of ${box.slug}`, bytes, paths: [workFolder, ...(local === undefined ? [] : [local])] })
-}
-
-/** The folder of a repository that lies on this host. */
-export const localFolder = ({ repository }: Repository): string | undefined => /^(?:file:(?:\/\/)?)?(\/.*)$/.exec(repository)?.[1]
 
 const imagesOf = ({ services }: VersionsReport): DumpManifest['images'] =>
   Object.fromEntries(

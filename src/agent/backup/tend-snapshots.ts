@@ -5,7 +5,7 @@ import type { OnceOnly } from '../journal/index.ts'
 import type { CommandExecutor, Repository, SnapshotStore } from '../ports/index.ts'
 import { onceToAnEnd } from './once-to-an-end.ts'
 import { fetchRepository } from './repository-of-command.ts'
-import { localFolder } from './snapshot.ts'
+import { localFolder } from './room-for-snapshot.ts'
 
 const kind = 'tenant-box.tend_snapshots'
 

@@ -3,9 +3,10 @@ import { basename, join } from 'node:path'
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { fetchSnapshot, needRoom, volumesInUse } from '../backup/index.ts'
+import { fetchSnapshot, needRoom, roomForSnapshot, volumeBytes } from '../backup/index.ts'
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt } from '../course/index.ts'
+import type { StoredSnapshot } from '../ports/index.ts'
 import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
 import { drillCompose, drilledServices } from './drill-compose.ts'
 import type { DrillRun, DrillSteps } from './drill-run.ts'
@@ -16,10 +17,11 @@ const rule = { consecutive: 1, spacingMs: 1_000, timeoutMs: 15 * 60_000 }
 
 export const drillSteps = (run: DrillRun): DrillSteps => ({
   fetch: async ({ signal }) => {
-    await needRoomBeside(run)
-    const { snapshotId, snapshotSha256 } = run.payload
+    const { snapshotId, snapshotSha256: manifestSha256 } = run.payload
     const repository = await run.repository()
-    await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder: run.folder, signal })
+    const admit = (snapshot: StoredSnapshot) => needRoomBeside(run, snapshot, false)
+    const fetched = await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
+    await needRoomBeside(run, fetched.snapshot, true)
   },
   images: async ({ signal }) => {
     const { manifest } = await fetchedBefore(run.folder)
@@ -44,10 +46,15 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
 })
 
 /** Copy and original lie side by side, and what is fetched beside both. */
-async function needRoomBeside({ needs, original, folder }: DrillRun): Promise<void> {
-  const volumes = (await needs.engine.containers(original.project)).flatMap((container) => container.volumes)
-  const { bytes, folders } = await volumesInUse(needs, volumes)
-  await needRoom(needs.disk, { what: `a drill of ${original.slug}`, bytes: 2 * bytes, paths: [folder, ...folders.slice(0, 1)] })
+async function needRoomBeside({ needs, original, folder }: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<void> {
+  const containers = await needs.engine.containers(original.project)
+  const bytesOf = (services: readonly string[]) =>
+    volumeBytes(
+      needs,
+      containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
+    )
+  const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
+  await needRoom(needs.disk, `a drill of ${original.slug}`, await roomForSnapshot(needs, { snapshot, folder, fetched, now }))
 }
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {

@@ -2,6 +2,7 @@ import { problem } from '../../core/kit/index.ts'
 import type { ComposeFacts } from '../boxes/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 import { waitForDatabase } from './start-services.ts'
+import { dropTries } from './tries.ts'
 
 /** The key of PostgreSQL's volume in the compose file, and its real name. */
 export type DatabaseVolume = NonNullable<ComposeFacts['database']>
@@ -26,13 +27,14 @@ export async function needMounted({ needs, box }: Pick<GuardedRun, 'needs' | 'bo
 }
 
 /**
- * Brings up the database, with the volume that the compose file names now, and drops those of other tries: a disk that a half-filled one
- * has filled would fail every later one too. What does not go now goes at the end.
+ * Brings up the database, with the volume that the compose file names now, and drops those of other tries.
  */
 export async function upDatabaseOn(run: GuardedRun, volume: string, tries: readonly string[]): Promise<void> {
-  const { engine } = run.needs
-  await engine.up(run.box.project, ['postgres'], run.signal)
+  await run.needs.engine.up(run.box.project, ['postgres'], run.signal)
   await needMounted(run, volume)
-  for (const other of tries.filter((name) => name !== volume)) await engine.removeVolume(other).catch(() => undefined)
+  await dropTries(
+    run.needs,
+    tries.filter((name) => name !== volume),
+  )
   await waitForDatabase(run)
 }

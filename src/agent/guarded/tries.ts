@@ -15,3 +15,8 @@ export function volumesOfTries<Step extends string>(
 ): string[] {
   return Array.from({ length: run.facts().tries[step] ?? 0 }, (_, index) => volumeOfTry(run, former, index + 1))
 }
+
+/** A disk that half-filled tries have filled would fail every later one too. What does not go now goes at the end. */
+export async function dropTries({ engine }: Pick<GuardedRun['needs'], 'engine'>, volumes: readonly string[]): Promise<void> {
+  for (const volume of volumes) await engine.removeVolume(volume).catch(() => undefined)
+}

@@ -11,7 +11,7 @@ import {
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import { clearDump, fetchRepository, needRoom, takeBoxSnapshot, volumesInUse } from '../backup/index.ts'
+import { clearDump, fetchRepository, needRoom, roomForDump, takeBoxSnapshot, volumeBytes } from '../backup/index.ts'
 import {
   boxOfBegun,
   boxOfCommand,
@@ -126,9 +126,10 @@ async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
   await refuseOtherDatabases(needs, box)
-  await needs.snapshots.prepare(await repository())
-  const { bytes } = await volumesInUse(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  await needRoom(needs.disk, { what: `the last dump of ${box.slug}`, bytes, paths: [needs.workFolder] })
+  const keptIn = await repository()
+  await needs.snapshots.prepare(keptIn)
+  const bytes = await volumeBytes(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
+  await needRoom(needs.disk, `the last dump of ${box.slug}`, roomForDump(needs.workFolder, keptIn, bytes))
   const { installed } = await reportVersions(needs, box)
   return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }

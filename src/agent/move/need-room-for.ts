@@ -17,8 +17,7 @@ export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot
   const here = await disk.usedBytes(folder).catch(() => 0)
   const volumes = await engine.volumesFolder()
   const database = databaseBytes ?? held
-  const need = (bytes: number, path: string) =>
-    needRoom(disk, { what: `taking over ${payload.slug}`, bytes: Math.max(0, bytes - here), paths: [path] })
+  const need = (bytes: number, path: string) => needRoom(disk, `taking over ${payload.slug}`, [{ path, bytes: Math.max(0, bytes - here) }])
   if (volumes !== undefined) await need(Math.min(held, database), workFolder)
   await need(held + database, volumes ?? workFolder)
 }

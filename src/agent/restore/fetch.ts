@@ -2,9 +2,19 @@ import { chmod, chown, stat } from 'node:fs/promises'
 import { Service } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { syncFolder } from '../../node/index.ts'
-import { type DataFolder, fetchData, fetchSnapshot, needRoom, type Room, type TellingManifest, volumesInUse } from '../backup/index.ts'
+import {
+  type DataFolder,
+  fetchData,
+  fetchSnapshot,
+  needRoom,
+  roomForDump,
+  roomForSnapshot,
+  type TellingManifest,
+  volumeBytes,
+} from '../backup/index.ts'
 import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
-import { keepImage, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
+import { dropTries, keepImage, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
+import type { StoredSnapshot } from '../ports/index.ts'
 import { bringImages } from '../revive/index.ts'
 import { restingUnder } from './observe.ts'
 import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './restore-run.ts'
@@ -21,12 +31,14 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const before = await lookBefore(run, text, compose)
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(needs, box, 'pass')
-  const room = await roomBeside(run, before, compose)
-  await needRoom(needs.disk, room)
+  const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
+  for (const former of data) await dropTries(needs, dataVolumes(run, former))
   await needs.snapshots.version()
   const repository = await run.repository()
+  const needRoomFor = await roomBeside(run, before, data)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
-  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, signal })
+  const admit = (snapshot: StoredSnapshot) => needRoomFor(snapshot, false)
+  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, admit, signal })
   const { manifest } = fetched
   if (manifest.boxId !== box.boxId)
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
@@ -34,12 +46,14 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
     await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
   await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
   // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
-  await needRoom(needs.disk, room)
+  await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
   return { ...before, snapshot: { images, migrationsHead }, data: await bringData(run, manifest, compose) }
 }
 
-async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Omit<Before, 'data' | 'snapshot'>> {
+type Looked = Omit<Before, 'data' | 'snapshot'>
+
+async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Looked> {
   const { needs, box } = run
   const containers = await needs.engine.containers(box.project)
   const images = Service.options.map((service) => {
@@ -56,11 +70,14 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
   }
 }
 
-/** A dump and a second database, and media and objects once more; as large as they are now, because nobody knows better. */
-async function roomBeside({ needs, box }: RestoreRun, { database }: Pick<Before, 'database'>, { services }: ComposeFacts): Promise<Room> {
-  const { bytes, folders } = await volumesInUse(needs, [database.volume])
-  const data = await volumesInUse(needs, [...(services.synapse?.volumes ?? []), ...(services.minio?.volumes ?? [])])
-  return { what: `restoring ${box.slug}`, bytes: 2 * bytes + data.bytes, paths: [...folders, needs.workFolder] }
+/** The snapshot beside what is there now, and a dump of that, unless the box rests and has none that is to be trusted. */
+async function roomBeside({ needs, box, repository, fetchFolder: folder }: RestoreRun, { database, restedUnder }: Looked, data: string[]) {
+  const now = { databaseBytes: await volumeBytes(needs, [database.volume]), dataBytes: await volumeBytes(needs, data) }
+  const kept = restedUnder === null ? roomForDump(needs.workFolder, await repository(), now.databaseBytes) : []
+  return async (snapshot: StoredSnapshot, fetched: boolean): Promise<void> => {
+    const brought = await roomForSnapshot(needs, { snapshot, folder, fetched, now })
+    await needRoom(needs.disk, `restoring ${box.slug}`, [...kept, ...brought])
+  }
 }
 
 async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
@@ -84,12 +101,9 @@ async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: C
   return made.map(({ volume }) => volume)
 }
 
-/** What earlier tries brought in part is thrown away first. */
 async function newVolume(run: RestoreRun, key: string, former: string): Promise<{ volume: string; folder: string }> {
   const { engine } = run.needs
-  const names = dataVolumes(run, former)
-  const volume = names.at(-1) as string
-  for (const name of names) await engine.removeVolume(name)
+  const volume = dataVolumes(run, former).at(-1) as string
   await engine.createVolume(run.box.project, key, volume)
   const folder = await engine.volumePath(volume)
   if (folder === undefined) throw problem('RESTORE_FAILED', `the volume ${volume} lies on another machine than this agent`)

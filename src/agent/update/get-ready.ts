@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { needRoom, volumesInUse } from '../backup/index.ts'
+import { needRoom, roomForDump, volumeBytes } from '../backup/index.ts'
 import { migrationsFor, needAllowedImage, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
 import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
 import { targetText } from './compose-switch.ts'
@@ -47,10 +47,10 @@ async function bringImages(run: UpdateRun, before: Before): Promise<void> {
 }
 
 /** At most one dump, and at worst a second database beside the first. */
-async function needRoomBeside({ needs, box }: UpdateRun, before: Before): Promise<void> {
-  const { bytes, folders } = await volumesInUse(needs, [before.database.volume])
-  if (folders.length === 0) return
-  await needRoom(needs.disk, { what: `updating ${box.slug}`, bytes: 2 * bytes, paths: [...folders, needs.workFolder] })
+async function needRoomBeside({ needs, box, repository }: UpdateRun, before: Before): Promise<void> {
+  const bytes = await volumeBytes(needs, [before.database.volume])
+  const second = { path: (await needs.engine.volumesFolder()) ?? needs.workFolder, bytes }
+  await needRoom(needs.disk, `updating ${box.slug}`, [...roomForDump(needs.workFolder, await repository(), bytes), second])
 }
 
 /** Asks compose what it would label each service with under the target file, and refuses when that hits a service outside the plan. */

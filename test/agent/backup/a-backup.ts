@@ -6,6 +6,7 @@ import type { BoxInside, CommandContext, ContainerEngine, Repository, SnapshotSt
 import type { FaultProfile } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
 import { aHost, aRunningBox, moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 
 type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
 
@@ -54,7 +55,7 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotNeeds> => {
     const { engine, inside, snapshots } = ports
     const journal = await openJournal({ shelf: kept, clock: host.clock })
-    const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6 }
+    const disk = aDisk()
     return { engine, inside, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
   }
   const take = async (payload = aSnapshotPayload(), context = aContext(), needs?: SnapshotNeeds) => {

@@ -4,6 +4,7 @@ import { fetchSnapshot } from '../../../src/agent/backup/index.ts'
 import type { Fault } from '../../../src/agent/simulated/index.ts'
 import { instant } from '../../../src/agent/simulated/index.ts'
 import { SnapshotTaken } from '../../../src/core/boxes/index.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { wrapped } from '../update/an-update.ts'
 import { mortal } from '../update/mortal.ts'
 import { aBackedUpBox, aContext, aSnapshotPayload, commandId, repository } from './a-backup.ts'
@@ -78,7 +79,7 @@ describe('a snapshot that fails leaves nothing on the host and tells the same fa
 
   test('a disk without room for the dump beside its reserve', async () => {
     const { agent, take, host } = await aBackedUpBox()
-    const disk = { freeBytes: async () => 200_000_000, usedBytes: async () => 1 }
+    const disk = aDisk({ freeBytes: async () => 200_000_000 })
     const needs = { ...(await agent()), disk }
     await expect(take(aSnapshotPayload(), aContext(), needs)).rejects.toMatchObject({ code: 'DISK_FULL' })
     expect(await host.snapshots.list(repository)).toEqual([])

@@ -11,6 +11,7 @@ import { type ManualClock, manualClock, type Random } from '../../../src/core/ki
 import { readIfThere } from '../../../src/node/index.ts'
 import { aProvision, aContext as provisionContext, templateFolder } from '../boxes/provisioning.ts'
 import { moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { type Ports, wrapped } from '../update/an-update.ts'
 import { type Mortal, mortal, type When } from '../update/mortal.ts'
 
@@ -48,7 +49,7 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
       journal,
       locks,
       once: onceOnly({ journal, locks }),
-      disk: { freeBytes: async () => 1e12, usedBytes: async () => 1e6 },
+      disk: aDisk(),
       allowedImages: ['registry.test/tenantry/*'],
       stateFolder: join(folder, 'state'),
       workFolder: join(folder, 'state', 'work'),

@@ -4,6 +4,7 @@ import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { needRoomFor } from '../../../src/agent/move/need-room-for.ts'
 import type { ContainerEngine, SnapshotStore, StoredSnapshot } from '../../../src/agent/ports/index.ts'
 import { moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { aContext, handOverPayload, takeOverPayload, twoHosts } from './a-move.ts'
 
 describe('a take-over without room', () => {
@@ -15,10 +16,8 @@ describe('a take-over without room', () => {
     const stored = await needs.snapshots.find(repository, snapshot.snapshotId)
     const bytes = (stored?.totalBytes ?? Number.NaN) + (stored?.databaseBytes ?? Number.NaN)
     const asked: string[] = []
-    const disk = {
-      freeBytes: async (path: string) => asked.push(path) && reserveBytes + bytes - lacking,
-      usedBytes: async () => already,
-    }
+    const freeBytes = async (path: string) => asked.push(path) && reserveBytes + bytes - lacking
+    const disk = aDisk({ freeBytes, usedBytes: async () => already })
     let restores = 0
     const restore = (...of: Parameters<SnapshotStore['restore']>) => {
       restores++
@@ -63,7 +62,7 @@ test.each([
     needRoomFor(
       {
         needs: {
-          disk: { freeBytes: async () => freeBytes, usedBytes: () => Promise.reject(new Error('ENOENT')) },
+          disk: aDisk({ freeBytes: async () => freeBytes, usedBytes: () => Promise.reject(new Error('ENOENT')) }),
           engine: { volumesFolder: async () => undefined } as unknown as ContainerEngine,
           workFolder: '/agent/work',
         },
@@ -82,7 +81,7 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
     needRoomFor(
       {
         needs: {
-          disk: { freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN), usedBytes: async () => already },
+          disk: aDisk({ freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN), usedBytes: async () => already }),
           engine: { volumesFolder: async () => volumes } as unknown as ContainerEngine,
           workFolder: work,
         },

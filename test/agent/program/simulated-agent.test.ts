@@ -13,6 +13,7 @@ import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { type HostWorld, hostWorld } from '../../support/host-world.ts'
 import { aProvision, templateFolder } from '../boxes/provisioning.ts'
+import { aDisk } from '../simulated/disks.ts'
 
 let folder: string
 let world: HostWorld
@@ -49,7 +50,7 @@ async function anAgent() {
     boxes: boxes(),
     journal,
     locks: memoryLocks(),
-    disk: { freeBytes: async () => 1e12, usedBytes: async () => 1e6 },
+    disk: aDisk(),
     portInUse: async () => false,
     settings: {
       boxesFolder: join(folder, 'boxes'),

@@ -7,6 +7,7 @@ import { update } from '../../../src/agent/update/index.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images, moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, newSynapse, withoutColdCopy, withoutDaemon, wrapped } from '../update/an-update.ts'
 import { aLivedOnBox, asInSnapshot, asItLivedOn, type LivedOn } from './a-restore.ts'
 
@@ -186,7 +187,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
   test('another sum', async () => refused(await aLivedOnBox(), { snapshotSha256: 'a'.repeat(64) }, /not the one that was taken/))
   test('one that is not there', async () => refused(await aLivedOnBox(), { snapshotId: 'ab'.repeat(32) }, /has no snapshot/))
   test('no room for it', async () => {
-    const disk = { freeBytes: async () => 1e6, usedBytes: async () => 1e6 }
+    const disk = aDisk({ freeBytes: async () => 1e6 })
     const world = await aLivedOnBox({ change: () => ({ disk }) })
     await refused(world, {}, /needs .* MB free/)
     expect(world.counts.restore).toBeUndefined()
@@ -194,7 +195,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
   test('no room for it beside what was fetched and the images that were pulled', async () => {
     let world: LivedOn | undefined
     const freeBytes = async () => (world?.counts.restore === undefined ? 1e12 : 1e6)
-    world = await aLivedOnBox({ change: () => ({ disk: { freeBytes, usedBytes: async () => 1e6 } }) })
+    world = await aLivedOnBox({ change: () => ({ disk: aDisk({ freeBytes }) }) })
     await refused(world, {}, /needs .* MB free/)
     expect(world.counts.createVolume).toBeUndefined()
   })

@@ -9,6 +9,7 @@ import type { BoxCommandPayload, CommandSecrets, UpdateResult } from '../../../s
 import { problem } from '../../../src/core/kit/index.ts'
 import { readIfThere } from '../../../src/node/index.ts'
 import { aHost, aRunningBox, moving } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 
 export const newSynapse = 'registry.test/tenantry/synapse:v1.163.2'
 export const newMinio = 'registry.test/tenantry/minio:RELEASE.2026-02-12T20-18-48Z'
@@ -82,7 +83,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
       journal,
       once: onceOnly({ journal, locks: memoryLocks() }),
       clock: host.clock,
-      disk: { freeBytes: async () => 1e12, usedBytes: async () => 1e6 },
+      disk: aDisk(),
       workFolder: join(host.folder, 'work'),
       allowedImages: ['registry.test/tenantry/*'],
       wayBackMs: 365 * 86_400_000,

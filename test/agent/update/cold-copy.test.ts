@@ -2,6 +2,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { updateSteps } from '../../../src/agent/update/index.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newSynapse, withoutColdCopy } from './an-update.ts'
 
 type World = Awaited<ReturnType<typeof aWorld>>
@@ -76,7 +77,7 @@ test('without a copy the way back loads the dump', async () => {
 test('where a copy would leave no room to load the dump none is made', async () => {
   let world: World | undefined
   const freeBytes = async () => (world?.counts.dumpDatabase === undefined ? 1e12 : 1e6)
-  world = await failing({ change: () => ({ disk: { freeBytes, usedBytes: async () => 1e6 } }) })
+  world = await failing({ change: () => ({ disk: aDisk({ freeBytes }) }) })
   expect((await world.run()).outcome).toBe('rolled_back')
   expect(world.counts.createVolume).toBeUndefined()
   expect(world.counts.loadDatabase).toBe(1)

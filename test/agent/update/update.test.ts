@@ -1,11 +1,13 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { reserveBytes } from '../../../src/agent/backup/index.ts'
 import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
 import { instant, realistic, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
 import { UpdateResult } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
+import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newMinio, newPostgres, newSynapse, withoutColdCopy, withoutDaemon, wrapped } from './an-update.ts'
 
 const digestOf = (image: string) => simulatedImage(image).digest
@@ -400,8 +402,22 @@ describe('a failure before anything was touched', () => {
   })
 
   test('too little room is found before the fence', async () => {
-    const world = await aWorld({ change: () => ({ disk: { freeBytes: async () => 1_000, usedBytes: async () => 5_000 } }) })
+    const world = await aWorld({ change: () => ({ disk: aDisk({ freeBytes: async () => 1_000 }) }) })
     expect(await world.run()).toMatchObject({ outcome: 'failed', fencedMs: 0, error: { code: 'DISK_FULL' } })
+  })
+
+  test('room is needed for a dump in the work folder and a second database where volumes lie: on one disk for both', async () => {
+    const usedBytes = 1e6
+    const updated = async (freeBytes: number, diskOf: (path: string) => Promise<string>) => {
+      const disk = aDisk({ usedBytes: async () => usedBytes, freeBytes: async () => reserveBytes + freeBytes, diskOf })
+      return (await (await aWorld({ change: () => ({ disk }) })).run()).error?.code ?? 'none'
+    }
+    const each = async (path: string) => path
+    const one = async () => 'one'
+    expect(await updated(usedBytes, each)).toBe('none')
+    expect(await updated(usedBytes - 1, each)).toBe('DISK_FULL')
+    expect(await updated(2 * usedBytes, one)).toBe('none')
+    expect(await updated(2 * usedBytes - 1, one)).toBe('DISK_FULL')
   })
 
   test('a compose file changed by hand under a service outside the plan is refused', async () => {
