@@ -72,6 +72,7 @@ export {
   worstOf,
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
+export { boxHeld } from './held.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { ManifestRevision } from './manifest-contract.ts'
@@ -89,10 +90,14 @@ export {
 } from './move-courses.ts'
 export {
   type BoxId,
+  BoxKey,
   ChatDomain,
   Component,
   type HostId,
+  isBoxId,
+  isPathWord,
   Plan,
+  pathWords,
   Service,
   Slug,
   type TenantId,

@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
-import type { BoxId } from '../../core/boxes/index.ts'
-import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { type BoxId, boxHeld } from '../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type DbOrTx, prepared, preparedRows, type Tx } from '../db/index.ts'
-import { forever } from './life/needs.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
@@ -20,11 +19,14 @@ export async function holdBoxes(tx: Tx, clock: Clock, holds: readonly BoxHold[])
   if (rows.length === holds.length) return
   const taken = new Set(rows.map(({ box_id }) => box_id))
   const boxId = holds.find((hold) => !taken.has(hold.boxId))?.boxId as BoxId
+  throw boxHeld(await holdingNow(tx, boxId))
+}
+
+/** Whoever gave the box back since then is not known any more. */
+async function holdingNow(tx: Tx, boxId: BoxId): Promise<Parameters<typeof boxHeld>[0]> {
+  const { slug } = await tx.selectFrom('boxes').select('slug').where('id', '=', boxId).executeTakeFirstOrThrow()
   const other = await tx.selectFrom('box_holds').selectAll().where('box_id', '=', boxId).executeTakeFirst()
-  throw problem(
-    'BOX_HELD',
-    `the box is held by ${other?.holder ?? 'another action'} until ${other && other.until < forever ? other.until : 'it ends'}: wait for it, or end it`,
-  )
+  return { slug, holder: other?.holder ?? 'another action', until: other?.until }
 }
 
 const take = preparedRows<BoxHold & { now: string }, { box_id: string }>(

@@ -1,3 +1,4 @@
+import { boxHeld } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type BoxRecord, existingBox, holdsOf, lookAtHost } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
@@ -24,7 +25,7 @@ export async function readyBox(
       `the host ${host?.name ?? box.hostId} of ${slug} is ${host?.status ?? 'gone'}: start its agent, try again`,
     )
   const hold = (await holdsOf(db, needs.clock, [box.id])).get(box.id)
-  if (hold) throw problem('BOX_HELD', `the box ${slug} is held by ${hold.holder} until ${hold.until}: wait for it, or end it`)
+  if (hold) throw boxHeld({ slug, ...hold })
   return box
 }
 

@@ -1,4 +1,4 @@
-import { allocatePorts, type BoxCommandResult, type BoxPorts, portsFrom } from '../../../core/boxes/index.ts'
+import { allocatePorts, type BoxCommandResult, type BoxPorts, boxHeld, portsFrom } from '../../../core/boxes/index.ts'
 import { type Actor, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
@@ -46,7 +46,7 @@ async function refuse(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<void> {
   requireLive(box)
   if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
   const hold = (await holdsOf(tx, needs.clock, [id])).get(id)
-  if (hold) throw problem('BOX_HELD', `the box ${slug} is held by ${hold.holder.replace(':', ' ')}: wait for it, or end it`)
+  if (hold) throw boxHeld({ slug, ...hold })
   await requireOnline(needs, tx, box)
 }
 

@@ -1,4 +1,4 @@
-import { allocatePorts, type BoxPorts, type HostId } from '../../../core/boxes/index.ts'
+import { allocatePorts, type BoxPorts, boxHeld, type HostId } from '../../../core/boxes/index.ts'
 import { elapsedMs, isoNow, problem } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { hostByName } from '../../hosts/index.ts'
@@ -80,8 +80,7 @@ async function replaced({ clock }: LifeNeeds, tx: Tx, { id, slug }: BoxRecord, d
   const hangs = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
   if (open && !hangs) throw problem('CONFLICT', `the box ${slug} is being moved (${open.state.replace('_', ' ')}): ${nextOf(open, slug)}`)
   const hold = (await holdsOf(tx, clock, [id])).get(id)
-  if (hold && !(hangs && hold.holder === moveHolder(open)))
-    throw problem('BOX_HELD', `the box ${slug} is held by ${hold.holder.replace(':', ' ')}: wait for it, or end it`)
+  if (hold && !(hangs && hold.holder === moveHolder(open))) throw boxHeld({ slug, ...hold })
   return open
 }
 
