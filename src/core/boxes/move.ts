@@ -51,9 +51,18 @@ export const moveTable = {
 /** Throws INVALID_TRANSITION. */
 export function moveOn(state: MoveState, event: MoveEvent): MoveState {
   const next = (moveTable[state] as Partial<Record<MoveEvent, MoveState>>)[event]
-  if (!next) throw problem('INVALID_TRANSITION', `a move that is ${state.replace('_', ' ')} cannot be ${event.replace('_', ' ')}`)
+  if (!next)
+    throw problem('INVALID_TRANSITION', `a move that is ${state.replace('_', ' ')} cannot be ${asked(event)}${instead(state, event)}`)
   return next
 }
+
+/** What people ask for, in the words of who types it. */
+const asked = (event: MoveEvent): string => (event === 'back_asked' ? 'taken back' : event.replace('_', ' '))
+
+const instead = (state: MoveState, event: MoveEvent): string =>
+  state === 'confirming' && event === 'back_asked'
+    ? ': the box runs on its new host; end this move (--confirm), then move it there again (--to)'
+    : ''
 
 type Order = Readonly<{ kind: BoxCommandKind; host: 'from' | 'to'; epoch: 'present' | 'next' }>
 

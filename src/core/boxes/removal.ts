@@ -25,9 +25,13 @@ export const removalTable = {
 /** Throws INVALID_TRANSITION. */
 export function removalOn(state: RemovalState, event: RemovalEvent): RemovalState {
   const next = (removalTable[state] as Partial<Record<RemovalEvent, RemovalState>>)[event]
-  if (!next) throw problem('INVALID_TRANSITION', `a removal that is ${state.replace('_', ' ')} cannot be ${event.replace('_', ' ')}`)
+  if (!next) throw problem('INVALID_TRANSITION', `a removal that is ${state.replace('_', ' ')} cannot be ${asked(event)}`)
   return next
 }
+
+/** What people ask for, in the words of who types it. */
+const asked = (event: RemovalEvent): string =>
+  event === 'undo_asked' ? 'undone' : event === 'erase_asked' ? 'erased' : event.replace('_', ' ')
 
 type Order = Readonly<{ kind: BoxCommandKind; epoch: 'present' | 'next' }>
 

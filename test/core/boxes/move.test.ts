@@ -40,6 +40,13 @@ const events: MoveEvent[] = [
 describe('a move', () => {
   test.each(rows)('%s + %s -> %s', (state, event, next) => expect(moveOn(state, event)).toBe(next))
 
+  test('says in words of people what cannot be had, and what can', () => {
+    expect(() => moveOn('given_back', 'back_asked')).toThrow(/^a move that is given back cannot be taken back$/)
+    expect(() => moveOn('confirming', 'back_asked')).toThrow(
+      /cannot be taken back: the box runs on its new host; end this move \(--confirm\)/,
+    )
+  })
+
   test('has no other transitions', () => {
     const given = Object.entries(moveTable).flatMap(([state, moves]) => Object.entries(moves).map(([event, next]) => [state, event, next]))
     expect(given).toEqual(rows)

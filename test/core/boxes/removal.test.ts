@@ -22,6 +22,11 @@ const events: RemovalEvent[] = ['handed_over', 'taken_back', 'erased', 'refused'
 describe('a removal', () => {
   test.each(rows)('%s + %s -> %s', (state, event, next) => expect(removalOn(state, event)).toBe(next))
 
+  test('says in words of people what cannot be had', () => {
+    expect(() => removalOn('erased', 'undo_asked')).toThrow('a removal that is erased cannot be undone')
+    expect(() => removalOn('failed', 'erase_asked')).toThrow('a removal that is failed cannot be erased')
+  })
+
   test('has no other transitions', () => {
     const given = Object.entries(removalTable).flatMap(([state, moves]) =>
       Object.entries(moves).map(([event, next]) => [state, event, next]),
