@@ -24,7 +24,7 @@ export function alertMetrics({ db, registry }: Needs): void {
     db.selectFrom('alerts').select(['severity as label', counted]).where('status', '=', 'open').groupBy('severity').execute(),
   )
   gauge('tenantry_alert_deliveries', 'Messages of alerts that were not sent; dead is one that was given up', 'status', unsent, () =>
-    db.selectFrom('alert_deliveries').select(['status as label', counted]).where('status', '!=', 'sent').groupBy('status').execute(),
+    db.selectFrom('alert_deliveries').select(['status as label', counted]).where('status', 'in', unsent).groupBy('status').execute(),
   )
 }
 

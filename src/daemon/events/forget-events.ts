@@ -5,7 +5,6 @@ import type { Db } from '../db/index.ts'
 const keptMs = 90 * 86_400_000
 /** Rows per statement: others want to write too. */
 const chunkSize = 1000
-const streamsAtOnce = 100
 
 /** Deletes events of 90 days ago, from the front of their streams; those of rollouts have a retention of their own. Says how many. */
 export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
@@ -22,15 +21,23 @@ export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Cloc
 
 type Old = Readonly<{ stream: string; upTo: number }>
 
-/** Clocks of replicas differ a little: what lies before the newest old one is as old, so that no gap is left in a stream. */
+/**
+ * Clocks of replicas differ a little: what lies before the newest old one is as old, so that no gap is left in a stream. The oldest are picked
+ * before they are put together by stream: a database that does both at once may read every event there is, stream by stream.
+ */
 async function oldStreams(db: Db, before: string): Promise<Old[]> {
-  const rows = await db
+  const oldest = db
     .selectFrom('events')
-    .select(({ fn }) => ['stream', fn.max('seq').as('seq')])
+    .select(['stream', 'seq'])
     .where('created_at', '<=', before)
     .where('stream', 'not like', 'rollout:%')
+    .orderBy('created_at')
+    .limit(chunkSize)
+    .as('oldest')
+  const rows = await db
+    .selectFrom(oldest)
+    .select(({ fn }) => ['stream', fn.max('seq').as('seq')])
     .groupBy('stream')
-    .limit(streamsAtOnce)
     .execute()
   return rows.map(({ stream, seq }) => ({ stream, upTo: Number(seq) }))
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { PageEnd } from '../../core/contract/index.ts'
 import type { File } from '../../core/files/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
@@ -47,8 +48,8 @@ export async function findFile(db: DbOrTx, { tenantId, spaceId, fileId }: Where 
   return row && toRecord(row)
 }
 
-/** Spaces of which files are there, deleted ones too as long as the object store does not let go of them. */
-export const spacesWithFiles = (db: DbOrTx) => db.selectFrom('files').select('space_id').$asScalar()
+/** Of a space that is looked at: whether files of it are there, deleted ones too as long as the object store does not let go of them. */
+export const spacesWithFiles = sql<boolean>`exists (select 1 from files where files.space_id = spaces.id)`
 
 type Page = Where & Readonly<{ state: 'ready' | 'deleted'; folderId?: string | undefined; after?: PageEnd | undefined; limit: number }>
 

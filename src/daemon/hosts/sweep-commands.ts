@@ -63,8 +63,8 @@ async function forgetQuestions({ db, clock, log }: Needs): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('commands')
     .where('status', 'not in', openStatuses)
-    .where('deadline_at', '<=', isoIn(clock, -keptMs))
     .where('kind', 'in', ['tenant-box.report_versions', 'tenant-box.healthcheck'])
+    .where('finished_at', '<=', isoIn(clock, -keptMs))
     .where('id', 'like', 'cmd%')
     .executeTakeFirst()
   if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'forgot old questions to boxes')

@@ -1,8 +1,7 @@
-import type { Expression } from 'kysely'
+import type { Expression, SqlBool } from 'kysely'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
-import type { Db } from '../db/index.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 
@@ -29,7 +28,7 @@ const keptMs = 90 * 86_400_000
 /** Rows of deleted spaces: no snapshot that could bring their rooms back is as old. */
 const keptDeletedMs = 400 * 86_400_000
 
-type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded(db: Db): Expression<string> }>
+type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded: Expression<SqlBool> }>
 
 /** Deletes old activity, and what is left of spaces that were deleted long ago and that nothing of another room still belongs to. */
 export async function forgetSpaces({ db, clock, stillNeeded }: Forgetting): Promise<string> {
@@ -40,7 +39,7 @@ export async function forgetSpaces({ db, clock, stillNeeded }: Forgetting): Prom
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom('space_activity').select('seq').whereRef('space_activity.space_id', '=', 'spaces.id'))),
     )
-    .where('id', 'not in', stillNeeded(db))
+    .where(({ not }) => not(stillNeeded))
     .execute()
   return plural(Number(numDeletedRows), 'entry of the activity of spaces', 'entries of the activity of spaces')
 }

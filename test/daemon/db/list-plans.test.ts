@@ -16,6 +16,7 @@ import { listSnapshots } from '../../../src/daemon/snapshots/list-snapshots.ts'
 import { membersAfter } from '../../../src/daemon/spaces/members.repo.ts'
 import { spacesAfter } from '../../../src/daemon/spaces/spaces.repo.ts'
 import { tasksFor } from '../../../src/daemon/tasks/tasks.repo.ts'
+import { listTenants } from '../../../src/daemon/tenants/show-tenants.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
 // A page of a list costs what the page costs, however much there is: it walks along an index and stops. Tables grow, so no list may read one
@@ -27,6 +28,7 @@ const sha = 'ab'.repeat(32)
 const trust = { staleBefore: at, silentHosts: [] }
 const ofNobody = { tenantId: 'ten_1', userId: 'usr_1' }
 const reader = { ...ofNobody, roles: [], spaceIds: [], manages: true }
+const windows = { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } }
 const place = { tenantId: 'ten_1', spaceId: 'spc_1', limit }
 const snapshots = (db: Db) => ({ db, clock: manualClock(), references: [] }) as never
 
@@ -53,6 +55,8 @@ const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>
   ['members of a space', (db) => membersAfter(db, { spaceId: 'spc_1', limit })],
   ['files of a space', (db) => filesAfter(db, { ...place, state: 'ready' })],
   ['files of a space, a later page', (db) => filesAfter(db, { ...place, state: 'deleted', after: { createdAt: at, id: 'fil_1' } })],
+  ['tenants', (db) => listTenants({ db, clock: manualClock(), windows }, { limit })],
+  ['tenants, a later page', (db) => listTenants({ db, clock: manualClock(), windows }, { cursor: 'a', limit })],
   ['tasks', (db) => tasksFor(db, reader, { limit })],
   ['tasks, a later page', (db) => tasksFor(db, reader, { limit, after: { createdAt: at, id: 'tsk_1' } })],
 ]

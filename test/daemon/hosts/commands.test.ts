@@ -117,6 +117,8 @@ onBothDialects('commands of agents', (fresh) => {
     const adopt = { ...change, id: 'cmd_adopt', payload: { ...payload, folder: '/srv/elm', project: 'elm' } }
     await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, adopt))
     const ids = async () => (await needs.db.selectFrom('commands').select('id').orderBy('id').execute()).map((row) => row.id)
+    await clock.advance(2 * 3_600_000)
+    await sweep()
     await clock.advance(6 * 86_400_000)
     await sweep()
     expect(await ids()).toHaveLength(3)

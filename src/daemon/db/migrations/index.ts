@@ -29,6 +29,7 @@ import { contacts } from './0028-contacts.ts'
 import { oldPasswords } from './0029-old-passwords.ts'
 import { passwordTurns } from './0030-password-turns.ts'
 import { lookBack } from './0031-look-back.ts'
+import { whatGrows } from './0032-what-grows.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -64,4 +65,5 @@ export const migrations: readonly Migration[] = [
   oldPasswords,
   passwordTurns,
   lookBack,
+  whatGrows,
 ]

@@ -1,0 +1,126 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { listOpenSessions } from '../../../src/daemon/admin/sessions.repo.ts'
+import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { chainNames } from '../../../src/daemon/audit/audit.repo.ts'
+import { loadConfig } from '../../../src/daemon/config/index.ts'
+import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
+import { beginAllDue } from '../../../src/daemon/crons/index.ts'
+import { drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
+import { enqueueCommand } from '../../../src/daemon/hosts/command.repo.ts'
+import { findHostByKeyId } from '../../../src/daemon/hosts/host.repo.ts'
+import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
+import { findFollowup } from '../../../src/daemon/outbox/followups.repo.ts'
+import { fleetRooms } from '../../../src/daemon/wire/fleet-rooms.ts'
+import { cronsRoom } from '../../../src/daemon/wire/jobs.ts'
+import { silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { aKeyring, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { growRegistry } from '../../support/grown-registry.ts'
+import { roleBook } from '../../support/sessions-room.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
+import { type Overheard, overhear } from '../../support/whole-reads.ts'
+
+// What agents, operators and the daemon itself do time and again finds its few rows among all there are.
+
+describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has grown', (dialect) => {
+  const clock = manualClock()
+  const stop = new AbortController()
+  let overheard: Overheard
+  let needs: Parameters<typeof fleetRooms>[0]
+
+  beforeAll(async () => {
+    const { db } = await emptyDatabase(dialect)
+    await growRegistry(db, dialect)
+    overheard = overhear(db, dialect)
+    const base = { db: overheard.db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() }
+    needs = { ...base, config: loadConfig({ env: {} }), migrations: [], schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
+    return async () => {
+      stop.abort()
+      await db.destroy()
+    }
+  }, 120_000)
+
+  const wholeReads = async (work: () => Promise<unknown>) => {
+    const heard = await overheard.during(work)
+    expect(heard.statements).toBeGreaterThan(0)
+    return heard.wholeReads
+  }
+  const inTransaction = (work: Parameters<ReturnType<Overheard['db']['transaction']>['execute']>[0]) =>
+    overheard.db.transaction().execute(work)
+
+  test('an agent is known by its key and picks up its command', async () => {
+    const { hosts } = fleetRooms(needs, 'replica_1')
+    expect(await wholeReads(() => findHostByKeyId(needs.db, 'key_id-7'))).toEqual([])
+    const address = { hostId: 'hosts_1', boxId: 'boxes_1' }
+    const queue = () =>
+      inTransaction((tx) => {
+        const payload = { slug: 'slug-1', boxId: 'boxes_1', ownershipEpoch: 1 }
+        return enqueueCommand(tx, clock, {
+          id: 'cmd_new',
+          ...address,
+          kind: 'tenant-box.healthcheck',
+          payload,
+          deadlineMs: 60_000,
+        } as never)
+      })
+    expect(await wholeReads(queue)).toEqual([])
+    const agent = { kind: 'agent', hostId: 'hosts_1', name: 'host-1', instanceId: 'i' } as never
+    const pickUp = async () => {
+      const found = await nextCommand(hosts, agent, { holding: [], room: 'all' }, stop.signal)
+      expect(found?.id).toBe('cmd_new')
+    }
+    expect(await wholeReads(pickUp)).toEqual([])
+    const waits = hosts.bus.untilQueued('hosts_1')
+    expect((await wholeReads(() => hosts.bus.poll(needs.db))).filter(({ table }) => table !== 'hosts')).toEqual([])
+    waits.cancel()
+  })
+
+  test('follow-up work is noted, taken and done', async () => {
+    const handlers = { greet: async () => undefined }
+    const once = async () => {
+      await inTransaction((tx) => enqueueOutbox(tx, clock, { topic: 'greet', payload: {}, key: 'anna' }))
+      await drainOutbox({ db: needs.db, clock, log: needs.log, handlers })
+    }
+    expect(await wholeReads(once)).toEqual([])
+    expect(await wholeReads(() => findFollowup(needs.db, 1_000_001))).toEqual([])
+  })
+
+  test('an alert is raised, and is over', async () => {
+    const alert = alertOf.followups_late({ late: [{ topic: 'greet', count: 1, since: '2026-01-05T00:00:00.000Z' }] })
+    const once = () =>
+      inTransaction(async (tx) => {
+        await raiseAlert(tx, clock, alert)
+        await closeAlerts(tx, clock, { subject: alert.subject, kinds: [alert.kind], because: 'it was for a test' })
+      })
+    expect(await wholeReads(once)).toEqual([])
+  })
+
+  test('an operator logs in, calls and sees the own sessions', async () => {
+    const room = await anAdminRoom(needs.db, { clock })
+    await anAccount(room)
+    const once = async () => {
+      const { authorization, actor } = await aSession(room)
+      await room.authenticate(authorization)
+      await listOpenSessions(room.db, clock, (actor as { accountId?: string }).accountId ?? 'account_1')
+    }
+    expect(await wholeReads(once)).toEqual([])
+    room.stop()
+  })
+
+  test('the chains of the audit log are found without its entries', async () => {
+    expect(await wholeReads(() => chainNames(needs.db))).toEqual([])
+    expect((await chainNames(needs.db)).length).toBeGreaterThan(50)
+  })
+
+  test('replicas claim the runs of jobs', async () => {
+    const files = { ...needs, objects: undefined, quotas: undefined } as never
+    const room = cronsRoom(needs, 'replica_1', { ...fleetRooms(needs, 'replica_1'), spaces: files, files } as never)
+    expect(await wholeReads(() => beginAllDue(room, room.jobs, stop.signal))).toEqual([])
+    const [job] = room.jobs
+    if (!job) throw new Error('there is no job')
+    const actor = { kind: 'system', name: 'test' } as const
+    expect(await wholeReads(() => beginManualRun(room, actor, job))).toEqual([])
+  })
+})

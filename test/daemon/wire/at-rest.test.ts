@@ -1,0 +1,110 @@
+import { setMaxListeners } from 'node:events'
+import { mkdtemp, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { manualClock } from '../../../src/core/kit/index.ts'
+import { watchRevocations } from '../../../src/daemon/auth/index.ts'
+import { importManifest, loadBoxMigrations } from '../../../src/daemon/boxes/index.ts'
+import { loadConfig } from '../../../src/daemon/config/index.ts'
+import { fleetRooms } from '../../../src/daemon/wire/fleet-rooms.ts'
+import { wire } from '../../../src/daemon/wire/index.ts'
+import { cronsRoom } from '../../../src/daemon/wire/jobs.ts'
+import { tenantRooms } from '../../../src/daemon/wire/tenant-rooms.ts'
+import { packageRoot, silentLogger, systemRandom } from '../../../src/node/index.ts'
+import { aKeyring } from '../../support/admin-room.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { growRegistry } from '../../support/grown-registry.ts'
+import { roleBook } from '../../support/sessions-room.ts'
+import { synapseSchemas } from '../../support/synapse-schemas.ts'
+import { type Overheard, overhear } from '../../support/whole-reads.ts'
+
+// What a daemon does without being asked costs the same however many tenants, users and boxes there are: nothing that goes on by itself reads a
+// table from end to end, but for what is named here with its reason.
+
+/** Once an hour or more seldom, of thousands that are few columns wide; or what is counted is just what is waited for. */
+const allowedAtRest: readonly string[] = [
+  'rollouts', // counted by status at a scrape: some a week
+  'hosts', // counted by standing at a scrape, without what they said
+  'outbox', // what waits, by topic
+  'outbox_queues',
+  'boxes', // counted along indexes, whose entries are as short as the answer
+  'snapshots', // the newest of each box, along an index
+  'snapshot_drills',
+  'box_restores',
+]
+
+/** What a job is about. Each reads this, and nothing else, from one end to the other. */
+const aboutAll: Readonly<Record<string, readonly string[]>> = {
+  'tenant-box-drift-detection': ['boxes', 'hosts', 'tenants'],
+  'tenant-box-version-sync': ['boxes', 'hosts'],
+  'box-removal': ['box_moves', 'box_removals'],
+  'snapshot-daily': ['boxes', 'tenants', 'snapshots'],
+  'snapshot-prune': ['snapshots'],
+  'snapshot-check': ['snapshots', 'snapshot_repositories'],
+  'snapshot-drill': ['boxes', 'tenants', 'snapshots', 'snapshot_drills', 'box_restores'],
+  housekeeping: ['leases', 'rollouts', 'outbox'],
+}
+
+/** A job asks for at most so many boxes or tenants with one statement; the fewer statements, the more are asked for at once. */
+const [boxes, atOnce] = [2000, 200]
+
+const words = ({ table, said }: { table: string; said: string }) => `${table}: ${said}`
+
+describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has grown', (dialect) => {
+  const clock = manualClock()
+  const stop = new AbortController()
+  let overheard: Overheard
+  let needs: Parameters<typeof wire>[0]
+
+  beforeAll(async () => {
+    setMaxListeners(0, stop.signal)
+    const { db } = await emptyDatabase(dialect)
+    const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
+    await importManifest({ db, clock, migrations }, await readFile(packageRoot('config/manifest.yaml'), 'utf8'))
+    await growRegistry(db, dialect)
+    overheard = overhear(db, dialect)
+    const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-at-rest-'))
+    const env = {
+      TENANTRY_DATA_DIR: dataDir,
+      TENANTRY_BACKUP_KEY: Buffer.alloc(32, 1).toString('base64'),
+      TENANTRY_SNAPSHOT_STORE: `file:${dataDir}`,
+    }
+    const base = { db: overheard.db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() }
+    needs = { ...base, config: loadConfig({ env }), migrations, schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
+    return async () => {
+      stop.abort()
+      await db.destroy()
+    }
+  }, 120_000)
+
+  test('a daemon starts, looks around once and is scraped without reading a table from end to end', async () => {
+    const { wholeReads, statements } = await overheard.during(async () => {
+      const leaving = new AbortController()
+      setMaxListeners(0, leaving.signal)
+      const { begin, metrics } = await wire({ ...needs, draining: leaving.signal })
+      const loops = begin()
+      while (clock.sleepers() < loops.length) await new Promise((turn) => setImmediate(turn))
+      await metrics.registry.metrics()
+      leaving.abort()
+      await Promise.all(loops)
+    })
+    expect(wholeReads.filter(({ table }) => !allowedAtRest.includes(table)).map(words)).toEqual([])
+    expect(statements).toBeGreaterThan(50)
+    expect(statements).toBeLessThan(500)
+  }, 120_000)
+
+  test('a job reads whole only what it is about, and asks for many at once', async () => {
+    const revocations = await watchRevocations(needs, stop.signal)
+    const tenants = await tenantRooms(needs, { holder: 'replica_1', revocations, registry: new Registry() })
+    const { jobs } = cronsRoom(needs, 'replica_1', { ...fleetRooms(needs, 'replica_1'), ...tenants })
+    // Asks the chat server of every tenant about every space: what it reads is the least of it.
+    for (const job of jobs.filter(({ key }) => key !== 'space-reconcile')) {
+      const { wholeReads, statements } = await overheard.during(() => job.run({ signal: stop.signal }))
+      const unexpected = wholeReads.filter(({ table }) => !aboutAll[job.key]?.includes(table))
+      expect({ job: job.key, unexpected: unexpected.map(words) }).toEqual({ job: job.key, unexpected: [] })
+      expect({ job: job.key, isSparing: statements <= 25 + boxes / atOnce, statements }).toMatchObject({ isSparing: true })
+    }
+  }, 120_000)
+})
