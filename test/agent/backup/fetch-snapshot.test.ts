@@ -1,5 +1,5 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { clearDump, dumpFolderOf, fetchData, fetchSnapshot, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
 import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
@@ -100,8 +100,36 @@ test('a dump that is not what its manifest says is refused, and of the files tha
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
   const fetching = fetchSnapshot({ snapshots: { ...needs.snapshots, restore } }, wanted)
   await expect(fetching).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
-  expect(brought).toEqual([join(folder, 'dump'), join(folder, 'box')])
+  expect(brought.sort()).toEqual([join(folder, 'box'), join(folder, 'dump')])
   expect(await readdir(folder)).toEqual([])
+})
+
+test.each([
+  ['as far as the snapshot tells where they lay', [], ['box', 'dump']],
+  ['and are brought by the manifest where more than one folder could be them', ['/srv/other'], ['dump', 'box']],
+])('the files of the box come beside the dump, once, %s', async (_, more, order) => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const folder = join(host.folder, 'fetched')
+  const seen: string[] = []
+  let bringsBox: () => void = () => undefined
+  const boxBegun = new Promise<void>((resolve) => {
+    bringsBox = resolve
+  })
+  const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
+    const into = basename(of[3])
+    if (into === 'box') bringsBox()
+    else if (more.length === 0) await boxBegun
+    seen.push(into)
+    await needs.snapshots.restore(...of)
+  }
+  const find = async (...of: Parameters<SnapshotStore['find']>) => {
+    const found = await needs.snapshots.find(...of)
+    return found && { ...found, paths: [...found.paths, ...more] }
+  }
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
+  const { boxFolder } = await fetchSnapshot({ snapshots: { ...needs.snapshots, restore, find } }, wanted)
+  expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
+  expect(seen).toEqual(order)
 })
 
 test('what an interrupted fetch left damaged is fetched again', async () => {
