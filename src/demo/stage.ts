@@ -9,7 +9,7 @@ import { loadConfig } from '../daemon/config/index.ts'
 import { type Daemon, startDaemon } from '../daemon/daemon.ts'
 import { migrate, openDatabase } from '../daemon/db/index.ts'
 import { rehearseInWorker } from '../daemon/rehearse-in-worker.ts'
-import { silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { settlingFetch, silentLogger, systemClock, systemRandom } from '../node/index.ts'
 import { fleet, hosts, manifestWith, unlucky } from './fleet.ts'
 import { runSimulatedAgent } from './simulated-agent.ts'
 
@@ -47,7 +47,9 @@ export async function openStage(): Promise<Stage> {
 
 const connect = (baseUrl: string, token?: string): DemoApi => {
   const headers = () => (token ? { authorization: `Bearer ${token}` } : ({} as Record<string, string>))
-  return Object.fromEntries(Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers })])) as DemoApi
+  return Object.fromEntries(
+    Object.entries(api).map(([room, contract]) => [room, makeClient(contract, { baseUrl, headers, fetch: settlingFetch })]),
+  ) as DemoApi
 }
 
 /** As `tenantryd admin create` does it: from the machine itself. */

@@ -1,6 +1,7 @@
 import { type Client, makeClient } from '../../core/contract/index.ts'
 import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
+import { settlingFetch } from '../../node/index.ts'
 import type { AgentNeeds } from './agent-needs.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockGauge } from './identity.ts'
 
@@ -21,7 +22,7 @@ export type Connection = Readonly<{
   clockOffsetMs(): number | null
 }>
 
-export function openConnection({ clock, random, identity, fetch = globalThis.fetch }: Needs): Connection {
+export function openConnection({ clock, random, identity, fetch = settlingFetch }: Needs): Connection {
   const instanceId = randomText(random, 20)
   const gauge = clockGauge(clock)
   const plain = toldTheTime(gauge.heard, bounded(fetch))

@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import { makeClient } from '../../core/contract/index.ts'
 import { agentContract, plainUrl, protocolVersion } from '../../core/hosts/index.ts'
 import { problem, type Secret } from '../../core/kit/index.ts'
+import { settlingFetch } from '../../node/index.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
 
 export type EnrolNeeds = Readonly<{ daemonUrl: string; agentVersion: string; fetch?: typeof globalThis.fetch }>
@@ -25,13 +26,13 @@ export async function newAgentKey(): Promise<AgentPrivateKey> {
 
 /** Enrols the key at the daemon. Throws ENROLMENT_INVALID, UNREACHABLE, CONFIG_INVALID and what the daemon says. */
 export async function enrolAgent(
-  { daemonUrl, agentVersion, fetch }: EnrolNeeds,
+  { daemonUrl, agentVersion, fetch = settlingFetch }: EnrolNeeds,
   privateKey: AgentPrivateKey,
   token: Secret,
 ): Promise<AgentIdentity> {
   const url = requireSafeUrl(daemonUrl)
   const { kty, crv, x } = privateKey
-  const client = makeClient(agentContract, { baseUrl: url, ...(fetch ? { fetch } : {}) })
+  const client = makeClient(agentContract, { baseUrl: url, fetch })
   const publicKey = { kty, crv, x }
   const { hostId, name, keyId } = await client.enrolHost({
     body: { token: token.reveal(), publicKey, daemonUrl: url, protocolVersion, agentVersion },

@@ -1,10 +1,11 @@
 import type { Clock } from '../../core/kit/index.ts'
+import { settlingFetch } from '../../node/index.ts'
 import type { Faults } from './faults.ts'
 
 export type SimulatedMachine = Readonly<{ clock: Clock; fetch?: typeof globalThis.fetch }>
 
 /** The machine's own clock and network as the faults of a simulated host let them be. */
-export const simulatedChannel = (faults: Faults, { clock, fetch = globalThis.fetch }: SimulatedMachine): Required<SimulatedMachine> => ({
+export const simulatedChannel = (faults: Faults, { clock, fetch = settlingFetch }: SimulatedMachine): Required<SimulatedMachine> => ({
   clock: {
     ...clock,
     now: () => new Date(clock.now().getTime() + (faults.strike('clock-skew', {})?.offsetMs ?? 0)),

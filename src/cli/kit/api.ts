@@ -12,6 +12,11 @@ type ApiNeeds = Readonly<{
 
 /** Loads the contracts, which is the heavier part of a start, and makes a client of each. */
 export async function connect(needs: ApiNeeds): Promise<Api> {
-  const [{ api: contracts }, { makeClient }] = await Promise.all([import('../../core/api.ts'), import('../../core/contract/index.ts')])
-  return Object.fromEntries(Object.entries(contracts).map(([room, contract]) => [room, makeClient(contract, needs)])) as Api
+  const [{ api: contracts }, { makeClient }, { settlingFetch }] = await Promise.all([
+    import('../../core/api.ts'),
+    import('../../core/contract/index.ts'),
+    import('../../node/fetch.ts'),
+  ])
+  const reachable = { ...needs, fetch: needs.fetch ?? settlingFetch }
+  return Object.fromEntries(Object.entries(contracts).map(([room, contract]) => [room, makeClient(contract, reachable)])) as Api
 }

@@ -1,6 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { type AlertMessage, webhookBody } from '../../core/alerts/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
+import { settlingFetch } from '../../node/index.ts'
 
 const longestMs = 10_000
 
@@ -30,7 +31,7 @@ export async function sendWebhook(
   const limit = AbortSignal.timeout(longestMs)
   const call = { method: 'POST', headers, body, redirect: 'manual' as const, signal: signal ? AbortSignal.any([signal, limit]) : limit }
   const { origin } = new URL(url)
-  const response = await fetch(url, call).catch((error: FetchError) => {
+  const response = await settlingFetch(url, call).catch((error: FetchError) => {
     throw problem('UNAVAILABLE', `the webhook at ${origin} does not answer (${reasonOf(error)})`)
   })
   await response.body?.cancel()
