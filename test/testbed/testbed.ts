@@ -95,32 +95,14 @@ export async function renderBoxByHand(options: {
   return JSON.parse(readFileSync(`${folder}/box.json`, 'utf8')) as BoxByHand
 }
 
-const composeMs = 240_000
-
-/**
- * `compose(testbed, box.folder)('up', '-d')`, as an operator would type it in the box's folder. One that does not end is told to show where it
- * stands, and typed once more: what it did is done.
- */
+/** `compose(testbed, box.folder)('up', '-d')`, as an operator would type it in the box's folder. */
 export const compose =
   (testbed: Testbed, folder: string) =>
-  async (...args: string[]) => {
-    const type = () => {
-      const child = execa(testbed.docker, ['compose', '--project-directory', folder, '--file', `${folder}/compose.yaml`, ...args], {
-        env: dockerEnvironment(testbed),
-        extendEnv: false,
-        detached: true,
-        stdin: 'ignore',
-      })
-      const limit = setTimeout(() => child.pid && process.kill(-child.pid, 'SIGQUIT'), composeMs)
-      return child.finally(() => clearTimeout(limit))
-    }
-    const begun = performance.now()
-    return type().catch((error: Error) => {
-      if (performance.now() - begun < composeMs) throw error
-      process.stderr.write(`docker compose ${args.join(' ')} did not end:\n${error.message}\n`)
-      return type()
+  (...args: string[]) =>
+    execa(testbed.docker, ['compose', '--project-directory', folder, '--file', `${folder}/compose.yaml`, ...args], {
+      env: dockerEnvironment(testbed),
+      extendEnv: false,
     })
-  }
 
 /**
  * Makes a tag appear in the registry: `pushTag('edge', '1.22.1', '1.22.2', { relabel: true })`. Returns the digest behind it.

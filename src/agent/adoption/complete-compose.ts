@@ -1,5 +1,5 @@
 import { isMap, isSeq, type YAMLMap } from 'yaml'
-import { type Service, stopGraceMs } from '../../core/boxes/index.ts'
+import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { recordOf } from '../boxes/index.ts'
 import { type Editable, editable, ownMap, printed, same, setValue } from './yaml-edit.ts'
@@ -46,7 +46,7 @@ function completeService(file: Editable, services: YAMLMap, service: Exclude<Ser
     // `always` starts a container that was stopped on purpose when the engine restarts: in the midst of an update.
     set('restart', 'unless-stopped'),
     service === 'postgres' ? set('stop_signal', 'SIGINT') : false,
-    service !== 'minio' && stopGraceMs(now.stop_grace_period) < shortestGraceMs ? set('stop_grace_period', patientStop) : false,
+    service !== 'minio' && graceMs(now.stop_grace_period) < shortestGraceMs ? set('stop_grace_period', patientStop) : false,
     // What reaches the chat server past the edge passes the fence too.
     service === 'synapse' && Array.isArray(now.ports) && now.ports.length > 0 ? withoutPorts(own, set) : false,
     service === 'postgres' && wants.databaseName !== undefined
@@ -80,4 +80,14 @@ function completeEdge(file: Editable, services: YAMLMap, edge: Record<string, un
   if (same(recordOf(file.plain.services).edge, edge)) return false
   services.set('edge', file.document.createNode(edge))
   return true
+}
+
+/** Compose's durations: `90s`, `1m30s`. Its default is 10 s. */
+function graceMs(value: unknown): number {
+  if (typeof value !== 'string') return 10_000
+  const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const
+  return [...value.matchAll(/([0-9.]+)(ms|s|m|h)/g)].reduce(
+    (sum, [, count, unit]) => sum + Number(count) * units[unit as keyof typeof units],
+    0,
+  )
 }

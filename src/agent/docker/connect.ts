@@ -26,9 +26,6 @@ export type EngineLimits = Readonly<{
   /** A run of compose that asks, and one that changes containers. */
   composeQuestionMs: number
   composeChangeMs: number
-  /** How often a run of compose that says nothing is looked at, and how long it may be silent beyond the time its services have to stop. */
-  composeLookMs: number
-  composeSilentMs: number
 }>
 
 const minutes = 60_000
@@ -39,8 +36,6 @@ export const limitsOf = ({ limits }: DockerSettings): EngineLimits => ({
   pullMs: 10 * minutes,
   composeQuestionMs: 2 * minutes,
   composeChangeMs: 15 * minutes,
-  composeLookMs: 20_000,
-  composeSilentMs: minutes,
   ...limits,
 })
 

@@ -4,7 +4,7 @@ import type { Docker } from './connect.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 import { digestsIn } from './pull.ts'
 
-export type Inspected = Docker.ContainerInspectInfo
+type Inspected = Docker.ContainerInspectInfo
 
 /** The containers of the four services, found by compose's labels. One that goes away while we look is left out. */
 export async function containersIn(docker: Docker, project: Project): Promise<ContainerState[]> {

@@ -3,7 +3,6 @@ import { duration, type ProblemCode, problem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 import type { DockerSettings } from './connect.ts'
 import { saidProblem } from './engine-problem.ts'
-import { type SilenceRule, watchSilence } from './silence.ts'
 
 const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const killAfterMs = 10_000
@@ -40,17 +39,13 @@ type RunOptions = Readonly<{
   timeoutMs: number
   signal?: AbortSignal | undefined
   input?: string | undefined
-  silence?: SilenceRule
 }>
 
-/** The cause of a failure whose client was ended by its rule of silence: what it had to do may be done all the same. */
-export const wasStuck = Symbol('stuck')
-
-/** Runs the docker client and answers what it printed. Its processes are one group, which an abort, the time limit or its silence ends as a whole. */
+/** Runs the docker client and answers what it printed. Its processes are one group, which an abort or the time limit ends as a whole. */
 export async function runDocker(
   settings: DockerSettings,
   args: readonly string[],
-  { what, otherwise, timeoutMs, signal, input, silence }: RunOptions,
+  { what, otherwise, timeoutMs, signal, input }: RunOptions,
 ): Promise<string> {
   signal?.throwIfAborted()
   const child = execa(settings.docker ?? 'docker', [...args], {
@@ -62,12 +57,9 @@ export async function runDocker(
     maxBuffer: 4_000_000,
   })
   const limit = AbortSignal.timeout(timeoutMs)
-  const stuck = new AbortController()
-  const forget = endGroupOnAbort(child.pid, AbortSignal.any([limit, stuck.signal, ...(signal ? [signal] : [])]))
-  const unwatched = silence && watchSilence([child.stdout, child.stderr], silence, () => stuck.abort())
-  const { exitCode, stdout, stderr, shortMessage } = await child.finally(forget).finally(unwatched)
+  const forget = endGroupOnAbort(child.pid, signal ? AbortSignal.any([signal, limit]) : limit)
+  const { exitCode, stdout, stderr, shortMessage } = await child.finally(forget)
   signal?.throwIfAborted()
-  if (stuck.signal.aborted) throw problem('DOCKER_UNAVAILABLE', `${what}: docker fell silent and did not end`, { cause: wasStuck })
   if (exitCode === 0) return stdout
   if (limit.aborted) throw problem('DOCKER_UNAVAILABLE', `${what}: docker did not end within ${duration(timeoutMs)}`)
   const said = stderr.trim() || stdout.trim() || shortMessage || ''

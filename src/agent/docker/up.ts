@@ -1,17 +1,13 @@
 import pRetry from 'p-retry'
-import { type Service, stopGraceMs } from '../../core/boxes/index.ts'
+import type { Service } from '../../core/boxes/index.ts'
 import type { Project } from '../ports/index.ts'
 import { type Docker, type DockerSettings, limitsOf } from './connect.ts'
-import { type Inspected, inspectAll, namedVolumes, serviceOf } from './containers.ts'
+import { inspectAll, namedVolumes, serviceOf } from './containers.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
-import { composeArguments, runDocker, wasStuck } from './run-compose.ts'
+import { composeArguments, runDocker } from './run-compose.ts'
 
-type ComposeService = Readonly<{
-  volumes?: readonly Readonly<{ type: string; source?: string; target: string }>[]
-  stop_grace_period?: string
-}>
 type ComposeModel = Readonly<{
-  services: Readonly<Record<string, ComposeService>>
+  services: Readonly<Record<string, Readonly<{ volumes?: readonly Readonly<{ type: string; source?: string; target: string }>[] }>>>
   volumes?: Readonly<Record<string, Readonly<{ name: string }>>>
 }>
 
@@ -27,14 +23,11 @@ export async function up(
   signal?: AbortSignal,
 ): Promise<void> {
   const model = await composeModel(settings, project, signal)
-  const before = await inspectAll(docker, project)
-  for (const container of before) {
+  for (const container of await inspectAll(docker, project)) {
     const service = serviceOf(container)
     if (!services.includes(service) || mountsWhatItShould(model, service, namedVolumes(container))) continue
     await takeAway(docker, container.Id)
   }
-  const patienceMs =
-    limitsOf(settings).composeSilentMs + Math.max(...services.map((name) => stopGraceMs(model.services[name]?.stop_grace_period)))
   const args = ['up', '--detach', '--no-deps', '--no-build', '--pull', 'never', '--', ...services]
   const start = () =>
     runDocker(settings, composeArguments(project, args), {
@@ -42,30 +35,13 @@ export async function up(
       otherwise: 'BOX_UNHEALTHY',
       timeoutMs: limitsOf(settings).composeChangeMs,
       signal,
-      silence: {
-        everyMs: limitsOf(settings).composeLookMs,
-        isStuck: async (silentMs) => silentMs >= patienceMs || allAnew(services, before, await inspectAll(docker, project)),
-      },
     })
   await pRetry(start, {
     retries: 3,
     minTimeout: 1_000,
     factor: 2,
-    shouldRetry: ({ error }) => isStillBusy(error) || error.cause === wasStuck,
+    shouldRetry: ({ error }) => isStillBusy(error),
     ...(signal ? { signal } : {}),
-  })
-}
-
-/**
- * All runs, and is not what ran before: nothing is left to do. Now and then compose does not end all the same, for as long as one waits, while
- * the box is fenced; another one finds all as it should be and ends at once.
- */
-function allAnew(services: readonly Service[], before: readonly Inspected[], now: readonly Inspected[]): boolean {
-  const start = ({ Id, State }: Inspected) => `${Id} ${State.StartedAt}`
-  const known = new Set(before.map(start))
-  return services.every((service) => {
-    const own = now.filter((container) => serviceOf(container) === service)
-    return own.length === 1 && own.every((container) => container.State.Running && !known.has(start(container)))
   })
 }
 

@@ -122,7 +122,6 @@ export {
   restoreSteps,
 } from './restore-plan.ts'
 export type { StepEvent, StepFacts, StepObstacle } from './step-facts.ts'
-export { stopGraceMs } from './stop-grace.ts'
 export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
 export {
