@@ -2,12 +2,12 @@ import type { BoxCommandResult, BoxDetail } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
 import { type Context, mustConfirm } from '../kit/index.ts'
 import { toldCommand } from './follow-commands.ts'
+import { shownBox } from './shown-box.ts'
 
 type Completion = BoxCommandResult<'tenant-box.complete'>
 
 /** Shows what an observed box lacks, asks, and has exactly that done. Answers the box as it then is. */
 export async function completeAdoption(context: Context, slug: string): Promise<BoxDetail> {
-  const { boxes } = context.api
   const shown = await asked(context, slug, null)
   if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
   context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
@@ -20,7 +20,7 @@ export async function completeAdoption(context: Context, slug: string): Promise<
       `${slug} is not as it was when the diff was made, so nothing was changed: look at the diff again (tenantry boxes adopt ${slug} --complete)`,
     )
   if (done.findings.length > 0) throw notPossible(slug, done.findings)
-  return boxes.showBox({ params: { slug } })
+  return shownBox(context, slug)
 }
 
 const notPossible = (slug: string, findings: readonly string[]) =>

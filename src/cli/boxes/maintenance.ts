@@ -2,6 +2,7 @@ import { problem } from '../../core/kit/index.ts'
 import { command, flag, text } from '../kit/index.ts'
 import { boxView } from './boxes.view.ts'
 import { toldCommand } from './follow-commands.ts'
+import { shownBox } from './shown-box.ts'
 
 export const maintenance = command(
   'maintenance <on|off> <slug>',
@@ -17,7 +18,7 @@ export const maintenance = command(
     const body = { on: state === 'on', reason: reason ?? 'the work is done' }
     const { commandId } = await boxes.maintainBox({ params: { slug }, body })
     if (wait) await toldCommand(context, commandId, `${slug}: ${state === 'on' ? 'closing' : 'opening'}`)
-    return boxes.showBox({ params: { slug } })
+    return shownBox(context, slug)
   },
   boxView,
   { examples: ["maintenance on anna-schule --reason 'moving its disk'", 'maintenance off anna-schule'] },

@@ -3,6 +3,7 @@ import { duration, problem } from '../../core/kit/index.ts'
 import { type Context, command, flag, mustConfirm, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { moveView } from './life.view.ts'
+import { shownBox } from './shown-box.ts'
 
 export const move = command(
   'move <slug>',
@@ -81,7 +82,7 @@ async function givenBack({ api, ask }: Context, slug: string, { newHostIsDead }:
   return api.boxes.giveBackBox({ params: { slug }, body: newHostIsDead === undefined ? {} : { newHostIsDead } })
 }
 
-async function latest({ api }: Context, slug: string, begun: BoxMove): Promise<BoxMove> {
-  const { move } = await api.boxes.showBox({ params: { slug } })
+async function latest(context: Context, slug: string, begun: BoxMove): Promise<BoxMove> {
+  const { move } = await shownBox(context, slug)
   return move?.moveId === begun.moveId ? move : { ...begun, commandId: null }
 }

@@ -3,6 +3,7 @@ import { isProblem, problem } from '../../core/kit/index.ts'
 import { type Context, command, flag, mustConfirm, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { removalView } from './life.view.ts'
+import { shownBox } from './shown-box.ts'
 import { typedSlug } from './typed-slug.ts'
 
 export const remove = command(
@@ -42,9 +43,9 @@ async function begin(context: Context, slug: string, { reason, now, undo, confir
 }
 
 /** A box of which nothing is left is not found any more: that is the good end. */
-async function latest({ api }: Context, slug: string, begun: BoxRemoval): Promise<BoxRemoval> {
+async function latest(context: Context, slug: string, begun: BoxRemoval): Promise<BoxRemoval> {
   try {
-    const { removal } = await api.boxes.showBox({ params: { slug } })
+    const { removal } = await shownBox(context, slug)
     return removal?.removalId === begun.removalId ? removal : { ...begun, commandId: null }
   } catch (error) {
     if (!isProblem(error, 'NOT_FOUND')) throw error

@@ -1,6 +1,7 @@
 import type { BoxDetail } from '../../core/boxes/index.ts'
 import type { Context } from '../kit/index.ts'
 import { awaitCommand } from './await-command.ts'
+import { shownBox } from './shown-box.ts'
 
 type Accepted = Readonly<{ box: BoxDetail; commandId: string }>
 
@@ -16,5 +17,5 @@ export async function afterSetUp(context: Context, { box, commandId }: Accepted,
     throw error
   }
   progress.done(`${slug}: set up`)
-  return context.api.boxes.showBox({ params: { slug } })
+  return shownBox(context, slug)
 }

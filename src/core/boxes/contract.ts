@@ -9,13 +9,14 @@ import { lifeContract } from './life-contract.ts'
 import { TierVersions } from './manifest.ts'
 import { manifestContract } from './manifest-contract.ts'
 import { BoxMove, MoveState } from './move.ts'
-import { ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
+import { BoxKey, ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
 import { BoxRemoval } from './removal.ts'
 
 const base = '/api/admin/v1/boxes'
 
 const bySlug = z.object({ slug: Slug })
+const byKey = z.object({ slug: BoxKey })
 
 /** `provisioning` until the first good report; `failed` may be provisioned again under the same slug; `removed` can still be undone. */
 export const BoxStatus = z.enum(['provisioning', 'ready', 'failed', 'removed'])
@@ -159,7 +160,7 @@ export const boxesContract = {
     method: 'GET',
     path: `${base}/:slug`,
     auth: admin('viewer'),
-    params: bySlug,
+    params: byKey,
     returns: BoxDetail,
     summary: 'All that is known about a box',
     spec: '2.10',
@@ -212,7 +213,7 @@ export const boxesContract = {
     method: 'PATCH',
     path: `${base}/:slug`,
     auth: admin('operator'),
-    params: bySlug,
+    params: byKey,
     body: z.strictObject({ canary: z.boolean() }),
     returns: BoxDetail,
     summary: 'Mark or unmark the box as a canary',

@@ -5,16 +5,28 @@ export type BoxId = Branded<'BoxId'>
 export type TenantId = Branded<'TenantId'>
 export type HostId = Branded<'HostId'>
 
-/**
- * A tenant's short name. It becomes a folder, a compose project and part of volume names, so its grammar is narrow; and a word in paths, in
- * which two words have another meaning.
- */
+const slug = '[a-z][a-z0-9-]{1,38}[a-z0-9]'
+
+/** A tenant's short name. It becomes a folder, a compose project and part of volume names, so its grammar is narrow. */
 export const Slug = z
   .string()
   .regex(
-    /^(?!adopt$|scan$)[a-z][a-z0-9-]{1,38}[a-z0-9]$/,
-    'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen; adopt and scan are reserved',
+    new RegExp(`^${slug}$`),
+    'must be 3 to 40 characters: lower-case letters, digits and hyphens, starting with a letter and not ending with a hyphen',
   )
+
+/** What stands in paths where a slug can stand, and means something else there: no new tenant is called so. Older ones may be. */
+export const pathWords = ['adopt', 'scan'] as const
+export const isPathWord = (name: string): boolean => (pathWords as readonly string[]).includes(name)
+
+/** As paths name one box: by its slug, or by its id, which is all that names one whose slug is a word of paths. */
+export const BoxKey = z
+  .string()
+  .regex(
+    new RegExp(`^(?:(?!(?:${pathWords.join('|')})$)${slug}|box_[0-9a-z]{20})$`),
+    `must be the slug or the id of a box; of one that is called ${pathWords.join(' or ')}, the id`,
+  )
+export const isBoxId = (key: string): key is BoxId => key.startsWith('box_')
 
 const label = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 

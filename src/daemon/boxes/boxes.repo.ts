@@ -1,5 +1,5 @@
 import type { ExpressionBuilder, Insertable } from 'kysely'
-import { type BoxId, type HostId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
+import { type BoxId, type HostId, isBoxId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { containing, type DbOrTx, type Tx } from '../db/index.ts'
 import { lockHost } from '../hosts/index.ts'
@@ -49,6 +49,14 @@ export async function existingBox(db: DbOrTx, slug: string): Promise<BoxRecord> 
   const box = await boxBySlug(db, slug)
   if (!box) throw problem('NOT_FOUND', `there is no box ${slug}: \`tenantry boxes list\` shows all`)
   return box
+}
+
+/** The same for a slug or an id. */
+export async function existingBoxBy(db: DbOrTx, key: string): Promise<BoxRecord> {
+  if (!isBoxId(key)) return existingBox(db, key)
+  const row = await boxesWithTenant(db).where('boxes.id', '=', key).where(isThere).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `there is no box ${key}: \`tenantry boxes list --json\` shows all`)
+  return toBox(row)
 }
 
 /**

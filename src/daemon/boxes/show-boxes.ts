@@ -5,7 +5,7 @@ import type { Db, DbOrTx } from '../db/index.ts'
 import { hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { detailOf, rowOf } from './box-view.ts'
-import { boxesAfter, existingBox } from './boxes.repo.ts'
+import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
 import { type FleetNeeds, lookAtFleet, surroundingsOf } from './fleet.ts'
 import { openCommands } from './life/open-commands.ts'
 import { latestRemoval } from './life/removals.repo.ts'
@@ -43,8 +43,9 @@ export async function listBoxes(needs: Needs, wanted: Wanted): Promise<{ boxes: 
   }
 }
 
-export const showBox = async (needs: Needs, slug: string): Promise<BoxDetail> =>
-  describeBox(needs, needs.db, await existingBox(needs.db, slug))
+/** By slug or id. */
+export const showBox = async (needs: Needs, key: string): Promise<BoxDetail> =>
+  describeBox(needs, needs.db, await existingBoxBy(needs.db, key))
 
 /** The wire's form of one box. */
 export async function describeBox(needs: DescribeNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {

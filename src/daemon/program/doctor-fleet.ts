@@ -1,3 +1,4 @@
+import { pathWords } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
 import { silentLogger } from '../../node/index.ts'
@@ -6,9 +7,13 @@ import { redisStore } from '../limits/index.ts'
 
 type Needs = Readonly<{ db: Db; clock: Clock }>
 
-/** What only shows with more than one machine: hosts whose boxes are looked for on this one, and daemons that do not know of each other's budgets. */
+/**
+ * What only shows with more than one machine or tenant: hosts whose boxes are looked for on this one, daemons that do not know of each other's
+ * budgets, tenants who are called like a word of the interface.
+ */
 export const fleetChecks = async (needs: Needs, redis: string | undefined): Promise<Check[]> => [
   ...(await chatServers(needs)),
+  ...(await calledLikeWords(needs)),
   ...(redis === undefined ? await budgetsApart(needs) : []),
 ]
 
@@ -30,6 +35,24 @@ async function chatServers({ db }: Needs): Promise<Check[]> {
   const some = names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
   const mend = 'for each that is another machine: `tenantry hosts platform <host> --address http://<its address>:{port}`'
   return [doubtful('chat servers', `those on ${some} are looked for on this machine`, mend)]
+}
+
+/** From before such names were refused. All works for them but the pages that would be at their name. */
+async function calledLikeWords({ db }: Needs): Promise<Check[]> {
+  const rows = await db
+    .selectFrom('boxes')
+    .select(['id', 'slug'])
+    .where('live', '=', 1)
+    .where('slug', 'in', [...pathWords])
+    .orderBy('slug')
+    .execute()
+  return rows.map(({ id, slug }) =>
+    doubtful(
+      'names',
+      `a box is called ${slug}, which is a word of the interface`,
+      `programs ask for it by its id: GET /api/admin/v1/boxes/${id}`,
+    ),
+  )
 }
 
 /** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */

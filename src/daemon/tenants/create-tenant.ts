@@ -1,4 +1,4 @@
-import { type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
+import { isPathWord, type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { lookAgain } from '../sessions/index.ts'
@@ -14,11 +14,12 @@ type NewTenant = Readonly<{
   orgId?: string | undefined
 }>
 
-/** Registers a tenant in the transaction that makes its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain. */
+/** Registers a tenant in the transaction that makes its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain; VALIDATION for a word of paths. */
 export async function createTenant({ clock, random }: Needs, tx: Tx, wanted: NewTenant): Promise<TenantRecord> {
   const { slug, name, plan, chatDomain, schoolId, orgId } = wanted
   const sameSlug = await tenantBySlug(tx, slug)
   if (sameSlug) throw problem('ALREADY_EXISTS', `the slug ${slug} belongs to the tenant ${sameSlug.name}: choose another`)
+  if (isPathWord(slug)) throw notFree(slug)
   const sameDomain = await tenantByChatDomain(tx, chatDomain)
   if (sameDomain) throw problem('ALREADY_EXISTS', `the chat domain ${chatDomain} belongs to the tenant ${sameDomain.slug}: choose another`)
   const id = newId<TenantId>(random, 'ten')
@@ -44,4 +45,9 @@ export async function createTenant({ clock, random }: Needs, tx: Tx, wanted: New
   // Its domain is one that replicas let web pages of in.
   await lookAgain(tx, clock, { kind: 'tenant', id })
   return tenant
+}
+
+function notFree(slug: string) {
+  const reason = `${slug} is a word of the interface: choose another`
+  return problem('VALIDATION', `slug: ${reason}`, { details: [{ path: 'slug', reason }] })
 }

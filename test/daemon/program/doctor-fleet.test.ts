@@ -41,6 +41,14 @@ onBothDialects('what only several machines can have wrong', (fresh, dialect) => 
     expect(await budgets()).toEqual([])
   })
 
+  test('a box that is called like a word of the interface is told of, with the id that it is asked for by', async () => {
+    const db = await fresh()
+    await aHost(db, 'host-1')
+    for (const slug of ['scan', 'scanner']) await aBox(db, slug, 'host-1', null)
+    const found = await fleetChecks({ db, clock }, 'redis://x')
+    expect(found).toMatchObject([{ name: 'names', state: 'warn', mend: expect.stringContaining('/boxes/box_scan') }])
+  })
+
   test('hosts without boxes, or one alone, may be this machine', async () => {
     const db = await fresh()
     for (const name of ['host-1', 'host-2']) await aHost(db, name)

@@ -39,6 +39,32 @@ onBothDialects('what is known of a tenant', (fresh) => {
     expect((await api.listTenants()).tenants).toEqual([shown])
   })
 
+  test('no new one is called like a word of paths, alone or with its box', async () => {
+    const { api } = await aRoom()
+    for (const slug of ['adopt', 'scan']) {
+      const path = { code: 'VALIDATION', details: [{ path: 'slug', reason: expect.stringContaining(slug) }] }
+      await expect(api.createTenant({ body: { ...wanted, slug } })).rejects.toMatchObject(path)
+      await expect(api.provisionBox({ body: { ...wanted, slug, host: 'host-1' } })).rejects.toMatchObject(path)
+    }
+  })
+
+  test('one from before that is called so is reached like all others, and its box by its id', async () => {
+    const { room, api } = await aRoom()
+    const scan = { params: { slug: 'scan' } }
+    await aLiveBox(room, 'acme')
+    for (const table of ['tenants', 'boxes'] as const) await room.db.updateTable(table).set({ slug: 'scan' }).execute()
+    const { slug, homeserver } = await api.showTenant(scan)
+    expect([slug, (await api.listTenants()).tenants.map((one) => one.slug)]).toEqual(['scan', ['scan']])
+    expect((await api.suspendTenant({ ...scan, body: { reason: 'unpaid' } })).status).toBe('suspended')
+    const byId = { params: { slug: homeserver?.boxId ?? '' } }
+    expect(await api.showBox(byId)).toMatchObject({ slug: 'scan', boxId: homeserver?.boxId })
+    expect(await api.changeBox({ ...byId, body: { canary: true } })).toMatchObject({ slug: 'scan', canary: true })
+    const { subject } = await room.db.selectFrom('audit').select('subject').where('action', '=', 'box.canary').executeTakeFirstOrThrow()
+    expect(subject).toBe('scan')
+    await expect(api.showBox(scan)).rejects.toMatchObject({ code: 'METHOD_NOT_ALLOWED' })
+    await expect(api.showBox({ params: { slug: `box_${'0'.repeat(20)}` } })).rejects.toMatchObject({ code: 'NOT_FOUND' })
+  })
+
   test('a change keeps what it does not name, and replicas look again', async () => {
     const { room, api } = await aRoom()
     const before = await api.createTenant({ body: wanted })

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { tenantry } from '../../support/command-line.ts'
+import { aBoxDetail } from '../../support/records.ts'
+
+const list = 'GET /api/admin/v1/boxes'
+const scan = aBoxDetail({ slug: 'scan', boxId: 'box_scan' })
+const scanner = aBoxDetail({ slug: 'scanner', boxId: 'box_scanner' })
+const show = (slug: string, answers: Parameters<typeof tenantry>[1]) => tenantry(['boxes', 'show', slug, '--json'], answers)
+
+test('a box that is called like a word of paths is asked for by its id, which the list has', async () => {
+  const pages = [
+    { boxes: [scanner], nextCursor: 'scanner' },
+    { boxes: [scan], nextCursor: null },
+  ]
+  const ran = await show('scan', { answers: { [list]: pages, [`${list}/box_scan`]: scan } })
+  expect(JSON.parse(ran.stdout)).toMatchObject({ slug: 'scan' })
+  expect(ran.asked.map(({ path, search }) => [path, search])).toEqual([
+    ['/api/admin/v1/boxes', '?slug=scan&limit=200'],
+    ['/api/admin/v1/boxes', '?slug=scan&limit=200&cursor=scanner'],
+    ['/api/admin/v1/boxes/box_scan', ''],
+  ])
+})
+
+test('one that is not there is not found, and every other is asked for at once', async () => {
+  const none = await show('adopt', { answers: { [list]: { boxes: [], nextCursor: null } } })
+  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('there is no box adopt')])
+  const ran = await show('scanner', { answers: { [`${list}/scanner`]: scanner } })
+  expect(ran.asked.map(({ path }) => path)).toEqual(['/api/admin/v1/boxes/scanner'])
+})
