@@ -7,3 +7,12 @@ export async function fetchRepository(context: Pick<CommandContext, 'secrets'>):
   if (!snapshots) throw problem('CONFIG', 'the daemon has no snapshot store: set TENANTRY_SNAPSHOT_STORE and TENANTRY_BACKUP_KEY there')
   return snapshots
 }
+
+/** The same, asked for once and only when it is needed. */
+export function repositoryOnce(context: Pick<CommandContext, 'secrets'>): () => Promise<Repository> {
+  let repository: Repository | undefined
+  return async () => {
+    repository ??= await fetchRepository(context)
+    return repository
+  }
+}

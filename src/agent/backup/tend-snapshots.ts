@@ -1,9 +1,9 @@
 import { problem } from '../../core/kit/index.ts'
 import { type Tending, tendRepository } from '../../node/restic/index.ts'
 import { boxOfCommand, type LocalBoxes } from '../boxes/index.ts'
+import { onceToAnEnd } from '../course/index.ts'
 import type { OnceOnly } from '../journal/index.ts'
 import type { CommandExecutor, Repository, SnapshotStore } from '../ports/index.ts'
-import { onceToAnEnd } from './once-to-an-end.ts'
 import { fetchRepository } from './repository-of-command.ts'
 import { localFolder } from './room-for-snapshot.ts'
 

@@ -1,15 +1,9 @@
-import {
-  type AgentError,
-  type Course,
-  type CourseEvent,
-  type CourseFacts,
-  foldCourse,
-  nextStep,
-  tooManyTries,
-} from '../../core/boxes/index.ts'
-import { type Clock, duration, isProblem, printable, problem } from '../../core/kit/index.ts'
+import { type AgentError, type Course, type CourseFacts, foldCourse, nextStep, tooManyTries } from '../../core/boxes/index.ts'
+import { type Clock, duration, problem } from '../../core/kit/index.ts'
 import { type CommandJournal, type CommandRecord, type JournalEntry, stopwatch } from '../journal/index.ts'
 import type { CommandContext } from '../ports/index.ts'
+import { patiently } from './patiently.ts'
+import { asAgentError, eventsOf } from './step-lines.ts'
 
 /** What a step is given: when to end, what earlier ones left, and a line for evidence. */
 export type StepAt<Step extends string> = Readonly<{
@@ -81,29 +75,10 @@ function startRun<Step extends string>(needs: Needs, following: Following<Step>)
     left: (step) => record.entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data,
     write: async (step, mark, data) => {
       const entry = { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) }
-      record = await patiently(needs, following.context, () => needs.journal.append(record.commandId, entry))
+      record = await patiently({ needs, context: following.context }, 'the journal cannot be written', () =>
+        needs.journal.append(record.commandId, entry),
+      )
     },
-  }
-}
-
-const eventsOf = <Step extends string>(entries: readonly JournalEntry[]): CourseEvent<Step>[] =>
-  entries.flatMap(({ step, mark, data }) =>
-    mark === 'note' ? [] : [{ step: step as Step, mark, error: mark === 'failed' ? (data as { error: AgentError }).error : undefined }],
-  )
-
-const writeAgainMs = 5_000
-
-// A box may be fenced: it is not left because the journal cannot be written. The agent waits for room, and says so.
-async function patiently<Value>({ clock }: Needs, { signal, progress }: CommandContext, act: () => Promise<Value>): Promise<Value> {
-  for (;;) {
-    try {
-      return await act()
-    } catch (error) {
-      signal.throwIfAborted()
-      progress({ step: 'waiting', detail: `the journal cannot be written: ${(error as Error).message}`.slice(0, 300) })
-      await clock.sleep(writeAgainMs, signal)
-      signal.throwIfAborted()
-    }
   }
 }
 
@@ -174,9 +149,4 @@ const firstPauseMs = 1_000
 /** What failed in the end is tried again less and less often. */
 async function pause<Step extends string>({ clock, context, now }: Run<Step>, step: Step): Promise<void> {
   await clock.sleep(firstPauseMs * 4 ** ((now().tries[step] ?? 1) - 1), context.signal)
-}
-
-function asAgentError(error: unknown): AgentError {
-  const message = printable(error instanceof Error ? error.message : String(error)).slice(0, 500)
-  return { code: isProblem(error) ? error.code : 'INTERNAL', message }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { BoxCommandPayload, DrillStep } from '../../core/boxes/index.ts'
 import { type Random, sha256Hex } from '../../core/kit/index.ts'
-import { type DiskSpace, dumpFolderOf, fetchRepository } from '../backup/index.ts'
+import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
 import type { Steps } from '../course/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
@@ -49,7 +49,6 @@ export function startDrill(
   const folder = dumpFolderOf(needs.workFolder, context.commandId)
   const boxFolder = join(folder, 'box')
   const name = drillProject(needs.stateFolder, context.commandId)
-  let repository: Repository | undefined
   return {
     needs,
     context,
@@ -57,9 +56,6 @@ export function startDrill(
     original,
     copy: { ...original, ports: null, project: { name, folder: boxFolder, composeFile: join(boxFolder, '.drill.yaml') } },
     folder,
-    repository: async () => {
-      repository ??= await fetchRepository(context)
-      return repository
-    },
+    repository: repositoryOnce(context),
   }
 }

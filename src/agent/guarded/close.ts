@@ -2,9 +2,10 @@ import { rm } from 'node:fs/promises'
 import type { AgentError, StepFacts } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
 import { reportVersions } from '../boxes/index.ts'
+import { patiently } from '../course/index.ts'
 import { letImagesGo } from './bring-image.ts'
 import { failedAs, type What } from './drive.ts'
-import { type GuardedRun, patiently } from './guarded-run.ts'
+import type { GuardedRun } from './guarded-run.ts'
 import { fencedMs, probesOf } from './journal-lines.ts'
 
 /** What the result of every change says, from the journal and a last look at the box. */

@@ -1,5 +1,6 @@
 import type { AgentError, StepFacts, StepObstacle } from '../../core/boxes/index.ts'
-import { duration, isProblem, printable, problem } from '../../core/kit/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
+import { asAgentError } from '../course/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
@@ -144,8 +145,3 @@ const neverHolds = ({ box }: GuardedRun, what: What, step: string) =>
     failedAs[what],
     `the step ${step} of ${box.slug} was tried ${mostTries} times and does not hold; the agent tries again at its next start`,
   )
-
-function asAgentError(error: unknown): AgentError {
-  const message = printable(error instanceof Error ? error.message : String(error)).slice(0, 500)
-  return { code: isProblem(error) ? error.code : 'INTERNAL', message }
-}

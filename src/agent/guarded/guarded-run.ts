@@ -1,11 +1,12 @@
 import type { ProbeRule, StepEvent, StepFacts } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
-import { type DiskSpace, dumpFolderOf, fetchRepository } from '../backup/index.ts'
+import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
+import { eventsOf, patiently } from '../course/index.ts'
 import { type CommandJournal, type CommandRecord, type JournalEntry, type OnceOnly, type Stopwatch, stopwatch } from '../journal/index.ts'
 import type { BoxInside, CommandContext, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { isHeld } from './drive.ts'
-import { eventsOf, evidenceOf } from './journal-lines.ts'
+import { evidenceOf } from './journal-lines.ts'
 
 /** What every guarded change stands on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type GuardedNeeds = Readonly<{
@@ -64,18 +65,18 @@ type Reading<Step extends string, Facts> = Readonly<{
 }>
 
 export function startGuardedRun<Step extends string, Facts extends StepFacts<Step>, Payload extends GuardedRun['payload'], Evidence>(
-  { needs, context, payload, box, ...start }: Start<Payload>,
+  start: Start<Payload>,
   reading: Reading<Step, Facts>,
 ): Run<Step, Facts, Payload, Evidence> {
+  const { needs, context, payload, box } = start
   let { record } = start
-  let repository: Repository | undefined
   const dumpFolder = dumpFolderOf(needs.workFolder, context.commandId)
   const elapsedMs = stopwatch(needs.clock, record)
   const facts = () => reading.fold(eventsOf(record.entries))
   const write = async (step: string, mark: JournalEntry['mark'], data?: unknown) => {
     const append = () =>
       needs.journal.append(record.commandId, { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) })
-    record = await (isHeld(facts(), reading) ? patientWrite(needs, context, append) : append())
+    record = await (isHeld(facts(), reading) ? patiently(start, 'the journal cannot be written', append) : append())
   }
   return {
     needs,
@@ -89,10 +90,7 @@ export function startGuardedRun<Step extends string, Facts extends StepFacts<Ste
     evidence: () => evidenceOf(record.entries) as Evidence,
     write,
     note: (step, data) => write(step, 'note', data),
-    repository: async () => {
-      repository ??= await fetchRepository(context)
-      return repository
-    },
+    repository: repositoryOnce(context),
     dumpFolder,
     fetchFolder: `${dumpFolder}.restored`,
   }
@@ -106,28 +104,4 @@ export function leftBy<Evidence, Step extends keyof Evidence & string>(
   const left = evidence()[step]
   if (left === undefined || left === null) throw problem('INTERNAL', `the command ${context.commandId} has no record of its step ${step}`)
   return left
-}
-
-const writeAgainMs = 5_000
-
-// A box that is fenced must not be left because its journal cannot be written: the agent waits for room, and says so.
-const patientWrite = (needs: GuardedNeeds, context: CommandContext, append: () => Promise<CommandRecord>): Promise<CommandRecord> =>
-  patiently({ needs, context }, 'the journal cannot be written', append)
-
-/** Writes until it holds; only a drain ends it, and the command goes on at the next start. */
-export async function patiently<Result>(
-  { needs: { clock }, context: { signal, progress } }: Readonly<{ needs: Pick<GuardedNeeds, 'clock'>; context: CommandContext }>,
-  what: string,
-  write: () => Promise<Result>,
-): Promise<Result> {
-  for (;;) {
-    try {
-      return await write()
-    } catch (error) {
-      signal.throwIfAborted()
-      progress({ step: 'waiting', detail: `${what}: ${(error as Error).message}`.slice(0, 300) })
-      await clock.sleep(writeAgainMs, signal)
-      signal.throwIfAborted()
-    }
-  }
 }

@@ -1,8 +1,8 @@
-import type { AgentError, ProbeResult, StepEvent } from '../../core/boxes/index.ts'
+import type { ProbeResult } from '../../core/boxes/index.ts'
 import type { JournalEntry } from '../journal/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
-// What the lines of a change's journal say: its events for the plan, its evidence for later steps and for the result.
+// What the lines of a change's journal say beside its events: evidence for later steps and for the result.
 
 /** What each step answered when it was done last. */
 export const evidenceOf = (entries: readonly JournalEntry[]): Record<string, unknown> =>
@@ -10,15 +10,6 @@ export const evidenceOf = (entries: readonly JournalEntry[]): Record<string, unk
 
 export const probesOf = (entries: readonly JournalEntry[]): ProbeResult[] =>
   entries.flatMap(({ mark, data }) => (mark === 'note' ? ((data as { probe?: ProbeResult }).probe ?? []) : []))
-
-type Failure = { error?: AgentError; final?: boolean }
-
-export const eventsOf = <Step extends string>(entries: readonly JournalEntry[]): StepEvent<Step>[] =>
-  entries.flatMap(({ step, mark, data }) => {
-    if (mark === 'note') return []
-    const { error, final } = mark === 'failed' ? ((data ?? {}) as Failure) : {}
-    return { step: step as Step, mark, error, final }
-  })
 
 /** From the first moment the fence may have stood to the moment it was gone; a box left fenced counts until now. */
 export function fencedMs(run: Pick<GuardedRun, 'entries' | 'elapsedMs'>): number {

@@ -11,7 +11,7 @@ import {
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import { clearDump, fetchRepository, needRoom, roomForDump, takeBoxSnapshot, volumeBytes } from '../backup/index.ts'
+import { clearDump, needRoom, repositoryOnce, roomForDump, takeBoxSnapshot, volumeBytes } from '../backup/index.ts'
 import {
   boxOfBegun,
   boxOfCommand,
@@ -53,7 +53,7 @@ export const handOver =
         admit: () => admit(needs, payload),
         perform: async (record) => {
           const box = await boxOfBegun(needs.boxes, payload)
-          const run = startRun(needs, context, payload, box)
+          const run = { needs, context, payload, box, repository: repositoryOnce(context) }
           const steps = stepsOf(run)
           const holds = () => whatHolds(run)
           return sumUp(
@@ -69,15 +69,6 @@ export const handOver =
 async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
   needManaged(box, 'moving')
-}
-
-function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload, box: LocalBox): Run {
-  let repository: Repository | undefined
-  const ask = async () => {
-    repository ??= await fetchRepository(context)
-    return repository
-  }
-  return { needs, context, payload, box, repository: ask }
 }
 
 // Whoever opened the edge or started a server between two steps may have written: then the snapshot is made anew.

@@ -1,7 +1,7 @@
 import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
-import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
 import { boxOfCommand, migrationsFor, needAllowedImage, needManaged } from '../boxes/index.ts'
+import { onceToAnEnd } from '../course/index.ts'
 import { bringImage, type GuardedNeeds } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { needSameLibc } from './need-same-libc.ts'
@@ -9,33 +9,17 @@ import { needSameLibc } from './need-same-libc.ts'
 const kind = 'tenant-box.prefetch'
 type Payload = Parameters<CommandExecutor<typeof kind>>[1]
 type Result = BoxCommandResult<typeof kind>
-/** A failure is an end too: the daemon gets the same one again, and nothing is pulled for a command that it has given up. */
-type Ended = { result: Result } | { failure: { code: string; message: string } }
 
 /** Brings all images of an update and a warm copy of media and objects while the box serves, so that the fence stands shortly. */
 export const prefetch =
   (needs: GuardedNeeds): CommandExecutor<typeof kind> =>
-  async (context, payload) => {
-    const ended = await needs.once<Ended>(
-      { commandId: context.commandId, kind, slug: payload.slug, payload },
-      {
-        admit: async () => void (await managedBox(needs, payload)),
-        perform: () => toTheEnd(context, () => bringAll(needs, context, payload)),
-      },
+  (context, payload) =>
+    onceToAnEnd(
+      needs.once,
+      context,
+      { kind, payload },
+      { admit: () => managedBox(needs, payload), perform: () => bringAll(needs, context, payload) },
     )
-    if ('result' in ended) return ended.result
-    const { code, message } = ended.failure
-    throw problem(isProblemCode(code) ? code : 'INTERNAL', message)
-  }
-
-async function toTheEnd({ signal }: CommandContext, work: () => Promise<Result>): Promise<Ended> {
-  try {
-    return { result: await work() }
-  } catch (error) {
-    if (signal.aborted || !isProblem(error)) throw error
-    return { failure: { code: error.code, message: error.message } }
-  }
-}
 
 async function managedBox({ boxes }: GuardedNeeds, payload: Payload): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)

@@ -1,13 +1,15 @@
-import { isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
+import type { AgentError } from '../../core/boxes/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
 import type { CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext } from '../ports/index.ts'
-
-/** A failure is an end too: the daemon gets the same one again, and nothing is taken for a command that it has given up. */
-type Ended<Result> = { result: Result } | { failure: { code: string; message: string } }
+import { type Ended, refuseOrAnswer } from './refuse-or-answer.ts'
 
 type Work<Result> = Readonly<{ admit(): Promise<unknown>; perform(record: CommandRecord): Promise<Result> }>
 
-/** Does a command once, whatever comes of it. Only an abort (the agent drains), or a bug, leaves it open to be gone on with. */
+/**
+ * Does a command once, whatever comes of it: a failure is an end too, nothing is begun again for a command that the daemon has given up.
+ * Only an abort (the agent drains), or a bug, leaves it open to be gone on with.
+ */
 export async function onceToAnEnd<Result>(
   once: OnceOnly,
   { commandId, signal }: Pick<CommandContext, 'commandId' | 'signal'>,
@@ -25,12 +27,10 @@ export async function onceToAnEnd<Result>(
         ),
     },
   )
-  if ('result' in ended) return ended.result
-  const { code, message } = ended.failure
-  throw problem(isProblemCode(code) ? code : 'INTERNAL', message)
+  return refuseOrAnswer(ended)
 }
 
-function failureOf(error: unknown, signal: AbortSignal): { code: string; message: string } {
+function failureOf(error: unknown, signal: AbortSignal): AgentError {
   if (signal.aborted || !isProblem(error)) throw error
   return { code: error.code, message: error.message }
 }
