@@ -11,7 +11,7 @@ const hosts = 10
 
 /** Ten digits for the n-th of a table, each once, in no order. */
 const idAt = (n) => 10_000_000_000 + ((n * 2_654_435_761) % 4_294_967_296)
-const idOf = (kind, n) => sql.raw(`'${kind}_' || (10000000000 + (cast(${n} as bigint) * 2654435761) % 4294967296)`)
+export const idOf = (kind, n) => sql.raw(`'${kind}_' || (10000000000 + (cast(${n} as bigint) * 2654435761) % 4294967296)`)
 const counted = (count) => sql.raw(`with recursive counted(n) as (select 0 union all select n + 1 from counted where n + 1 < ${count})`)
 const slug = sql.raw(`'school-' || (100000 + n)`)
 const tenantOfUser = idOf('ten', `(n / ${usersPerTenant})`)

@@ -4,6 +4,7 @@
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { bareNode, hourOf } from './bare-node.js'
+import { boot } from './boot.js'
 import { bootstrapThroughput } from './bootstrap-throughput.js'
 import { cliHelp } from './cli-help.js'
 import { eventFanout } from './event-fanout.js'
@@ -22,6 +23,7 @@ import { snapshotOverhead } from './snapshot-overhead.js'
 /** Each under the name of its file. */
 const benchmarks = {
   'cli-help': cliHelp,
+  boot,
   'idle-daemon': idleDaemon,
   'idle-agent': idleAgent,
   'route-throughput': routeThroughput,

@@ -1,0 +1,53 @@
+import { sql } from 'kysely'
+import { openDatabase } from '../dist/daemon/db/index.js'
+import { cpuSeconds, startDaemon, wait } from './daemon-process.js'
+import { idOf, seedRegistry } from './registry-seed.js'
+
+const users = 1_000_000
+const events = 100_000
+const turns = 5
+/** By then everything that goes on by itself has looked around once. */
+const settleMs = 5000
+const most = 1.2
+
+/** A registry of 10,000 tenants with a box each, 1,000,000 users and what happened last. */
+async function seedAll({ databaseUrl }) {
+  const opened = openDatabase(databaseUrl)
+  await seedRegistry(opened, users)
+  const row = sql`'tenant:' || ${idOf('ten', 'n % 10000')}, 2 + n / 10000, 'users', 'user.enabled', '{}', ${sql.lit(new Date().toISOString())}`
+  await sql`insert into events (stream, seq, source, event_type, payload, created_at)
+    with recursive counted(n) as (select 0 union all select n + 1 from counted where n + 1 < ${events}) select ${row} from counted`.execute(
+    opened.db,
+  )
+  await opened.close()
+}
+
+const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]
+
+/** Whether a daemon is up as soon over a registry that has grown as over an empty one, and has done no more by then. */
+export async function boot() {
+  const daemons = []
+  try {
+    daemons.push(await startDaemon(18_445), await startDaemon(18_446, { seed: seedAll }))
+    const ready = [[], []]
+    const cpu = [[], []]
+    for (let turn = 0; turn < turns; turn++) {
+      for (const at of turn % 2 === 0 ? [0, 1] : [1, 0]) {
+        const { readyMs, pid } = await daemons[at].again()
+        await wait(settleMs)
+        ready[at].push(readyMs)
+        cpu[at].push(cpuSeconds(pid))
+      }
+    }
+    console.error('boot', JSON.stringify({ ready, cpu }))
+    const of = 'daemon over 10,000 tenants with 1,000,000 users, 10,000 boxes and 100,000 events against one over none'
+    return [row(`${of}: to its first answer`, ready), row('the same, CPU time of its first seconds', cpu)]
+  } finally {
+    for (const daemon of daemons) daemon.close()
+  }
+}
+
+function row(what, [empty, grown]) {
+  const ratio = median(grown) / median(empty)
+  return { what, measured: `${ratio.toFixed(2)} ×`, reach: `at most ${most} ×`, ok: ratio <= most }
+}
