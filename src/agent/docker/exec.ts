@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs'
 import type { Duplex } from 'node:stream'
 import { Readable, Writable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
+import { setTimeout } from 'node:timers/promises'
 import { problem } from '../../core/kit/index.ts'
 import type { ExecOptions, ExecResult } from '../ports/index.ts'
 import type { Connections, Docker } from './connect.ts'
@@ -29,11 +30,13 @@ export async function execIn(
     const exec = await questions
       .getContainer(containerId)
       .exec({ Cmd: [...argv], AttachStdin: stdin !== undefined, AttachStdout: true, AttachStderr: true })
-    const stream = await streams
-      .getExec(exec.id)
-      .start({ hijack: true, stdin: stdin !== undefined, ...(signal ? { abortSignal: signal } : {}) })
-    const forget = endOnAbort(exec, stream, signal)
+    signal?.throwIfAborted()
+    const forget = endOnAbort(exec, signal)
     try {
+      const stream = await streams
+        .getExec(exec.id)
+        .start({ hijack: true, stdin: stdin !== undefined, ...(signal ? { abortSignal: signal } : {}) })
+      cutOnAbort(stream, signal)
       await Promise.all([demux(stream, out.stream, err.stream), feed(stream, stdin)])
       out.stream.end()
       await finished(out.stream)
@@ -74,22 +77,41 @@ async function feed(stream: Duplex, stdin: ExecOptions['stdin']): Promise<void> 
 
 const hasEnded = new Set(['EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ERR_STREAM_UNABLE_TO_PIPE'])
 
-/** Ending the stream does not end the program in the container: it is ended by its process on this host. */
-function endOnAbort(exec: Docker.Exec, stream: Duplex, signal: AbortSignal | undefined): () => void {
-  const end = () => {
-    void exec.inspect().then(
-      ({ Running, Pid }) => Running && endProcess(Pid),
-      () => undefined,
-    )
-    stream.destroy(new Error('aborted'))
-  }
+function cutOnAbort(stream: Duplex, signal: AbortSignal | undefined): void {
+  if (!signal) return
+  const cut = () => void stream.destroy(new Error('aborted'))
+  if (signal.aborted) cut()
+  signal.addEventListener('abort', cut, { once: true })
+  stream.once('close', () => signal.removeEventListener('abort', cut))
+}
+
+/** From before the engine is asked to start it: an answer that nobody waits for any more may be that of a program that runs. */
+function endOnAbort(exec: Docker.Exec, signal: AbortSignal | undefined): () => void {
+  const end = () => void endProgram(exec)
   signal?.addEventListener('abort', end, { once: true })
   return () => signal?.removeEventListener('abort', end)
 }
 
+const [lookMs, mostLooks] = [100, 300]
+
+/**
+ * Ending the stream does not end the program in the container: it is ended by its process on this host. Asked to start one, the engine does so even
+ * when nobody listens any more, and a while later: it is looked at until it runs, or has ended.
+ */
+async function endProgram(exec: Docker.Exec): Promise<void> {
+  for (let look = 0; look < mostLooks; look += 1) {
+    const seen = await exec.inspect().catch((error) => (hasStatus(error, 404) ? gone : undefined))
+    if (seen?.Running && seen.Pid > 1) return endProcess(seen.Pid)
+    if (seen && !seen.Running && seen.ExitCode !== null) return
+    await setTimeout(lookMs, undefined, { ref: false })
+  }
+}
+
+const gone = { Running: false, Pid: 0, ExitCode: 0 }
+
 function endProcess(pid: number): void {
   try {
-    if (pid > 1) process.kill(pid, 'SIGKILL')
+    process.kill(pid, 'SIGKILL')
   } catch {
     // Ended, or the engine runs on another machine.
   }
