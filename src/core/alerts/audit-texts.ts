@@ -13,7 +13,7 @@ export const rolloutSigned = (of: Readonly<{ rolloutId: string; status: string; 
     key: `rollout_signed:${of.rolloutId}:${count}`,
     subject: of.rolloutId,
     severity: 'info',
-    title: `Rollout ${of.rolloutId} is over (${of.status}); its log is signed`,
+    title: `Rollout ${of.rolloutId} is over (${of.status.replace('_', ' ')}); its log is signed`,
     body:
       `The audit log of the rollout has ${count} entries and was signed at ${spoken(at)} by the key ${keyId}. Nothing is to be done but to keep ` +
       'this message: the line below, in a file of its own, proves the log against whoever changes it later (`tenantry audit verify --checkpoint <file>`).\n' +

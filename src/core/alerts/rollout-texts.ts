@@ -107,9 +107,14 @@ export const rolloutPaused = (of: Readonly<{ rolloutId: string; reason: string; 
   subject: of.rolloutId,
   severity: of.held ? 'info' : 'warning',
   title: of.held ? `Rollout ${of.rolloutId} holds as asked` : `Rollout ${of.rolloutId} paused and waits for you`,
-  body: `${said(of.reason, 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.`,
+  body:
+    `${said(typed(of.reason), 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.\n` +
+    `To go on: tenantry rollouts resume ${of.rolloutId}\nTo end it: tenantry rollouts abort ${of.rolloutId}`,
   command: of.held ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
 })
+
+/** The reason names the field of the API; who reads mail types. */
+const typed = (reason: string): string => reason.replace('(skipFailed)', '(--skip-failed)')
 
 type RolledBack = Readonly<{ rolloutId: string; by: string; reason: string; boxes: 'none' | 'images' | 'snapshot' }>
 
