@@ -72,7 +72,7 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['public', clean(box.publicUrl)],
     ['internal', box.internalUrl && clean(box.internalUrl)],
     ['folder', box.folder && clean(box.folder)],
-    ['held', box.heldBy && `by ${clean(box.heldBy)}${box.heldUntil ? ` until ${stamp(box.heldUntil, now)}` : ''}`],
+    ['held', box.heldBy && `by ${clean(box.heldBy).replace(':', ' ')}${box.heldUntil ? ` until ${stamp(box.heldUntil, now)}` : ''}`],
     ['last report', stamp(box.reportedAt, now) ?? 'never'],
     ['last check', stamp(box.last_drift_check_at, now)],
     ['last snapshot', box.live ? snapshotWords(box, now) : undefined],
@@ -100,17 +100,18 @@ function driftTable({ driftReport, installed }: BoxDetail, look: Look): string |
     const known = Object.entries(installed).filter(([, version]) => version !== 'unknown')
     return known.length > 0 ? `Installed: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
   }
-  return table(
+  const versions = table(
     look,
     [
       { title: 'COMPONENT', value: (item) => item.component, priority: 1 },
       { title: 'INSTALLED', value: (item) => item.installed, priority: 1, least: 10 },
       { title: 'MANIFEST', value: (item) => item.target, priority: 1, least: 10 },
       { title: 'DRIFT', value: (item) => severityText(item.severity), priority: 1, paint: (item) => severityTint[item.severity] },
-      { title: 'WHY', value: (item) => (item.severity === 'none' ? null : item.explanation), priority: 3, least: 16 },
     ],
     driftReport.components,
   )
+  const why = driftReport.components.filter(({ severity }) => severity !== 'none')
+  return [versions, ...why.map(({ component, explanation }) => `${component}: ${clean(explanation)}`)].join('\n')
 }
 
 const probeLine = ({ probe }: BoxDetail, { paint, now }: Look) =>

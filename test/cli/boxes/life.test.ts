@@ -319,6 +319,30 @@ describe('lists and views', () => {
     expect(list.stdout).toMatch(/moving.*fenced too long, runs nowhere, to host-2/)
   })
 
+  test.each([
+    ['ro_1.anna.1.update', 'the update of rollout ro_1'],
+    ['ro_1.anna.2.undo-images', 'the undo images of rollout ro_1'],
+    ['rmv_1.hand_over.1', 'the hand over of removal rmv_1'],
+    ['mov_1.take_over.2', 'the take over of move mov_1'],
+    ['maintenance', 'maintenance'],
+  ])('a fence of %s is told as that of %s', async (holder, said) => {
+    const fenced = aBoxDetail({ fenced: true, fence: { holder, since: at('00:00:00'), overdueSince: null } })
+    const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: fenced } })
+    expect(ran.stdout).toContain(`Fenced by ${said} `)
+  })
+
+  test('each component that drifts is explained in full, however narrow the terminal', async () => {
+    const [why, versions] = ['a minor version behind the manifest', { installed: '1.157.1', target: '1.163.2' }]
+    const components = [
+      { component: 'postgres', ...versions, severity: 'none', explanation: 'the same' },
+      { component: 'synapse', ...versions, severity: 'minor', explanation: why },
+    ]
+    const drifted = aBoxDetail({ driftReport: { severity: 'minor', components } as never })
+    const { stdout } = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: drifted }, columns: 60 })
+    expect(stdout).toContain(`\nsynapse: ${why}\n`)
+    expect(stdout).not.toContain('the same')
+  })
+
   test('release says what to do next', async () => {
     const answers = {
       [`POST ${base}/release`]: { released: 'rollout:ro_1', fenced: true, next: ['tenantry boxes check anna-schule: is it healthy?'] },
@@ -335,6 +359,11 @@ test('reconcile says what is said again, and whose password is old where it know
   expect([ran.exit, ran.asked[0]?.body]).toEqual([0, { snapshot: '3f2a91c0' }])
   expect(ran.stdout).toContain(`2 users with an older password than the newest: tenantry users list ${slug} --old-password`)
   const unknown = { ...reconciled, takenAt: null, oldPasswords: null }
+  expect(ran.stdout.split('\n').slice(-3)).toEqual([
+    'What is not done yet: tenantry followups list',
+    `Whose account was made anew: tenantry users list ${slug} --without-password`,
+    '',
+  ])
   const without = await tenantry(['boxes', 'reconcile', slug], { answers: { [`POST ${base}/reconcile`]: unknown } })
   expect([without.asked[0]?.body, without.stdout]).toEqual([{}, expect.stringContaining('--snapshot <id> says whose data it has')])
   const json = await tenantry(['boxes', 'reconcile', slug, '--json'], { answers })
