@@ -44,10 +44,13 @@ const attemptView = (attempt: RolloutAttempt, look: Look): string =>
     ],
   )}`
 
-/** In their order; the longest stands out by its number. */
-const stepsText = ({ steps }: RolloutAttempt): string =>
+/** In their order; the longest stands out by its number. One that goes on has none yet; one whose end was never told has none at all. */
+const stepsText = ({ steps, durationMs: over }: RolloutAttempt): string =>
   steps
-    .map(({ step, durationMs }) => `${stepWord(clean(step)) || clean(step)} ${durationMs === null ? '…' : duration(durationMs)}`)
+    .map(({ step, durationMs }) => {
+      const took = durationMs === null ? (over === null ? ' …' : '') : ` ${duration(durationMs)}`
+      return `${stepWord(clean(step)) || clean(step)}${took}`
+    })
     .join(', ')
 
 /** What ran before and what runs now, where they differ. */

@@ -1,6 +1,6 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail, UndoMode, UndoPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, flag, mustConfirm, oneOf, text } from '../kit/index.ts'
+import { type Context, command, flag, fold, mustConfirm, oneOf, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
 import { undoPlanView } from './undo-plan.view.ts'
 import { exitOfUndo } from './words.ts'
@@ -49,7 +49,8 @@ function planned({ api }: Context, id: string, mode: UndoMode | undefined): Prom
 async function askForBoxes(context: Context, id: string, mode: UndoMode, skipRefused: boolean): Promise<void> {
   const { ask, stderr, look, yes } = context
   const plan = await planned(context, id, mode)
-  stderr.write(`${undoPlanView(plan, look())}\n\n`)
+  const seen = look()
+  stderr.write(`${fold(undoPlanView(plan, seen), seen.width)}\n\n`)
   if (plan.refusals > 0 && !skipRefused)
     throw problem(
       'PLAN_REFUSED',
