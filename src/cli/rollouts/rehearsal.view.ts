@@ -41,7 +41,7 @@ const fenceColumns: readonly Column<RehearsedBox>[] = [
   { title: 'TURN', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
   { title: 'ENDS', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },
   { title: 'FENCE', value: ({ fenceMs }) => time(fenceMs), priority: 1, align: 'right' },
-  { title: 'AT WORST', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 3, align: 'right' },
+  { title: 'AT WORST', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 4, align: 'right' },
 ]
 
 const spread: readonly Column<RehearsedBox>[] = [

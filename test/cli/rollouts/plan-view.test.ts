@@ -28,3 +28,11 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   expect(lines.indexOf('Warnings (1)')).toBeGreaterThan(8)
   expect(shown).toContain('  oak: 1 service that no box has (bridge) [OTHER_SERVICES]')
 })
+
+test('on a narrow terminal the codes of findings go first: boxes and where they move stay whole, and each finding stands below', () => {
+  const finding: Finding = { severity: 'warn', code: 'SCHEMA_UNKNOWN', message: 'try it on a canary' }
+  const shown = planView(aPlan([aPlannedBox('schulverbund-kueste', { phase: 'enterprise', findings: [finding] })]), { ...look, width: 80 })
+  expect(shown).toMatch(/^enterprise +schulverbund-kueste +host-1 .*synapse 1\.157\.1 → 1\.163\.2 /m)
+  expect(shown).not.toContain('…')
+  expect(shown).toContain('schulverbund-kueste: try it on a canary [SCHEMA_UNKNOWN]')
+})

@@ -84,3 +84,10 @@ test('a share beyond all is a wrong option', async () => {
   expect(ran.exit).toBe(2)
   expect(ran.stderr).toContain('from 0 to 1')
 })
+
+test('names of boxes stay whole on 80 columns: they are what is typed next', async () => {
+  const times = { beginsMs: 620_000, fenceMs: 155_000 }
+  const played = aRehearsal({ boxes: [aRehearsedBox('schulverbund-kueste', { phase: 'enterprise', ...times })] })
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 80 })
+  expect(stdout).toMatch(/^schulverbund-kueste +enterprise +after 10 min 20 s +succeeded +2 min 35 s/m)
+})
