@@ -35,7 +35,7 @@ const nextStep: Partial<Record<ProblemCode, Advice>> = {
   CONFIG: () => "set it in the daemon's settings; tenantryd check-config says what is missing",
   HOST_OFFLINE: () => 'tenantry hosts list; on the host: tenantry-agent doctor',
   MANIFEST_INVALID: () => 'mend the file, then tenantry manifest diff <file>',
-  PLAN_REFUSED: () => 'mend those boxes, or leave them out: tenantry rollouts create --start --watch --skip-refused',
+  PLAN_REFUSED: () => 'mend those boxes, or leave them out: the same command with --skip-refused',
   PLAN_STALE: () => 'tenantry rollouts create makes a new plan',
   AUDIT_BROKEN: () => 'tenantry audit verify --json',
 }

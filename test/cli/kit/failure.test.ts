@@ -89,6 +89,14 @@ describe('an error', () => {
     expect([ran.exit, ran.stderr]).toEqual([5, 'error: it is done [INVALID_TRANSITION]\nnext:  tenantry rollouts show ro_x\n'])
   })
 
+  test('of a refused plan speaks of the command that was typed', async () => {
+    const answers = {
+      'POST /admin/tenant-boxes/rollouts/ro_x/start': problemAnswer(409, { code: 'PLAN_REFUSED', message: 'no', retryable: false }),
+    }
+    const { stderr } = await tenantry(['rollouts', 'start', 'ro_x'], { answers })
+    expect(stderr).toContain('next:  mend those boxes, or leave them out: the same command with --skip-refused')
+  })
+
   test('that names the command to type needs no other beside it', async () => {
     const answers = {
       [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no host: `tenantry hosts invite` adds one', retryable: false }),
