@@ -3,7 +3,7 @@
 // that has the right one is whole.
 // It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
 export { type DataFolder, dataFolders } from './data-folders.ts'
-export { type DiskSpace, hostDisk, needRoom, type Part, reserveBytes, volumeBytes } from './disk-space.ts'
+export { type DiskSpace, hostDisk, needRoom, reserveBytes, volumeBytes } from './disk-space.ts'
 export { readWholeDump, type TellingManifest } from './dump-manifest.ts'
 export { fetchData, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository, repositoryOnce } from './repository-of-command.ts'

@@ -11,5 +11,5 @@ export { type Baseline, type GuardedNeeds, leftBy, type Run } from './guarded-ru
 export { lookAtBox } from './look-at-box.ts'
 export { proveHealthy } from './prove-healthy.ts'
 export { startServices, waitForDatabase } from './start-services.ts'
-export { isAlive, stopAll, stopServices, stopWriters } from './stop-services.ts'
+export { isAlive, stopAll, stopWriters } from './stop-services.ts'
 export { dropTries, volumeOfTry, volumesOfTries } from './tries.ts'

@@ -7,7 +7,7 @@ import type { GuardedRun } from './guarded-run.ts'
 export const isAlive = ({ state }: ContainerState): boolean => state === 'running' || state === 'restarting'
 
 /** Stops services and looks whether they are: throws UPDATE_FAILED for one that goes on. */
-export async function stopServices(
+async function stopServices(
   { needs, box }: Pick<GuardedRun, 'needs' | 'box'>,
   services: readonly ('synapse' | 'minio' | 'postgres')[],
 ): Promise<void> {

@@ -6,7 +6,7 @@ import type { StreamPositions } from '../ports/index.ts'
 /** A volume that the restore replaces: its key in the compose file, what it is, and what takes its place. */
 export type DataVolume = Readonly<{ key: string; former: string; restored: string }>
 
-export type Images = Readonly<Record<string, Readonly<{ image: string; digest: string | null }>>>
+type Images = Readonly<Record<string, Readonly<{ image: string; digest: string | null }>>>
 
 /** The box before anything was touched, and what is to come into its place; written once, before the fence. */
 export type Before = Readonly<{
