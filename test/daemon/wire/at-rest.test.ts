@@ -40,10 +40,10 @@ const aboutAll: Readonly<Record<string, readonly string[]>> = {
   'tenant-box-drift-detection': ['boxes', 'hosts', 'tenants'],
   'tenant-box-version-sync': ['boxes', 'hosts'],
   'box-removal': ['box_moves', 'box_removals'],
-  'snapshot-daily': ['boxes', 'tenants', 'snapshots'],
+  'snapshot-daily': ['boxes', 'snapshots'],
   'snapshot-prune': ['snapshots'],
   'snapshot-check': ['snapshots', 'snapshot_repositories'],
-  'snapshot-drill': ['boxes', 'tenants', 'snapshots', 'snapshot_drills', 'box_restores'],
+  'snapshot-drill': ['boxes', 'snapshots', 'snapshot_drills', 'box_restores'],
   housekeeping: ['leases', 'rollouts', 'outbox'],
 }
 
