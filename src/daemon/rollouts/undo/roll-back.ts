@@ -69,7 +69,7 @@ function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
   throw problem(
     'PLAN_REFUSED',
     `${plural(refusals, 'box', 'boxes')} cannot go back by ${mode} (${refused.slice(0, 5).join('; ')}${refused.length > 5 ? '; …' : ''}): ` +
-      `leave them as they are with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused\`${other}`,
+      `leave them as they are with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused --reason '…'\`${other}`,
     { violations: refused.slice(0, 100) },
   )
 }
