@@ -1,19 +1,11 @@
 import { createRequire } from 'node:module'
 import Database from 'better-sqlite3'
-import {
-  CompiledQuery,
-  Kysely,
-  PostgresAdapter,
-  PostgresDialect,
-  type SqliteDatabase,
-  SqliteDialect,
-  type SqliteStatement,
-  sql,
-} from 'kysely'
+import { CompiledQuery, Kysely, PostgresAdapter, PostgresDialect, type SqliteDatabase, SqliteDialect, sql } from 'kysely'
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import { breathe } from './breathe.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
+import { preparedOnce } from './prepared-once.ts'
 import { makeTurns } from './turns.ts'
 import { UnpeekedCompiler } from './unpeeked.ts'
 
@@ -139,29 +131,6 @@ function commitsOf(database: Database.Database) {
     return { ended, close }
   }
   return { committed, rolledBack: () => told.clear(), listen }
-}
-
-const keptStatements = 500
-
-/**
- * A daemon says the same few hundred statements over and over, and preparing one costs more than running it. Those used last are kept;
- * a change of the schema forgets them all, because they know their columns.
- */
-function preparedOnce(database: Database.Database): SqliteDatabase {
-  const kept = new Map<string, SqliteStatement>()
-  const prepare = (text: string): SqliteStatement => {
-    const known = kept.get(text)
-    const statement = known ?? (database.prepare(text) as unknown as SqliteStatement)
-    if (known) kept.delete(text)
-    else if (/^\s*(create|alter|drop)\b/i.test(text)) {
-      kept.clear()
-      return statement
-    }
-    kept.set(text, statement)
-    if (kept.size > keptStatements) kept.delete(kept.keys().next().value as string)
-    return statement
-  }
-  return { prepare, close: () => database.close() }
 }
 
 /** The driver is loaded only where it is used: a daemon on SQLite never needs it. */

@@ -31,9 +31,9 @@ function builtOnce<Given, Row>(build: (db: DbOrTx) => Buildable<Row>): Statement
     const dialect = dialectOf(db)
     const known = compiled[dialect] ?? build(db).compile(db)
     compiled[dialect] = known
-    const query = asPlugged(db, known)
-    const parameters = query.parameters.map((one) => (one instanceof Place ? one.read(given as never) : one))
-    const { rows, numAffectedRows = 0n } = await say<Row>(db, { ...query, parameters })
+    const { sql: text, query, queryId, parameters: places } = asPlugged(db, known)
+    const parameters = places.map((one) => (one instanceof Place ? one.read(given as never) : one))
+    const { rows, numAffectedRows = 0n } = await say<Row>(db, { sql: text, query, queryId, parameters })
     return { rows, changed: numAffectedRows }
   }
 }
@@ -41,6 +41,7 @@ function builtOnce<Given, Row>(build: (db: DbOrTx) => Buildable<Row>): Statement
 /** Plugins of the database see every statement, each time it is said: whoever counts or changes statements misses none. */
 function asPlugged<Row>(db: DbOrTx, query: CompiledQuery<Row>): CompiledQuery<Row> {
   const executor = db.getExecutor()
+  if (executor.plugins.length === 0) return query
   const node = executor.transformQuery(query.query, query.queryId)
   return node === query.query ? query : executor.compileQuery<Row>(node, query.queryId)
 }

@@ -1,4 +1,4 @@
-import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
+import { CompiledQuery, type DatabaseConnection, type QueryResult } from 'kysely'
 import type { Db, DbOrTx } from './database.ts'
 import { dialectOf } from './dialects.ts'
 
@@ -9,18 +9,48 @@ import { dialectOf } from './dialects.ts'
 const own = new WeakMap<DbOrTx, DatabaseConnection | undefined>()
 
 /**
- * Several looks one after the other on one connection: it is waited for once. `look` must use nothing but what it is given, and `breathe` where
- * statements may be many.
+ * Several looks one after the other on one connection: it is waited for once. `look` must use nothing but what it is given, write nothing, and
+ * `breathe` where statements may be many.
  */
 export const onOneConnection = <Seen>(db: Db, look: (db: DbOrTx) => Promise<Seen>): Promise<Seen> =>
   db.connection().execute((one) => {
     own.set(one, undefined)
-    return look(one)
+    return asOfOneMoment(one, look)
   })
 
+/** SQLite takes its locks, and looks for what others wrote, once for all of it and not for each statement. */
+async function asOfOneMoment<Seen>(one: Db, look: (db: DbOrTx) => Promise<Seen>): Promise<Seen> {
+  const connection = await ownOf(one)
+  if (!connection) return look(one)
+  await connection.executeQuery(begin)
+  try {
+    const seen = await look(one)
+    await connection.executeQuery(commit)
+    return seen
+  } catch (error) {
+    await quietly(() => connection.executeQuery(rollBack))
+    throw error
+  }
+}
+
+/** SQLite may have broken it off itself. */
+const quietly = async (work: () => Promise<unknown>) =>
+  void (await Promise.resolve()
+    .then(work)
+    .catch(() => undefined))
+
+const begin = CompiledQuery.raw('begin')
+const commit = CompiledQuery.raw('commit')
+const rollBack = CompiledQuery.raw('rollback')
+
 /** Says a compiled statement. Where plugins want to see what is answered, or others may wait for the same connection, it goes the long way. */
-export async function say<Row>(db: DbOrTx, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
-  const connection = own.get(db) ?? (await ownOf(db))
+export function say<Row>(db: DbOrTx, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
+  const connection = own.get(db)
+  return connection ? connection.executeQuery<Row>(query) : sayFirst(db, query)
+}
+
+async function sayFirst<Row>(db: DbOrTx, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
+  const connection = await ownOf(db)
   return connection ? connection.executeQuery<Row>(query) : db.executeQuery<Row>(query)
 }
 

@@ -37,25 +37,42 @@ export type Evidence = Partial<
   }
 >
 
-const columnsOf = (evidence: Evidence): Partial<Row> => ({
-  ...(evidence.status === undefined ? {} : { status: evidence.status }),
-  ...(evidence.finishedAt === undefined ? {} : { finished_at: evidence.finishedAt }),
-  ...(evidence.snapshotId === undefined ? {} : { snapshot_id: evidence.snapshotId }),
-  ...(evidence.snapshotSha256 === undefined ? {} : { snapshot_sha256: evidence.snapshotSha256 }),
-  ...(evidence.imagesBefore === undefined ? {} : { images_before: JSON.stringify(evidence.imagesBefore) }),
-  ...(evidence.backgroundBefore === undefined
-    ? {}
-    : { background_before: evidence.backgroundBefore && JSON.stringify(evidence.backgroundBefore) }),
-  ...(evidence.steps === undefined ? {} : { steps: JSON.stringify(evidence.steps) }),
-  ...(evidence.digestsBefore === undefined ? {} : { digests_before: JSON.stringify(evidence.digestsBefore) }),
-  ...(evidence.digestsAfter === undefined ? {} : { digests_after: JSON.stringify(evidence.digestsAfter) }),
-  ...(evidence.probes === undefined ? {} : { probes: JSON.stringify(evidence.probes) }),
-  ...(evidence.composeBackup === undefined ? {} : { compose_backup: evidence.composeBackup }),
-  ...(evidence.durationMs === undefined ? {} : { duration_ms: evidence.durationMs === null ? null : Math.round(evidence.durationMs) }),
-  ...(evidence.fencedMs === undefined ? {} : { fenced_ms: evidence.fencedMs === null ? null : Math.round(evidence.fencedMs) }),
-  ...(evidence.report === undefined ? {} : { report: evidence.report && JSON.stringify(evidence.report) }),
-  ...(evidence.error === undefined ? {} : { error: evidence.error && JSON.stringify(evidence.error) }),
-})
+const text = (value: unknown): string | null => (value === null || value === undefined ? null : JSON.stringify(value))
+const rounded = (value: number | null | undefined) => (value === null || value === undefined ? null : Math.round(value))
+
+/** How each field is written. */
+const columnOf: { readonly [Field in keyof Evidence]-?: readonly [keyof Row, (value: Evidence[Field]) => unknown] } = {
+  status: ['status', asIs],
+  finishedAt: ['finished_at', asIs],
+  snapshotId: ['snapshot_id', asIs],
+  snapshotSha256: ['snapshot_sha256', asIs],
+  imagesBefore: ['images_before', text],
+  backgroundBefore: ['background_before', text],
+  steps: ['steps', text],
+  digestsBefore: ['digests_before', text],
+  digestsAfter: ['digests_after', text],
+  probes: ['probes', text],
+  composeBackup: ['compose_backup', asIs],
+  durationMs: ['duration_ms', rounded],
+  fencedMs: ['fenced_ms', rounded],
+  report: ['report', text],
+  error: ['error', text],
+}
+
+function asIs(value: unknown): unknown {
+  return value
+}
+
+const fields = Object.keys(columnOf) as readonly (keyof Evidence)[]
+
+function columnsOf(evidence: Evidence): Partial<Row> {
+  const columns: Record<string, unknown> = {}
+  for (const field of fields) {
+    const [name, written] = columnOf[field]
+    if (evidence[field] !== undefined) columns[name] = written(evidence[field] as never)
+  }
+  return columns
+}
 
 export type NewAttempt = Which & Readonly<{ kind?: RolloutAttempt['kind']; rolloutId: string; at: string }>
 

@@ -43,7 +43,7 @@ function makeWatcher(close: () => void): Watcher {
   const wait = async (clock: Clock, ms: number, signal: AbortSignal) => {
     if (!woken && !signal.aborted) {
       const timer = new AbortController()
-      stop = () => timer.abort()
+      stop = () => timer.abort('woken') // without a reason Node.js makes an exception, with a stack that nobody reads
       signal.addEventListener('abort', stop)
       await clock.sleep(ms, timer.signal)
       signal.removeEventListener('abort', stop)

@@ -216,15 +216,16 @@ const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
 /** Rollouts that want an engine: those in a phase, and those with an action in flight or a box to be brought back, whatever became of them. */
 export async function rolloutsToDrive(db: DbOrTx): Promise<string[]> {
   const { rows } = await toDrive(db, {})
-  return rows.map(({ id }) => id)
+  return [...new Set(rows.map(({ id }) => id))].sort()
 }
 
-const toDrive = prepared<Record<never, never>, { id: string }>(
-  () => sql<{ id: string }>`
-    select id from rollouts where status in (${sql.join(runningStatuses)})
-    union
-    select rollout_id as id from rollout_actions where status in (${sql.join([...inFlightStatuses])})
-    union
-    select rollout_id as id from rollout_actions where undo_status = 'pending'
-    order by id`,
-)
+/**
+ * Each as often as it is found, a question for each status: for a list of them, and for leaving out what is found twice, SQLite makes tables of its
+ * own, which costs ten times what the answer does.
+ */
+const toDrive = prepared<Record<never, never>, { id: string }>(() => {
+  const inPhase = runningStatuses.map((status) => sql`select id from rollouts where status = ${sql.lit(status)}`)
+  const inFlight = inFlightStatuses.map((status) => sql`select rollout_id as id from rollout_actions where status = ${sql.lit(status)}`)
+  const toUndo = sql`select distinct rollout_id as id from rollout_actions where undo_status = ${sql.lit('pending')}`
+  return sql<{ id: string }>`${sql.join([...inPhase, ...inFlight, toUndo], sql` union all `)}`
+})
