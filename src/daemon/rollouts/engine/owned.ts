@@ -25,31 +25,41 @@ export async function asOwner(owned: Owned, write: (tx: Tx, rollout: StoredRollo
   return sent
 }
 
-type Write = (within: Owned) => Promise<Sent>
+/** In the transaction of several steps. */
+export type Within = Owned & Readonly<{ tx: Tx }>
+
+type Write = (within: Within) => Promise<Sent>
+/** What follows from all of them at once. */
+type Last = (within: Within) => Promise<readonly Sent[]>
 
 /** The slugs of what is looked at: actions, and the boxes of some of them. */
 type Ahead = Readonly<{ actions: readonly string[]; boxes: readonly string[] }>
 
 /** All of it or nothing: one commit for what is done in the same moment. Whoever waits for it is told afterwards. */
-export async function together(owned: Owned, writes: readonly Write[], ahead: Ahead = { actions: [], boxes: [] }): Promise<Sent[]> {
+export async function together(
+  owned: Owned,
+  writes: readonly Write[],
+  ahead: Ahead = { actions: [], boxes: [] },
+  last?: Last,
+): Promise<Sent[]> {
   const { needs, lease, rolloutId } = owned
   const all = await needs.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRollout(tx, rolloutId)
     await readAhead(tx, rolloutId, ahead.actions)
     await readBoxesAhead(tx, ahead.boxes)
-    const work = () => inTurn({ ...owned, tx }, writes)
-    return toldAtEnd(tx, rolloutId, () => (writes.length > 1 ? writtenAtEnd(tx, needs.clock, work) : work()))
+    const work = () => inTurn({ ...owned, tx }, writes, last)
+    return toldAtEnd(tx, rolloutId, () => (writes.length > 1 || last ? writtenAtEnd(tx, needs.clock, work) : work()))
   })
   for (const sent of all) if (sent) needs.bus.queued(sent.hostId)
   needs.rolloutBus.changed(rolloutId)
   return all
 }
 
-async function inTurn(within: Owned, writes: readonly Write[]): Promise<Sent[]> {
+async function inTurn(within: Within, writes: readonly Write[], last?: Last): Promise<Sent[]> {
   const done: Sent[] = []
   for (const write of writes) done.push(await write(within))
-  return done
+  return last ? [...done, ...(await last(within))] : done
 }
 
 /** The action if it still waits for that command; undefined when what was decided about it is no longer true. */

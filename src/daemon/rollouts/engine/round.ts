@@ -1,15 +1,15 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { decide, decideUndo, type EngineCommand, isInFlight, phaseOf, type Step } from '../../../core/rollouts/index.ts'
+import { decide, decideUndo, type EngineCommand, isInFlight, phaseOf } from '../../../core/rollouts/index.ts'
 import { holdsBySlug } from '../../boxes/index.ts'
 import { type DbOrTx, onOneConnection } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { streamOf } from '../tell.ts'
 import { actionsInSight } from './actions-in-sight.repo.ts'
-import { closedWindows } from './closed-windows.repo.ts'
+import { closedWindows, noWindows } from './closed-windows.repo.ts'
 import type { Owned } from './owned.ts'
 import { type RolloutInSight, rolloutInSight } from './rollout-in-sight.repo.ts'
-import { takeSteps } from './take-steps.ts'
+import { type Seen, takeSteps } from './take-steps.ts'
 import { unanswerable } from './unanswerable.repo.ts'
 import { undosInSight } from './undo/undos-in-sight.repo.ts'
 
@@ -21,28 +21,29 @@ export type WaitedFor = Pick<CommandState, 'id' | 'revision'>
 
 /** Looks, decides, does. Every step checks in its transaction that what was decided still holds, so a round may be broken off anywhere. */
 export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
-  const { steps, known, isFull } = await onOneConnection(owned.needs.db, (db) => look(db, owned))
-  const { goesOn, sent } = await takeSteps(owned, steps, signal, isFull)
+  const { known, ...seen } = await onOneConnection(owned.needs.db, (db) => look(db, owned))
+  const { goesOn, sent } = await takeSteps(owned, seen, signal)
   return { goesOn, waitingFor: [...known, ...sent] }
 }
 
-type Seen = Readonly<{ steps: readonly Step[]; known: readonly CommandState[]; isFull: boolean }>
+type Looked = Seen & Readonly<{ known: readonly CommandState[] }>
 
-async function look(db: DbOrTx, { needs, rolloutId }: Owned): Promise<Seen> {
+async function look(db: DbOrTx, { needs, rolloutId }: Owned): Promise<Looked> {
   const { clock, settings } = needs
   const rollout = await rolloutInSight(db, rolloutId) // before its actions: one that is resumed here has them reset
   const holds = await holdsBySlug(db, clock, streamOf(rolloutId))
   const isUndone = rollout.status === 'rolled_back'
+  const { phase, windows } = isUndone ? { phase: undefined, windows: noWindows } : await windowsOf(db, needs, rollout)
   const actions = isUndone
     ? await undosInSight(db, { rolloutId: rollout.id, holds, limits: settings })
-    : await actionsInSight(db, { ...(await windowsOf(db, needs, rollout)), rolloutId: rollout.id, holds, limits: settings })
+    : await actionsInSight(db, { rolloutId: rollout.id, phase, holds, windows, limits: settings })
   const flying = actions.filter(({ status }) => isInFlight(status))
   const ids = flying.flatMap(({ commandId }) => (commandId === null ? [] : [commandId]))
   const known = await statesOfCommands(db, ids)
   const silent = await unanswerable(db, known)
   const commands = new Map(known.map((command) => [command.id, silent.has(command.id) ? neverAnswers(command) : seen(command)]))
   const steps = isUndone ? decideUndo(actions, commands, settings) : decide(rollout, actions, commands, settings)
-  return { steps, known, isFull: flying.length >= settings.parallel }
+  return { steps, known, isFull: flying.length >= settings.parallel, holds, windows, commands }
 }
 
 async function windowsOf(db: DbOrTx, { clock, windows }: RolloutsNeeds, rollout: RolloutInSight) {
