@@ -46,6 +46,12 @@ describe('canonical JSON', () => {
     )
   })
 
+  test('texts are written as JSON writes them, whatever signs they hold', () => {
+    const ofEachSign = Array.from({ length: 0x3000 }, (_, code) => `a${String.fromCharCode(code)}`)
+    const texts = [...ofEachSign, '', '\ud800', '"', '\\', 'a\n', '</script>', '\u2028']
+    expect(texts.filter((text) => canonicalJson({ [text]: text }) !== JSON.stringify({ [text]: text }))).toEqual([])
+  })
+
   test('the hash is SHA-256', () => {
     expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
   })
