@@ -1,4 +1,5 @@
 import { printable } from '../../core/kit/index.ts'
+import { wordsOf } from './fold.ts'
 import { bare, displayWidth, type Look, padEnd } from './look.ts'
 
 /** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
@@ -18,11 +19,11 @@ export function fields(
     .join('\n')
 }
 
-/** Breaks text at spaces so that no line is wider than the terminal; a single long word stays whole, so that it can be copied. */
+/** Breaks text at spaces so that no line is wider than the terminal; a single long word or command stays whole, so that it can be copied. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
-  for (const word of text.split(' ')) {
+  for (const word of wordsOf(text)) {
     if (line !== '' && displayWidth(bare(line)) + 1 + displayWidth(bare(word)) > width) {
       lines.push(line)
       line = word

@@ -1,7 +1,17 @@
 import { bare, displayWidth } from './look.ts'
 
-/** A command to copy, between backticks or to the end of its line, is one word; so is whatever holds no space. */
-const words = /`[^`]*`[^\s]*|\btenantry(?:d|-agent)? .*$|\S+/g
+/** What is read or copied as one: a command, between backticks or to the end of its line, and a duration. */
+const whole = /`[^`]*`|\btenantry(?:d|-agent)? .*$|\b\d+ (?:h \d\d min|min \d+ s|min|h|s|ms)\b/g
+
+/** A sign that stands in no text of ours or of others. */
+const glue = '\ue0ff'
+
+/** The words of a line; between two of them it may be broken. */
+export const wordsOf = (line: string): string[] =>
+  line
+    .replace(whole, (one) => one.replaceAll(' ', glue))
+    .split(' ')
+    .map((word) => word.replaceAll(glue, ' '))
 
 /** Breaks the lines that are wider than the terminal at spaces; what goes on below keeps the indent. Commands stay whole. */
 export function fold(text: string, width: number): string {
@@ -16,7 +26,7 @@ function foldLine(line: string, width: number): string[] {
   const indent = /^ */.exec(line)?.[0] ?? ''
   const lines: string[] = []
   let current = ''
-  for (const word of line.match(words) ?? []) {
+  for (const word of wordsOf(line).filter(Boolean)) {
     if (current !== '' && displayWidth(bare(`${indent}${current} ${word}`)) > width) {
       lines.push(indent + current)
       current = word

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fold } from '../../../src/cli/kit/fold.ts'
+import { fields, fold, paintWith } from '../../../src/cli/kit/index.ts'
 
 test('a line that is too wide breaks at a space, and goes on with its indent', () => {
   expect(fold('  nothing was lost here\nshort', 14)).toBe('  nothing was\n  lost here\nshort')
@@ -8,6 +8,23 @@ test('a line that is too wide breaks at a space, and goes on with its indent', (
 test('a command to copy stays in one piece', () => {
   expect(fold('see what it does: tenantry rollouts plan', 30)).toBe('see what it does:\ntenantry rollouts plan')
   expect(fold('type `tenantry rollouts plan` and look', 24)).toBe('type\n`tenantry rollouts plan`\nand look')
+})
+
+test.each(['2 h 13 min', '3 min 20 s', '840 ms', '12 s'])('a duration stays in one piece: %s', (took) => {
+  const whole = [`it took about`, `${took} in all`]
+  for (let width = 14; width < 24; width++) expect(fold(whole.join(' '), width).replaceAll('\n', '|')).toContain(took)
+})
+
+test('so do both in a field of one thing in full', () => {
+  const shown = fields({ width: 30, colour: false, paint: paintWith(false), now: new Date(0) }, [
+    ['because', 'it waited for 2 h 13 min, then `tenantry rollouts resume ro_1` was typed'],
+  ])
+  expect(shown.split('\n').map((line) => line.trim())).toEqual([
+    'because  it waited for',
+    '2 h 13 min, then',
+    '`tenantry rollouts resume ro_1`',
+    'was typed',
+  ])
 })
 
 test('colours take no room, and text for a pipe is left alone', () => {
