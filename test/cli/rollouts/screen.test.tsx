@@ -56,3 +56,22 @@ test('many boxes under way and many failures stay within 80 × 24, the rest is c
   expect(text.split('\n').length).toBeLessThan(24)
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80)
 })
+
+test.each(['kita-nord', 'schulverbund-kueste', 'gymnasium-am-hohen-ufer', 'gemeinschaftsschule-am-hohen-ufer-ost-40'])(
+  'what to type for %s stands in one piece, or goes on below as a shell reads it',
+  (slug) => {
+    const gone = anAction(slug, { status: 'rolled_back', error: { code: 'PROBE_FAILED', message: 'no' } })
+    const paused = { status: 'paused', previousStatus: 'canary', pauseReason: `phase canary stopped: ${slug}` } as const
+    const text = frame(openBoard(aRolloutDetail([gone], paused)))
+    expect(text.replaceAll(/ \\\n +/g, ' ')).toContain(`tenantry rollouts show ro_0123456789abcdefghjk --box ${slug}`)
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+  },
+)
+
+test('a reason takes the rows that are counted for it, however its words break', () => {
+  const pauseReason = `${Array.from({ length: 7 }, (_, n) => `gymnasium-am-hohen-ufer-${n}`).join(', ')} were away for long`
+  const paused = openBoard(aRolloutDetail([anAction('a')], { status: 'paused', previousStatus: 'canary', pauseReason }))
+  const rows = frame(paused).split('\n')
+  const first = rows.findIndex((row) => row.startsWith('paused: '))
+  expect([rows[first + 1]?.endsWith('…'), rows[first + 2]]).toEqual([true, ''])
+})

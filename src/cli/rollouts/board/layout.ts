@@ -1,3 +1,5 @@
+import { fold, shorten } from '../../kit/index.ts'
+import type { NextStep } from '../words.ts'
 import type { BoardModel, Failure, InFlight } from './model.ts'
 
 export type Size = Readonly<{ columns: number; rows: number }>
@@ -39,8 +41,39 @@ function cut({ inFlight, failures }: BoardModel, mostInFlight: number, mostFailu
 /** What the steps are indented by: their first column. */
 export const stepIndent = ({ next }: BoardModel): number => Math.max(0, ...next.map(({ does }) => does.length)) + 4
 
+/** A step as it stands: its command beside what it does or, where that has no room, in rows of its own below. */
+export type StepRows = Readonly<{ beside: boolean; rows: readonly string[] }>
+
+const belowIndent = 2
+
+export function stepRows({ type }: NextStep, indent: number, columns: number): StepRows {
+  if (indent + type.length <= columns) return { beside: true, rows: [type] }
+  const room = columns - belowIndent
+  return { beside: false, rows: (type.length <= room ? [type] : broken(type, room)).map((row) => ' '.repeat(belowIndent) + row) }
+}
+
+/** What is wider than the terminal goes on below as shells read it, so that it can be copied whole. */
+function broken(command: string, room: number): string[] {
+  const rows: string[] = []
+  let row = ''
+  for (const word of command.split(' ')) {
+    if (row !== '' && `${row} ${word} \\`.length > room) {
+      rows.push(`${row} \\`)
+      row = word
+    } else row = row === '' ? word : `${row} ${word}`
+  }
+  return [...rows, row]
+}
+
+/** Why it rests or ended, in two rows at most. */
+export function reasonRows(reason: string, columns: number): string[] {
+  const [first = '', ...rest] = fold(reason, columns).split('\n')
+  return [first, rest.join(' ')].filter(Boolean).map((row) => shorten(row, columns))
+}
+
 function outcomeRows(model: BoardModel, columns: number): number {
   const reason = model.reason ? 3 : 0
-  const steps = model.next.map(({ type }) => Math.ceil((stepIndent(model) + type.length) / columns))
-  return reason + (steps.length > 0 ? 1 + steps.reduce((sum, lines) => sum + lines, 0) : 0)
+  const steps = model.next.map((step) => stepRows(step, stepIndent(model), columns))
+  const rows = steps.reduce((sum, { beside, rows }) => sum + rows.length + (beside ? 0 : 1), 0)
+  return reason + (steps.length > 0 ? 1 + rows : 0)
 }

@@ -2,8 +2,8 @@ import { Box, Text } from 'ink'
 import type { ReactNode } from 'react'
 import { duration, plural } from '../../../core/kit/index.ts'
 import { clean, type Paint, padEnd, padStart, shorten } from '../../kit/index.ts'
-import { rolloutTint, rolloutWord } from '../words.ts'
-import { layout, type Size, stepIndent } from './layout.ts'
+import { type NextStep, rolloutTint, rolloutWord } from '../words.ts'
+import { layout, reasonRows, type Size, stepIndent, stepRows } from './layout.ts'
 import type { BoardModel, Failure, InFlight, PhaseLine, PhaseState } from './model.ts'
 
 type Tint = Exclude<keyof Paint, 'bold' | 'dim'>
@@ -201,20 +201,27 @@ function Outcome({ part: model, colour, width }: Part<BoardModel>) {
       {reason && (
         <Box marginTop={1}>
           <Tinted colour={colour} tint={rolloutTint(status)}>
-            {shorten(`${rolloutWord(status)}: ${clean(reason)}`, width * 2 - 8)}
+            {reasonRows(`${rolloutWord(status)}: ${clean(reason)}`, width).join('\n')}
           </Tinted>
         </Box>
       )}
       {next.length > 0 && <Gap />}
-      {next.map(({ type, does }) => (
-        <Text key={type}>
-          <Tinted colour={colour} tint="dim">
-            {padEnd(`  ${does}`, indent)}
-          </Tinted>
-          {type}
-        </Text>
+      {next.map((step) => (
+        <Step key={step.type} part={step} indent={indent} colour={colour} width={width} />
       ))}
     </>
+  )
+}
+
+function Step({ part: step, indent, colour, width }: Part<NextStep> & { indent: number }) {
+  const { beside, rows } = stepRows(step, indent, width)
+  return (
+    <Text>
+      <Tinted colour={colour} tint="dim">
+        {beside ? padEnd(`  ${step.does}`, indent) : `  ${step.does}:\n`}
+      </Tinted>
+      {rows.join('\n')}
+    </Text>
   )
 }
 
