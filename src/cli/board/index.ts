@@ -1,2 +1,3 @@
 // What live views on a terminal have in common. It knows no view.
 export { Keys } from './keys.tsx'
+export { whenResized } from './when-resized.ts'

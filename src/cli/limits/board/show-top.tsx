@@ -1,7 +1,7 @@
 import { type Instance, render } from 'ink'
 import { isProblem } from '../../../core/kit/index.ts'
 import type { RateLimits } from '../../../core/limits/index.ts'
-import { Keys } from '../../board/index.ts'
+import { Keys, whenResized } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import type { TopQuery } from '../top.ts'
 import { fitting, Screen, type TopState } from './screen.tsx'
@@ -13,12 +13,14 @@ export async function showTop(context: Context, query: TopQuery, everyMs: number
   const signal = AbortSignal.any([context.signal, left.signal])
   let state: TopState = { answer: undefined, trouble: undefined }
   let instance: Instance | undefined
+  let stopped: (() => void) | undefined
   const draw = (keys: boolean) => {
     const look = { ...context.look(), width: context.stdout.columns || 80 }
     const screen = <Screen state={state} look={look} rows={context.stdout.rows || 24} keys={keys} />
     const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screen} />
-    if (instance) instance.rerender(tree)
-    else instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    if (instance) return instance.rerender(tree)
+    instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    stopped = whenResized(process.stdout, () => draw(true))
   }
   try {
     while (!signal.aborted) {
@@ -29,6 +31,7 @@ export async function showTop(context: Context, query: TopQuery, everyMs: number
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
+    stopped?.()
     if (instance) draw(false)
     instance?.unmount()
     await instance?.waitUntilExit()

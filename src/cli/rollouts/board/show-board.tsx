@@ -1,6 +1,6 @@
 import { type Instance, render } from 'ink'
 import type { ReactNode } from 'react'
-import { Keys } from '../../board/index.ts'
+import { Keys, whenResized } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
 import { boardModel } from './model.ts'
@@ -17,7 +17,10 @@ export async function showBoard(context: Context, id: string): Promise<void> {
   const left = new AbortController()
   const canRead = process.stdin.isTTY === true // keys come from a terminal only
   const signal = AbortSignal.any([context.signal, left.signal])
-  const board: { state?: BoardState; instance?: Instance; stale: boolean; ended: boolean } = { stale: false, ended: false }
+  const board: { state?: BoardState; instance?: Instance; stopped?: () => void; stale: boolean; ended: boolean } = {
+    stale: false,
+    ended: false,
+  }
   const following = follow({ ...context, signal }, id, {
     opened: (state) => Object.assign(board, { state, stale: true }),
     changed: (_, __, state) => Object.assign(board, { state, stale: true }),
@@ -28,8 +31,9 @@ export async function showBoard(context: Context, id: string): Promise<void> {
   const draw = (keys: boolean) => {
     if (!board.state) return
     const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screenOf(context, board.state, keys && canRead)} />
-    if (board.instance) board.instance.rerender(tree)
-    else board.instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    if (board.instance) return board.instance.rerender(tree)
+    board.instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    board.stopped = whenResized(process.stdout, () => draw(true))
   }
   const drawing = redraw(context, board, () => draw(true))
   try {
@@ -38,6 +42,7 @@ export async function showBoard(context: Context, id: string): Promise<void> {
     if (!signal.aborted) throw error
   } finally {
     await drawing
+    board.stopped?.()
     draw(false)
     board.instance?.unmount()
     await board.instance?.waitUntilExit()
