@@ -58,8 +58,17 @@ function root(tree: Tree, version: string, { stdout, stderr }: Machine): Command
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     helpWidth: Math.min(stdout.columns || 100, 120),
-    formatHelp: (command, helper) => (command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)),
+    formatHelp: (command, helper) => {
+      refuseUnknown(command)
+      return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)
+    },
   })
+}
+
+/** Help was asked of a name that there is none of: what stands above it would pass for its help. */
+function refuseUnknown(command: Commander): void {
+  const [word] = command.args
+  if (command.commands.length > 0 && word !== undefined && !word.startsWith('-')) command.error(`error: unknown command '${word}'`)
 }
 
 function addCommand(

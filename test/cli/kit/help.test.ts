@@ -63,6 +63,17 @@ describe('help', () => {
     expect(ran.stderr).toContain('rollback')
   })
 
+  test.each([
+    [['drift', '--help'], 'tenantry --help'],
+    [['--json', 'drift', '-h'], undefined],
+    [['rollouts', 'drift', '--help'], 'tenantry rollouts --help'],
+  ])('of what there is not is a usage error, not the help of something else: %s', async (line, next) => {
+    const ran = await tenantry(line)
+    expect([ran.exit, ran.stdout.includes('Options')]).toEqual([2, false])
+    expect(ran.stderr).toContain("unknown command 'drift'")
+    if (next) expect(ran.stderr).toContain(`next:  ${next}\n`)
+  })
+
   test('--version', async () => {
     expect(await tenantry(['--version'])).toMatchObject({ exit: 0, stdout: '9.9.9\n' })
   })
