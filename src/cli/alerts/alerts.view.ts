@@ -1,16 +1,18 @@
 import type { Alert, AlertDelivery, AlertDetail, DeadLetter } from '../../core/alerts/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 type Tint = keyof Paint
 
 const severityTint = { critical: 'red', warning: 'yellow', info: 'cyan' } as const satisfies Record<Alert['severity'], Tint>
 const deliveryTint = { pending: 'yellow', sent: 'green', dead: 'red' } as const satisfies Record<AlertDelivery['status'], Tint>
 
+const what: Column<Alert> = { title: 'WHAT', value: ({ title }) => title, priority: 1 }
+
 const columns = ({ now }: Look): Column<Alert>[] => [
   { title: 'NO', value: ({ id }) => id, priority: 1, align: 'right' },
   { title: 'SEVERITY', value: ({ severity }) => severity, priority: 2, paint: ({ severity }) => severityTint[severity] },
   { title: 'STATUS', value: ({ status }) => status, priority: 1 },
-  { title: 'WHAT', value: ({ title }) => title, priority: 1, least: 24 },
+  what,
   { title: 'TIMES', value: ({ count }) => (count > 1 ? count : null), priority: 3, align: 'right' },
   { title: 'LAST', value: ({ lastAt }) => ago(lastAt, now), priority: 2 },
   { title: 'TOLD', value: toldText, priority: 3, paint: ({ deliveries }) => (deliveries.dead > 0 ? 'red' : undefined) },
@@ -33,7 +35,9 @@ type Listed = Readonly<{ alerts: readonly Alert[]; nextCursor: string | null; de
 
 export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, look: Look): string =>
   sections(
-    alerts.length === 0 ? 'No alert fits. Whether one would reach you: tenantry alerts test' : table(look, columns(look), alerts),
+    alerts.length === 0
+      ? 'No alert fits. Whether one would reach you: tenantry alerts test'
+      : tableWithText(look, columns(look), what, alerts),
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
     deadLetters.length === 0
       ? ''

@@ -1,6 +1,8 @@
 import type { CronJob } from '../../core/crons/index.ts'
-import { ago, type Column, command, type Look, table } from '../kit/index.ts'
+import { ago, type Column, command, type Look, tableWithText } from '../kit/index.ts'
 import { runTint } from './words.ts'
+
+const does: Column<CronJob> = { title: 'WHAT IT DOES', value: ({ description }) => description }
 
 const columns = ({ now }: Look): Column<CronJob>[] => [
   { title: 'JOB', value: ({ jobKey }) => jobKey, priority: 1 },
@@ -12,7 +14,7 @@ const columns = ({ now }: Look): Column<CronJob>[] => [
     priority: 1,
     paint: ({ lastRun }) => (lastRun ? runTint[lastRun.status] : undefined),
   },
-  { title: 'WHAT IT DOES', value: ({ description }) => description, priority: 3, least: 20 },
+  does,
 ]
 
 export const list = command(
@@ -20,5 +22,5 @@ export const list = command(
   'The jobs, when they run next, how they last went',
   {},
   ({ api }) => api.crons.listCrons(),
-  ({ crons }, look) => (crons.length === 0 ? 'No jobs are registered.' : table(look, columns(look), crons)),
+  ({ crons }, look) => (crons.length === 0 ? 'No jobs are registered.' : tableWithText(look, columns(look), does, crons)),
 )

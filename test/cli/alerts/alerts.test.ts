@@ -38,10 +38,11 @@ describe('list', () => {
     expect(JSON.parse(ran.stdout)).toEqual(page([anAlert()]))
   })
 
-  test.each([60, 100])('keeps within %i columns', async (columns) => {
+  test.each([60, 80, 100])('keeps within %i columns, and what happened is told whole', async (columns) => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) }, columns, env: { NO_COLOR: '1' } })
     for (const line of ran.stdout.split('\n').filter((one) => !one.startsWith('Follow-up')))
       expect(line.length).toBeLessThanOrEqual(columns)
+    expect(ran.stdout.replaceAll(/\n +/g, ' ')).toContain(anAlert().title)
   })
 
   test('without any says how to know that one would come', async () => {
