@@ -1,6 +1,6 @@
 import type { Audience, PayloadOf, TenantEventType } from '../../core/events/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
-import { appendEvent, type Tx } from '../db/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import { appendEvent, appendEvents, type Tx } from '../db/index.ts'
 
 /** A tenant's events are one stream. */
 export const streamOf = (tenantId: string): string => `tenant:${tenantId}`
@@ -24,6 +24,17 @@ export const recordEvent = <Type extends TenantEventType>(
   clock: Clock,
   { tenantId, source = 'core', type, payload, audience }: Happened<Type>,
 ): Promise<number> => appendEvent(tx, clock, { stream: streamOf(tenantId), source, eventType: type, payload, tenantId, audience })
+
+/** The same for several of one tenant, which are not none, in their order; answers the number of the last. */
+export const recordEvents = <Type extends TenantEventType>(
+  tx: Tx,
+  clock: Clock,
+  { tenantId, events }: Readonly<{ tenantId: string; events: readonly Omit<Happened<Type>, 'tenantId' | 'source'>[] }>,
+): Promise<number> => {
+  const shared = { source: 'core', tenantId, createdAt: isoNow(clock) }
+  const rows = events.map(({ type, payload, audience }) => ({ ...shared, eventType: type, payload, audience }))
+  return appendEvents(tx, streamOf(tenantId), rows)
+}
 
 /** Stores what changed in a tenant for the platform's own readers, at its place among the others; nobody outside is told. Called as late. */
 export const noteEvent = (

@@ -3,9 +3,9 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Space, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { revoke } from '../auth/index.ts'
-import { endMembership } from './add-member.ts'
+import { tellDeleted } from './add-member.ts'
 import { followInChat } from './follow-in-chat.ts'
-import { memberIds } from './members.repo.ts'
+import { deleteMembers } from './members.repo.ts'
 import type { SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
@@ -43,12 +43,12 @@ export const deleteSpace = ({ db, clock }: Needs, actor: PlatformPrincipal, { sp
     const { tenantId, tenantSlug, userId } = actor
     await lockSpace(tx, { tenantId, spaceId })
     const { space } = await openSpace(tx, actor, { spaceId, right: 'manage' })
-    const members = await memberIds(tx, spaceId)
+    const members = await deleteMembers(tx, spaceId)
     const at = isoNow(clock)
     await changeSpaceRow(tx, { tenantId, spaceId }, at, { deleted_at: at })
     await followInChat(tx, clock, space)
     await revoke(tx, clock, { kind: 'space', subject: spaceId })
-    for (const member of members) await endMembership(tx, clock, { space, userId: member, actorId: userId, reason: 'space_deleted' })
+    await tellDeleted(tx, clock, { space, actorId: userId, userIds: members })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'
     await recordInSpace(tx, clock, { space, type: 'space.deleted', payload: { spaceId }, actorId: userId, audience })
     await recordAudit(tx, clock, { actor, action: 'space.deleted', subject: tenantSlug, data: { spaceId, name: space.name } })

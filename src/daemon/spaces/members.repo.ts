@@ -58,9 +58,10 @@ export async function otherOwners(db: DbOrTx, { spaceId, userId }: One): Promise
   return Number(count)
 }
 
-export async function memberIds(db: DbOrTx, spaceId: string): Promise<string[]> {
-  const rows = await db.selectFrom('space_members').select('user_id').where('space_id', '=', spaceId).orderBy('user_id').execute()
-  return rows.map(({ user_id }) => user_id)
+/** All that a space has; answers who they were. */
+export async function deleteMembers(tx: Tx, spaceId: string): Promise<string[]> {
+  const rows = await tx.deleteFrom('space_members').where('space_id', '=', spaceId).returning('user_id').execute()
+  return rows.map(({ user_id }) => user_id).sort()
 }
 
 const members = (db: DbOrTx, spaceId: string) =>

@@ -1,29 +1,42 @@
 import { type Audience, idsOf, type PayloadOf, type TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { Tx } from '../db/index.ts'
-import { recordEvent } from '../events/index.ts'
+import { preparedRows, type Tx } from '../db/index.ts'
+import { recordEvents } from '../events/index.ts'
 import type { SpaceRecord } from './spaces.repo.ts'
+import type { SpaceActivityTable } from './spaces.tables.ts'
 
-type Happened<Type extends TenantEventType> = Readonly<{
+type OfSpace = Readonly<{
   space: Pick<SpaceRecord, 'id' | 'tenantId'>
-  type: Type
-  payload: PayloadOf<Type>
   /** The user who did it; null: the platform. */
   actorId: string | null
-  audience?: Audience
 }>
 
+type Happened<Type extends TenantEventType> = Readonly<{ type: Type; payload: PayloadOf<Type>; audience?: Audience }>
+
 /** Stores what happened in a space, for the event stream and for the space's own activity; its members are told unless others are named. */
-export async function recordInSpace<Type extends TenantEventType>(
+export const recordInSpace = <Type extends TenantEventType>(
   tx: Tx,
   clock: Clock,
-  { space, type, payload, actorId, audience = { spaces: [space.id] } }: Happened<Type>,
+  { space, actorId, ...happened }: OfSpace & Happened<Type>,
+): Promise<void> => recordAllInSpace<Type>(tx, clock, { space, actorId, all: [happened] })
+
+/** The same for several, which are not none, in their order. */
+export async function recordAllInSpace<Type extends TenantEventType>(
+  tx: Tx,
+  clock: Clock,
+  { space, actorId, all }: OfSpace & Readonly<{ all: readonly Happened<Type>[] }>,
 ): Promise<void> {
-  const seq = await recordEvent(tx, clock, { tenantId: space.tenantId, type, payload, audience })
-  const ids = JSON.stringify(idsOf(type, payload))
-  const row = { space_id: space.id, tenant_id: space.tenantId, seq, type, actor_id: actorId, ids, at: isoNow(clock) }
-  await tx.insertInto('space_activity').values(row).execute()
+  const { id, tenantId } = space
+  const events = all.map(({ audience = { spaces: [id] }, ...told }) => ({ ...told, audience }))
+  const first = (await recordEvents<Type>(tx, clock, { tenantId, events })) - all.length + 1
+  const shared = { space_id: id, tenant_id: tenantId, actor_id: actorId, at: isoNow(clock) }
+  const rows = all.map(({ type, payload }, n) => ({ ...shared, seq: first + n, type, ids: JSON.stringify(idsOf(type, payload)) }))
+  await insertActivity(tx, rows)
 }
+
+const insertActivity = preparedRows<SpaceActivityTable>(['space_id', 'seq', 'tenant_id', 'type', 'actor_id', 'ids', 'at'], (db, rows) =>
+  db.insertInto('space_activity').values([...rows]),
+)
 
 /** Whoever may find a space hears of it. */
 export const whoFinds = ({ id, visibility }: Pick<SpaceRecord, 'id' | 'visibility'>): Audience =>

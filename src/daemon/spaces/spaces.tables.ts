@@ -32,7 +32,7 @@ type SpaceMemberTable = {
   chat_refused_at: string | null
 }
 
-type SpaceActivityTable = {
+export type SpaceActivityTable = {
   space_id: string
   /** Of the event. */
   seq: number

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { alignSpace } from '../../../src/daemon/spaces/align-space.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
+import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
 import { followInChat } from '../../../src/daemon/spaces/follow-in-chat.ts'
 import { listSpaceMembers } from '../../../src/daemon/spaces/show-spaces.ts'
 import { spaceRecord } from '../../../src/daemon/spaces/spaces.repo.ts'
@@ -88,4 +89,38 @@ test('a chat server that is so slow that looking takes a whole turn is told all 
   for (const one of [space_, room_]) expect(room.chat.rooms.joined(one ?? '')).toHaveLength(5)
   const { members } = await listSpaceMembers(room, anna, { spaceId, limit: 100 })
   expect(members.filter(({ chat }) => chat === 'refused')).toHaveLength(8)
+})
+
+test('it is deleted with few statements, because users of all tenants wait for what the replicas are told: each member is told all the same', async () => {
+  const { db } = await emptyDatabase('sqlite')
+  const room = await aSpacesRoom(db)
+  const anna = await room.aUser('anna')
+  const users = [anna]
+  for (let n = 0; n < 99; n++) users.push(await room.aUser(`pupil${n}`))
+  const { id: spaceId } = await room.aSpace(anna)
+  for (const { userId } of users.slice(1)) await putSpaceMember(room, anna, { spaceId, userId, role: 'member' })
+  let asked = 0
+  const counting = db.withPlugin({
+    transformQuery: ({ node }) => {
+      asked += 1
+      return node
+    },
+    transformResult: async ({ result }) => result,
+  })
+  await deleteSpace({ ...room, db: counting }, anna, { spaceId })
+  expect(asked).toBeLessThan(users.length)
+  const ids = users.map(({ userId }) => userId).sort()
+  const told = (await room.events()).slice(-101)
+  const left = ids.map((userId) => ({ payload: { userId, spaceId, reason: 'space_deleted' }, audience: { users: [userId] } }))
+  expect(told.slice(0, 100).map(({ payload, audience }) => ({ payload, audience }))).toEqual(left)
+  expect(told[100]).toMatchObject({ type: 'space.deleted', audience: { users: ids } })
+  const noted = await db
+    .selectFrom('space_activity')
+    .select(['type', 'seq'])
+    .where('space_id', '=', spaceId)
+    .orderBy('seq', 'desc')
+    .limit(101)
+    .execute()
+  expect(noted.map(({ type }) => type)).toEqual(['space.deleted', ...ids.map(() => 'user.left')])
+  expect(Number(noted[0]?.seq) - Number(noted[100]?.seq)).toBe(100)
 })
