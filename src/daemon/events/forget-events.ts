@@ -10,25 +10,28 @@ const chunkSize = 1000
 export async function forgetEvents({ db, clock }: Readonly<{ db: Db; clock: Clock }>, signal: AbortSignal): Promise<string> {
   const before = isoIn(clock, -keptMs)
   let deleted = 0
-  while (!signal.aborted) {
-    const old = await oldStreams(db, before)
+  for (let after = ''; !signal.aborted; ) {
+    const old = await oldStreams(db, { after, before })
     if (old.length === 0) break
     for (const one of old)
       for (let gone = chunkSize; gone >= chunkSize && !signal.aborted; deleted += gone) gone = await forgetSome(db, one)
+    after = old.map(({ at }) => at).reduce((one, other) => (one > other ? one : other))
   }
   return `${plural(deleted, 'event')} of tenants and of the fleet`
 }
 
-type Old = Readonly<{ stream: string; upTo: number }>
+type Old = Readonly<{ stream: string; upTo: number; at: string }>
 
 /**
  * Clocks of replicas differ a little: what lies before the newest old one is as old, so that no gap is left in a stream. The oldest are picked
- * before they are put together by stream: a database that does both at once may read every event there is, stream by stream.
+ * before they are put together by stream: a database that does both at once may read every event there is, stream by stream. Each look begins
+ * where the last one ended, or it would go again over what stays and over what is deleted but not cleared up yet.
  */
-async function oldStreams(db: Db, before: string): Promise<Old[]> {
+async function oldStreams(db: Db, { after, before }: Readonly<{ after: string; before: string }>): Promise<Old[]> {
   const oldest = db
     .selectFrom('events')
-    .select(['stream', 'seq'])
+    .select(['stream', 'seq', 'created_at'])
+    .where('created_at', '>=', after)
     .where('created_at', '<=', before)
     .where('stream', 'not like', 'rollout:%')
     .orderBy('created_at')
@@ -36,10 +39,10 @@ async function oldStreams(db: Db, before: string): Promise<Old[]> {
     .as('oldest')
   const rows = await db
     .selectFrom(oldest)
-    .select(({ fn }) => ['stream', fn.max('seq').as('seq')])
+    .select(({ fn }) => ['stream', fn.max('seq').as('seq'), fn.max('created_at').as('at')])
     .groupBy('stream')
     .execute()
-  return rows.map(({ stream, seq }) => ({ stream, upTo: Number(seq) }))
+  return rows.map(({ stream, seq, at }) => ({ stream, upTo: Number(seq), at }))
 }
 
 async function forgetSome(db: Db, { stream, upTo }: Old): Promise<number> {

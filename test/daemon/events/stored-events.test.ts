@@ -105,6 +105,34 @@ onBothDialects('stored events', (fresh) => {
     expect(client.seqs).toEqual([4])
   })
 
+  test('of many, each look for old ones begins where the last one ended, and finds them all', async () => {
+    const one = await world()
+    const day = (n: number) => new Date(Date.UTC(2020, 0, n)).toISOString()
+    const rows = Array.from({ length: 1040 }, (_, n) => ({
+      ...{ stream: `tenant:ten_${n}`, seq: 1, source: 'core', event_type: 'space.changed', payload: '{}' },
+      ...{ created_at: day(n < 900 ? 1 : 2 + n), tenant_id: null, audience: null },
+    }))
+    for (const from of [0, 500, 1000])
+      await one.db
+        .insertInto('events')
+        .values(rows.slice(from, from + 500))
+        .execute()
+    const looks: string[] = []
+    const watched = one.db.withPlugin({
+      transformQuery: ({ node }) => {
+        if (node.kind === 'SelectQueryNode' && JSON.stringify(node).includes('"oldest"')) looks.push(JSON.stringify(node))
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    expect(await forgetEvents({ ...one, db: watched }, new AbortController().signal)).toBe('1040 events of tenants and of the fleet')
+    expect(looks.map((look) => [day(2 + 999), day(2 + 1039)].map((at) => look.includes(at)))).toEqual([
+      [false, false],
+      [true, false],
+      [false, true],
+    ])
+  })
+
   test('events of rollouts have a retention of their own', async () => {
     const one = await world()
     const row = { seq: 1, source: 'rollouts', event_type: 'rollout.created', payload: '{}', created_at: '2020-01-01T00:00:00.000Z' }
