@@ -23,7 +23,7 @@ export const isPathWord = (name: string): boolean => (pathWords as readonly stri
 export const BoxKey = z
   .string()
   .regex(
-    new RegExp(`^(?:(?!(?:${pathWords.join('|')})$)${slug}|box_[0-9a-z]{20})$`),
+    new RegExp(`^(?:(?!${pathWords.map((word) => `${word}$`).join('|')})${slug}|box_[0-9a-z]{20})$`),
     `must be the slug or the id of a box; of one that is called ${pathWords.join(' or ')}, the id`,
   )
 export const isBoxId = (key: string): key is BoxId => key.startsWith('box_')
