@@ -81,7 +81,7 @@ export function lifeSections(box: BoxDetail, look: Look): string[] {
 function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Look): string {
   const line = `Fenced by ${fenceHolder(clean(holder ?? 'somebody'))} ${ago(since, now)}`
   if (!overdueSince) return paint.yellow(line)
-  return `${paint.red(`${line}: too long.`)} Is its host well, and its agent? Who will never come back for it: tenantry boxes release ${slug}`
+  return `${paint.red(`${line}: too long.`)} Is its host well, and its agent? Who will never come back for it: tenantry boxes release ${slug} --reason '…'`
 }
 
 /** Agents say it as a command's name: `ro_….anna-schule.1.update`, or `rmv_….hand_over.1` of a move or removal. */

@@ -32,7 +32,7 @@ export const userView = (user: User, look: Look): string =>
     [
       'password',
       user.passwordUnknownSince &&
-        `known to nobody since a restore (${stamp(user.passwordUnknownSince, look.now)}): tenantry users reset-password gives a new one`,
+        `known to nobody since a restore (${stamp(user.passwordUnknownSince, look.now)}): \`tenantry users reset-password ${user.tenant} ${clean(user.localpart)}\` gives a new one`,
     ],
     ['locale', user.locale],
     ['avatar', user.avatarUrl && clean(user.avatarUrl)],

@@ -33,7 +33,8 @@ export async function enrolHost(needs: Needs, enrol: Enrol): Promise<{ hostId: s
 
 async function admit({ clock, random }: Needs, tx: Tx, { name, keyId, enrol }: { name: string; keyId: string; enrol: Enrol }) {
   const former = await findHostByName(tx, name)
-  if (former?.status === 'active') throw problem('CONFLICT', `${name} is enrolled already: \`tenantry hosts revoke ${name}\` first`)
+  if (former?.status === 'active')
+    throw problem('CONFLICT', `${name} is enrolled already: \`tenantry hosts revoke ${name} --reason '…'\` first`)
   const id = former?.id ?? newId(random, 'host')
   const { publicKey, agentVersion } = enrol
   await saveEnrolment(tx, { id, name, keyId, publicKey, agentVersion, at: isoNow(clock) })

@@ -15,7 +15,7 @@ export async function inviteHost(
   const expiresAt = isoIn(clock, inviteMs)
   await db.transaction().execute(async (tx) => {
     if ((await findHostByName(tx, name))?.status === 'active')
-      throw problem('ALREADY_EXISTS', `${name} is enrolled: choose another name, or \`tenantry hosts revoke ${name}\` first`)
+      throw problem('ALREADY_EXISTS', `${name} is enrolled: choose another name, or \`tenantry hosts revoke ${name} --reason '…'\` first`)
     await tx.deleteFrom('host_invites').where('host_name', '=', name).where('used_at', 'is', null).execute()
     await tx
       .insertInto('host_invites')

@@ -25,6 +25,8 @@ export function refuseUndo({ slug }: BoxRecord, { message }: Error): never {
 /** Nothing can be kept there for a time, so a person has to say that it is given up. Throws HOST_REVOKED. */
 export function refuseUnlessNow({ slug, live }: BoxRecord, { message }: Error, now: boolean): void {
   if (now) return
-  const back = live ? `; \`tenantry boxes move ${slug} --to <host> --old-host-is-dead\` brings the box back from a snapshot instead` : ''
+  const back = live
+    ? `; \`tenantry boxes move ${slug} --to <host> --reason <why> --old-host-is-dead <its name>\` brings the box back from a snapshot instead`
+    : ''
   throw problem('HOST_REVOKED', `${message}, and nothing can be kept there: --now gives them up${back}`)
 }

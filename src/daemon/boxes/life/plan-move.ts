@@ -39,7 +39,12 @@ export async function planMove(needs: LifeNeeds, tx: Tx, slug: string, wish: Mov
   refuseBox(box, from.name, target.id, target.name)
   if (dead) refuseLiving(fleet, box, from.name, wish.oldHostIsDead)
   else
-    requireOnline(fleet, box.hostId, `the host ${from.name} of ${slug}`, `start its agent, or, if it is gone for good, --old-host-is-dead`)
+    requireOnline(
+      fleet,
+      box.hostId,
+      `the host ${from.name} of ${slug}`,
+      `start its agent, or, if it is gone for good, --old-host-is-dead ${from.name}`,
+    )
   requireOnline(fleet, target.id, `the host ${target.name}`, 'start its agent, or choose another host')
   const replaces = await replaced(needs, tx, box, dead)
   const snapshot = dead ? await lastSnapshot(needs, tx, box) : null

@@ -77,7 +77,7 @@ const nextSteps = ({ slug, fenced }: BoxRecord): string[] =>
   fenced
     ? [
         `tenantry boxes check ${slug}: is it healthy?`,
-        `tenantry snapshots restore ${slug}: bring it back to a snapshot, or`,
-        `tenantry boxes move ${slug} --to <host>: when its host is gone for good, with --old-host-is-dead`,
+        `tenantry snapshots restore ${slug} --snapshot <id> --reason '…': bring it back to a snapshot, or`,
+        `tenantry boxes move ${slug} --to <host> --reason '…': when its host is gone for good, with --old-host-is-dead <its name>`,
       ]
     : [`tenantry boxes check ${slug}: is it healthy?`, `tenantry boxes scan ${slug}: what runs in it?`]

@@ -12,7 +12,7 @@ export function refuseEnded({ id, status }: Pick<StoredRollout, 'id' | 'status'>
       : `is ${status} and stays so: bring single boxes back with`
   throw problem(
     'INVALID_TRANSITION',
-    `the rollout ${id} ${stands} \`tenantry snapshots restore <slug> --snapshot <id>\` ` +
+    `the rollout ${id} ${stands} \`tenantry snapshots restore <slug> --snapshot <id> --reason <why>\` ` +
       '(`tenantry snapshots list --slug <slug>` tells the one from before the update)',
   )
 }

@@ -43,7 +43,7 @@ async function undosOf(tx: Tx, { id, status }: StoredRollout): Promise<StoredAct
   const undone = (await actionsOf(tx, id)).filter(({ undo }) => undo !== null)
   if (undone.length > 0) return undone
   const instead = isOver(status)
-    ? '`tenantry snapshots restore <slug> --snapshot <id>` brings back single ones'
+    ? '`tenantry snapshots restore <slug> --snapshot <id> --reason <why>` brings back single ones'
     : `\`tenantry rollouts rollback ${id} --boxes …\` asks for that`
   throw problem('CONFLICT', `the rollout ${id} is ${status} and none of its boxes are being brought back: ${instead}`)
 }
