@@ -84,7 +84,9 @@ test('whose password nobody knows is seen in list and show', async () => {
   expect(listed.asked[0]?.search).toBe('?withoutPassword=true')
   expect((await tenantry(['users', 'list', 'acme', '--old-password'], { answers })).asked[0]?.search).toBe('?oldPassword=true')
   expect(listed.stdout).toContain('active, no password')
-  expect((await tenantry(['users', 'show', 'acme', 'anna'], { answers })).stdout).toContain('`tenantry users reset-password acme anna` gives a new one')
+  expect((await tenantry(['users', 'show', 'acme', 'anna'], { answers })).stdout).toContain(
+    '`tenantry users reset-password acme anna` gives a new one',
+  )
 })
 
 describe('import', () => {

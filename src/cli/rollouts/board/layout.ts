@@ -42,7 +42,7 @@ function cut({ inFlight, failures }: BoardModel, mostInFlight: number, mostFailu
 export const stepIndent = ({ next }: BoardModel): number => Math.max(0, ...next.map(({ does }) => does.length)) + 4
 
 /** A step as it stands: its command beside what it does or, where that has no room, in rows of its own below. */
-export type StepRows = Readonly<{ beside: boolean; rows: readonly string[] }>
+type StepRows = Readonly<{ beside: boolean; rows: readonly string[] }>
 
 const belowIndent = 2
 
