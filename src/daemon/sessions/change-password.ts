@@ -20,7 +20,7 @@ import type { SessionsNeeds } from './needs.ts'
 import { endProof, type Proved, provePassword } from './prove-password.ts'
 import { standingSession } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
+type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'draining'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
 /** What the chat calls the device that proves the current password and is gone a moment later. */

@@ -20,4 +20,6 @@ export type SessionsNeeds = Readonly<{
   roles: RoleBook
   rules: SessionRules
   waiting: WaitingLogins
+  /** Aborts when the daemon ends. */
+  draining?: AbortSignal | undefined
 }>

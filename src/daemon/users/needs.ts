@@ -12,4 +12,6 @@ export type UsersNeeds = Readonly<{
   log: Logger
   roles: RoleBook
   homeservers: Homeservers
+  /** Aborts when the daemon ends. */
+  draining?: AbortSignal | undefined
 }>

@@ -14,7 +14,7 @@ import { existingUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, notePasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 import { noting, writing } from './write-password.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'log' | 'homeservers'>
+type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'log' | 'homeservers' | 'draining'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**

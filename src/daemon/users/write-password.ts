@@ -6,7 +6,7 @@ import { closePasswordTurn, longestTurnMs, type PasswordTurn } from './password-
 // What is done in a turn: the chat server writes, then the database takes note. Whoever knows what came of the writing goes on until the database
 // knows it too, because nobody else can tell, and all others wait meanwhile.
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock; log: Logger }>
+type Needs = Readonly<{ db: DbOrTx; clock: Clock; log: Logger; draining?: AbortSignal | undefined }>
 
 /** A server that did not answer may still write what it was given. */
 const settleMs = 10_000
@@ -50,12 +50,13 @@ async function goOn(needs: Needs, { userId }: PasswordTurn, error: unknown, work
   })
 }
 
-async function trying<T>({ clock }: Needs, forMs: number, work: () => Promise<T>): Promise<T> {
-  for (const begun = clock.monotonicMs(); ; await clock.sleep(stepMs)) {
+/** A daemon that ends tries once more and waits no longer: its database is closed, and nobody restarts it while it goes on. */
+async function trying<T>({ clock, draining }: Needs, forMs: number, work: () => Promise<T>): Promise<T> {
+  for (const begun = clock.monotonicMs(); ; await clock.sleep(stepMs, draining)) {
     try {
       return await work()
     } catch (error) {
-      if (isProblem(error) || clock.monotonicMs() - begun >= forMs) throw error
+      if (isProblem(error) || draining?.aborted || clock.monotonicMs() - begun >= forMs) throw error
     }
   }
 }

@@ -112,6 +112,26 @@ onBothDialects('a password that the database did not take note of', (fresh) => {
     expect(await expectQuiet(db, localpart)).toEqual({ openSessions: 1 })
   })
 
+  test('holds up no daemon that ends: it tries once more, and its log says whose password it is', async () => {
+    const { room, db, chat, anotherUser } = await aPasswordRoom(await fresh())
+    const { localpart, actor } = await anotherUser()
+    const ending = new AbortController()
+    const told: unknown[] = []
+    const log = { ...room.log, error: (of: unknown) => void told.push(of) } as typeof room.log
+    const broken = failing(db, () => chat.users.get(localpart)?.password === 'new')
+    const changing = changePassword({ ...room, db: broken, log, draining: ending.signal }, actor, change(aPassword, 'new'))
+    const refused = expect(changing).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      message: expect.stringContaining('has the new password'),
+    })
+    await vi.waitUntil(() => room.clock.waiting() > 0)
+    ending.abort()
+    await refused
+    await vi.waitUntil(() => told.length > 0)
+    expect(told).toMatchObject([{ userId: actor.userId }])
+    expect(room.clock.waiting()).toBe(0)
+  })
+
   test('although it did, is noted once, and nobody is told that somebody else was at it', async () => {
     const it = await aPasswordRoom(await fresh())
     const { localpart, actor } = await it.anotherUser()
