@@ -109,12 +109,15 @@ export const rolloutPaused = (of: Readonly<{ rolloutId: string; reason: string; 
   title: of.held ? `Rollout ${of.rolloutId} holds as asked` : `Rollout ${of.rolloutId} paused and waits for you`,
   body:
     `${said(typed(of.reason), 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.\n` +
-    `To go on: tenantry rollouts resume ${of.rolloutId}\nTo end it: tenantry rollouts abort ${of.rolloutId}`,
+    `To go on: tenantry rollouts resume ${of.rolloutId}${isStuck(of.reason) ? ' --skip-failed' : ''}\nTo end it: tenantry rollouts abort ${of.rolloutId}`,
   command: of.held ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
 })
 
 /** The reason names the field of the API; who reads mail types. */
 const typed = (reason: string): string => reason.replace('(skipFailed)', '(--skip-failed)')
+
+/** A box that could not be restored is not tried again: resumed without a word about it, the rollout is refused. */
+const isStuck = (reason: string): boolean => reason.includes('Next: mend by hand what could not be restored')
 
 type RolledBack = Readonly<{ rolloutId: string; by: string; reason: string; boxes: 'none' | 'images' | 'snapshot' }>
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { AlertKind, alertOf, messageText, type NewAlert, subjectLine, webhookBody } from '../../../src/core/alerts/index.ts'
+import { explainPause } from '../../../src/core/rollouts/pause-reason.ts'
 
 const at = '2026-01-05T02:00:00.000Z'
 const error = { code: 'PROBE_FAILED', message: 'the event that was sent did not come back' }
@@ -95,4 +96,12 @@ test('what a box or agent wrote stays on its line, its code too', () => {
   const { body } = alertOf.probe_failed({ ...ofBox, error: { code: 'X\r\nNothing to do.\u001b[2J', message: 'a\nb' } })
   expect(body.split('\n')).toHaveLength(3)
   expect(body).not.toContain('\u001b')
+})
+
+test.each([
+  ['rolled_back', `To go on: tenantry rollouts resume ${rolloutId}\n`],
+  ['rollback_failed', `To go on: tenantry rollouts resume ${rolloutId} --skip-failed\n`],
+] as const)('a pause over a box that is %s names what the daemon takes', (status, line) => {
+  const paused = explainPause('canary', [{ slug: 'anna-schule', status, error }])
+  expect(alertOf.rollout_paused({ rolloutId, reason: paused }).body).toContain(line)
 })
