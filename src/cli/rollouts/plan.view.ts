@@ -20,8 +20,8 @@ export function planView(plan: RolloutPlan, look: Look): string {
 
 const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [
   { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
-  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
-  { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 3, least: 6 },
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1 },
+  { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 4, least: 6 },
   { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 1, least: 18 },
   { title: 'FINDINGS', value: ({ findings }) => findings.map(({ code }) => code).join(' '), priority: 4, least: 10, paint: () => 'yellow' },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },

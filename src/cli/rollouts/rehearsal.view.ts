@@ -36,7 +36,7 @@ const phaseColumns: readonly Column<Rehearsal['phases'][number]>[] = [
 const time = (ms: number | null) => (ms === null ? '' : duration(ms))
 
 const fenceColumns: readonly Column<RehearsedBox>[] = [
-  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
   { title: 'TURN', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
   { title: 'ENDS', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },

@@ -32,7 +32,14 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
 test('on a narrow terminal the codes of findings go first: boxes and where they move stay whole, and each finding stands below', () => {
   const finding: Finding = { severity: 'warn', code: 'SCHEMA_UNKNOWN', message: 'try it on a canary' }
   const shown = planView(aPlan([aPlannedBox('schulverbund-kueste', { phase: 'enterprise', findings: [finding] })]), { ...look, width: 80 })
-  expect(shown).toMatch(/^enterprise +schulverbund-kueste +host-1 .*synapse 1\.157\.1 → 1\.163\.2 /m)
+  expect(shown).toMatch(/^enterprise +schulverbund-kueste .*synapse 1\.157\.1 → 1\.163\.2 /m)
   expect(shown).not.toContain('…')
   expect(shown).toContain('schulverbund-kueste: try it on a canary [SCHEMA_UNKNOWN]')
+})
+
+test('the longest name of a box stays whole on 80 columns: it is what is typed next', () => {
+  const slug = 'gemeinschaftsschule-am-hohen-ufer-ost-40'
+  const window = { opensAt: at('05:00:00'), closesAt: at('06:00:00') }
+  const shown = planView(aPlan([aPlannedBox(slug, { phase: 'enterprise', window })]), { ...look, width: 80 })
+  expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })

@@ -91,3 +91,11 @@ test('names of boxes stay whole on 80 columns: they are what is typed next', asy
   const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 80 })
   expect(stdout).toMatch(/^schulverbund-kueste +enterprise +after 10 min 20 s +succeeded +2 min 35 s/m)
 })
+
+test.each([1, 20])('the longest name stays whole too, of %i runs', async (runs) => {
+  const slug = 'gemeinschaftsschule-am-hohen-ufer-ost-40'
+  const times = { beginsMs: 620_000, fenceMs: 155_000, fenceP50Ms: 155_000, fenceP95Ms: 155_000 }
+  const played = aRehearsal({ runs, boxes: [aRehearsedBox(slug, { phase: 'enterprise', ...times })] })
+  const { stdout } = await tenantry(['rollouts', 'rehearse'], { answers: { [endpoint]: played }, columns: 80 })
+  expect(stdout).toMatch(new RegExp(`^${slug} .*2 min 35 s`, 'm'))
+})
