@@ -64,7 +64,9 @@ const onSqlite: Explain = async (db, compiled, partial) => {
   const parameters = compiled.parameters.map((value) => (isObject(value) ? null : value))
   const { rows } = await db.executeQuery<{ detail: string }>({ ...compiled, sql: `explain query plan ${compiled.sql}`, parameters })
   return rows.flatMap(({ detail }) => {
-    const [, name, index] = /^SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?/.exec(detail) ?? []
+    // Nearly all boxes are live: who looks for them by that alone reads them all.
+    const [, name, index] =
+      /^SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?/.exec(detail) ?? /^SEARCH (\w+) .*\(live=\?\)/.exec(detail) ?? []
     if (name === undefined || (index !== undefined && partial.has(index))) return []
     return [new RegExp(`"?(\\w+)"? as "?${name}"?[\\s,)]`).exec(compiled.sql)?.[1] ?? name]
   })

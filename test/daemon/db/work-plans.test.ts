@@ -12,6 +12,7 @@ import { enqueueCommand } from '../../../src/daemon/hosts/command.repo.ts'
 import { findHostByKeyId } from '../../../src/daemon/hosts/host.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
 import { findFollowup } from '../../../src/daemon/outbox/followups.repo.ts'
+import { readBoxesAhead } from '../../../src/daemon/rollouts/engine/box-asked.repo.ts'
 import { fleetRooms } from '../../../src/daemon/wire/fleet-rooms.ts'
 import { cronsRoom } from '../../../src/daemon/wire/jobs.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -75,6 +76,12 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     const waits = hosts.bus.untilQueued('hosts_1')
     expect((await wholeReads(() => hosts.bus.poll(needs.db))).filter(({ table }) => table !== 'hosts')).toEqual([])
     waits.cancel()
+  })
+
+  test('the engine finds the boxes of a look by their names', async () => {
+    const look = () => inTransaction((tx) => readBoxesAhead(tx, ['slug-1', 'slug-2', 'slug-3']))
+    // The few hosts of this registry are one page to PostgreSQL.
+    expect((await wholeReads(look)).filter(({ table }) => table !== 'hosts')).toEqual([])
   })
 
   test('follow-up work is noted, taken and done', async () => {
