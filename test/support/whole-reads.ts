@@ -5,7 +5,7 @@ import { grownTables } from './grown-registry.ts'
 // How the database looks for the rows of what is asked: the tables that it reads from end to end, however large they are.
 
 /** What was asked, and by what words. */
-export type WholeRead = Readonly<{ table: string; said: string }>
+type WholeRead = Readonly<{ table: string; said: string }>
 
 export type Overheard = Readonly<{
   /** Whatever is asked through it is overheard. */
