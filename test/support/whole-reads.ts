@@ -1,8 +1,16 @@
 import { type KyselyPlugin, type RootOperationNode, sql } from 'kysely'
+import { expect } from 'vitest'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { grownTables } from './grown-registry.ts'
 
 // How the database looks for the rows of what is asked: the tables that it reads from end to end, however large they are.
+
+/** Of work that asks the database at all: what it read from end to end. */
+export async function wholeReadsOf(overheard: Overheard, work: () => Promise<unknown>): Promise<WholeRead[]> {
+  const { statements, wholeReads } = await overheard.during(work)
+  expect(statements).toBeGreaterThan(0)
+  return wholeReads
+}
 
 /** What was asked, and by what words. */
 type WholeRead = Readonly<{ table: string; said: string }>

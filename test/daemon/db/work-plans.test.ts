@@ -21,7 +21,7 @@ import { emptyDatabase } from '../../support/databases.ts'
 import { growRegistry } from '../../support/grown-registry.ts'
 import { roleBook } from '../../support/sessions-room.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
-import { type Overheard, overhear } from '../../support/whole-reads.ts'
+import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
 // What agents, operators and the daemon itself do time and again finds its few rows among all there are.
 
@@ -43,11 +43,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     }
   }, 120_000)
 
-  const wholeReads = async (work: () => Promise<unknown>) => {
-    const heard = await overheard.during(work)
-    expect(heard.statements).toBeGreaterThan(0)
-    return heard.wholeReads
-  }
+  const wholeReads = (work: () => Promise<unknown>) => wholeReadsOf(overheard, work)
   const inTransaction = (work: Parameters<ReturnType<Overheard['db']['transaction']>['execute']>[0]) =>
     overheard.db.transaction().execute(work)
 

@@ -22,7 +22,7 @@ import { systemRandom } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 import { growRegistry } from '../../support/grown-registry.ts'
 import { aChatUser, aSessionsRoom, logIn, roleBook, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
-import { type Overheard, overhear } from '../../support/whole-reads.ts'
+import { type Overheard, overhear, wholeReadsOf } from '../../support/whole-reads.ts'
 
 // With a million users, one statement without an index is the end of every login. Whatever is asked on the way of people is explained, in a
 // registry in which the database would rather use an index.
@@ -49,11 +49,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
     }
   }, 120_000)
 
-  const wholeReads = async (work: () => Promise<unknown>) => {
-    const heard = await overheard.during(work)
-    expect(heard.statements).toBeGreaterThan(0)
-    return heard.wholeReads
-  }
+  const wholeReads = (work: () => Promise<unknown>) => wholeReadsOf(overheard, work)
   const callerOf = async () => room.authenticate(`Bearer ${(await logIn(room)).token}`)
   /** A user of the grown tenants, in a space of theirs. */
   const member = (capabilities: readonly Capability[] = []) =>
