@@ -14,15 +14,15 @@ const disks = (free: Readonly<Record<string, number>>) => {
 }
 
 describe('what is to be written', () => {
-  const dump = { path: '/work/dumps', bytes: 10 * mb }
-  const fetched = { path: '/work/fetched', bytes: 5 * mb }
+  const dump = { path: '/agent/dumps', bytes: 10 * mb }
+  const fetched = { path: '/agent/fetched', bytes: 5 * mb }
   const database = { path: '/volumes', bytes: 40 * mb }
   const [work, volumes] = [reserveBytes + 15 * mb, reserveBytes + 40 * mb]
 
   test('needs the sum on one disk, on another its own, and on each the reserve once', async () => {
     expect(await shortages(disks({ work, volumes }), [dump, fetched, database])).toEqual([])
     expect(await shortages(disks({ work: work - 1, volumes }), [dump, fetched, database])).toEqual([
-      { paths: ['/work/dumps', '/work/fetched'], neededBytes: work, freeBytes: work - 1 },
+      { paths: ['/agent/dumps', '/agent/fetched'], neededBytes: work, freeBytes: work - 1 },
     ])
     expect(await shortages(disks({ work, volumes: volumes - 1 }), [dump, fetched, database])).toEqual([
       { paths: ['/volumes'], neededBytes: volumes, freeBytes: volumes - 1 },
@@ -36,7 +36,7 @@ describe('what is to be written', () => {
     await expect(needRoom(short, 'restoring oak', [dump, fetched, database])).rejects.toMatchObject({
       code: 'DISK_FULL',
       message:
-        'restoring oak needs 271 MB free at /work/dumps and /work/fetched, there are 268 MB (3 MB too little); and 296 MB free at /volumes, there are 1 MB (295 MB too little)',
+        'restoring oak needs 271 MB free at /agent/dumps and /agent/fetched, there are 268 MB (3 MB too little); and 296 MB free at /volumes, there are 1 MB (295 MB too little)',
     })
     await expect(needRoom(disks({ work, volumes }), 'restoring oak', [dump, fetched, database])).resolves.toBeUndefined()
   })
@@ -73,7 +73,7 @@ describe('a snapshot that is brought back takes', () => {
         disk: { usedBytes: async () => (here === 0 ? Promise.reject(new Error('ENOENT')) : here) },
         workFolder: '/work',
       },
-      { snapshot, folder: '/work/fetched', fetched, now: { databaseBytes: 500, dataBytes: 80 } },
+      { snapshot, folder: '/agent/fetched', fetched, now: { databaseBytes: 500, dataBytes: 80 } },
     ).then((found) => found.map(({ bytes }) => bytes))
 
   test.each([

@@ -51,15 +51,21 @@ function aProcess(): { child: ChildProcess; ended: Promise<NodeJS.Signals | null
   return { child, ended: new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal))) }
 }
 
-const stages = ['before the engine answers', 'after its answer, before the program runs', 'while it runs'] as const
-
-test.each(stages)('a program is ended that is let go of %s', async (stage) => {
+/** Up to where the engine was asked to start a program, and has not answered. */
+async function anAskedStart() {
   const { engine, program, answerCreated, answerStarted, looks, has } = await anEngine()
   const abort = new AbortController()
   const ran = engine.exec('box', ['pg_dump'], { signal: abort.signal })
   await has('/containers/box/exec')
   answerCreated()
   await has('/exec/e1/start')
+  return { program, answerStarted, looks, abort, ran }
+}
+
+const stages = ['before the engine answers', 'after its answer, before the program runs', 'while it runs'] as const
+
+test.each(stages)('a program is ended that is let go of %s', async (stage) => {
+  const { program, answerStarted, looks, abort, ran } = await anAskedStart()
   const { child, ended } = aProcess()
   const begin = () => Object.assign(program, { Running: true, Pid: child.pid })
   if (stage !== stages[0]) answerStarted()
@@ -77,12 +83,7 @@ test.each(stages)('a program is ended that is let go of %s', async (stage) => {
 })
 
 test('one that has ended is left alone, and so is whoever has its number now', async () => {
-  const { engine, program, answerCreated, answerStarted, looks, has } = await anEngine()
-  const abort = new AbortController()
-  const ran = engine.exec('box', ['pg_dump'], { signal: abort.signal })
-  await has('/containers/box/exec')
-  answerCreated()
-  await has('/exec/e1/start')
+  const { program, answerStarted, looks, abort, ran } = await anAskedStart()
   answerStarted()
   const { child } = aProcess()
   Object.assign(program, { Running: false, Pid: child.pid, ExitCode: 0 })
