@@ -5,7 +5,7 @@ type Fetch = typeof globalThis.fetch
 let ready: Promise<void> | undefined
 
 /**
- * `fetch` that always settles. That of Node.js 20 and 22 loads its parser while the first connection is made: a peer that closes it meanwhile, as
+ * `fetch` that always settles. That of Node.js 20 loads its parser while the first connection is made: a peer that closes it meanwhile, as
  * a proxy does whose program is just starting, goes unheard, and the call waits for ever or lets the process end without a word.
  */
 export const settlingFetch: Fetch = async (input, init) => {
