@@ -7,7 +7,7 @@ import { aDisk } from '../simulated/disks.ts'
 
 const mb = 1024 * 1024
 
-/** Two disks: one below /work, one below /volumes. */
+/** Two disks: one below /agent, one below /volumes. */
 const disks = (free: Readonly<Record<string, number>>) => {
   const diskOf = async (path: string) => path.split('/')[1] as string
   return aDisk({ diskOf, freeBytes: async (path) => free[await diskOf(path)] as number })
@@ -17,14 +17,14 @@ describe('what is to be written', () => {
   const dump = { path: '/agent/dumps', bytes: 10 * mb }
   const fetched = { path: '/agent/fetched', bytes: 5 * mb }
   const database = { path: '/volumes', bytes: 40 * mb }
-  const [work, volumes] = [reserveBytes + 15 * mb, reserveBytes + 40 * mb]
+  const [agent, volumes] = [reserveBytes + 15 * mb, reserveBytes + 40 * mb]
 
   test('needs the sum on one disk, on another its own, and on each the reserve once', async () => {
-    expect(await shortages(disks({ work, volumes }), [dump, fetched, database])).toEqual([])
-    expect(await shortages(disks({ work: work - 1, volumes }), [dump, fetched, database])).toEqual([
-      { paths: ['/agent/dumps', '/agent/fetched'], neededBytes: work, freeBytes: work - 1 },
+    expect(await shortages(disks({ agent, volumes }), [dump, fetched, database])).toEqual([])
+    expect(await shortages(disks({ agent: agent - 1, volumes }), [dump, fetched, database])).toEqual([
+      { paths: ['/agent/dumps', '/agent/fetched'], neededBytes: agent, freeBytes: agent - 1 },
     ])
-    expect(await shortages(disks({ work, volumes: volumes - 1 }), [dump, fetched, database])).toEqual([
+    expect(await shortages(disks({ agent, volumes: volumes - 1 }), [dump, fetched, database])).toEqual([
       { paths: ['/volumes'], neededBytes: volumes, freeBytes: volumes - 1 },
     ])
     const together = aDisk({ freeBytes: async () => reserveBytes + 55 * mb - 1 })
@@ -32,13 +32,13 @@ describe('what is to be written', () => {
   })
 
   test('is refused with the name of each disk that lacks room, and how much it lacks', async () => {
-    const short = disks({ work: work - 3 * mb, volumes: 1 * mb })
+    const short = disks({ agent: agent - 3 * mb, volumes: 1 * mb })
     await expect(needRoom(short, 'restoring oak', [dump, fetched, database])).rejects.toMatchObject({
       code: 'DISK_FULL',
       message:
         'restoring oak needs 271 MB free at /agent/dumps and /agent/fetched, there are 268 MB (3 MB too little); and 296 MB free at /volumes, there are 1 MB (295 MB too little)',
     })
-    await expect(needRoom(disks({ work, volumes }), 'restoring oak', [dump, fetched, database])).resolves.toBeUndefined()
+    await expect(needRoom(disks({ agent, volumes }), 'restoring oak', [dump, fetched, database])).resolves.toBeUndefined()
   })
 })
 
@@ -60,9 +60,9 @@ describe('the disks of this host', () => {
 
 test('a dump lies a second time where its repository is on this host', () => {
   const [password, env] = ['a key', {}]
-  expect(roomForDump('/work', { repository: 's3:https://bucket', password, env }, 7)).toEqual([{ path: '/work', bytes: 7 }])
-  const twice = ['/work', '/srv/restic'].map((path) => ({ path, bytes: 7 }))
-  expect(roomForDump('/work', { repository: '/srv/restic', password, env }, 7)).toEqual(twice)
+  expect(roomForDump('/agent', { repository: 's3:https://bucket', password, env }, 7)).toEqual([{ path: '/agent', bytes: 7 }])
+  const twice = ['/agent', '/srv/restic'].map((path) => ({ path, bytes: 7 }))
+  expect(roomForDump('/agent', { repository: '/srv/restic', password, env }, 7)).toEqual(twice)
 })
 
 describe('a snapshot that is brought back takes', () => {
@@ -71,7 +71,7 @@ describe('a snapshot that is brought back takes', () => {
       {
         engine: { volumesFolder: async () => '/volumes' },
         disk: { usedBytes: async () => (here === 0 ? Promise.reject(new Error('ENOENT')) : here) },
-        workFolder: '/work',
+        workFolder: '/agent',
       },
       { snapshot, folder: '/agent/fetched', fetched, now: { databaseBytes: 500, dataBytes: 80 } },
     ).then((found) => found.map(({ bytes }) => bytes))
