@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { admin, adminPerson, type Contract, empty, endpoint, Timestamp } from '../contract/index.ts'
 import { CommandId, CommandView } from './command.ts'
-import { EngineInfo, HostName, HostResources, HostStatus } from './host.ts'
+import { EngineInfo, HostKey, HostName, HostResources, HostStatus } from './host.ts'
 import { RegistryEntry, RegistryName, RegistrySetting } from './registry.ts'
 
 export const HostView = z.object({
@@ -54,7 +54,7 @@ export const hostsContract = {
     method: 'GET',
     path: '/api/admin/v1/hosts/:name',
     auth: admin('viewer'),
-    params: byName,
+    params: z.object({ name: HostKey }),
     returns: HostView,
     summary: 'One host',
   }),

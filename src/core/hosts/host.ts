@@ -1,13 +1,27 @@
 import { z } from 'zod'
+import type { HostId } from '../boxes/index.ts'
+
+const name = '[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?'
 
 /** Names a machine in commands, tables and logs. */
 export const HostName = z
   .string()
   .max(63)
+  .regex(new RegExp(`^${name}$`), 'must be lower-case letters, digits, dots and hyphens, such as host-1')
+
+/** What stands in paths where the name of a host can stand, and means something else there: no new host is called so. Older ones may be. */
+export const hostPathWords = ['invites'] as const
+export const isHostPathWord = (name: string): boolean => (hostPathWords as readonly string[]).includes(name)
+
+/** As paths name one host: by its name, or by its id, which is all that names one whose name is a word of paths. */
+export const HostKey = z
+  .string()
+  .max(63)
   .regex(
-    /^(?!invites$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
-    'must be lower-case letters, digits, dots and hyphens, such as host-1; invites is reserved',
+    new RegExp(`^(?:(?!${hostPathWords.map((word) => `${word}$`).join('|')})${name}|host_[0-9a-z]{20})$`),
+    `must be the name or the id of a host; of one that is called ${hostPathWords.join(' or ')}, the id`,
   )
+export const isHostId = (key: string): key is HostId => key.startsWith('host_')
 
 /** `offline` = nothing heard for 90 s. `frozen` = two agents used its key; `revoked` = an operator shut it out. Both need a new enrolment. */
 export const HostStatus = z.enum(['online', 'offline', 'frozen', 'revoked'])

@@ -10,7 +10,18 @@ export {
 } from './agent-contract.ts'
 export { type CommandError, type CommandStatus, type CommandView, isFinal } from './command.ts'
 export { type HostView, hostsContract } from './contract.ts'
-export { type EngineInfo, HostName, type HostResources, isDiskLow, isOffline, isSkewed } from './host.ts'
+export {
+  type EngineInfo,
+  HostKey,
+  HostName,
+  type HostResources,
+  hostPathWords,
+  isDiskLow,
+  isHostId,
+  isHostPathWord,
+  isOffline,
+  isSkewed,
+} from './host.ts'
 export { type Instances, judgeInstance, noInstances, welcomeInstance } from './instances.ts'
 export {
   agentAudience,

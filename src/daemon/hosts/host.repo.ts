@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { HostId } from '../../core/boxes/index.ts'
-import type { AgentPublicKey, EngineInfo, HostResources, Instances } from '../../core/hosts/index.ts'
+import { type AgentPublicKey, type EngineInfo, type HostResources, type Instances, isHostId } from '../../core/hosts/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { HostTable } from './hosts.tables.ts'
@@ -82,6 +82,9 @@ export async function hostByName(db: DbOrTx, name: string): Promise<Host> {
   if (!host) throw problem('NOT_FOUND', `there is no host ${name}: \`tenantry hosts list\` shows all, \`tenantry hosts invite\` adds one`)
   return host
 }
+
+/** The same for a name or an id. */
+export const hostByKey = (db: DbOrTx, key: string): Promise<Host> => (isHostId(key) ? hostById(db, key) : hostByName(db, key))
 
 export async function allHosts(db: DbOrTx): Promise<Host[]> {
   return (await db.selectFrom('hosts').selectAll().orderBy('name').execute()).map(hostOf)

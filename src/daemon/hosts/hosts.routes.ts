@@ -4,7 +4,7 @@ import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, i
 import { type Served, serve } from '../http/index.ts'
 import { awaitChange } from './await-command.ts'
 import type { Command } from './command.repo.ts'
-import { allHosts, type Host, hostById, hostByName } from './host.repo.ts'
+import { allHosts, type Host, hostById, hostByKey } from './host.repo.ts'
 import { inviteHost } from './invite-host.ts'
 import type { HostsNeeds } from './needs.ts'
 import { listRegistries, type RegistryNeeds, removeRegistry, setRegistry } from './set-registry.ts'
@@ -16,7 +16,7 @@ export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
   return [
     serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(needs, actor, body)),
     serve(hostsContract.listHosts, async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(needs, host)) })),
-    serve(hostsContract.showHost, async ({ params }) => viewOf(needs, await hostByName(db, params.name))),
+    serve(hostsContract.showHost, async ({ params }) => viewOf(needs, await hostByKey(db, params.name))),
     serve(hostsContract.revokeHost, async ({ actor, params, body }) =>
       viewOf(needs, await revokeHost(needs, actor, { ...params, ...body })),
     ),

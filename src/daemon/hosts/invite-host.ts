@@ -1,3 +1,4 @@
+import { isHostPathWord } from '../../core/hosts/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
@@ -5,7 +6,7 @@ import { findHostByName } from './host.repo.ts'
 
 const inviteMs = 15 * 60_000
 
-/** 32 random bytes that enrol one agent under this name; only their hash is kept. An older invitation for the name ends. Throws ALREADY_EXISTS. */
+/** 32 random bytes that enrol one agent under this name; only their hash is kept. An older invitation for the name ends. Throws ALREADY_EXISTS; VALIDATION for a word of paths. */
 export async function inviteHost(
   { db, clock, random }: { db: Db; clock: Clock; random: Random },
   actor: Actor,
@@ -14,7 +15,9 @@ export async function inviteHost(
   const token = Buffer.from(random.bytes(32)).toString('base64url')
   const expiresAt = isoIn(clock, inviteMs)
   await db.transaction().execute(async (tx) => {
-    if ((await findHostByName(tx, name))?.status === 'active')
+    const former = await findHostByName(tx, name)
+    if (!former && isHostPathWord(name)) throw notFree(name)
+    if (former?.status === 'active')
       throw problem('ALREADY_EXISTS', `${name} is enrolled: choose another name, or \`tenantry hosts revoke ${name} --reason '…'\` first`)
     await tx.deleteFrom('host_invites').where('host_name', '=', name).where('used_at', 'is', null).execute()
     await tx
@@ -31,6 +34,11 @@ export async function inviteHost(
     await recordAudit(tx, clock, { actor, action: 'host.invited', subject: name, data: { expiresAt } })
   })
   return { token, name, expiresAt }
+}
+
+function notFree(name: string) {
+  const reason = `${name} is a word of the interface: choose another`
+  return problem('VALIDATION', `name: ${reason}`, { details: [{ path: 'name', reason }] })
 }
 
 /** For the nightly clean-up: invitations that ended, used or not. Returns how many. */

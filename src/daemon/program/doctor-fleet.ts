@@ -1,4 +1,5 @@
 import { pathWords } from '../../core/boxes/index.ts'
+import { hostPathWords } from '../../core/hosts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
 import { silentLogger } from '../../node/index.ts'
@@ -9,7 +10,7 @@ type Needs = Readonly<{ db: Db; clock: Clock }>
 
 /**
  * What only shows with more than one machine or tenant: hosts whose boxes are looked for on this one, daemons that do not know of each other's
- * budgets, tenants who are called like a word of the interface.
+ * budgets, tenants and hosts who are called like a word of the interface.
  */
 export const fleetChecks = async (needs: Needs, redis: string | undefined): Promise<Check[]> => [
   ...(await chatServers(needs)),
@@ -39,21 +40,29 @@ async function chatServers({ db }: Needs): Promise<Check[]> {
 
 /** From before such names were refused. All works for them but the pages that would be at their name. */
 async function calledLikeWords({ db }: Needs): Promise<Check[]> {
-  const rows = await db
+  const slugs = db
     .selectFrom('boxes')
     .select(['id', 'slug'])
     .where('live', '=', 1)
     .where('slug', 'in', [...pathWords])
-    .orderBy('slug')
-    .execute()
-  return rows.map(({ id, slug }) =>
-    doubtful(
-      'names',
-      `a box is called ${slug}, which is a word of the interface`,
-      `programs ask for it by its id: GET /api/admin/v1/boxes/${id}`,
-    ),
-  )
+  const boxes = await slugs.orderBy('slug').execute()
+  const named = db
+    .selectFrom('hosts')
+    .select(['id', 'name'])
+    .where('name', 'in', [...hostPathWords])
+  const hosts = await named.orderBy('name').execute()
+  return [
+    ...boxes.map(({ id, slug }) => calledLikeWord('box', slug, `/boxes/${id}`)),
+    ...hosts.map(({ id, name }) => calledLikeWord('host', name, `/hosts/${id}`)),
+  ]
 }
+
+const calledLikeWord = (what: 'box' | 'host', name: string, at: string): Check =>
+  doubtful(
+    'names',
+    `a ${what} is called ${name}, which is a word of the interface`,
+    `programs ask for it by its id: GET /api/admin/v1${at}`,
+  )
 
 /** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */
 async function budgetsApart({ db, clock }: Needs): Promise<Check[]> {

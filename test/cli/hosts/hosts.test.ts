@@ -130,3 +130,12 @@ describe('registries', () => {
     expect([exit, asked.at(-1)?.body]).toEqual([0, { registry: 'docker.io', host: null }])
   })
 })
+
+test('a host that is called like a word of paths is found in the list, for no path has its name', async () => {
+  const ask = (hosts: HostView[]) =>
+    tenantry(['hosts', 'show', 'invites', '--json'], { env, answers: { 'GET /api/admin/v1/hosts': { hosts } } })
+  const ran = await ask([aHost(), aHost({ name: 'invites', id: 'host_2' })])
+  expect(JSON.parse(ran.stdout)).toMatchObject({ id: 'host_2', name: 'invites' })
+  const none = await ask([aHost()])
+  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('there is no host invites')])
+})

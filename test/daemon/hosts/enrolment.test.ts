@@ -79,6 +79,21 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await expect(admin.inviteHost({ body: { name: 'host-1' } })).rejects.toEqual(refused('ALREADY_EXISTS', /revoke/))
   })
 
+  test('no new host is called like a word of paths; one from before is shown by its id, shut out by its name, and enrols anew', async () => {
+    const { admin, enrolWith, needs } = await setUp()
+    const called = { name: 'invites' }
+    await expect(admin.inviteHost({ body: called })).rejects.toEqual(refused('VALIDATION', /a word of the interface/))
+    const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
+    const { hostId } = await enrolWith(token)
+    await needs.db.updateTable('hosts').set(called).execute()
+    expect((await admin.listHosts()).hosts.map(({ name }) => name)).toEqual(['invites'])
+    expect(await admin.showHost({ params: { name: hostId } })).toMatchObject({ ...called, id: hostId })
+    await expect(admin.showHost({ params: { name: `host_${'0'.repeat(20)}` } })).rejects.toEqual(refused('NOT_FOUND'))
+    await admin.revokeHost({ params: called, body: { reason: 'sold' } })
+    const anew = await enrolWith((await admin.inviteHost({ body: called })).token)
+    expect(anew).toMatchObject({ ...called, hostId })
+  })
+
   test('enrolling by another URL of the daemon is refused with the right one', async () => {
     const { admin, baseUrl, clock } = await setUp()
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })

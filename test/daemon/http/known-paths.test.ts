@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { api } from '../../../src/core/api.ts'
 import { BoxKey, pathWords, Slug } from '../../../src/core/boxes/index.ts'
 import { type EndpointShape, empty, endpoint, open } from '../../../src/core/contract/index.ts'
+import { HostKey, HostName, hostPathWords } from '../../../src/core/hosts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { type Served, serve } from '../../../src/daemon/http/index.ts'
 import { knownPaths } from '../../../src/daemon/http/known-paths.ts'
@@ -58,18 +59,23 @@ describe('of the whole interface', () => {
     expect(named.map(({ path }) => path)).toContain('/api/admin/v1/boxes/:slug')
   })
 
-  test('the words that no new tenant is called are exactly those that stand where a slug can stand', () => {
+  test('the words that no new tenant or host is called are exactly those that stand where a slug or a name can stand', () => {
     const parts = declared.map(({ path }) => path.split('/'))
     const isName = (part: string | undefined) => part?.startsWith(':') ?? false
     const meet = (ones: readonly string[], others: readonly string[]) =>
       ones.length === others.length && ones.every((part, n) => part === others[n] || isName(part) || isName(others[n]))
-    const inPlaces = parts.flatMap((named) => {
-      const at = named.indexOf(':slug')
-      const others = at === -1 ? [] : parts.filter((other) => meet(named, other)).map((other) => String(other[at]))
-      return others.filter((part) => !isName(part))
-    })
-    expect([...new Set(inPlaces)].sort()).toEqual([...pathWords].sort())
+    const inPlacesOf = (place: string) => {
+      const words = parts.flatMap((named) => {
+        const at = named.indexOf(place)
+        const others = at === -1 ? [] : parts.filter((other) => meet(named, other)).map((other) => String(other[at]))
+        return others.filter((part) => !isName(part))
+      })
+      return [...new Set(words)].sort()
+    }
+    expect(inPlacesOf(':slug')).toEqual([...pathWords].sort())
     for (const word of pathWords) expect([BoxKey.safeParse(word).success, Slug.safeParse(word).success]).toEqual([false, true])
+    expect(inPlacesOf(':name')).toEqual([...hostPathWords].sort())
+    for (const word of hostPathWords) expect([HostKey.safeParse(word).success, HostName.safeParse(word).success]).toEqual([false, true])
   })
 })
 

@@ -49,6 +49,13 @@ onBothDialects('what only several machines can have wrong', (fresh, dialect) => 
     expect(found).toMatchObject([{ name: 'names', state: 'warn', mend: expect.stringContaining('/boxes/box_scan') }])
   })
 
+  test('so is such a host, with or without boxes', async () => {
+    const db = await fresh()
+    for (const name of ['invites', 'invited']) await aHost(db, name)
+    const found = await fleetChecks({ db, clock }, 'redis://x')
+    expect(found).toMatchObject([{ name: 'names', state: 'warn', mend: expect.stringContaining('/hosts/invites') }])
+  })
+
   test('hosts without boxes, or one alone, may be this machine', async () => {
     const db = await fresh()
     for (const name of ['host-1', 'host-2']) await aHost(db, name)
