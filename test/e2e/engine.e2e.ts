@@ -6,7 +6,9 @@ import { Readable } from 'node:stream'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
+import { endSurvivors, ownedEnvironment } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine, Project } from '../../src/agent/ports/index.ts'
+import { systemClock } from '../../src/node/index.ts'
 import { engineSuite } from '../agent/suites/engine-suite.ts'
 import { deleteTag, pushTag, readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { type GuardedRegistry, guardedRegistry } from './support/guarded-registry.ts'
@@ -105,6 +107,17 @@ ${more}`
       abort.abort()
       await expect(running).rejects.toThrow(/abort/i)
       await expect.poll(() => processes(engine, edge)).not.toContain('sleep 987')
+    })
+
+    test('a program of a killed agent, which goes on in its container, is ended when the next one starts', async () => {
+      const { dockerHost, dockerConfig, docker } = readTestbed()
+      const killed = dockerEngine({ dockerHost, dockerConfig, docker, childEnvironment: ownedEnvironment(folder, 'engine') })
+      const left = killed.exec(edge, ['sleep', '986'])
+      await expect.poll(() => processes(engine, edge)).toContain('sleep 986')
+      expect(await endSurvivors({ clock: systemClock, owner: `${folder}-other` })).toBe(0)
+      expect(await endSurvivors({ clock: systemClock, owner: folder })).toBe(1)
+      expect(await processes(engine, edge)).not.toContain('sleep 986')
+      expect((await left).exitCode).not.toBe(0)
     })
 
     test('a container that prints is read to its last lines', async () => {

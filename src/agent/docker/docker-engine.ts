@@ -40,7 +40,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     down: (project, options) => down(settings, project, options?.volumes ?? false),
     removeProject: (name, onlyVolumes) => removeProject(changes, name, onlyVolumes),
     projects: (prefix) => projects(questions, prefix),
-    exec: (id, argv, options) => execIn(connections, id, argv, options),
+    exec: (id, argv, options) => execIn({ ...connections, ...settings }, id, argv, options),
     logs: (id, lines, options) => logs(questions, id, lines, options),
     volumePath: (name) => volumePath(questions, name),
     volumesFolder: () => volumesFolder(questions),

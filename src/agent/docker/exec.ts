@@ -5,16 +5,19 @@ import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import { problem } from '../../core/kit/index.ts'
 import type { ExecOptions, ExecResult } from '../ports/index.ts'
-import type { Connections, Docker } from './connect.ts'
+import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { demux } from './demux.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
 
 /** What is kept of output that goes to no file; the rest of it is dropped. */
 const keptBytes = 16_000_000
 
+/** `childEnvironment`: by what a later agent knows the program, when this one was killed and the program goes on. */
+type Running = Connections & Pick<DockerSettings, 'childEnvironment'>
+
 /** Runs a program in a container. Its exit code is an answer, not a failure. */
 export async function execIn(
-  { questions, streams }: Connections,
+  { questions, streams, childEnvironment = {} }: Running,
   containerId: string,
   argv: readonly string[],
   options: ExecOptions = {},
@@ -29,7 +32,7 @@ export async function execIn(
   try {
     const exec = await questions
       .getContainer(containerId)
-      .exec({ Cmd: [...argv], AttachStdin: stdin !== undefined, AttachStdout: true, AttachStderr: true })
+      .exec({ Cmd: [...argv], Env: variables(childEnvironment), AttachStdin: stdin !== undefined, AttachStdout: true, AttachStderr: true })
     signal?.throwIfAborted()
     const forget = endOnAbort(exec, signal)
     try {
@@ -52,6 +55,10 @@ export async function execIn(
     throw execProblem(error, containerId, argv)
   }
 }
+
+/** As the engine takes them; the container's own stay beside them. */
+const variables = (environment: Readonly<Record<string, string>>): string[] =>
+  Object.entries(environment).map(([name, value]) => `${name}=${value}`)
 
 function execProblem(error: unknown, containerId: string, argv: readonly string[]) {
   if (hasStatus(error, 404, 409))

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Clock } from '../../core/kit/index.ts'
 
-// A killed agent leaves its children running. Each carries its owner in the environment, which its own children inherit:
-// nothing has to be recorded, so there is no moment in which one could be forgotten.
+// A killed agent leaves its children running, and its programs in containers. Each carries its owner in the environment, which its own
+// children inherit: nothing has to be recorded, so there is no moment in which one could be forgotten.
 
 const variable = 'TENANTRY_OWNER'
 

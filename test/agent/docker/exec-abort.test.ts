@@ -16,12 +16,15 @@ async function anEngine() {
   const program: Program = { Running: false, Pid: 0, ExitCode: null }
   const sockets = new Set<Socket>()
   const asked: string[] = []
+  let created = ''
   let toCreate: ServerResponse | undefined
   let toStart: Socket | undefined
   const answerCreated = () => toCreate?.writeHead(201, { 'content-type': 'application/json' }).end('{"Id":"e1"}')
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
-    request.resume()
+    request.on('data', (part) => {
+      created += part
+    })
     if (request.url?.endsWith('/json')) return void response.setHeader('content-type', 'application/json').end(JSON.stringify(program))
     toCreate = response
   })
@@ -42,7 +45,8 @@ async function anEngine() {
   const answerStarted = () => toStart?.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')
   const looks = () => asked.filter((one) => one.endsWith('/json')).length
   const has = (what: string) => expect.poll(() => asked.some((one) => one.includes(what))).toBe(true)
-  return { engine: dockerEngine({ dockerHost: `unix://${folder}/docker.sock` }), program, answerCreated, answerStarted, asked, looks, has }
+  const engine = dockerEngine({ dockerHost: `unix://${folder}/docker.sock`, childEnvironment: { TENANTRY_OWNER: '/a' } })
+  return { engine, program, answerCreated, answerStarted, asked, looks, has, created: () => JSON.parse(created || '{}') }
 }
 
 function aProcess(): { child: ChildProcess; ended: Promise<NodeJS.Signals | null> } {
@@ -103,4 +107,14 @@ test('what is let go of before there is a program is never started', async () =>
   answerCreated()
   await expect(ran).rejects.toBe('enough')
   expect(asked).toEqual([expect.stringMatching(/containers\/box\/exec/)])
+})
+
+test('every program bears the name of its agent: by it the next one ends what a killed one left in a container', async () => {
+  const { engine, created, answerCreated } = await anEngine()
+  const abort = new AbortController()
+  const ran = engine.exec('box', ['pg_dump'], { signal: abort.signal })
+  await expect.poll(created).toMatchObject({ Cmd: ['pg_dump'], Env: ['TENANTRY_OWNER=/a'] })
+  abort.abort('enough')
+  answerCreated()
+  await expect(ran).rejects.toBe('enough')
 })
