@@ -14,7 +14,7 @@ export type Proof = Readonly<{
 }>
 
 /**
- * The probe rule: so many good probes in a row, so far apart. A container that is no longer what was started fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to the end of patience.
+ * The probe rule: so many good probes in a row, so far apart. A container that is no longer what was started, or prints that it will never come up, fails at once. While a database recovers or a schema is upgraded the rule's time does not count, up to the end of patience.
  * Throws PROBE_FAILED.
  */
 export async function proveHealthy(run: GuardedRun, { step, baseline = {}, images, way }: Proof): Promise<void> {
@@ -43,6 +43,7 @@ export async function proveHealthy(run: GuardedRun, { step, baseline = {}, image
       percent: (100 * good) / consecutive,
     })
     if (probe.verdict === 'ok') await watch.settle()
+    else if (!everGood) await watch.hear() // what came up once is judged by what it does
     if (good >= consecutive) return watch.look()
     if (isOnItsWay(probe)) counts = now()
     const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)

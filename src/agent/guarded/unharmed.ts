@@ -1,5 +1,6 @@
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
+import { fatalLine } from './fatal-lines.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
 
 type Expected = Readonly<{
@@ -8,9 +9,11 @@ type Expected = Readonly<{
   digests: Readonly<Record<string, string>>
 }>
 
-/** Looks at the containers between probes. Throws PROBE_FAILED for one that is not what was started. */
+/** Looks at the containers between probes. All throw PROBE_FAILED for one that is not what was started, or never will be well. */
 export type Watch = Readonly<{
   look(): Promise<void>
+  /** A probe was not good: a server that has printed that it will never be is not waited for. */
+  hear(): Promise<void>
   /** A probe was good: what runs now is what must go on running. */
   settle(): Promise<void>
 }>
@@ -40,8 +43,20 @@ export function watchContainers(run: GuardedRun, { baseline: first, digests }: E
     baseline = baselineFrom(containers)
     host = 'started anew'
   }
-  return { look, settle }
+  const hear = async () => {
+    for (const container of (await containersNow(run)) ?? []) {
+      const line = fatalLine(container.service, await printedBy(run, container))
+      if (line) throw problem('PROBE_FAILED', `${container.service} of ${run.box.slug} will not come up: ${line.slice(0, 300)}`)
+    }
+  }
+  return { look, hear, settle }
 }
+
+const linesRead = 200
+
+/** Since its last start: what an earlier life said is over. An engine that does not answer says nothing. */
+const printedBy = ({ needs }: GuardedRun, { id, startedAt }: ContainerState): Promise<string> =>
+  needs.engine.logs(id, linesRead, { since: startedAt }).catch(() => '')
 
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
   Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
@@ -75,7 +90,7 @@ function unsteady(container: ContainerState | undefined, before: Baseline[string
 }
 
 async function harmed({ needs, box }: GuardedRun, service: string, harm: string, container: ContainerState | undefined) {
-  const text = container ? await needs.engine.logs(container.id, 5).catch(() => '') : ''
-  const line = text.trim().split('\n').at(-1)
+  const text = container ? await needs.engine.logs(container.id, linesRead).catch(() => '') : ''
+  const line = fatalLine(service, text) ?? text.trim().split('\n').at(-1)
   return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
 }

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import { fatalLine } from '../../../src/agent/guarded/fatal-lines.ts'
+import { aPayload, aWorld, newSynapse } from '../update/an-update.ts'
+
+test.each([
+  ['synapse', ' Cannot use this database as it is too new for the server to understand'],
+  ['synapse', "ModuleNotFoundError: No module named 'psycopg2'"],
+  ['synapse', "Error in configuration at 'listeners': must be a list"],
+  ['postgres', '2026-11-22 09:00:00.000 UTC [1] FATAL:  database files are incompatible with server'],
+  ['postgres', '2026-11-22 09:00:00.000 UTC [29] PANIC:  could not locate a valid checkpoint record'],
+  ['postgres', '2026-11-22 09:00:00.000 UTC [1] FATAL:  data directory "/var/lib/postgresql/data" has wrong ownership'],
+  ['minio', 'FATAL Unable to initialize backend: unsupported format'],
+])('%s never comes up after: %s', (service, line) => {
+  expect(fatalLine(service, `before\n${line}\nafter\n`)).toBe(line.trim())
+})
+
+test.each([
+  ['postgres', '2026-11-22 09:00:00.000 UTC [31] FATAL:  the database system is starting up'],
+  ['postgres', '2026-11-22 09:00:00.000 UTC [31] ERROR:  cannot execute INSERT in a read-only transaction'],
+  ['synapse', '2026-11-22 09:00:00,000 - synapse.access.http - GET /_matrix/client/ModuleNotFoundError 404'],
+  ['synapse', 'Upgrading database schema to v94'],
+  ['minio', 'ERROR Unable to validate credentials of a request'],
+  ['edge', 'FATAL:  database files are incompatible with server'],
+])('%s may still come up after: %s', (service, line) => {
+  expect(fatalLine(service, line)).toBeUndefined()
+})
+
+describe('an update whose new server prints what it will not get over, and goes on running', () => {
+  const line = 'Cannot use this database as it is too new for the server to understand'
+  /** The new Synapse never answers; `since` is what its log is asked from. */
+  const ran = async (printed: string) => {
+    const world = await aWorld()
+    world.inject({ kind: 'probe-fails', components: ['chatApi'], image: newSynapse })
+    let looks = 0
+    const needs = await world.agent((ports) => ({
+      ...ports,
+      engine: {
+        ...ports.engine,
+        logs: async (id, lines, options) => {
+          const synapse = (await ports.engine.containers(world.box.project)).find((one) => one.id === id && one.image === newSynapse)
+          if (!synapse) return ports.engine.logs(id, lines, options)
+          looks += 1
+          return options?.since === synapse.startedAt ? `${printed}\n` : ''
+        },
+      },
+    }))
+    const result = await world.run(aPayload(), { needs })
+    return { result, looks }
+  }
+
+  test('is taken back at once and not after half an hour, and says why', async () => {
+    const { result } = await ran(line)
+    expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED', message: expect.stringContaining(line) } })
+    expect(result.probes.filter(({ verdict }) => verdict === 'failed').length).toBe(1)
+  })
+
+  test('one that prints anything else has all its time', async () => {
+    const { result, looks } = await ran('Upgrading something')
+    expect(result).toMatchObject({ outcome: 'rolled_back', error: { message: expect.stringContaining('within 30 min') } })
+    expect(looks).toBeGreaterThan(5)
+  })
+})
