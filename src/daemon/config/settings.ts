@@ -45,6 +45,14 @@ export const Settings = z.strictObject({
     .string()
     .regex(/^(sqlite:|postgres(ql)?:\/\/)/, 'must begin with sqlite: or postgres://')
     .optional(),
+  /** What PostgreSQL may take for one statement, and let a transaction rest, before it ends it; 0: as long as it takes. */
+  databaseTimeoutMs: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(24 * 60 * 60_000)
+    .refine((ms) => ms === 0 || ms >= 1000, 'must be 1000 or more, or 0 for no limit')
+    .default(60_000),
   publicUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** First seals, all open: put a new key in front to rotate, then run `tenantryd rekey`. */
   secretKey: z.preprocess((value) => (typeof value === 'string' ? value.split(',') : value), z.array(Base64Key).min(1)).optional(),

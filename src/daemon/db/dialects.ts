@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import Database from 'better-sqlite3'
 import { CompiledQuery, Kysely, PostgresAdapter, PostgresDialect, type SqliteDatabase, SqliteDialect, sql } from 'kysely'
 import type Pg from 'pg'
@@ -38,10 +39,13 @@ export async function tellOnCommit(tx: Tx, word: string): Promise<void> {
 
 export type OpenDatabase = Readonly<{ db: Db; dialect: DialectName; close(): Promise<void> }>
 
+/** `longestMs`: what one statement, or a transaction in which nothing is said, may take on PostgreSQL; 0: as long as it takes. */
+type Opening = Readonly<{ longestMs?: number }>
+
 /** Opens `sqlite:<file>` (`sqlite::memory:` too) or `postgres://…`. It does not migrate. */
-export function openDatabase(url: string): OpenDatabase {
+export function openDatabase(url: string, { longestMs = 0 }: Opening = {}): OpenDatabase {
   if (url.startsWith('sqlite:')) return openSqlite(url.slice('sqlite:'.length))
-  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url)
+  if (/^postgres(ql)?:\/\//.test(url)) return openPostgres(url, longestMs)
   throw problem('CONFIG_INVALID', 'database: give `sqlite:<file>` or `postgres://user@host/name`')
 }
 
@@ -136,10 +140,23 @@ function commitsOf(database: Database.Database) {
 /** The driver is loaded only where it is used: a daemon on SQLite never needs it. */
 const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
 
-function openPostgres(connectionString: string): OpenDatabase {
+const unhurried = new WeakMap<Db, () => OpenDatabase>()
+
+/** For what takes as long as it takes, such as migrations: where statements have a time, it gets a connection of its own. */
+export async function withoutHurry<Result>(db: Db, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const own = unhurried.get(db)?.()
+  try {
+    return await work(own?.db ?? db)
+  } finally {
+    await own?.close()
+  }
+}
+
+function openPostgres(connectionString: string, longestMs: number): OpenDatabase {
   const pg = driver()
   const pool = new pg.Pool({
     connectionString,
+    ...(longestMs > 0 ? { statement_timeout: longestMs, idle_in_transaction_session_timeout: longestMs } : {}),
     max: 10,
     connectionTimeoutMillis: 10_000,
     // int8 (counts, sequences) as numbers: none of ours passes 2^53.
@@ -147,10 +164,23 @@ function openPostgres(connectionString: string): OpenDatabase {
   })
   pool.on('error', () => undefined) // an idle connection that dies is replaced at the next query
   // One that dies between two statements of a transaction: the next statement fails, and nobody else needs to hear of it.
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined)
+    if (longestMs > 0) giveUpSilence(client, 2 * longestMs)
+  })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  if (longestMs > 0) unhurried.set(db, () => openPostgres(connectionString, 0))
   hearings.set(db, (hear) => listenPostgres(connectionString, hear))
   return { db, dialect: 'postgres', close: () => db.destroy() }
+}
+
+/**
+ * A server that is gone without a word ends no statement itself, and TCP goes on sending for a quarter of an hour: a database that another machine
+ * took over would be there, and nobody here would ask it. Connections that wait for work are closed sooner.
+ */
+function giveUpSilence(client: Pg.PoolClient, silentMs: number): void {
+  const { stream } = (client as unknown as Readonly<{ connection: Readonly<{ stream: Socket }> }>).connection
+  stream.setTimeout(silentMs, () => stream.destroy(Object.assign(new Error('the database says nothing'), { code: 'ETIMEDOUT' })))
 }
 
 /** Hearing holds a connection of its own: what is told comes at any time. */

@@ -15,6 +15,7 @@ export {
 } from './dialects.ts'
 export { acquireLease, handBack, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'
+export { noAnswerOf } from './no-answer.ts'
 export { drainOutbox, enqueueOutbox, type OutboxHandler, runOutbox } from './outbox/index.ts'
 export { type PlaceOf, placesFor, prepared, preparedFor, preparedList, preparedRows } from './prepared.ts'
 export { onOneConnection } from './say.ts'

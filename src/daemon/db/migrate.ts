@@ -1,14 +1,17 @@
 import { Migrator, sql } from 'kysely'
 import { problem } from '../../core/kit/index.ts'
 import type { Db } from './database.ts'
+import { withoutHurry } from './dialects.ts'
 import { migrations as shipped } from './migrations/index.ts'
 import type { Migration } from './migrations/migration.ts'
 
 /**
- * Brings the schema up to this program, under a lock, so that replicas may start at once.
+ * Brings the schema up to this program, under a lock, so that replicas may start at once. It takes as long as it takes.
  * Throws DATABASE_NEWER when the database knows a migration that this program does not: an older daemon must not write to it.
  */
-export async function migrate(db: Db, list: readonly Migration[] = shipped): Promise<void> {
+export const migrate = (db: Db, list: readonly Migration[] = shipped): Promise<void> => withoutHurry(db, (own) => bringUpToDate(own, list))
+
+async function bringUpToDate(db: Db, list: readonly Migration[]): Promise<void> {
   await refuseNewer(db, list)
   const provider = { getMigrations: async () => Object.fromEntries(list.map(({ name, up }) => [name, { up }])) }
   const { error } = await new Migrator({

@@ -2,6 +2,7 @@ import express, { type Express, type NextFunction, type Request, type Response }
 import helmet, { type HelmetOptions } from 'helmet'
 import { type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
+import { noAnswerOf } from '../db/index.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { type MountNeeds, mount } from './mount.ts'
 import { asProblem } from './problems.ts'
@@ -75,7 +76,10 @@ function tell(log: Logger, request: Request, response: Response, ms: number): vo
 function answerProblem({ log }: AppNeeds) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = asProblem(error)
-    if (found.code === 'INTERNAL') log.error({ requestId: response.locals.requestId, path: request.path, err: error }, 'a handler failed')
+    const about = { requestId: response.locals.requestId, path: request.path, err: error }
+    if (found.code === 'INTERNAL') log.error(about, 'a handler failed')
+    // That it is away at all tell those who read it all the time.
+    else if (noAnswerOf(error) === 'slow') log.warn(about, 'the database took too long for this')
     if (response.headersSent) return void response.destroy()
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
     else if (found.status === 503) response.set('retry-after', '5')

@@ -1,4 +1,5 @@
 import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { noAnswerOf } from '../db/index.ts'
 
 /** What a database says of a transaction that it ended because it met another: nothing of it was kept, and a second try goes through. */
 const metAnother = new Set(['40P01', '40001', '55P03', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT'])
@@ -9,6 +10,10 @@ export function asProblem(error: unknown): Problem {
   const { type, status, code } = error as { type?: string; status?: number; code?: string }
   if (code !== undefined && metAnother.has(code))
     return problem('UNAVAILABLE', 'this met another change and nothing of it was done: try again', { cause: error })
+  const without = noAnswerOf(error)
+  if (without === 'slow') return problem('UNAVAILABLE', 'the database takes too long at the moment: try again shortly', { cause: error })
+  if (without === 'away')
+    return problem('UNAVAILABLE', 'what this needs does not answer at the moment: try again shortly', { cause: error })
   if (type === 'entity.parse.failed') return problem('BAD_JSON', 'the body is not JSON: check quotes and commas')
   if (type === 'entity.too.large') return problem('PAYLOAD_TOO_LARGE', 'the body is larger than this endpoint takes')
   if (type === 'encoding.unsupported' || type === 'charset.unsupported')
