@@ -10,6 +10,7 @@ import { boxInside } from '../inside/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
 import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { resticSnapshots } from '../snapshots/index.ts'
+import { keepingReserve } from './keep-reserve.ts'
 import type { AgentSettings } from './settings.ts'
 
 /** This machine's engine, snapshots and boxes. Making it touches nothing. */
@@ -28,17 +29,18 @@ export function localHost(
   { stateDir, dockerHost, dockerConfig, docker, restic }: AgentSettings,
 ): LocalHost {
   const owner = resolve(stateDir)
-  const engine = dockerEngine({
+  const bare = dockerEngine({
     dockerHost,
     ...(dockerConfig === undefined ? {} : { dockerConfig }),
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
   })
+  const { engine, inside } = keepingReserve({ clock, disk: hostDisk }, { engine: bare, inside: boxInside({ engine: bare, clock, random }) })
   const boxes = localBoxes(owner)
   return {
     owner,
     engine,
-    inside: boxInside({ engine, clock, random }),
+    inside,
     snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
     boxes,
     findFacts: factFinder({ engine, clock, disk: hostDisk, compose: composeRecord({ stateFolder: owner, boxes }) }),
