@@ -1,7 +1,7 @@
 import type { AgentError, StepFacts, StepObstacle } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import { asAgentError } from '../course/index.ts'
-import type { JournalEntry } from '../journal/index.ts'
+import { isFullDisk, type JournalEntry } from '../journal/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
 export type What = 'update' | 'restore'
@@ -101,6 +101,8 @@ async function attempt<Step extends string, This extends Driven<Step>>(
     return { data: await rules.steps[step]({ ...run, signal: deadline.signal }) }
   } catch (error) {
     if (run.context.signal.aborted) throw error
+    // A box must not rest stopped for want of the room that is kept for its way back.
+    if (rules.undeadlined.includes(step) && isFullDisk(error)) await run.needs.releaseBallast?.().catch(() => undefined)
     return { error: asAgentError(deadline.signal.aborted ? deadline.signal.reason : error) }
   } finally {
     deadline.end()

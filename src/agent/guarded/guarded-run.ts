@@ -24,6 +24,8 @@ export type GuardedNeeds = Readonly<{
   allowedImages: readonly string[]
   /** The longest that one try of a step on the way back may take; the default is 6 h. */
   wayBackMs?: number
+  /** Gives up the room that only the journal and the way back may use. */
+  releaseBallast?: () => Promise<void>
 }>
 
 /** Containers as they were started: another id or one more restart means that one died. `startedAt` is absent in what earlier agents wrote. */

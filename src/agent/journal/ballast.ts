@@ -2,7 +2,7 @@ import { open, rm, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Shelf } from './shelf.ts'
 
-/** Room that only the journal may use: on a full disk an agent must still be able to write down how it brings its boxes back. */
+/** Room that only the journal and the way back may use: on a full disk an agent must still be able to bring its boxes back, and write down how. */
 export type Ballast = Readonly<{
   /** Takes the room again, where the disk has plenty. A disk that has not is no failure here. */
   refill(): Promise<void>
@@ -35,7 +35,9 @@ export function fileBallast(path: string): Ballast {
   }
 }
 
-const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+/** As the system says it, or as whoever met it first has told it. */
+export const isFullDisk = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'DISK_FULL'].includes((error as { code?: string } | null)?.code ?? '')
 
 /** The same shelf, which gives up the ballast before it gives up a write. */
 export const withBallast = (shelf: Shelf, { release }: Pick<Ballast, 'release'>): Shelf => ({
@@ -44,7 +46,7 @@ export const withBallast = (shelf: Shelf, { release }: Pick<Ballast, 'release'>)
     try {
       await shelf.write(name, text)
     } catch (error) {
-      if (!isFull(error)) throw error
+      if (!isFullDisk(error)) throw error
       await release()
       await shelf.write(name, text)
     }

@@ -38,6 +38,8 @@ export type ExecutorNeeds = Readonly<{
   disk: DiskSpace
   settings: BoxSettings
   portInUse(port: number): Promise<boolean>
+  /** Gives up the room that only the journal and the way back may use. */
+  releaseBallast?: () => Promise<void>
   /** What reports say beside versions; without it they say versions alone. */
   findFacts?: FindFacts
 }>

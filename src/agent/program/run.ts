@@ -66,7 +66,7 @@ async function serve(
     log,
     identity,
     agentVersion: packageVersion(),
-    executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random }),
+    executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random, releaseBallast: ballast.release }),
     shelf,
     resume: () => resume({ machine, host, journal, shelf, log }),
     disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),

@@ -2,7 +2,8 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CommandRecord } from '../../../src/agent/journal/index.ts'
-import { aPayload, aWorld, wrapped } from './an-update.ts'
+import { problem } from '../../../src/core/kit/index.ts'
+import { aPayload, aWorld, newSynapse, withoutColdCopy, wrapped } from './an-update.ts'
 
 test('a dump that fills the disk is removed at once, and the box serves as before', async () => {
   const world = await aWorld()
@@ -54,4 +55,32 @@ test('a snapshot that would lack the objects is none', async () => {
   }))
   expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
   expect(await world.fence()).toBeUndefined()
+})
+
+test('on the way back a full disk gives up its ballast, and the box is as it was', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'probe-fails', image: newSynapse })
+  let hasBallast = true
+  const needs = await world.agent((ports) =>
+    withoutColdCopy({
+      ...ports,
+      inside: {
+        ...ports.inside,
+        loadDatabase: (...given) =>
+          hasBallast ? Promise.reject(problem('DISK_FULL', 'no space left')) : ports.inside.loadDatabase(...given),
+      },
+    }),
+  )
+  const releaseBallast = async () => {
+    hasBallast = false
+  }
+  expect(await world.run(aPayload(), { needs: { ...needs, releaseBallast } })).toMatchObject({ outcome: 'rolled_back' })
+})
+
+test('on the way there it is kept: the update is what fails', async () => {
+  const world = await aWorld()
+  world.inject({ kind: 'disk-full', at: 'dump' })
+  const releaseBallast = () => Promise.reject(new Error('must not be released'))
+  const needs = { ...(await world.agent()), releaseBallast }
+  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
 })
