@@ -88,7 +88,7 @@ export const removeSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal
     if (role === 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
     await followInChat(tx, clock, space)
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
   })

@@ -47,9 +47,9 @@ export const deleteSpace = ({ db, clock }: Needs, actor: PlatformPrincipal, { sp
     const at = isoNow(clock)
     await changeSpaceRow(tx, { tenantId, spaceId }, at, { deleted_at: at })
     await followInChat(tx, clock, space)
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await tellDeleted(tx, clock, { space, actorId: userId, userIds: members })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'
     await recordInSpace(tx, clock, { space, type: 'space.deleted', payload: { spaceId }, actorId: userId, audience })
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await recordAudit(tx, clock, { actor, action: 'space.deleted', subject: tenantSlug, data: { spaceId, name: space.name } })
   })

@@ -19,6 +19,6 @@ export const hasLeftInChat = ({ db, clock }: Pick<SpacesNeeds, 'db' | 'clock'>, 
       .executeTakeFirst()
     if (member?.chat_joined_at !== chatJoinedAt) return // put in anew since it was looked at
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
     await endMembership(tx, clock, { space, userId, actorId: userId, reason: 'chat' })
+    await revoke(tx, clock, { kind: 'space', subject: spaceId })
   })

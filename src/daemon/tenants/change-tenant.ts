@@ -74,9 +74,9 @@ async function changeKnown(
 ): Promise<void> {
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
   await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
-  await lookAgain(tx, clock, { kind: 'tenant', id })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   if (shown.some((field) => known[field] !== undefined)) await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
+  await lookAgain(tx, clock, { kind: 'tenant', id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }
 

@@ -36,12 +36,12 @@ async function tellOf(needs: Needs, tx: Tx, user: UserRecord, { roles, displayNa
   const { clock } = needs
   const { id, tenantId } = user
   if (displayName !== undefined) await followName(tx, clock, user)
-  await lookAgain(tx, clock, { kind: 'user', id })
   if (roles) await tellContacts(tx, needs, { type: 'user.roles_changed', user, roles: [...user.roles, ...roles] })
   const isCalledElse = displayName !== undefined && displayName !== user.displayName
   if (isCalledElse) await tellContacts(tx, needs, { type: 'user.contact_changed', user, roles: roles ?? user.roles })
   if (displayName !== undefined || locale !== undefined)
     await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId: id }, audience: { users: [id] } })
+  await lookAgain(tx, clock, { kind: 'user', id })
 }
 
 const given = ({ displayName, locale, roles }: Changes): Partial<UserRecord> => ({

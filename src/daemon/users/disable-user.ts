@@ -29,9 +29,9 @@ const setStatus = ({ db, clock, roles }: Needs, actor: Actor, one: OneUser, { st
     const { id } = user
     const at = isoNow(clock)
     await updateUser(tx, user, at, { status })
-    await (status === 'disabled' ? revoke : lookAgain)(tx, clock, { kind: 'user', id })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
     await tellContacts(tx, { clock, roles }, { type, user, roles: user.roles })
+    await (status === 'disabled' ? revoke : lookAgain)(tx, clock, { kind: 'user', id })
     const data = reason === undefined ? { userId: id } : { userId: id, reason }
     await recordAudit(tx, clock, { actor, action: type, subject: `${one.slug}/${one.localpart}`, data })
     return userView(tenant, { ...user, status, updatedAt: at })

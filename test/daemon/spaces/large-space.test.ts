@@ -91,7 +91,7 @@ test('a chat server that is so slow that looking takes a whole turn is told all 
   expect(members.filter(({ chat }) => chat === 'refused')).toHaveLength(8)
 })
 
-test('it is deleted with few statements, because users of all tenants wait for what the replicas are told: each member is told all the same', async () => {
+test('it is deleted with few statements, because whatever else happens in its tenant waits for the last of them: each member is told all the same', async () => {
   const { db } = await emptyDatabase('sqlite')
   const room = await aSpacesRoom(db)
   const anna = await room.aUser('anna')

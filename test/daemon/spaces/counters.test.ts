@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import { expect, test, vi } from 'vitest'
+import { revoke } from '../../../src/daemon/auth/index.ts'
+import { nextSeq } from '../../../src/daemon/db/index.ts'
+import { streamOf } from '../../../src/daemon/events/index.ts'
+import { removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
+import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'
+import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
+import { changeUser } from '../../../src/daemon/users/change-user.ts'
+import { disableUser } from '../../../src/daemon/users/disable-user.ts'
+import { emptyDatabase } from '../../support/databases.ts'
+import { aSpacesRoom } from '../../support/spaces-room.ts'
+
+type Room = Awaited<ReturnType<typeof aSpacesRoom>>
+type Setting = Readonly<{ room: Room; anna: Awaited<ReturnType<Room['aUser']>>; benId: string; spaceId: string }>
+
+const operator = { kind: 'system', name: 'test' } as const
+
+/** What ends or changes the standing of somebody and is told to a tenant. */
+const acts: readonly (readonly [string, (setting: Setting) => Promise<unknown>])[] = [
+  ['a member is put out of a space', ({ room, anna, benId, spaceId }) => removeSpaceMember(room, anna, { spaceId, userId: benId })],
+  ['a space is deleted', ({ room, anna, spaceId }) => deleteSpace(room, anna, { spaceId })],
+  ['a user is disabled', ({ room }) => disableUser(room, operator, { slug: 'acme', localpart: 'ben', reason: 'moved away' })],
+  ['a user has other roles', ({ room }) => changeUser(room, operator, { slug: 'acme', localpart: 'ben', roles: ['teacher'] })],
+  ['a tenant has other flags', ({ room }) => changeTenant(room as never, operator, { slug: 'acme', featureFlags: { chat: true } })],
+]
+
+test.each(acts)('while %s in a tenant whose events are held up, sessions of other tenants end all the same', async (_, act) => {
+  const { db } = await emptyDatabase('postgres')
+  const room = await aSpacesRoom(db)
+  const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben')]
+  const { id: spaceId } = await room.aSpace(anna)
+  await sql`insert into space_members (space_id, user_id, tenant_id, role, joined_at)
+    values (${spaceId}, ${ben.userId}, ${room.tenantId}, 'member', '2026-01-05T02:00:00.000Z')`.execute(db)
+  let acting: Promise<unknown> = Promise.resolve()
+  await db.transaction().execute(async (holding) => {
+    await nextSeq(holding, streamOf(room.tenantId))
+    acting = act({ room, anna, benId: ben.userId, spaceId })
+    acting.catch(() => undefined) // told below, once nobody holds it up
+    await vi.waitFor(async () => {
+      const { rows } = await sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+      expect(rows).toHaveLength(1)
+    })
+    await db.transaction().execute(async (tx) => {
+      await sql`set local lock_timeout = '1s'`.execute(tx)
+      await revoke(tx, room.clock, { kind: 'user-session', subject: 'ses_of_another' })
+    })
+  })
+  await acting
+})
