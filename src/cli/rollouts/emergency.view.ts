@@ -22,6 +22,7 @@ export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string
       ['brings', targetsText(order)],
       ['manifest', `revision ${plan.manifestRevision}, for all tiers`],
       ['pauses', plan.pauses?.join(', ') || 'no staged rollout: none runs'],
+      ['leaves', plan.stopsUndosOf?.length ? `boxes of ${plan.stopsUndosOf.join(', ')} as they are that were to be brought back` : null],
     ]),
     table(look, columns, phases),
     refusals(plan, look),

@@ -151,7 +151,7 @@ export const emergencyCreated = (of: Emergency): NewAlert => ({
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
-type Started = Readonly<{ rolloutId: string; cveId: string; by: string; paused: readonly string[] }>
+type Started = Readonly<{ rolloutId: string; cveId: string; by: string; paused: readonly string[]; stoppedUndos: readonly string[] }>
 
 export const emergencyStarted = (of: Started): NewAlert => ({
   kind: 'emergency_started',
@@ -161,6 +161,9 @@ export const emergencyStarted = (of: Started): NewAlert => ({
   title: `Emergency ${of.cveId} has started`,
   body:
     `${said(of.by, 120)} started the emergency rollout ${of.rolloutId}. Maintenance windows do not hold it.\n` +
-    (of.paused.length === 0 ? 'No other rollout was running.' : `Paused for it, to be resumed afterwards: ${of.paused.join(', ')}.`),
+    (of.paused.length === 0 ? 'No other rollout was running.' : `Paused for it, to be resumed afterwards: ${of.paused.join(', ')}.`) +
+    (of.stoppedUndos.length === 0
+      ? ''
+      : `\nNo more boxes are brought back of ${of.stoppedUndos.join(', ')}: decide about them afterwards.`),
   command: `tenantry rollouts watch ${of.rolloutId}`,
 })

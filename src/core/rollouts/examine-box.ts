@@ -1,4 +1,4 @@
-import { Component, driftOf, type TierVersions } from '../boxes/index.ts'
+import { Component, driftOf, type InstalledVersions, type TierVersions } from '../boxes/index.ts'
 import { factFindings } from './examine-facts.ts'
 import { fenceFindings, healthFindings, reportFindings, stateFindings } from './examine-state.ts'
 import { versionFindings } from './examine-versions.ts'
@@ -7,11 +7,15 @@ import type { KnownBox, Limits } from './known-box.ts'
 
 export type Examination = Readonly<{ does: 'update' | 'skip' | 'refuse'; changes: Component[]; findings: Finding[] }>
 
+const changesBetween = (installed: InstalledVersions, target: TierVersions): Component[] =>
+  Component.options.filter((component) => driftOf(component, installed[component], target[component]).severity !== 'none')
+
+/** By what is known of it, whatever else there is to say. */
+export const isAtTarget = (installed: InstalledVersions, target: TierVersions): boolean => changesBetween(installed, target).length === 0
+
 /** Whether a box may be brought to its target, has to be, or must not. The same look is taken when planning and again at its turn. */
 export function examineBox(box: KnownBox, target: TierVersions, limits: Limits): Examination {
-  const changes = Component.options.filter(
-    (component) => driftOf(component, box.installed[component], target[component]).severity !== 'none',
-  )
+  const changes = changesBetween(box.installed, target)
   const blind = reportFindings(box, limits)
   if (changes.length === 0 && blind.length === 0) return { does: 'skip', changes, findings: [] }
   const findings = [

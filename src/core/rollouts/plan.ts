@@ -49,5 +49,7 @@ export const RolloutPlan = z.object({
   expectedMs: z.number(),
   /** Only of an emergency: the staged rollouts under way, which its start pauses. */
   pauses: z.array(RolloutId).optional(),
+  /** Only of an emergency: rolled back rollouts of which boxes still wait to be brought back; its start leaves those as they are. */
+  stopsUndosOf: z.array(RolloutId).optional(),
 })
 export type RolloutPlan = z.infer<typeof RolloutPlan>

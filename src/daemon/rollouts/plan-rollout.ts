@@ -13,6 +13,7 @@ import { pastUpdates } from './actions.repo.ts'
 import { knownBoxes } from './known-boxes.ts'
 import type { RolloutsNeeds } from './needs.ts'
 import { stagedUnderWay } from './rollouts.repo.ts'
+import { bringingMoreBack } from './undos-under-way.repo.ts'
 
 export type PlanNeeds = Pick<
   RolloutsNeeds,
@@ -63,7 +64,8 @@ export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets)
   const id = newEmergencyId(needs.clock, needs.random)
   const manifestRevision = current.revision + 1
   const aim: Aim = { rolloutId: id, kind: 'emergency_cve', manifest, manifestRevision, targetSlugs: null, allowLongFence: true }
-  return { id, manifest, plan: { ...(await planFor(needs, aim)), pauses: await stagedUnderWay(needs.db) } }
+  const plan = await planFor(needs, aim)
+  return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(needs.db), stopsUndosOf: await bringingMoreBack(needs.db) } }
 }
 
 function refuseUnknownHead({ migrations }: PlanNeeds, { toMigrationsHead: head }: EmergencyTargets): void {

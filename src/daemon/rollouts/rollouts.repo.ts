@@ -13,6 +13,7 @@ import {
 import { type DbOrTx, forUpdate, prepared, type Tx } from '../db/index.ts'
 import { insertPlan } from './plans.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
+import { bringingBack } from './undos-under-way.repo.ts'
 
 /** A rollout as it is stored, without its plan (which is long and read alone). */
 export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets'> & { manifest: Manifest }>
@@ -194,14 +195,14 @@ export async function stagedUnderWay(db: DbOrTx): Promise<string[]> {
 }
 
 /**
- * A rollout with all that are not over, each of them locked until the commit: what is begun must know what else runs. One statement locks
- * them in the order of their ids, so that two such transactions never wait for each other in a circle. Throws NOT_FOUND.
+ * A rollout with all that are not over or still bring boxes back, each of them locked until the commit: what is begun must know what else runs.
+ * One statement locks them in the order of their ids, so that two such transactions never wait for each other in a circle. Throws NOT_FOUND.
  */
 export async function lockOpenRollouts(tx: Tx, id: string): Promise<{ rollout: StoredRollout; others: StoredRollout[] }> {
   const rows = await tx
     .selectFrom('rollouts')
     .select(columns)
-    .where((where) => where.or([where('id', '=', id), where('status', 'not in', overStatuses)]))
+    .where((where) => where.or([where('id', '=', id), where('status', 'not in', overStatuses), where('id', 'in', bringingBack(tx))]))
     .orderBy('id')
     .modifyEnd(forUpdate(tx))
     .execute()

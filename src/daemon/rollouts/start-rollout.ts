@@ -8,6 +8,8 @@ import { changeAmongOthers } from './change-rollout.ts'
 import { closeRolloutAlerts } from './close-rollout-alerts.ts'
 import { refuseBesideEmergency, requireEmergencyRole } from './emergency/beside-emergency.ts'
 import { pauseStaged } from './emergency/pause-staged.ts'
+import { stopUndos } from './emergency/stop-undos.ts'
+import { takeInAgain } from './emergency/take-in-again.ts'
 import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
 import { tell, writeDown } from './tell.ts'
@@ -19,8 +21,8 @@ type Wanted = Readonly<{ id: string; skipRefused?: boolean }>
 const planLifeMs = 24 * 60 * 60_000
 
 /**
- * Sets it going; the engine does the rest. An emergency pauses the staged rollouts that run, in the same transaction. With `skipRefused`
- * the boxes that the plan refuses are passed over. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE, PLAN_REFUSED, and CONFLICT
+ * Sets it going; the engine does the rest. An emergency pauses the staged rollouts that run, lets no more boxes be brought back and takes in those
+ * that fell behind since it was made, in the same transaction. With `skipRefused` the boxes that the plan refuses are passed over. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE, PLAN_REFUSED, and CONFLICT
  * beside an emergency.
  */
 export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = false }: Wanted): Promise<Rollout> =>
@@ -38,14 +40,28 @@ export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = fal
     await replaceRollout(tx, rollout, started)
     await tell(tx, clock, started, { type: 'rollout.started' })
     await passOver(tx, needs, started, refused)
-    const paused = emergency ? await pauseStaged(tx, clock, started, others) : undefined
-    if (emergency) await closeRolloutAlerts(tx, clock, id, 'started')
-    if (paused) await alarm(tx, needs, actor, started, paused.ids)
-    await paused?.writeDown(actor)
-    const data = { ...(paused ? { paused: paused.ids } : {}), ...(refused.length > 0 ? { leftOut: slugsOf(refused) } : {}) }
+    const first = emergency ? await putFirst(tx, needs, started, others) : undefined
+    if (first) await alarm(tx, needs, actor, started, first.data)
+    await first?.writeDown(actor)
+    const data = { ...first?.data, ...(refused.length > 0 ? { leftOut: slugsOf(refused) } : {}) }
     await writeDown(tx, clock, started, { actor, action: 'rollout.started', data })
-    return paused?.ids ?? []
+    return first ? [...first.data.paused, ...first.data.stoppedUndos] : []
   })
+
+/** All others make way for an emergency, and nobody whom it has to reach is left behind. */
+async function putFirst(tx: Tx, { clock }: Needs, emergency: StoredRollout, others: readonly StoredRollout[]) {
+  const paused = await pauseStaged(tx, clock, emergency, others)
+  const stopped = await stopUndos(tx, clock, emergency, others)
+  const takenIn = await takeInAgain(tx, clock, emergency)
+  await closeRolloutAlerts(tx, clock, emergency.id, 'started')
+  return {
+    data: { paused: paused.ids, stoppedUndos: stopped.ids, takenIn },
+    writeDown: async (actor: Actor) => {
+      await paused.writeDown(actor)
+      await stopped.writeDown(actor)
+    },
+  }
+}
 
 function refuseStale({ id, kind, createdAt }: StoredRollout, now: string): void {
   const ageMs = elapsedMs(createdAt, now)
@@ -86,6 +102,8 @@ async function passOver(tx: Tx, { clock }: Needs, rollout: StoredRollout, refuse
   }
 }
 
-async function alarm(tx: Tx, { clock }: Needs, actor: Actor, { id, cveId }: StoredRollout, paused: readonly string[]): Promise<void> {
-  await raiseAlert(tx, clock, alertOf.emergency_started({ rolloutId: id, cveId: cveId ?? 'CVE', by: actorLabel(actor), paused }))
+type MadeWay = Readonly<{ paused: readonly string[]; stoppedUndos: readonly string[] }>
+
+async function alarm(tx: Tx, { clock }: Needs, actor: Actor, { id, cveId }: StoredRollout, others: MadeWay): Promise<void> {
+  await raiseAlert(tx, clock, alertOf.emergency_started({ rolloutId: id, cveId: cveId ?? 'CVE', by: actorLabel(actor), ...others }))
 }

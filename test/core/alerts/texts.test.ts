@@ -22,7 +22,7 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   }),
   rollout_rolled_back: alertOf.rollout_rolled_back({ rolloutId, by: 'admin:anna', reason: 'users complain', boxes: 'snapshot' }),
   emergency_created: alertOf.emergency_created({ ...cve, reason, boxes: 812 }),
-  emergency_started: alertOf.emergency_started({ ...cve, paused: [rolloutId] }),
+  emergency_started: alertOf.emergency_started({ ...cve, paused: [rolloutId], stoppedUndos: [] }),
   fence_stuck: alertOf.fence_stuck({ slug: 'anna-schule', holder: `${rolloutId}.anna-schule.1.update`, since: at }),
   host_frozen: alertOf.host_frozen({ host: 'host-1' }),
   snapshot_overdue: alertOf.snapshot_overdue({ boxes: [{ slug: 'anna-schule', newestAt: at }] }),

@@ -9,12 +9,14 @@ export function requireEmergencyRole(actor: Actor): void {
     throw problem('FORBIDDEN', `starting an emergency needs the role admin; ${actor.name} is ${actor.role}`)
 }
 
+const goesOn = ({ kind }: StoredRollout): string =>
+  kind === 'staged' ? 'staged rollouts go on afterwards' : 'a second emergency starts afterwards'
+
 /** Nothing is begun beside an emergency that was started and is not over, also while it is paused. Throws CONFLICT. */
-export function refuseBesideEmergency({ kind }: StoredRollout, others: readonly StoredRollout[]): void {
+export function refuseBesideEmergency(rollout: StoredRollout, others: readonly StoredRollout[], then = goesOn(rollout)): void {
   const running = others.find((other) => other.kind === 'emergency_cve' && other.startedAt !== null && !isOver(other.status))
   if (!running) return
   const { id, cveId, status } = running
-  const then = kind === 'staged' ? 'staged rollouts go on afterwards' : 'a second emergency starts afterwards'
   throw problem(
     'CONFLICT',
     `the emergency ${id} (${cveId}) is not over (${status}), and ${then}: wait for its end, or end it with \`tenantry rollouts abort ${id}\` (boxes under way finish)`,

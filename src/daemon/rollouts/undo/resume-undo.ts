@@ -2,28 +2,32 @@ import { type Actor, actorLabel, problem } from '../../../core/kit/index.ts'
 import { isOver, isUndoAtRest, type Rollout } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
-import { changeRollout } from '../change-rollout.ts'
+import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
+import { refuseBesideEmergency } from '../emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { tell, writeDown } from '../tell.ts'
+import { leaveAsTheyAre } from './leave-as-they-are.ts'
 
 type Needs = VerbNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
 
 /**
  * The undo of a rollout goes on: boxes that came to rest on their way back are passed over, those that could not be brought back and serve as
- * updated are tried again. It may be repeated. Throws CONFLICT where nothing was to be undone, CONFIG.
+ * updated are tried again. It may be repeated. Throws CONFLICT where nothing was to be undone, and beside an emergency, CONFIG.
  */
 export const resumeUndo = (needs: Needs, actor: Actor, { id }: Readonly<{ id: string }>): Promise<Rollout> =>
-  changeRollout(needs, id, async (tx, rollout) => {
+  changeAmongOthers(needs, id, async (tx, rollout, others) => {
     const undone = await undosOf(tx, rollout)
     needs.requireSnapshots()
+    refuseBesideEmergency(rollout, others, 'boxes are brought back afterwards')
     const atRest = undone.filter(isUndoAtRest)
     const again = undone.filter(({ status, undo }) => status === 'succeeded' && undo?.status === 'failed')
-    if (atRest.length + again.length === 0) return
+    if (atRest.length + again.length === 0) return []
     for (const action of atRest) await change(needs, tx, rollout, action, { ...action, waived: true })
     for (const action of again) await change(needs, tx, rollout, action, { ...action, undo: action.undo && { ...action.undo, ...pending } })
     const data = { leftAtRest: slugsOf(atRest), triedAgain: slugsOf(again) }
     await writeDown(tx, needs.clock, rollout, { actor, action: 'rollout.undo.resumed', data })
+    return []
   })
 
 const pending = { status: 'pending', error: null } as const
@@ -31,12 +35,10 @@ const pending = { status: 'pending', error: null } as const
 /** No further box is brought back; those on their way finish. It may be repeated. Throws CONFLICT where nothing was to be undone. */
 export const stopUndo = (needs: VerbNeeds, actor: Actor, { id, reason }: Readonly<{ id: string; reason: string }>): Promise<Rollout> =>
   changeRollout(needs, id, async (tx, rollout) => {
-    const waiting = (await undosOf(tx, rollout)).filter(({ undo }) => undo?.status === 'pending')
-    if (waiting.length === 0) return
-    const error = { code: 'CANCELLED', message: `left as it is by ${actorLabel(actor)}: ${reason}` }
-    for (const action of waiting)
-      await change(needs, tx, rollout, action, { ...action, undo: action.undo && { ...action.undo, status: 'failed', error } })
-    await writeDown(tx, needs.clock, rollout, { actor, action: 'rollout.undo.stopped', data: { reason, leftAsTheyAre: slugsOf(waiting) } })
+    await undosOf(tx, rollout)
+    const leftAsTheyAre = await leaveAsTheyAre(tx, needs.clock, rollout, `left as it is by ${actorLabel(actor)}: ${reason}`)
+    if (leftAsTheyAre.length === 0) return
+    await writeDown(tx, needs.clock, rollout, { actor, action: 'rollout.undo.stopped', data: { reason, leftAsTheyAre } })
   })
 
 async function undosOf(tx: Tx, { id, status }: StoredRollout): Promise<StoredAction[]> {

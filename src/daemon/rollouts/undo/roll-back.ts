@@ -5,8 +5,9 @@ import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, cancelPending, replaceAction, type StoredAction } from '../actions.repo.ts'
-import { changeRollout } from '../change-rollout.ts'
+import { changeAmongOthers } from '../change-rollout.ts'
 import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
+import { refuseBesideEmergency } from '../emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { streamOf, tell, writeDown } from '../tell.ts'
@@ -18,14 +19,16 @@ type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; s
 
 /**
  * Ends it as `rolled_back` at once, and asks for its updated boxes to be brought back where that is wanted: the engine does it, box by box.
- * Tenants under way finish, and are brought back then. Throws INVALID_TRANSITION, CONFIG, and PLAN_REFUSED for boxes that cannot go back.
+ * Tenants under way finish, and are brought back then. Throws INVALID_TRANSITION, CONFIG, PLAN_REFUSED for boxes that cannot go back, and
+ * CONFLICT for boxes beside an emergency: it would take those for done that are to leave its versions.
  */
 export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes, skipRefused }: Wanted): Promise<Rollout> =>
-  changeRollout(needs, id, async (tx, rollout) => {
+  changeAmongOthers(needs, id, async (tx, rollout, others) => {
     const { clock } = needs
     refuseEnded(rollout)
     const ended = transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
     if (boxes !== 'none') needs.requireSnapshots()
+    if (boxes !== 'none') refuseBesideEmergency(rollout, others, 'boxes are brought back afterwards')
     const undos = boxes === 'none' ? [] : await undosWanted(needs, tx, rollout, boxes, skipRefused)
     await replaceRollout(tx, rollout, ended)
     const cancelled = await cancelPending(tx, id)
@@ -38,6 +41,7 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
     const left = undos.filter(({ undo }) => undo.status === 'failed').map(({ action }) => action.tenantSlug)
     const data = { reason, cancelled, boxes, undoes: undos.length - left.length, leftAsTheyAre: left }
     await writeDown(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
+    return []
   })
 
 type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>

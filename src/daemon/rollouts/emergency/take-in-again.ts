@@ -1,0 +1,30 @@
+import type { Clock } from '../../../core/kit/index.ts'
+import { isAtTarget } from '../../../core/rollouts/index.ts'
+import { boxesInScope } from '../../boxes/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
+import { tell } from '../tell.ts'
+import { slugsOnTheirWayBack } from '../undos-under-way.repo.ts'
+
+/**
+ * What ran the versions of the emergency when it was made is passed over, and never looked at again. A box that was brought back or restored
+ * since then, or is on its way back now, gets its turn after all. Answers the slugs.
+ */
+export async function takeInAgain(tx: Tx, clock: Clock, emergency: StoredRollout): Promise<string[]> {
+  const passedOver = (await actionsOf(tx, emergency.id, ['skipped'])).filter(({ findings }) => findings.length === 0)
+  if (passedOver.length === 0) return []
+  const boxes = new Map((await boxesInScope(tx)).map((box) => [box.slug, box]))
+  const goingBack = new Set(await slugsOnTheirWayBack(tx))
+  const isBehind = ({ tenantSlug, to }: StoredAction): boolean => {
+    const box = boxes.get(tenantSlug)
+    return box?.managed === true && (goingBack.has(tenantSlug) || !isAtTarget(box.installed, to))
+  }
+  const behind = passedOver.filter(isBehind)
+  for (const action of behind) {
+    const pending: StoredAction = { ...action, status: 'pending' }
+    await replaceAction(tx, action, pending)
+    await tell(tx, clock, emergency, { type: 'rollout.action', action: pending })
+  }
+  return behind.map(({ tenantSlug }) => tenantSlug)
+}

@@ -1,0 +1,19 @@
+import type { ActionUndo } from '../../core/rollouts/index.ts'
+import type { DbOrTx } from '../db/index.ts'
+import { openUndos } from './still-open.ts'
+
+/** Asks for rollouts with boxes that are to be brought back, or are on their way. */
+export const bringingBack = (db: DbOrTx, undos: readonly ActionUndo['status'][] = openUndos) =>
+  db.selectFrom('rollout_actions').select('rollout_id').where('undo_status', 'in', undos)
+
+/** Rollouts with boxes that wait to be brought back. */
+export async function bringingMoreBack(db: DbOrTx): Promise<string[]> {
+  const rows = await bringingBack(db, ['pending']).distinct().orderBy('rollout_id').execute()
+  return rows.map(({ rollout_id }) => rollout_id)
+}
+
+/** Slugs of boxes that are being brought back now, by whichever rollout. */
+export async function slugsOnTheirWayBack(db: DbOrTx): Promise<string[]> {
+  const rows = await db.selectFrom('rollout_actions').select('slug').where('undo_status', '=', 'running').execute()
+  return rows.map(({ slug }) => slug)
+}

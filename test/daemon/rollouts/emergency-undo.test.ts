@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { resumeUndo } from '../../../src/daemon/rollouts/undo/resume-undo.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
+import type { BoxSpec } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta', plan: 'pro' },
+  { slug: 'cora', plan: 'dedicated' },
+  { slug: 'dora', plan: 'dedicated' },
+]
+
+/** What the staged rollout has just brought is what the emergency asks for. */
+const fixed = { ...anOrder, toChatServer: '1.163.2' }
+
+onBothDialects('an emergency beside boxes that go back', (fresh) => {
+  /** Three of four boxes run the fixed version; the rollout that brought it is paused. */
+  const begin = async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { needs, fates, started, settle, installed } = world
+    const api = await world.as()
+    fates.set('dora', ['pull-fails'])
+    const staged = await started()
+    await settle()
+    const queued = async () => (await api.createEmergency({ body: fixed })).id
+    const start = (id: string) => startRollout(needs, anAdmin, { id })
+    const versions = () => Object.fromEntries(fleet.map(({ slug }) => [slug, installed.get(slug)?.synapse]))
+    return { ...world, api, staged, queued, start, versions }
+  }
+  const allFixed = { acme: '1.163.2', beta: '1.163.2', cora: '1.163.2', dora: '1.163.2' }
+
+  test('leaves as they are those that wait to be brought back, and says so to everybody', async () => {
+    const { needs, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
+    await rollBack(staged, 'images')
+    expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsUndosOf).toEqual([staged])
+    const id = await queued()
+    await start(id)
+    await settle()
+    expect(versions()).toEqual(allFixed)
+    expect((await show(id)).status).toBe('done')
+    const { actions, counts, auditLog } = await show(staged)
+    expect(counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 0, failed: 3 })
+    expect(actions.find(({ tenantSlug }) => tenantSlug === 'acme')).toMatchObject({
+      status: 'succeeded',
+      undo: { status: 'failed', error: { code: 'CANCELLED', message: expect.stringContaining(`${id} (CVE-2026-12345)`) } },
+    })
+    expect(auditLog.at(-1)).toMatchObject({
+      action: 'rollout.undo.stopped',
+      actor: 'admin:anna',
+      data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
+    })
+    const alerts = await needs.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
+    expect(alerts).toEqual([{ body: expect.stringContaining(`No more boxes are brought back of ${staged}`) }])
+  })
+
+  test('takes in a box that is on its way back, once that is over', async () => {
+    const { staged, queued, start, settle, tick, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    await tick()
+    const goingBack = (await show(staged)).actions.filter(({ undo }) => undo?.status === 'running').map(({ tenantSlug }) => tenantSlug)
+    expect(goingBack).not.toEqual([])
+    const id = await queued()
+    expect((await show(id)).actions.find(({ tenantSlug }) => tenantSlug === goingBack[0])?.status).toBe('skipped')
+    await start(id)
+    await settle()
+    await settle() // the box was free only then
+    expect((await show(staged)).counts.undo).toMatchObject({ undone: goingBack.length, pending: 0 })
+    expect((await show(id)).status).toBe('done')
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test('takes in a box that was brought back between its plan and its start', async () => {
+    const { staged, queued, start, settle, rollBack, show, versions } = await begin()
+    const id = await queued()
+    await rollBack(staged, 'images')
+    await settle()
+    expect(versions()).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
+    await start(id)
+    expect((await show(id)).auditLog.at(-1)).toMatchObject({ action: 'rollout.started', data: { takenIn: ['acme', 'beta', 'cora'] } })
+    await settle()
+    expect((await show(id)).status).toBe('done')
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test('keeps boxes from being brought back until it is over; a rollout may still be ended without them', async () => {
+    const { staged, queued, start, settle, rollBack, show } = await begin()
+    const id = await queued()
+    await start(id)
+    const refused = { code: 'CONFLICT', message: expect.stringContaining(`the emergency ${id} (CVE-2026-12345) is not over`) }
+    await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
+    expect((await show(staged)).status).toBe('paused')
+    expect(await rollBack(staged, 'none')).toMatchObject({ status: 'rolled_back' })
+    expect(await rollBack(id, 'images')).toMatchObject({ status: 'rolled_back' })
+    await settle()
+  })
+
+  test('nor is a way back that stands still gone on with meanwhile', async () => {
+    const { needs, staged, queued, start, settle, rollBack, show } = await begin()
+    await rollBack(staged, 'images')
+    const id = await queued()
+    await start(id)
+    await expect(resumeUndo(needs, anOperator, { id: staged })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await settle()
+    expect((await show(id)).status).toBe('done')
+    await resumeUndo(needs, anOperator, { id: staged })
+    expect((await show(staged)).counts.undo).toMatchObject({ pending: 3 })
+  })
+})
