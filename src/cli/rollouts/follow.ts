@@ -46,8 +46,9 @@ export async function follow(needs: Needs, id: string, { opened, changed, until 
     } catch (error) {
       if (signal.aborted || (isProblem(error) && !error.retryable)) throw error
     }
-    // A stream that ends is only taken up again; who cannot be reached is worth telling.
-    if (!open) tell({ kind: 'lost' })
+    // A stream that ends is only taken up again, however long it lasted; who cannot be reached is worth telling.
+    if (open) heardAt = clock.monotonicMs()
+    else tell({ kind: 'lost' })
     if (clock.monotonicMs() - heardAt > patienceMs)
       throw problem('UNREACHABLE', `${needs.url} has been away for a quarter of an hour; the rollout may go on without it being seen`)
     await clock.sleep(pauseMs, signal)

@@ -91,6 +91,17 @@ test('a broken stream is taken up after the last event that was seen', async () 
   expect(ran.stdout.match(/connection lost/g)).toHaveLength(1)
 })
 
+test('a stream that broke after hours is taken up again: a quarter of an hour counts from then on', async () => {
+  const clock = impatientClock()
+  const away = problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true })
+  const answers = {
+    [`GET ${path}`]: [running, ended('done')],
+    [`GET ${path}/events`]: [lasting(clock, 3 * 3_600_000), away, stream(['8', endEvent('done')])],
+  }
+  const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers, clock })
+  expect([ran.exit, ran.stderr]).toEqual([0, ''])
+})
+
 test('a rollout that does not exist is not waited for', async () => {
   const answers = { [`GET ${path}`]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no such rollout', retryable: false }) }
   const ran = await tenantry(['rollouts', 'watch', rolloutId], { answers })
@@ -176,6 +187,18 @@ test('what opening chats early gives up is said in the help, and shown with the 
 })
 
 /** Sleeping costs nothing: time jumps to the end of each sleep. */
+/** An event stream on which nothing but time passes, until it breaks. */
+const lasting = (clock: ReturnType<typeof impatientClock>, ms: number) => () =>
+  new Response(
+    new ReadableStream({
+      pull: async (body) => {
+        await clock.sleep(ms)
+        body.error(new TypeError('terminated'))
+      },
+    }),
+    { headers: { 'content-type': 'text/event-stream' } },
+  )
+
 function impatientClock() {
   let elapsed = 0
   const start = Date.parse(at('02:00:00'))
