@@ -1,7 +1,7 @@
 import { type Instance, render } from 'ink'
 import { isProblem } from '../../../core/kit/index.ts'
 import type { RateLimits } from '../../../core/limits/index.ts'
-import { Keys, whenResized } from '../../board/index.ts'
+import { Keys, keptScrollback, whenResized } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import type { TopQuery } from '../top.ts'
 import { fitting, Screen, type TopState } from './screen.tsx'
@@ -19,7 +19,7 @@ export async function showTop(context: Context, query: TopQuery, everyMs: number
     const screen = <Screen state={state} look={look} rows={context.stdout.rows || 24} keys={keys} />
     const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screen} />
     if (instance) return instance.rerender(tree)
-    instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    instance = render(tree, { stdout: keptScrollback(process.stdout), exitOnCtrlC: false, patchConsole: false })
     stopped = whenResized(process.stdout, () => draw(true))
   }
   try {

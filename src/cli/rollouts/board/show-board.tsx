@@ -1,6 +1,6 @@
 import { type Instance, render } from 'ink'
 import type { ReactNode } from 'react'
-import { Keys, whenResized } from '../../board/index.ts'
+import { Keys, keptScrollback, whenResized } from '../../board/index.ts'
 import type { Context } from '../../kit/index.ts'
 import { follow } from '../follow.ts'
 import { boardModel } from './model.ts'
@@ -32,7 +32,7 @@ export async function showBoard(context: Context, id: string): Promise<void> {
     if (!board.state) return
     const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screenOf(context, board.state, keys && canRead)} />
     if (board.instance) return board.instance.rerender(tree)
-    board.instance = render(tree, { exitOnCtrlC: false, patchConsole: false })
+    board.instance = render(tree, { stdout: keptScrollback(process.stdout), exitOnCtrlC: false, patchConsole: false })
     board.stopped = whenResized(process.stdout, () => draw(true))
   }
   const drawing = redraw(context, board, () => draw(true))
