@@ -70,6 +70,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
   const registry = new Registry()
   const limits = await openLimits({ config, db, clock, log, registry, draining: stopping.signal })
   let served = 0
+  const ended = new Set<string>()
   const routes = [
     serve(contract.work, ({ body }) => {
       served++
@@ -88,7 +89,9 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
     admin: refuse,
     agent: refuse,
     platform: async (authorization: string | undefined) =>
-      authorization?.startsWith('Bearer ten_') ? (principal(authorization.slice(7)) as unknown as PlatformPrincipal) : refuse(),
+      authorization?.startsWith('Bearer ten_') && !ended.has(authorization.slice(7))
+        ? (principal(authorization.slice(7)) as unknown as PlatformPrincipal)
+        : refuse(),
   }
   const needs = {
     authenticate,
@@ -113,6 +116,8 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
     limits,
     stopping,
     served: () => served,
+    /** From now on nobody of the tenant is let in. */
+    endSessions: (tenantId: string) => void ended.add(tenantId),
     metric: async (name: string) => (await registry.getSingleMetricAsString(name)).split('\n').filter((line) => !line.startsWith('#')),
     work: (tenantId: string, more: Partial<Sent> = {}) =>
       send(port, { path: '/api/platform/v1/work', body: '{"n":1}', headers: { authorization: `Bearer ${tenantId}` }, ...more }),

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/kit/index.ts'
 
 /** With the half second in which replicas learn of what was revoked, a stream or a download ends within a second. */
-const lookMs = 250
+export const knownForMs = 250
 
 /**
  * Asks again and again, from memory mostly, whether whoever opened a stream or a download may still have it: until their session, token or role has
@@ -14,7 +14,7 @@ export async function keepStanding(
 ) {
   const { signal, end } = stream
   while (!signal.aborted) {
-    await clock.sleep(lookMs, signal)
+    await clock.sleep(knownForMs, signal)
     if (signal.aborted) return
     try {
       await stands()

@@ -10,6 +10,7 @@ import { keepStanding } from './keep-standing.ts'
 import { type KnownPaths, knownPaths } from './known-paths.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
+import { stillStanding } from './still-standing.ts'
 import { sendStream } from './stream.ts'
 import { sendTagged, type Tagged } from './tagged.ts'
 import { validateAnswer } from './validate-answer.ts'
@@ -54,6 +55,11 @@ export function mount(app: Express, served: readonly Served[], needs: MountNeeds
       ...budgetKeeper(endpoint, needs),
       ...capabilityKeeper(endpoint),
       ...bodyReader(endpoint),
+      ...stillStanding(endpoint, {
+        clock: needs.clock,
+        identify: (request) => identify(endpoint.auth, request, needs.authenticate),
+        refuseUnable: (response) => refuseUnable(endpoint.auth, response),
+      }),
       answerer(one, { ...needs, heart }),
     )
   }
@@ -94,6 +100,7 @@ function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }
     limit?.(request.ip ?? 'unknown')
     const actor = await identify(auth, request, authenticate)
     if (actor) response.locals.actor = actor
+    response.locals.identifiedAtMs = clock.monotonicMs()
     next()
   }
 }
@@ -111,14 +118,18 @@ function budgetKeeper({ auth }: EndpointShape, { limits }: MountNeeds): RequestH
 /** After the budget: a call that is refused for want of a capability counts, and says what is left (spec 8). */
 function capabilityKeeper({ auth }: EndpointShape): RequestHandler[] {
   if (auth.kind !== 'platform' || !auth.capability) return []
-  const { capability } = auth
   return [
     (_, response, next) => {
-      if (!(response.locals.actor as PlatformPrincipal).capabilities.includes(capability))
-        throw problem('FORBIDDEN', `this needs the capability ${capability}: no role of yours grants it`)
+      refuseUnable(auth, response)
       next()
     },
   ]
+}
+
+function refuseUnable(auth: Auth, response: Response): void {
+  if (auth.kind !== 'platform' || !auth.capability) return
+  if (!(response.locals.actor as PlatformPrincipal).capabilities.includes(auth.capability))
+    throw problem('FORBIDDEN', `this needs the capability ${auth.capability}: no role of yours grants it`)
 }
 
 function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
@@ -165,6 +176,9 @@ async function userOf(request: Request, { platform }: Authenticators): Promise<P
   return platform(request.get('authorization'))
 }
 
+/** Tokens, and what only some may read: nothing on the way, and no browser after a log-out, keeps it. */
+const isOnesOwn = ({ auth, method }: EndpointShape): boolean => auth.kind !== 'none' || method !== 'GET'
+
 async function answer(
   endpoint: EndpointShape,
   result: unknown,
@@ -174,6 +188,7 @@ async function answer(
 ): Promise<void> {
   const { returns } = endpoint
   if (isSchema(returns)) {
+    if (isOnesOwn(endpoint)) response.setHeader('cache-control', 'no-store')
     response.status(endpoint.status ?? 200).json(validate ? validateAnswer(returns, result) : result)
   } else if (returns.kind === 'empty') {
     response.status(endpoint.status ?? 204).end()

@@ -157,6 +157,17 @@ describe('requests that are held', () => {
     expect(await metric('tenantry_requests_held')).toEqual(['tenantry_requests_held 0'])
   })
 
+  test('are not served any more when their session ended while they were held', async () => {
+    const { work, anna, times, waiting, clock, served, endSessions } = await aDaemon()
+    await times(9)
+    const held = work(anna)
+    await waiting(1)
+    endSessions(anna)
+    await clock.advance(2000)
+    expect(await held).toMatchObject({ status: 401, code: 'UNAUTHENTICATED' })
+    expect(served()).toBe(9)
+  })
+
   test('are served at once when the daemon drains', async () => {
     const { work, anna, times, waiting, stopping } = await aDaemon()
     await times(9)
