@@ -9,9 +9,19 @@ export function needAllowedImage(allowed: readonly string[], image: string): voi
   if (!ImageRef.safeParse(image).success)
     throw problem('IMAGE_NOT_ALLOWED', `${JSON.stringify(image.slice(0, 100))} is no image with a tag`)
   const repository = inFull(parseImage(image).repository)
-  if (allowed.some((entry) => covers(entry, repository))) return
+  if (isAllowed(allowed, repository)) return
   throw problem('IMAGE_NOT_ALLOWED', `${image} is not on the list of this host; add ${repository} to "images" in the agent's settings`)
 }
+
+/** The same of any name that an engine has for an image: `repository:tag` or `repository@digest`. */
+export const isAllowedName = (allowed: readonly string[], name: string): boolean => isAllowed(allowed, inFull(repositoryIn(name)))
+
+/** A name as every engine would write it, to compare two by. */
+export const fullName = (name: string): string => `${inFull(repositoryIn(name))}${name.slice(repositoryIn(name).length)}`
+
+const repositoryIn = (name: string): string => (name.includes('@') ? name.slice(0, name.indexOf('@')) : parseImage(name).repository)
+
+const isAllowed = (allowed: readonly string[], repository: string): boolean => allowed.some((entry) => covers(entry, repository))
 
 const covers = (entry: string, repository: string): boolean =>
   entry.endsWith('/*') ? repository.startsWith(inFull(entry).slice(0, -1)) : inFull(entry) === repository

@@ -7,6 +7,7 @@ import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
 import { engineEvents } from './events.ts'
 import { execIn } from './exec.ts'
+import { imagesOn, removeImage } from './images.ts'
 import { libcOf } from './libc.ts'
 import { logs } from './logs.ts'
 import { pin, unpin } from './pins.ts'
@@ -30,6 +31,8 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     imageLibc: (image) => libcOf(questions, image),
     pin: (image, label) => pin(questions, image, label),
     unpin: (label) => unpin(questions, label),
+    images: () => imagesOn(questions),
+    removeImage: (id) => removeImage(changes, id),
     containers: (project) => containersIn(questions, project),
     configHashes: (project) => configHashes(settings, project),
     up: (project, services, signal) => up(changes, settings, project, services, signal),

@@ -6,13 +6,17 @@ import { ignoring } from './up.ts'
 // A pin is one more tag on this host: `docker image prune -a` passes by what has a container or is asked for by name,
 // and a second name outlives the removal of the first. Pins of one label share a repository.
 
+const pins = 'tenantry-pin/'
+
+export const isPin = (name: string): boolean => name.startsWith(pins)
+
 const repositoryOf = (label: string): string => {
   const readable = label
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
     .slice(0, 60)
-  return `tenantry-pin/${readable || 'pin'}-${sha256Hex(label).slice(0, 12)}`
+  return `${pins}${readable || 'pin'}-${sha256Hex(label).slice(0, 12)}`
 }
 
 export async function pin(docker: Docker, image: string, label: string): Promise<void> {

@@ -48,6 +48,19 @@ export type LogOptions = Readonly<{ since?: string; timestamps?: boolean }>
 /** The C library of an image: what sorts text, and with it every index that is not of collation C. */
 export type LibC = 'glibc' | 'musl'
 
+/** An image on the host. `namedAt`: when it last got a name, by a pull or a pin; null where the engine does not say. */
+export type LocalImage = Readonly<{
+  id: string
+  /** `repository:tag`, or `repository@digest` for one that has no tag any more. */
+  names: readonly string[]
+  /** It has a digest of a registry, where it can be had again. */
+  pulled: boolean
+  pinned: boolean
+  /** A container has it, running or not. */
+  used: boolean
+  namedAt: string | null
+}>
+
 export type EngineEvent = Readonly<{ project: string; service: string; action: string }>
 
 /**
@@ -69,6 +82,10 @@ export type ContainerEngine = Readonly<{
   /** Keeps an image from being pruned until `unpin(label)`. Idempotent. */
   pin(image: string, label: string): Promise<void>
   unpin(label: string): Promise<void>
+  /** All that are on the host, whoever brought them. */
+  images(): Promise<readonly LocalImage[]>
+  /** Removes one image with its names, and nothing else. One that is pinned or used by now is left: CONFLICT. One that is gone is no failure. */
+  removeImage(id: string): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
   /** What compose would label each service with now, from the file as it stands. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>

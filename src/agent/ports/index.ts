@@ -9,6 +9,7 @@ export type {
   ExecOptions,
   ExecResult,
   LibC,
+  LocalImage,
   LogOptions,
   Project,
   PullOptions,

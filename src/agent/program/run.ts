@@ -18,7 +18,7 @@ import {
   withBallast,
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
-import { pinSweeper, sweepWork } from '../update/index.ts'
+import { imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
@@ -59,6 +59,12 @@ async function serve(
   const journal = await openJournal({ shelf: kept('journal'), clock, onDamaged })
   const shelf = commandShelf(kept('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
+  const { images: allowedImages, keepImagesDays: keepDays } = settings
+  const sweepImages = imageSweeper({ ...host, journal, clock, allowedImages, keepDays })
+  const giveDiskBack = async () => {
+    const removed = await sweepImages().catch(() => [])
+    if (removed.length > 0) log.info({ images: removed }, 'removed images that no box has had for long')
+  }
   log.info({ host: identity.name, daemon: identity.daemonUrl, stateDir: host.owner }, 'tenantry-agent begins')
   await runAgent({
     clock,
@@ -76,6 +82,7 @@ async function serve(
       // Kept images only cost room: an engine that does not answer is asked after the next command.
       const unpinned = await sweepPins().catch(() => [])
       if (unpinned.length > 0) log.info({ boxes: unpinned }, 'let go of images that were brought for updates that never came')
+      void giveDiskBack() // it may take a while, and nobody waits for it
     },
     reports: (boxId) => reportBoxes({ host, machine, log }, boxId),
     machine: () => describeMachine(host, settings),

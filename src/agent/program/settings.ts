@@ -51,6 +51,8 @@ export const AgentSettings = z.strictObject({
   parallel: z.coerce.number().int().min(1).max(50).default(4),
   /** How long commands may go on after SIGTERM. What is not over then goes on at the next start. */
   drainMs: z.coerce.number().int().min(0).default(30_000),
+  /** How long an image stays that no box has any more; 0: for ever. */
+  keepImagesDays: z.coerce.number().int().min(0).max(3650).default(30),
   /** The agent replaces its key when it is so old; 0: only when asked to. */
   rotateKeyDays: z.coerce.number().int().min(0).max(3650).default(30),
   log: z.enum(['pretty', 'json']).optional(),

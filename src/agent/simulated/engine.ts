@@ -1,5 +1,5 @@
-import { problem } from '../../core/kit/index.ts'
-import type { ContainerEngine, ContainerState, Project } from '../ports/index.ts'
+import { isoNow, problem } from '../../core/kit/index.ts'
+import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
 import { readModel } from './compose-model.ts'
 import { pullSimulated } from './pull.ts'
 import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
@@ -42,9 +42,21 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     pin: async (image, label) => {
       if (!local.has(image)) throw problem('NOT_FOUND', `the image ${image} is not on this host, so it cannot be kept`)
       pins.set(label, (pins.get(label) ?? new Set()).add(image))
+      world.namedAt.set(image, isoNow(world.clock))
     },
     unpin: async (label) => {
       pins.delete(label)
+    },
+    images: async () => {
+      needEngine(world)
+      return [...local.keys()].map((image) => localImage(world, image))
+    },
+    removeImage: async (image) => {
+      needEngine(world)
+      if (!local.has(image)) return
+      const { pinned, used } = localImage(world, image)
+      if (pinned || used) throw problem('CONFLICT', `the image ${image} is ${pinned ? 'pinned' : 'in use'}`)
+      local.delete(image)
     },
     containers: async (project) => {
       needEngine(world)
@@ -111,6 +123,15 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     events: (signal) => streamEvents(world, signal),
   }
 }
+
+const localImage = (world: World, image: string): LocalImage => ({
+  id: image,
+  names: [image],
+  pulled: true,
+  pinned: [...world.pins.values()].some((images) => images.has(image)),
+  used: [...world.containers.values()].some((container) => container.image === image),
+  namedAt: world.namedAt.get(image) ?? null,
+})
 
 function removeProject(world: World, name: string, onlyVolumes?: readonly string[]): string[] {
   needEngine(world)

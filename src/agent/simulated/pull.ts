@@ -1,5 +1,5 @@
 import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
-import { isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import { isoNow, isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { PullOptions } from '../ports/index.ts'
 import { within } from './faults.ts'
 import { needEngine, type World } from './world.ts'
@@ -36,6 +36,7 @@ async function pullFrom(world: World, name: string, source: PullSource, { digest
   if (world.faults.strike('disk-full', { image }, ({ at }) => at === 'pull'))
     throw problem('DISK_FULL', `no space left on the host for ${image}`)
   world.local.set(name, offered)
+  world.namedAt.set(name, isoNow(world.clock))
   return offered
 }
 

@@ -35,6 +35,8 @@ export type World = Readonly<{
   /** Images on the host, by reference; what a tag was when it was pulled. */
   local: Map<string, string>
   pins: Map<string, Set<string>>
+  /** When each image was pulled or pinned last. */
+  namedAt: Map<string, string>
   /** The project of each volume that was made for one. */
   volumeProjects: Map<string, string>
   /** Its name in the compose file; the volumes that containers of a box came with have none here. */
@@ -53,6 +55,7 @@ export const makeWorld = ({ clock, random, faults, volumes, images }: Needs): Wo
   containers: new Map(),
   local: new Map(),
   pins: new Map(),
+  namedAt: new Map(),
   volumeProjects: new Map(),
   volumeKeys: new Map(),
   listeners: new Set(),

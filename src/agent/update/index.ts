@@ -5,6 +5,7 @@
 export type { GuardedNeeds as UpdateNeeds } from '../guarded/index.ts'
 export { prefetch } from './prefetch.ts'
 export { type UpdateSteps, updateSteps } from './steps.ts'
+export { imageSweeper } from './sweep-images.ts'
 export { pinSweeper } from './sweep-pins.ts'
 export { sweepWork } from './sweep-work.ts'
 export { update } from './update.ts'

@@ -72,7 +72,8 @@ export {
   worstOf,
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
-export { boxHeld } from './held.ts'
+export { boxHeld, holdText } from './held.ts'
+export { unneededImages } from './image-retention.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { ManifestRevision } from './manifest-contract.ts'

@@ -29,7 +29,7 @@ async function aHostWithRoom(...room: number[]) {
     },
   }
   const ports = keepingReserve({ clock: host.clock, disk }, bare)
-  const works = {
+  const works: Readonly<Record<'pull' | 'dump', (signal?: AbortSignal) => Promise<unknown>>> = {
     pull: (signal?: AbortSignal) => ports.engine.pull(newer, signal ? { signal } : {}),
     dump: (signal?: AbortSignal) => ports.inside.dumpDatabase(box, `${host.folder}/dump`, signal),
   }

@@ -130,6 +130,27 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         await expect(engine.pin(images.missing, 'x')).rejects.toMatchObject({ code: expect.stringMatching(/NOT_FOUND|PULL_FAILED/) })
       })
 
+      test('are told with what keeps them, and one that nothing keeps goes with its names and no other', async () => {
+        const { project } = await aProject()
+        const named = async (name: string) => (await engine.images()).find(({ names }) => names.includes(name))
+        await engine.pull(images.newer, {})
+        await engine.up(project, ['postgres'])
+        expect(await named(images.postgres)).toMatchObject({ pulled: true, used: true })
+        expect(await named(images.newer)).toMatchObject({ names: [images.newer], pulled: true, pinned: false, used: false })
+        expect(Date.parse((await named(images.newer))?.namedAt ?? '')).toBeGreaterThan(0)
+        await engine.pin(images.newer, `suite.${project.name}`)
+        const newer = await named(images.newer)
+        expect(newer).toMatchObject({ names: [images.newer], pinned: true })
+        await expect(engine.removeImage(newer!.id)).rejects.toMatchObject({ code: 'CONFLICT' })
+        expect(await engine.localDigest(images.newer)).toMatch(/^sha256:/)
+        await engine.unpin(`suite.${project.name}`)
+        await engine.removeImage(newer!.id)
+        await engine.removeImage(newer!.id)
+        expect(await engine.localDigest(images.newer)).toBeUndefined()
+        expect(await named(images.postgres)).toMatchObject({ used: true })
+        await engine.pull(images.newer, {})
+      })
+
       test('an aborted pull ends', async () => {
         await expect(engine.pull(images.postgres, { signal: AbortSignal.abort() })).rejects.toThrow(/abort/i)
       })

@@ -1,0 +1,67 @@
+import { readFile } from 'node:fs/promises'
+import { unneededImages } from '../../core/boxes/index.ts'
+import { type Clock, isoIn, isProblem } from '../../core/kit/index.ts'
+import { fullName, isAllowedName, type LocalBoxes, readCompose } from '../boxes/index.ts'
+import type { CommandJournal } from '../journal/index.ts'
+import type { ContainerEngine } from '../ports/index.ts'
+
+type Needs = Readonly<{
+  engine: Pick<ContainerEngine, 'images' | 'removeImage'>
+  journal: Pick<CommandJournal, 'open'>
+  boxes: Pick<LocalBoxes, 'list' | 'unreadable'>
+  clock: Clock
+  allowedImages: readonly string[]
+  keepDays: number
+}>
+
+const dayMs = 86_400_000
+const everyMs = 3_600_000
+
+/**
+ * Gives back the disk that former versions of boxes take: each image that this host may run, and that no container, no pin and no compose file
+ * of a box has, goes some time after it was pulled or pinned last. Answers their names. Called again and again by one agent, it looks once an
+ * hour, and never while something is done to a box: what a command has just found here must stay.
+ */
+export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
+  const { clock, journal } = needs
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (needs.keepDays === 0 || clock.monotonicMs() - lookedAtMs < everyMs || (await journal.open()).length > 0) return []
+    lookedAtMs = clock.monotonicMs()
+    const wanted = await namesInBoxes(needs)
+    return wanted ? sweep(needs, wanted) : []
+  }
+}
+
+async function sweep({ engine, journal, clock, allowedImages, keepDays }: Needs, wanted: ReadonlySet<string>): Promise<string[]> {
+  const unneeded = unneededImages({
+    images: await engine.images(),
+    isOurs: (name) => isAllowedName(allowedImages, name),
+    wanted: (name) => wanted.has(fullName(name)),
+    before: isoIn(clock, -keepDays * dayMs),
+  })
+  const removed: string[] = []
+  for (const { id, names } of unneeded) {
+    if ((await journal.open()).length > 0) break
+    if (await engine.removeImage(id).then(() => true, unlessInUse)) removed.push(...names)
+  }
+  return removed
+}
+
+/** Somebody took it meanwhile. */
+function unlessInUse(error: unknown): false {
+  if (!isProblem(error, 'CONFLICT')) throw error
+  return false
+}
+
+/** Undefined where a box cannot be read: then nobody knows what it needs. */
+async function namesInBoxes({ boxes }: Needs): Promise<ReadonlySet<string> | undefined> {
+  if ((await boxes.unreadable()).length > 0) return undefined
+  try {
+    const files = (await boxes.list()).map(async ({ project }) => readCompose(await readFile(project.composeFile, 'utf8'), project.name))
+    const images = (await Promise.all(files)).flatMap(({ services }) => Object.values(services).flatMap((service) => service?.image ?? []))
+    return new Set(images.map(fullName))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { unneededImages } from '../../../src/core/boxes/index.ts'
+
+const old = '2026-09-01T00:00:00.000Z'
+const anImage = (change: object = {}) => ({
+  names: ['registry.test/tenantry/synapse:v1'],
+  pulled: true,
+  pinned: false,
+  used: false,
+  namedAt: old as string | null,
+  ...change,
+})
+const goes = (change: object = {}) =>
+  unneededImages({
+    images: [anImage(change)],
+    isOurs: (name) => name.startsWith('registry.test/tenantry/'),
+    wanted: (name) => name.endsWith(':wanted'),
+    before: '2026-10-01T00:00:00.000Z',
+  }).length === 1
+
+test('an image of a box of ours that nobody has had for long goes', () => {
+  expect(goes()).toBe(true)
+  expect(goes({ names: [`registry.test/tenantry/synapse@sha256:${'0'.repeat(64)}`] })).toBe(true)
+})
+
+test.each([
+  ['is pinned', { pinned: true }],
+  ['a container has', { used: true }],
+  ['was named lately', { namedAt: '2026-10-01T00:00:00.000Z' }],
+  ['nobody knows the age of', { namedAt: null }],
+  ['cannot be pulled again', { pulled: false }],
+  ['a compose file names', { names: ['registry.test/tenantry/synapse:v1', 'registry.test/tenantry/synapse:wanted'] }],
+  ['somebody else has a name for', { names: ['registry.test/tenantry/synapse:v1', 'handmade:latest'] }],
+  ['is none of ours', { names: ['handmade:latest'] }],
+  ['has no name at all', { names: [] }],
+])('one that %s stays', (_, change) => {
+  expect(goes(change)).toBe(false)
+})
