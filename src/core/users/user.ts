@@ -51,9 +51,12 @@ export const User = z.object({
 })
 export type User = z.infer<typeof User>
 
-/** At least 8 characters (spec 8); the chat server looks at no more than 72 bytes, so more is refused instead of cut. */
+/**
+ * At least 8 characters (spec 8), as it is typed and as the chat server reads it, which takes one sign for another and for several; it looks at no
+ * more than 72 bytes, so more is refused instead of cut.
+ */
 export const NewPassword = z
   .string()
-  .refine((text) => [...text.normalize('NFKC')].length >= 8, 'must be at least 8 characters')
+  .refine((text) => Math.min([...text].length, [...text.normalize('NFKC')].length) >= 8, 'must be at least 8 characters')
   .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')
   .meta({ description: '8 characters at least, 72 bytes at most' })

@@ -83,6 +83,7 @@ function answerProblem({ log }: AppNeeds) {
     if (response.headersSent) return void response.destroy()
     if (found.retryAfterSeconds !== undefined) response.set('retry-after', String(found.retryAfterSeconds))
     else if (found.status === 503) response.set('retry-after', '5')
+    response.set('cache-control', 'no-store')
     if (found.status === 401) response.set('www-authenticate', 'Bearer')
     response.status(found.status).json(found.toBody())
   }

@@ -2,7 +2,7 @@ import type { Request, Response } from 'express'
 import { type EndpointShape, parsePart } from '../../core/contract/index.ts'
 import type { Actor } from '../../core/kit/index.ts'
 import { openUpload, type Upload } from './receive-upload.ts'
-import { refuseNul } from './refuse-nul.ts'
+import { refuseUnkept } from './refuse-unkept.ts'
 
 type Incoming = Readonly<{
   endpoint: EndpointShape
@@ -30,10 +30,10 @@ export class IncomingCall {
     this.params = endpoint.params && parsePart(endpoint.params, request.params, '')
     this.query = endpoint.query && parsePart(endpoint.query, request.query, '')
     this.body = endpoint.body && parsePart(endpoint.body, request.body === undefined ? {} : request.body, '')
-    refuseNul(this.params)
-    refuseNul(this.query)
+    refuseUnkept(this.params)
+    refuseUnkept(this.query)
     // What containers print may hold anything, and an agent must be able to deliver it: it is kept as JSON only.
-    if (endpoint.auth.kind !== 'agent') refuseNul(this.body)
+    if (endpoint.auth.kind !== 'agent') refuseUnkept(this.body)
     this.upload = multipart && openUpload({ multipart, request, response, stands })
     this.actor = actor
     this.#incoming = incoming

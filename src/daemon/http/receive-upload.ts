@@ -3,7 +3,7 @@ import multer, { MulterError, type StorageEngine } from 'multer'
 import type { z } from 'zod'
 import { type Multipart, parsePart } from '../../core/contract/index.ts'
 import { type Problem, problem } from '../../core/kit/index.ts'
-import { refuseNul } from './refuse-nul.ts'
+import { refuseUnkept } from './refuse-unkept.ts'
 
 /** The part that is the file, while it comes in. Reading `content` is what makes the client send on: nothing is kept on the way. */
 export type FilePart = Readonly<{
@@ -59,7 +59,7 @@ async function receive<T>(incoming: Incoming, take: (part: FilePart) => Promise<
   if (failure !== undefined || outcome.status === 'rejected') throw wrongForm(failure, multipart)
   if (!engine.began()) throw wrongForm(new MulterError('MISSING_FIELD_NAME'), multipart)
   const fields: unknown = parsePart(multipart.fields as z.ZodType, { ...request.body }, '')
-  refuseNul(fields)
+  refuseUnkept(fields)
   await incoming.stands()
   return { fields, taken: outcome.value as T }
 }

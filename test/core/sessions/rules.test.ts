@@ -123,6 +123,8 @@ describe('the new password', () => {
     ['x'.repeat(73), false],
     ['é'.repeat(36), true],
     ['é'.repeat(37), false],
+    ['\ufdfa', false], // one sign that the chat server takes for eighteen
+    ['\ufb03'.repeat(7), false],
     ['\ufb03'.repeat(24), true], // a ligature that the chat server takes apart into three letters
     ['\ufb03'.repeat(25), false],
   ])('%j fits: %s', (password, expected) => expect(fits(password)).toBe(expected))

@@ -67,6 +67,9 @@ const failures = [
   ['an unknown field', (base: string) => post(`${base}/echo/1`, '{"text":"a","extra":1}'), 400, 'VALIDATION'],
   ['an unknown query parameter', (base: string) => post(`${base}/echo/1?quiet=1`, '{"text":"a"}'), 400, 'VALIDATION'],
   ['a broken percent escape', (base: string) => post(`${base}/echo/%E0%A4%A`, '{"text":"a"}'), 400, 'VALIDATION'],
+  ['the character NUL', (base: string) => post(`${base}/echo/1`, '{"text":"a\\u0000b"}'), 400, 'VALIDATION'],
+  ['half of a character', (base: string) => post(`${base}/echo/1`, '{"text":"a\\ud83eb"}'), 400, 'VALIDATION'],
+  ['the other half of one', (base: string) => post(`${base}/echo/1`, '{"text":"\\udd86"}'), 400, 'VALIDATION'],
   ['no JSON', (base: string) => post(`${base}/echo/1`, '{'), 400, 'BAD_JSON'],
   ['no token', (base: string) => fetch(`${base}/room`), 401, 'UNAUTHENTICATED'],
   ['a role too low', (base: string) => fetch(`${base}/room`, { headers: { authorization: 'Bearer good' } }), 403, 'FORBIDDEN'],
@@ -90,6 +93,15 @@ test.each(failures)('%s is answered in the one error shape', async (_title, call
   expect(typeof body.message).toBe('string')
   expect(typeof body.retryable).toBe('boolean')
   expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9-]{1,64}$/)
+  expect(response.headers.get('cache-control')).toBe('no-store')
+})
+
+test('a whole character of two halves is none, and what is somebody’s own is kept by nobody on the way', async () => {
+  const base = await start()
+  const whole = await post(`${base}/echo/1`, '{"text":"\\ud83e\\udd86"}')
+  expect(await whole.json()).toMatchObject({ text: '🦆' })
+  const room = await fetch(`${await start('operator')}/room`, { headers: { authorization: 'Bearer good' } })
+  expect([whole, room].map(({ headers }) => headers.get('cache-control'))).toEqual(['no-store', 'no-store'])
 })
 
 test('every field that does not fit is named by its path', async () => {
