@@ -12,7 +12,10 @@ import { noSuchFile } from './show-files.ts'
 type Needs = Pick<FilesNeeds, 'db' | 'clock'>
 type Changes = Readonly<{ name?: string | undefined; folderId?: string | null | undefined }>
 
-/** What is not named stays. Throws NOT_FOUND (space, file, folder), FORBIDDEN to a member who neither uploaded it nor manages the space. */
+/**
+ * What is not named stays; what is so already is neither stored nor told. Throws NOT_FOUND (space, file, folder), FORBIDDEN to a member who neither
+ * uploaded it nor manages the space.
+ */
 export const changeFile = (
   { db, clock }: Needs,
   actor: PlatformPrincipal,
@@ -22,7 +25,11 @@ export const changeFile = (
     const { tenantId, userId } = actor
     const { space, file } = await openFile(tx, actor, { spaceId, fileId }, ['ready'])
     if (folderId) await lockFolder(tx, { tenantId, spaceId, folderId })
-    const changes = { ...(name === undefined ? {} : { name }), ...(folderId === undefined ? {} : { folder_id: folderId }) }
+    const changes = {
+      ...(name === undefined || name === file.name ? {} : { name }),
+      ...(folderId === undefined || folderId === file.folderId ? {} : { folder_id: folderId }),
+    }
+    if (Object.keys(changes).length === 0) return file
     if (!(await changeFileRow(tx, { id: fileId, from: 'ready' }, { ...changes, updated_at: isoNow(clock) }))) throw noSuchFile(fileId)
     const payload = { fileId, spaceId, folderId: folderId === undefined ? file.folderId : folderId }
     await recordInSpace(tx, clock, { space, type: 'file.updated', payload, actorId: userId })

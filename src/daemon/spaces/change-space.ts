@@ -16,7 +16,7 @@ type Needs = Pick<SpacesNeeds, 'db' | 'clock'>
 type OneSpace = Readonly<{ spaceId: string }>
 type Changes = Readonly<{ name?: string | undefined; visibility?: SpaceVisibility | undefined }>
 
-/** What is not named stays. Throws NOT_FOUND, FORBIDDEN. */
+/** What is not named stays; what is so already is neither stored nor told. Throws NOT_FOUND, FORBIDDEN. */
 export const changeSpace = (
   { db, clock }: Needs,
   actor: PlatformPrincipal,
@@ -26,7 +26,11 @@ export const changeSpace = (
     const { tenantId, tenantSlug, userId } = actor
     await lockSpace(tx, { tenantId, spaceId })
     const { space, role } = await openSpace(tx, actor, { spaceId, right: 'manage' })
-    const changes = { ...(name === undefined ? {} : { name }), ...(visibility === undefined ? {} : { visibility }) }
+    const changes = {
+      ...(name === undefined || name === space.name ? {} : { name }),
+      ...(visibility === undefined || visibility === space.visibility ? {} : { visibility }),
+    }
+    if (Object.keys(changes).length === 0) return spaceView(space, role)
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock), changes)
     await followInChat(tx, clock, space)
     const now = (await findSpace(tx, { tenantId, spaceId })) ?? space

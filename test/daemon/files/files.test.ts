@@ -142,6 +142,7 @@ onBothDialects('files of a space', (fresh) => {
     expect(await changeFile(room, ben, { spaceId, fileId: his.id, name: 'x' })).toMatchObject({ name: 'x', folderId: null })
     expect(await changeFile(room, anna, { spaceId, fileId: his.id, folderId })).toMatchObject({ name: 'x', folderId })
     expect(await changeFile(room, anna, { spaceId, fileId: his.id, folderId: null })).toMatchObject({ folderId: null })
+    expect(await changeFile(room, anna, { spaceId, fileId: his.id, name: 'x', folderId: null })).toMatchObject({ name: 'x' }) // told to nobody
     const nowhere = { spaceId, fileId: his.id, folderId: 'fld_00000000000000000000' }
     await expect(changeFile(room, anna, nowhere)).rejects.toSatisfy(refusedWith('NOT_FOUND'))
     await deleteFile(room, anna, { spaceId, fileId: his.id, forGood: false })

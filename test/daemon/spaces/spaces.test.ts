@@ -151,6 +151,27 @@ onBothDialects('spaces', (fresh) => {
     expect(await changeSpace(room, head, { spaceId, name: '4c' })).toMatchObject({ name: '4c', role: null })
   })
 
+  test('who finds one, or found it until now, hears that it is called or to be found otherwise; what is so already is told to nobody', async () => {
+    const room = await aSpacesRoom(await fresh())
+    const [anna, ben] = [await room.aUser('anna'), await room.aUser('ben', { capabilities: [] })]
+    const { id: spaceId } = await room.aSpace(anna)
+    const finds = async () => (await listSpaces(room, ben, { limit: 10 })).spaces.length === 1
+    for (const [changes, audience, isFound] of [
+      [{ name: '4c' }, { spaces: [spaceId] }, false],
+      [{ visibility: 'TENANT' }, 'tenant', true],
+      [{ name: '4d', visibility: 'PUBLIC' }, 'tenant', true],
+      [{ visibility: 'PRIVATE' }, 'tenant', false],
+    ] as const) {
+      expect(await changeSpace(room, anna, { spaceId, ...changes })).toMatchObject({ ...changes, role: 'owner' })
+      expect((await room.events()).at(-1)).toEqual({ source: 'core', type: 'space.updated', payload: { spaceId, ...changes }, audience })
+      expect(await finds()).toBe(isFound)
+    }
+    const [told, { updatedAt, chat }] = [await room.events(), await showSpace(room, anna, { spaceId })]
+    await room.clock.advance(1000)
+    expect(await changeSpace(room, anna, { spaceId, name: '4d', visibility: 'PRIVATE' })).toMatchObject({ updatedAt, chat })
+    expect(await room.events()).toEqual(told)
+  })
+
   test('a deleted one is gone for all, with an event for each who was in it', async () => {
     const room = await aSpacesRoom(await fresh())
     const anna = await room.aUser('anna')
