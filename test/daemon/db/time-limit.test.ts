@@ -1,9 +1,8 @@
-import { connect, createServer, type Socket } from 'node:net'
 import { type Kysely, sql } from 'kysely'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Db, migrate, noAnswerOf, openDatabase } from '../../../src/daemon/db/index.ts'
 import { createPostgresDatabase } from '../../support/databases.ts'
-import { freePort } from '../../support/free-port.ts'
+import { wayTo } from '../../support/way-to-server.ts'
 
 const longestMs = 400
 const seconds = (n: number) => sql`select pg_sleep(${sql.lit(n)})`
@@ -66,47 +65,13 @@ describe('on PostgreSQL', () => {
   })
 
   test('a server that is gone without a word is given up after twice the time, and asked for anew', async () => {
-    const way = await aWayTo(await createPostgresDatabase())
+    const way = await wayTo(await createPostgresDatabase())
+    onTestFinished(way.close)
     const db = opened(way.url, longestMs)
     await sql`create table things (n integer)`.execute(db)
-    way.cut()
+    way.silence()
     expect(noAnswerOf(await failureOf(sql`select * from things`.execute(db)))).toBe('slow')
     way.mend()
     expect((await sql`select * from things`.execute(db)).rows).toEqual([])
   })
 })
-
-/** A way to the server on which, once it is cut, nothing arrives any more, though it stays open at both ends. */
-async function aWayTo(url: string) {
-  const to = new URL(url)
-  const open: Socket[] = []
-  let isCut = false
-  const server = createServer((near) => {
-    const far = connect(Number(to.port), to.hostname)
-    open.push(near, far)
-    for (const [from, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      from.on('data', (bytes) => isCut || other.write(bytes))
-      from.on('error', () => undefined)
-      from.on('close', () => isCut || other.destroy())
-    }
-  })
-  const port = await freePort()
-  await new Promise<void>((ready) => server.listen(port, '127.0.0.1', ready))
-  onTestFinished(() => {
-    for (const socket of open) socket.destroy()
-    server.close()
-  })
-  const way = new URL(url)
-  way.host = `127.0.0.1:${port}`
-  const cut = () => {
-    isCut = true
-  }
-  const mend = () => {
-    for (const socket of open.splice(0)) socket.removeAllListeners('data').removeAllListeners('close')
-    isCut = false
-  }
-  return { url: way.href, cut, mend }
-}
