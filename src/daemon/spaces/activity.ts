@@ -1,4 +1,5 @@
 import type { Expression, SqlBool } from 'kysely'
+import { noSuchPage } from '../../core/contract/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
@@ -7,12 +8,12 @@ import { openSpace } from './open-space.ts'
 
 type Page = Readonly<{ spaceId: string; cursor?: string | undefined; limit: number }>
 
-/** What happened in a space, newest first. Throws NOT_FOUND to whoever is no member. */
+/** What happened in a space, newest first. Throws NOT_FOUND to whoever is no member, VALIDATION for a cursor that no page returned. */
 export async function spaceActivity({ db }: Pick<SpacesNeeds, 'db'>, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page) {
   await openSpace(db, actor, { spaceId, right: 'enter' })
-  const before = /^[0-9]{1,15}$/.test(cursor ?? '') ? Number(cursor) : undefined
+  if (cursor !== undefined && !/^[0-9]{1,15}$/.test(cursor)) throw noSuchPage()
   let query = db.selectFrom('space_activity').selectAll().where('space_id', '=', spaceId).where('tenant_id', '=', actor.tenantId)
-  if (before !== undefined) query = query.where('seq', '<', before)
+  if (cursor !== undefined) query = query.where('seq', '<', Number(cursor))
   const rows = await query
     .orderBy('seq', 'desc')
     .limit(limit + 1)

@@ -136,6 +136,7 @@ onBothDialects('spaces', (fresh) => {
     ])
     const rest = await spaceActivity(room, ben, { spaceId, limit: 2, cursor: first.nextCursor ?? '' })
     expect([rest.activity.map(({ type }) => type), rest.nextCursor]).toEqual([['space.created'], null])
+    await expect(spaceActivity(room, ben, { spaceId, limit: 2, cursor: 'the next' })).rejects.toSatisfy(refusedWith('VALIDATION'))
     await removeSpaceMember(room, anna, { spaceId, userId: ben.userId })
     await expect(spaceActivity(room, ben, { spaceId, ...all })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
