@@ -1,4 +1,5 @@
-import { printable } from '../kit/index.ts'
+import { holdText } from '../boxes/index.ts'
+import { duration, printable } from '../kit/index.ts'
 import { momentText } from '../wall-clock/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 import type { Phase } from './rollout.ts'
@@ -8,8 +9,8 @@ import type { Phase } from './rollout.ts'
 
 /** Somebody else acts on the box, until then at the latest. */
 type Holder = Readonly<{ holder: string; until: string }>
-/** Its maintenance window is closed, or too little is left of it; `window` is the zone by whose clock it opens. Null: it never does for long enough. */
-export type ClosedWindow = Readonly<{ window: string; until: string | null }>
+/** Its maintenance window is closed, or too little is left of it; `window` is the zone by whose clock it opens. Without `until` it never does for so long. */
+export type ClosedWindow = Readonly<{ window: string } & ({ until: string } | { until: null; neededMs: number })>
 export type Held = Holder | ClosedWindow
 
 type Failure = Readonly<{ slug: string; status: ActionStatus; error: ActionError | null }>
@@ -56,14 +57,13 @@ export const explainEmergencyStop = (emergencyId: string, cveId: string | null):
 /** Why a box does not begin at its turn. */
 export const explainWait = (held: Held): string => ('window' in held ? explainWindow(held) : explainHolder(held))
 
-const explainWindow = ({ window, until }: ClosedWindow): string =>
-  until === null
-    ? `its maintenance window is never open for long enough: make it longer, or pause the rollout and resume it without the box (skip)`
-    : `waits for its maintenance window, opens at ${momentText(until, window)}`
+const explainWindow = (closed: ClosedWindow): string =>
+  closed.until === null
+    ? `its update needs about ${duration(closed.neededMs)}, and its maintenance window is never open for that long: make it longer with ` +
+      '`tenantry tenants window`, or pause the rollout and leave the box out when you resume it (`--skip`)'
+    : `waits for its maintenance window, opens at ${momentText(closed.until, closed.window)}`
 
-/** What has no end by itself has none that could be told. */
-const explainHolder = ({ holder, until }: Holder): string =>
-  `held by ${holder.replace(':', ' ')}${until.startsWith('9999') ? '' : ` until ${until} at the latest`}; it begins when it is free`
+const explainHolder = (holder: Holder): string => `${holdText(holder)}; it begins when it is free`
 
 const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 

@@ -72,6 +72,7 @@ export function closedWindow(
 ): ClosedWindow | null {
   if (window === null) return null
   const fitting = calendarOf(window).fitting(Date.parse(now), neededMs)
-  const until = fitting ? asTimes(fitting).opensAt : null
-  return until !== null && until <= now ? null : { window: window.timeZone, until }
+  if (!fitting) return { window: window.timeZone, until: null, neededMs }
+  const until = asTimes(fitting).opensAt
+  return until <= now ? null : { window: window.timeZone, until }
 }

@@ -80,10 +80,10 @@ describe('the queue', () => {
     })
 
     test('says what to do when it is never open for long enough', () => {
-      const [step] = next([{ ...closed, held: { window: 'UTC', until: null } }])
+      const [step] = next([{ ...closed, held: { window: 'UTC', until: null, neededMs: 252_000 } }])
       expect(step).toMatchObject({
         do: 'wait',
-        why: expect.stringMatching(/never open for long enough: make it longer, or .*skip/),
+        why: expect.stringMatching(/needs about 4 min 12 s, .* never open for that long: make it longer with .*, or .*`--skip`/),
         until: null,
       })
     })

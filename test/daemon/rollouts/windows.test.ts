@@ -211,7 +211,9 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
       await world.settle()
       expect(await actionOf(world, id, 'acme')).toMatchObject({
         waitsUntil: null,
-        progress: { detail: expect.stringMatching(/make it longer/) },
+        progress: {
+          detail: expect.stringMatching(/^its update needs about \d.*never open for that long: make it longer with .*\(`--skip`\)$/),
+        },
       })
     })
 
