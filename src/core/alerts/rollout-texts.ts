@@ -100,17 +100,27 @@ export const boxReopenedUnproven = (of: OfBox): NewAlert => ({
   command: showBox(of),
 })
 
-/** The engine paused it. `held`: as it was asked to. */
-export const rolloutPaused = (of: Readonly<{ rolloutId: string; reason: string; held?: boolean }>): NewAlert => ({
+/** The engine paused it, or a person (`by`). `held`: as it was asked to. */
+type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; by?: string }>
+
+const pauseTitle = ({ rolloutId, held, by }: Paused): string => {
+  if (by !== undefined) return `Rollout ${rolloutId} was paused by ${said(by, 80)}`
+  return held ? `Rollout ${rolloutId} holds as asked` : `Rollout ${rolloutId} paused and waits for you`
+}
+
+/** Somebody meant it to rest. */
+const isMeant = ({ held, by }: Paused): boolean => held === true || by !== undefined
+
+export const rolloutPaused = (of: Paused): NewAlert => ({
   kind: 'rollout_paused',
   key: `rollout_paused:${of.rolloutId}`,
   subject: of.rolloutId,
-  severity: of.held ? 'info' : 'warning',
-  title: of.held ? `Rollout ${of.rolloutId} holds as asked` : `Rollout ${of.rolloutId} paused and waits for you`,
+  severity: isMeant(of) ? 'info' : 'warning',
+  title: pauseTitle(of),
   body:
-    `${said(typed(of.reason), 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.\n` +
+    `${of.by === undefined ? '' : 'Reason: '}${said(typed(of.reason), 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.\n` +
     `To go on: tenantry rollouts resume ${of.rolloutId}${isStuck(of.reason) ? ' --skip-failed' : ''}\nTo end it: tenantry rollouts abort ${of.rolloutId}`,
-  command: of.held ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
+  command: isMeant(of) ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
 })
 
 /** The reason names the field of the API; who reads mail types. */

@@ -60,13 +60,16 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
   })
 
-  test('is not raised when a person pauses it; an abort ends what the engine had raised', async () => {
+  test('says who, when a person pauses it, as something that nobody need see to; an abort ends it', async () => {
     const { db, id, needs } = await withFate('pull-fails')
     await resumeRollout(needs, anOperator, { id, skipFailed: true })
     await pauseRollout(needs, anOperator, { id, reason: 'lunch' })
-    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
+    const raised = await db.selectFrom('alerts').select(['severity', 'title', 'body']).where('status', '=', 'open').execute()
+    expect(raised).toEqual([
+      { severity: 'info', title: `Rollout ${id} was paused by admin:anna`, body: expect.stringMatching(/^Reason: lunch\n/) },
+    ])
     await abortRollout(needs, anOperator, { id })
-    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
+    expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`, `rollout_paused ${id} closed`])
   })
 
   test('is raised where it holds as asked, and a second pause is another', async () => {
