@@ -29,6 +29,7 @@ export async function* exportLines(needs: Needs, { chain, evidence, told }: Want
     entries: of,
     publicKey,
     evidence: rollout !== undefined,
+    ends: true,
   })
   yield mine.map((checkpoint) => writeExportLine({ kind: 'checkpoint', ...checkpoint })).join('')
   while (read.entries < of) {
@@ -47,6 +48,7 @@ export async function* exportLines(needs: Needs, { chain, evidence, told }: Want
     read = { ...read, evidence: read.evidence + some.length }
     told?.(read)
   }
+  yield writeExportLine({ kind: 'end', evidence: read.evidence })
 }
 
 /** Which attempt an entry or a piece of evidence is of: an attempt that ended after the head was read belongs to the next export. */

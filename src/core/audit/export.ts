@@ -3,7 +3,7 @@ import { canonicalJson, sha256Hex } from '../kit/index.ts'
 import { Checkpoint } from './checkpoint.ts'
 
 // A chain as a file that can be proved without the daemon: one JSON object per line. First the header, then the checkpoints that were at
-// hand, then all entries in their order, then the evidence that entries name by its sum.
+// hand, then all entries in their order, then the evidence that entries name by its sum, then how much that was.
 
 const Header = z.object({
   kind: z.literal('export'),
@@ -15,6 +15,8 @@ const Header = z.object({
   /** The key of the daemon it came from, in PEM. It is as trustworthy as the file; a key that was kept elsewhere is better. */
   publicKey: z.string(),
   evidence: z.boolean(),
+  /** Its last line says that it is the last one. Exports from before that was written do not. */
+  ends: z.literal(true).optional(),
 })
 export type ExportHeader = Readonly<z.infer<typeof Header>>
 
@@ -36,6 +38,7 @@ const ExportLine = z.discriminatedUnion('kind', [
   Checkpoint.extend({ kind: z.literal('checkpoint') }),
   Entry,
   z.object({ kind: z.literal('evidence'), evidence: z.unknown() }),
+  z.strictObject({ kind: z.literal('end'), evidence: z.int() }),
 ])
 export type ExportLine = Readonly<z.infer<typeof ExportLine>>
 

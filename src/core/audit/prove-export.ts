@@ -60,6 +60,7 @@ class Walk {
   /** By the number of the entry that they sign. */
   readonly #waiting = new Map<number, Checkpoint[]>()
   readonly #sums = new Set<string>()
+  #ended = false
 
   constructor(needs: ProofNeeds) {
     this.#needs = needs
@@ -69,8 +70,18 @@ class Walk {
     if (!line) return { reason: `the file holds a line that is none of an export, after entry ${this.#head.seq}` }
     if (!this.#header) return line.kind === 'export' ? this.#open(line) : { reason: 'the file does not begin as an export does' }
     if (line.kind === 'export') return { reason: 'the file holds two exports' }
+    if (this.#ended) return { reason: 'the file goes on after its end' }
     if (line.kind === 'checkpoint') return this.#expect(line)
+    if (line.kind === 'end') return this.#close(line.evidence)
     return line.kind === 'entry' ? this.#follow(line) : this.#compare(line.evidence)
+  }
+
+  /** Evidence may be absent because it was deleted in time; what was left out on the way is another matter. */
+  #close(evidence: number): Broken | undefined {
+    this.#ended = true
+    const missing = this.#missing(this.#header as ExportHeader)
+    if (missing || evidence === this.#proving) return missing
+    return { reason: `the file holds the evidence of ${this.#proving} attempts, and says that it has that of ${evidence}: export it again` }
   }
 
   #open(header: ExportHeader): Broken | undefined {
@@ -138,7 +149,13 @@ class Walk {
 
   end(): Broken | undefined {
     if (!this.#header) return { reason: 'the file is empty' }
-    return this.#missing(this.#header) ?? this.#unsigned()
+    return this.#missing(this.#header) ?? this.#brokenOff(this.#header) ?? this.#unsigned()
+  }
+
+  #brokenOff({ ends }: ExportHeader): Broken | undefined {
+    return ends && !this.#ended
+      ? { reason: 'the file breaks off behind its entries, where evidence may have followed: export it again' }
+      : undefined
   }
 
   #unsigned(): Broken | undefined {

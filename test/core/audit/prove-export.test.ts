@@ -84,6 +84,29 @@ test('a cut end is what is told, though the evidence of the entries that are gon
   expect(proof).toMatchObject({ ok: false, brokenAt: 6, reason: expect.stringContaining(`signed with ${signed}: its end was cut off`) })
 })
 
+test('a copy that breaks off anywhere, in the middle of a line or between two, is told from a whole one', async () => {
+  const lines = [{ ...header(length), ends: true }, ...entries, ...evidenceOf(entries), { kind: 'end', evidence: 4 }]
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+  const proveText = (part: string) => proveExport(part.split('\n'), { checkpoints: kept, judge })
+  expect(await proveText(text)).toMatchObject({ ok: true, evidence: { proved: 4, absent: 0 } })
+  for (let cut = 0; cut < text.length - 1; cut++) expect([cut, (await proveText(text.slice(0, cut))).ok]).toEqual([cut, false])
+})
+
+test('evidence that was left out on the way, and lines behind the end, are found', async () => {
+  const ends = { ...header(length), ends: true }
+  const [first, ...others] = evidenceOf(entries)
+  const end = { kind: 'end', evidence: 4 }
+  expect(await prove([ends, ...entries, ...others, end], kept)).toMatchObject({
+    ok: false,
+    reason: expect.stringContaining('of 3 attempts'),
+  })
+  expect(await prove([ends, ...entries, ...others, end, first as Line], kept)).toMatchObject({ ok: false })
+  expect(await prove([ends, ...entries, ...others, { kind: 'end', evidence: 3 }], kept)).toMatchObject({
+    ok: true,
+    evidence: { absent: 1 },
+  })
+})
+
 test('a download that broke off behind the last checkpoint is told from a log that ends there', async () => {
   const lines = [header(length), ...entries.slice(0, 10)]
   expect(await prove(lines, kept)).toMatchObject({ ok: false, brokenAt: 11, reason: expect.stringContaining('export it again') })
