@@ -22,18 +22,19 @@ export async function followRollout(needs: VerbNeeds, wanted: Wanted): Promise<A
 
 function readPosition(lastEventId: string | undefined): number {
   if (lastEventId === undefined || lastEventId === '') return 0
-  if (!/^[0-9]{1,15}$/.test(lastEventId))
-    throw problem('VALIDATION', 'Last-Event-ID: must be the id of an event of this stream', {
-      details: [{ path: 'Last-Event-ID', reason: 'must be the id of an event of this stream' }],
-    })
+  if (!/^[0-9]{1,15}$/.test(lastEventId)) throw noEvent('must be the id of an event of this stream')
   return Number(lastEventId)
 }
+
+const noEvent = (reason: string) => problem('VALIDATION', `Last-Event-ID: ${reason}`, { details: [{ path: 'Last-Event-ID', reason }] })
 
 /** Numbers have no gaps: when the next one is not there, the stream was forgotten (`forgetRollouts`). */
 async function requireStory({ db }: Pick<VerbNeeds, 'db'>, id: string, after: number): Promise<void> {
   const stream = streamOf(id)
   const told = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
-  if (Number(told?.seq ?? 0) <= after) return
+  const last = Number(told?.seq ?? 0)
+  if (after > last) throw noEvent(`the stream of ${id} ends at event ${last}: was the database put back? Look at the rollout anew`)
+  if (after === last) return
   const [next] = await eventsAfter(db, { stream, after, limit: 1 })
   if (next?.seq !== after + 1)
     throw problem(

@@ -297,6 +297,9 @@ onBothDialects('the rollouts api', (fresh) => {
       const rest = await read(await api.rolloutEvents({ params: { id } }, { lastEventId }))
       expect(rest).toEqual(story.slice(Number(lastEventId)))
       await expect(api.rolloutEvents({ params: { id } }, { lastEventId: 'x' })).rejects.toEqual(refusedWith('VALIDATION'))
+      // Such an id is from before the database was put back: who waited for the next one would see nothing of what happens now.
+      const beyond = api.rolloutEvents({ params: { id } }, { lastEventId: String(story.length + 1) })
+      await expect(beyond).rejects.toEqual(refusedWith('VALIDATION', /ends at event/))
     })
 
     test('tells at once what happens in this process, and within a second what another replica does', async () => {
