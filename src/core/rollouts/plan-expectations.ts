@@ -2,8 +2,8 @@ import { type ProbeRule, Tier } from '../boxes/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refuse, warn } from './finding.ts'
 
-/** How long an update took before. Histories come newest first. */
-export type PastUpdate = Readonly<{ slug: string; tier: Tier; durationMs: number; fencedMs: number }>
+/** How long an update took before; `fencedMs` is null where its fence was lifted early, which says nothing about a whole one. Histories come newest first. */
+export type PastUpdate = Readonly<{ slug: string; tier: Tier; durationMs: number; fencedMs: number | null }>
 
 /** How long it takes, how long its chat answers 503, and how long that at worst. */
 export type Expectation = Readonly<{ expectedMs: number; expectedFenceMs: number; worstFenceMs: number }>
@@ -25,22 +25,21 @@ export function expectations(history: readonly PastUpdate[], probe: ProbeRule): 
   return ({ slug, tier, databaseBytes }) => {
     const dumpMs = dumpMsOf(databaseBytes)
     const own = bySlug.get(slug)
-    const guess = usual.get(tier) ?? { durationMs: 2 * workMs + provenMs, fencedMs: workMs + provenMs }
+    const { durationMs = 2 * workMs + provenMs, fencedMs = workMs + provenMs } = usual.get(tier) ?? {}
     return {
-      expectedMs: own?.durationMs ?? guess.durationMs + dumpMs,
-      expectedFenceMs: own?.fencedMs ?? guess.fencedMs + dumpMs,
+      expectedMs: own?.durationMs ?? durationMs + dumpMs,
+      expectedFenceMs: own?.fencedMs ?? fencedMs + dumpMs,
       worstFenceMs: 2 * (workMs + probe.timeoutMs) + 3 * dumpMs,
     }
   }
 }
 
-const usualOf = (past: readonly PastUpdate[]) =>
-  past.length === 0
-    ? undefined
-    : { durationMs: median(past.map(({ durationMs }) => durationMs)), fencedMs: median(past.map(({ fencedMs }) => fencedMs)) }
+const usualOf = (past: readonly PastUpdate[]) => ({
+  durationMs: median(past.map(({ durationMs }) => durationMs)),
+  fencedMs: median(past.flatMap(({ fencedMs }) => (fencedMs === null ? [] : [fencedMs]))),
+})
 
-/** Of at least one. */
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] as number
+const median = (values: readonly number[]): number | undefined => values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]
 
 type FenceLimit = Readonly<{ fenceMaxMs: number; allowLongFence: boolean }>
 

@@ -130,19 +130,20 @@ const countUndo = (known: UndoCounts, status: ActionUndo['status'], some: number
 /** The last updates that went well anywhere, newest first: what the next ones are expected to take. */
 export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]> {
   const rows = await db
-    .selectFrom('rollout_actions')
-    .select(['slug', 'tier', 'duration_ms', 'fenced_ms'])
-    .where('status', '=', 'succeeded')
+    .selectFrom('rollout_actions as action')
+    .innerJoin('rollouts as rollout', 'rollout.id', 'action.rollout_id')
+    .select(['slug', 'tier', 'duration_ms', 'fenced_ms', 'fence_mode'])
+    .where('action.status', '=', 'succeeded')
     .where('duration_ms', 'is not', null)
     .where('fenced_ms', 'is not', null)
-    .orderBy('finished_at', 'desc')
+    .orderBy('action.finished_at', 'desc')
     .limit(limit)
     .execute()
-  return rows.map(({ slug, tier, duration_ms, fenced_ms }) => ({
+  return rows.map(({ slug, tier, duration_ms, fenced_ms, fence_mode }) => ({
     slug,
     tier,
     durationMs: Number(duration_ms),
-    fencedMs: Number(fenced_ms),
+    fencedMs: fence_mode === 'until-stable' ? Number(fenced_ms) : null,
   }))
 }
 

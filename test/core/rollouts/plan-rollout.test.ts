@@ -89,6 +89,21 @@ describe('expectations', () => {
     ])
   })
 
+  test('take no fence that was lifted early for a whole one: by it a box would begin in a window that is too short', () => {
+    const early = { tier: 'free' as const, fencedMs: null }
+    const history = [
+      { slug: 'acme', durationMs: 100_000, ...early },
+      { slug: 'beta', durationMs: 300_000, ...early },
+    ]
+    const { boxes } = plan([aKnownBox('acme'), aKnownBox('zeta')], { history })
+    expect(boxes.map(({ expectedMs, expectedFenceMs }) => [expectedMs, expectedFenceMs])).toEqual([
+      [100_000, 180_000],
+      [100_000, 180_000],
+    ])
+    const whole = [{ slug: 'cora', tier: 'free' as const, durationMs: 300_000, fencedMs: 50_000 }, ...history]
+    expect(plan([aKnownBox('acme')], { history: whole }).boxes[0]).toMatchObject({ expectedMs: 100_000, expectedFenceMs: 50_000 })
+  })
+
   test('grow with the database: its dump is made under the fence', () => {
     const [small, large] = plan([aKnownBox('acme', { databaseBytes: 0 }), aKnownBox('beta', { databaseBytes: 15e9 })]).boxes
     expect(small).toMatchObject({ expectedFenceMs: 180_000, findings: [] })

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import { applyManifest } from '../../../src/daemon/boxes/index.ts'
+import { pastUpdates } from '../../../src/daemon/rollouts/actions.repo.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
-import { aProbe } from '../../support/boxes.ts'
+import { aManifest, aProbe } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'
@@ -37,6 +39,17 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     expect(action).toMatchObject({ status: 'failed', snapshotOk: true, rolledBack: false, error })
     expect(attempts).toHaveLength(1)
     expect(await world.open()).toEqual([])
+  })
+
+  test('tells the next plan how long an update takes, and not how long a whole fence does', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    await world.started({ fenceMode: 'until-first-ok' })
+    await world.settle()
+    expect(await pastUpdates(world.needs.db)).toEqual([{ slug: 'acme', tier: 'free', durationMs: expect.any(Number), fencedMs: null }])
+    await applyManifest(world.needs, anOperator, aManifest({ synapse: '1.163.4' }))
+    await world.started()
+    await world.settle()
+    expect((await pastUpdates(world.needs.db)).map(({ fencedMs }) => fencedMs)).toContainEqual(expect.any(Number))
   })
 
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
