@@ -1,7 +1,9 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
+import type { RolloutPlan } from '../../core/rollouts/index.ts'
+import { type Context, command, count, flag, fold, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
+import { planSummary } from './plan.view.ts'
 import { fenceModes, phases } from './words.ts'
 
 export const create = command(
@@ -29,8 +31,7 @@ export const create = command(
     if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait need --start: a queued rollout does nothing')
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
-    if (start && !body.skipRefused)
-      await refuseBefore(context, { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows })
+    if (start) await lookBefore(context, { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }, body)
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     if (!start) return queued
@@ -54,9 +55,22 @@ export const create = command(
 
 type Refusable = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindows: boolean }
 
-/** What cannot start is not created either: no queued rollout is left behind by a plan that refuses. */
-async function refuseBefore({ api }: Context, wanted: Refusable): Promise<void> {
-  const { boxes, refusals } = await api.rollouts.planRollout({ body: wanted })
+/**
+ * Who sits there sees what will be done before it begins. What cannot start is not created either: no queued rollout is left behind by a plan
+ * that refuses.
+ */
+async function lookBefore(context: Context, wanted: Refusable, { skipRefused }: Readonly<{ skipRefused: boolean }>): Promise<void> {
+  const { api, ask, stderr, look, json } = context
+  const isShown = ask.interactive && !json
+  if (skipRefused && !isShown) return
+  const plan = await api.rollouts.planRollout({ body: wanted })
+  if (!skipRefused) refuseRefused(plan)
+  if (!isShown) return
+  const seen = look()
+  stderr.write(`${fold(planSummary(plan, seen), seen.width)}\n\n`)
+}
+
+function refuseRefused({ boxes, refusals }: RolloutPlan): void {
   if (refusals === 0) return
   const details = boxes
     .filter(({ does }) => does === 'refuse')

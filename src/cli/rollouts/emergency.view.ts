@@ -2,7 +2,7 @@ import { duration, plural } from '../../core/kit/index.ts'
 import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Look, sections, table } from '../kit/index.ts'
 import { type Order, targetWords } from './emergency-order.ts'
-import { refusals, warnings } from './plan.view.ts'
+import { imagesView, refusals, warnings } from './plan.view.ts'
 
 type Phase = Readonly<{ phase: string; boxes: readonly PlannedBox[]; expectedMs: number }>
 
@@ -26,6 +26,7 @@ export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string
     ]),
     table(look, columns, phases),
     refusals(plan, look),
+    imagesView(moving, look),
     warnings(moving, look),
     totals(plan, moving, look),
   )

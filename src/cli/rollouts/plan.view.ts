@@ -1,7 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, type Look, sections, table } from '../kit/index.ts'
+import { ago, type Column, clean, type Look, padEnd, sections, table } from '../kit/index.ts'
 
 /** Refusals first, because they keep a rollout from starting; then who goes when, from what to what; then the totals. */
 export function planView(plan: RolloutPlan, look: Look): string {
@@ -13,9 +13,30 @@ export function planView(plan: RolloutPlan, look: Look): string {
       : plan.refusals > 0
         ? ''
         : 'No box has to move: all are at the versions of the manifest.',
+    imagesView(moving, look),
     warnings(moving, look),
     totals(plan, moving),
   )
+}
+
+/** The same without a row for each box: what is to be known before it begins. */
+export function planSummary(plan: RolloutPlan, look: Look): string {
+  const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
+  return sections(imagesView(moving, look), warnings(moving, look), totals(plan, moving))
+}
+
+/** Which images they get. What a tag is, is decided once for all of them: by the first pull. */
+export function imagesView(moving: readonly Pick<PlannedBox, 'images'>[], { paint }: Look): string {
+  const images = new Map(moving.flatMap((box) => Object.values(box.images).map(({ image, digest }) => [image, digest] as const)))
+  if (images.size === 0) return ''
+  const left = Math.max(...[...images.keys()].map((image) => image.length))
+  const lines = [...images]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(
+      ([image, digest]) =>
+        `  ${padEnd(clean(image), left)}  ${digest === null ? 'as the first pull finds it' : `${clean(digest)} as it runs here`}`,
+    )
+  return [paint.bold('Images, pinned by the first pull: another one under the same tag is refused'), ...lines].join('\n')
 }
 
 const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [
@@ -26,6 +47,8 @@ const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [
   { title: 'FINDINGS', value: ({ findings }) => findings.map(({ code }) => code).join(' '), priority: 4, least: 10, paint: () => 'yellow' },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
   { title: 'FENCE', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
+  { title: 'AT WORST', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
+  { title: 'TAKES', value: ({ expectedMs }) => duration(expectedMs), priority: 5, align: 'right' },
 ]
 
 const opening = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= now.getTime() ? 'open' : ago(opensAt, now))

@@ -136,6 +136,20 @@ test('a plan that refuses is said before a rollout is made: nothing is left behi
   expect((await tenantry(['rollouts', 'create', '--start', '--wait', '--skip-refused'], { answers })).exit).toBe(0)
 })
 
+test('a rollout that is only made shows its plan, then what to type', async () => {
+  const ran = await tenantry(['rollouts', 'create'], { answers: story('done') })
+  expect(ran.exit).toBe(0)
+  expect(ran.stdout).toMatch(/FROM → TO[\s\S]*at a time[\s\S]*queued[\s\S]*start it +tenantry rollouts start /)
+})
+
+test('who sits there reads what will be done before it begins; a script does not', async () => {
+  const person = await tenantry(['rollouts', 'create', '--start'], { answers: story('done'), person: true })
+  expect(person.stderr).toMatch(/Images, pinned[\s\S]*1 box to move/)
+  expect(person.asked.map(({ method, path }) => `${method} ${path}`)[0]).toBe('POST /admin/tenant-boxes/rollouts/plan')
+  const script = await tenantry(['rollouts', 'create', '--start', '--skip-refused'], { answers: story('done') })
+  expect([script.stderr, script.asked.length]).toEqual(['', 2])
+})
+
 test('a rollout that was made but may not start is named, so that it can be started later', async () => {
   const refused = problemAnswer(409, { code: 'PLAN_REFUSED', message: '2 boxes are refused', retryable: false })
   const ran = await tenantry(['rollouts', 'create', '--start', '--wait'], {

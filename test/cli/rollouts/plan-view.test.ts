@@ -43,3 +43,20 @@ test('the longest name of a box stays whole on 80 columns: it is what is typed n
   const shown = planView(aPlan([aPlannedBox(slug, { phase: 'enterprise', window })]), { ...look, width: 80 })
   expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })
+
+test('which images they get stands below once each, with its digest where the fleet runs it already', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const known = { synapse: { image: 'registry.example/synapse:v1.163.2', digest } }
+  const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }
+  const shown = planView(aPlan([aPlannedBox('ash', { images: { ...known, ...unknown } }), aPlannedBox('elm', { images: known })]), look)
+  expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
+    '  registry.example/postgres:17.7     as the first pull finds it',
+    `  registry.example/synapse:v1.163.2  ${digest} as it runs here`,
+  ])
+})
+
+test('where there is room each box has its worst fence and the time that it takes', () => {
+  const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), look)
+  expect(shown).toMatch(/FENCE +AT WORST +TAKES$/m)
+  expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
+})
