@@ -1,12 +1,13 @@
 import { createReadStream } from 'node:fs'
-import { chmod, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fetchData, fetchSnapshot, snapshot, tendSnapshots } from '../../src/agent/backup/index.ts'
 import type { CommandContext, Repository } from '../../src/agent/ports/index.ts'
-import type { SnapshotTaken } from '../../src/core/boxes/index.ts'
-import { readIfThere } from '../../src/node/index.ts'
+import type { SnapshotTaken, TenantId } from '../../src/core/boxes/index.ts'
+import { agentRepository } from '../../src/daemon/snapshots/index.ts'
+import { readIfThere, systemClock } from '../../src/node/index.ts'
 import { resticCare, tendRepository } from '../../src/node/restic/index.ts'
 import { aContext } from '../agent/boxes/provisioning.ts'
 import { mortal } from '../agent/update/mortal.ts'
@@ -178,6 +179,29 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
       await real.engine.start(real.box.project, ['postgres'])
       await expect.poll(async () => (await real.inside.probe(real.box)).verdict, { timeout: 60_000, interval: 500 }).toBe('ok')
     }
+  })
+
+  test('with a session of its own a command takes and restores, but forgets nothing and reaches no other tenant', async () => {
+    const { origin } = new URL(bucket.repository.replace(/^s3:/, ''))
+    const settings = {
+      backupKey: Buffer.alloc(32, 7).toString('base64'),
+      snapshotStore: `s3+${origin}/snapshots/fleet`,
+      snapshotStoreCredentials: { accessKeyId: bucket.env.AWS_ACCESS_KEY_ID, secretAccessKey: bucket.env.AWS_SECRET_ACCESS_KEY },
+      snapshotSessions: { endpoint: origin, region: 'us-east-1', hours: 1 },
+    }
+    const own = await agentRepository({ clock: systemClock, fetch }, settings, 'ten_own' as TenantId)
+    expect(own.env).toMatchObject({ AWS_SESSION_TOKEN: expect.any(String) })
+    expect(Object.values(own.env)).not.toContain(bucket.env.AWS_SECRET_ACCESS_KEY)
+    const { snapshots } = await real.agent()
+    await snapshots.prepare(own)
+    const file = join(real.folder, 'of-the-session')
+    await writeFile(file, 'kept')
+    const { id } = await snapshots.take(own, { tier: 'manual', commandId: 'by-session', slug, paths: [file] })
+    await snapshots.restore(own, id, real.folder, join(real.folder, 'back'))
+    expect(await readFile(join(real.folder, 'back', 'of-the-session'), 'utf8')).toBe('kept')
+    await expect(snapshots.forget(own, [id])).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED' })
+    await expect(snapshots.prepare({ ...own, repository: own.repository.replace('ten_own', 'ten_other') })).rejects.toThrow(/Denied/)
+    await expect(snapshots.prepare(remote)).resolves.toBeUndefined()
   })
 
   test('in a bucket by plain HTTP it is the same, but only the daemon looks after it', async () => {

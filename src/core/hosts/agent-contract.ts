@@ -165,7 +165,7 @@ export const agentContract = {
     params: byId,
     body: z.strictObject({ leaseToken: Counter }),
     returns: CommandSecrets,
-    problems: ['CONFIG'],
+    problems: ['CONFIG', 'SNAPSHOT_STORE_UNAVAILABLE'],
     summary: 'The secrets of a command in hand; for memory only',
   }),
   postOutputs: endpoint({

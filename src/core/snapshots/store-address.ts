@@ -27,6 +27,16 @@ function bucketAddress(protocol: 'http' | 'https', rest: string): StoreAddress |
   return { kind: 's3', url: `${protocol}://${url.host}${url.pathname}`.replace(/\/+$/, '') }
 }
 
+/** What is wrong with the address of a service that gives sessions of a store, as a sentence; undefined for a good one. */
+export function wrongSessionsAddress(text: string): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
+    return 'must be https://host, such as https://sts.amazonaws.com or the address of a MinIO'
+  if (url.protocol === 'http:' && !isPrivate(url.hostname))
+    return 'may be http:// only at a loopback or private address (127.…, 10.…, 192.168.…): over any other network use https://'
+  return undefined
+}
+
 /** Names could lead anywhere, so only addresses count. */
 const isPrivate = (host: string) =>
   /^(localhost|127(\.\d+){3}|10(\.\d+){3}|192\.168(\.\d+){2}|172\.(1[6-9]|2\d|3[01])(\.\d+){2}|\[::1\]|\[f[cd][0-9a-f:]+\])$/.test(host)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Slug } from '../../core/boxes/index.ts'
 import { wrongNativeOrigin } from '../../core/edge/index.ts'
-import { readStoreAddress } from '../../core/snapshots/index.ts'
+import { readStoreAddress, wrongSessionsAddress } from '../../core/snapshots/index.ts'
 import { TimeZone } from '../../core/windows/index.ts'
 import { MailSender, MailServer, WebhookSecret, WebhookUrl } from './outbound.ts'
 import { ProxyAddress } from './proxy-address.ts'
@@ -26,6 +26,10 @@ const Gigabytes = z.coerce.number().min(0.001).max(1_000_000)
 const Count = z.coerce.number().int().min(1).max(10_000)
 const NativeOrigin = z.string().superRefine((text, { addIssue }) => {
   const message = wrongNativeOrigin(text)
+  if (message) addIssue({ code: 'custom', message })
+})
+const SessionsAddress = z.string().superRefine((text, { addIssue }) => {
+  const message = wrongSessionsAddress(text)
   if (message) addIssue({ code: 'custom', message })
 })
 const StoreAddress = z.string().superRefine((text, { addIssue }) => {
@@ -63,6 +67,21 @@ export const Settings = z.strictObject({
   snapshotStore: StoreAddress.optional(),
   /** What agents are given; best a key that cannot delete. */
   snapshotStoreCredentials: AccessKey.optional(),
+  /** Who gives each command a session of the store for its tenant's part alone, without the right to delete; absent: agents get the key itself. */
+  snapshotSessions: z
+    .strictObject({
+      endpoint: SessionsAddress,
+      roleArn: z
+        .string()
+        .regex(/^arn:[!-~]{1,200}$/, 'must be the ARN of a role')
+        .optional(),
+      region: z
+        .string()
+        .regex(/^[a-z0-9-]{1,40}$/, 'must be a region such as eu-central-1')
+        .default('us-east-1'),
+      hours: z.coerce.number().int().min(1).max(36).default(12),
+    })
+    .optional(),
   /** What the daemon itself removes old snapshots with; agents never see it. The default is the agents' own. */
   snapshotUpkeep: AccessKey.optional(),
   /** How long snapshots are kept, and how long one may take. */

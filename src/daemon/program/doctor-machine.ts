@@ -8,6 +8,7 @@ import type { Config } from '../config/index.ts'
 import { reachesStore, requireSnapshots } from '../snapshots/index.ts'
 import { forwarding } from './doctor-forwarding.ts'
 import { objects } from './doctor-objects.ts'
+import { storeSessions } from './doctor-sessions.ts'
 
 /** What can be looked at without the database: files, keys, space, what rollouts need. */
 export async function machineChecks(machine: Machine, config: Config, options: Globals): Promise<Check[]> {
@@ -18,6 +19,7 @@ export async function machineChecks(machine: Machine, config: Config, options: G
     snapshots(config),
     recovery(config),
     ...(await upkeep(config)),
+    ...(await storeSessions(machine, config)),
     approval(config),
     alerts(config),
     await objects(config),
@@ -84,9 +86,10 @@ async function upkeep(config: Config): Promise<Check[]> {
   const name = 'snapshot upkeep'
   const version = await resticVersion('restic').catch((error: Error) => error)
   if (version instanceof Error) return [doubtful(name, 'old snapshots are never removed', version.message)]
-  const { snapshotUpkeep, snapshotStoreCredentials } = config
+  const { snapshotUpkeep, snapshotStoreCredentials, snapshotSessions } = config
   const own = snapshotUpkeep && snapshotUpkeep.accessKeyId !== snapshotStoreCredentials?.accessKeyId
-  if (own) return [well(name, `restic ${version}, with a credential that agents lack`)]
+  // A session may delete nothing, whatever the key may from which it comes.
+  if (own || snapshotSessions) return [well(name, `restic ${version}, with a credential that agents lack`)]
   const mend = 'set TENANTRY_SNAPSHOT_UPKEEP_ACCESS_KEY_ID and …_SECRET_ACCESS_KEY, and take the right to delete from the agents’ key'
   return [doubtful(name, 'agents have the credential that removes snapshots', mend)]
 }

@@ -12,6 +12,7 @@ export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
 export { snapshotRule } from './snapshot-rule.ts'
 export {
+  agentRepository,
   commandSecrets,
   reachesStore,
   recoveryPassword,

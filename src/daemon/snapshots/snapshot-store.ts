@@ -5,11 +5,15 @@ import { readStoreAddress, type StoreAddress } from '../../core/snapshots/index.
 import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import type { AccessKey } from './sign-request.ts'
+import { type SessionNeeds, storeSession } from './store-session.ts'
 
 /** The part of the settings that says where snapshots go and what opens them. */
-export type SnapshotSettings = Pick<Config, 'backupKey' | 'snapshotStore' | 'snapshotStoreCredentials' | 'recoveryKey' | 'snapshotUpkeep'>
+export type SnapshotSettings = Pick<
+  Config,
+  'backupKey' | 'snapshotStore' | 'snapshotStoreCredentials' | 'snapshotSessions' | 'recoveryKey' | 'snapshotUpkeep'
+>
 
-type AccessKey = NonNullable<SnapshotSettings['snapshotStoreCredentials']>
 type Usable = Readonly<{ backupKey: string; store: StoreAddress; credentials: AccessKey | undefined }>
 
 /** It rises when the backup key is replaced: repositories made with the former one keep theirs. */
@@ -71,11 +75,22 @@ const environmentOf = (credentials: AccessKey | undefined): Record<string, strin
 export const repositoryAddress = (store: StoreAddress, tenantId: string): string =>
   `${store.kind === 's3' ? `s3:${store.url}` : store.folder}/${tenantId}/${keyVersion}`
 
-/** The secrets of a box's command. Throws CONFIG. */
+/**
+ * The same repository for one command of an agent, where the settings name who gives sessions with a credential of its own. Throws CONFIG,
+ * SNAPSHOT_STORE_UNAVAILABLE.
+ */
+export async function agentRepository(needs: SessionNeeds, settings: SnapshotSettings, tenantId: TenantId): Promise<Repository> {
+  const whole = snapshotRepository(settings, tenantId)
+  const { snapshotSessions: sessions, snapshotStoreCredentials: key } = settings
+  if (!sessions || !key || !reachesStore(settings)) return whole
+  return { ...whole, env: await storeSession(needs, { sessions, key, repository: whole.repository }) }
+}
+
+/** The secrets of a box's command. Throws CONFIG, SNAPSHOT_STORE_UNAVAILABLE. */
 export const commandSecrets =
-  (settings: SnapshotSettings) =>
+  ({ settings, ...needs }: SessionNeeds & Readonly<{ settings: SnapshotSettings }>) =>
   async (db: DbOrTx, { boxId }: { boxId: string }): Promise<CommandSecrets> => {
     const box = await boxById(db, boxId as BoxId)
     if (!box) throw problem('NOT_FOUND', `there is no box with the id ${boxId}`)
-    return { snapshots: snapshotRepository(settings, box.tenantId) }
+    return { snapshots: await agentRepository(needs, settings, box.tenantId) }
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { packageVersion } from '../../node/index.ts'
+import { packageVersion, settlingFetch } from '../../node/index.ts'
 import { resticCare, tendRepository } from '../../node/restic/index.ts'
 import { boxSide, snapshotsOfLife } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
@@ -29,7 +29,10 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
   const snapshotsListen = snapshotListener(needs)
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
-  const secretsFor = secretsByKind({ snapshots: commandSecrets(config), registries: registrySecrets(needs) })
+  const secretsFor = secretsByKind({
+    snapshots: commandSecrets({ settings: config, clock, fetch: settlingFetch }),
+    registries: registrySecrets(needs),
+  })
   const side = listenedTo(
     boxSide({ ...needs, ...lifeRules(config), secretsFor }),
     snapshotsListen,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readStoreAddress } from '../../../src/core/snapshots/index.ts'
+import { readStoreAddress, wrongSessionsAddress } from '../../../src/core/snapshots/index.ts'
 
 test.each([
   ['file:/srv/snapshots', { kind: 'file', folder: '/srv/snapshots' }],
@@ -29,4 +29,19 @@ test.each([
   ['http://s3.example/bucket', /must be s3/],
 ])('%s is refused', (text, why) => {
   expect(readStoreAddress(text)).toMatch(why)
+})
+
+test.each([
+  ['https://sts.amazonaws.com', undefined],
+  ['http://127.0.0.1:9000', undefined],
+  ['http://10.1.2.3:9000', undefined],
+  ['http://minio.example:9000', /loopback or private/],
+  ['https://key:secret@sts.example', /https:\/\/host/],
+  ['https://sts.example/?x=1', /https:\/\/host/],
+  ['s3://sts.example', /https:\/\/host/],
+  ['sts.example', /https:\/\/host/],
+])('who gives sessions may be at %s: %s', (text, why) => {
+  const said = wrongSessionsAddress(text)
+  if (why) expect(said).toMatch(why)
+  else expect(said).toBeUndefined()
 })

@@ -252,6 +252,21 @@ describe('doctor', () => {
     expect((await checks()).state('snapshot upkeep')).toBe('warn')
   })
 
+  test('a key of the bucket that every host has is worth a warning; sessions that cannot be had are a fault', async () => {
+    env.TENANTRY_SNAPSHOT_STORE = 'file:/srv/snapshots'
+    expect((await checks()).state('snapshot sessions')).toBe(undefined)
+    Object.assign(env, {
+      TENANTRY_BACKUP_KEY: Buffer.alloc(32, 9).toString('base64'),
+      TENANTRY_SNAPSHOT_STORE: 's3://s3.example/bucket',
+      TENANTRY_SNAPSHOT_STORE_CREDENTIALS_ACCESS_KEY_ID: 'agents',
+      TENANTRY_SNAPSHOT_STORE_CREDENTIALS_SECRET_ACCESS_KEY: 'secret',
+    })
+    expect((await checks()).state('snapshot sessions')).toBe('warn')
+    env.TENANTRY_SNAPSHOT_SESSIONS_ENDPOINT = 'http://127.0.0.1:9'
+    const { state } = await checks()
+    expect(state('snapshot sessions')).toBe('failed')
+  })
+
   test('wrong settings are a fault', async () => {
     env.TENANTRY_LOG = 'loud'
     expect(await checks()).toMatchObject({ exit: 1, found: [{ name: 'settings', state: 'failed' }] })

@@ -85,8 +85,12 @@ onBothDialects('secrets of a command', (fresh) => {
     const room = await aBoxesRoom(await fresh())
     const box = await aLiveBox(room, 'north')
     const settings = { backupKey, snapshotStore: 'file:/srv/snapshots' }
-    expect(await commandSecrets(settings)(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
-    await expect(commandSecrets(settings)(room.db, { boxId: 'box_none' })).rejects.toThrow(/no box/)
-    await expect(commandSecrets({})(room.db, { boxId: box.id })).rejects.toSatisfy((error) => isProblem(error, 'CONFIG'))
+    const needs = { clock: room.clock, fetch: async () => Response.error() }
+    const secrets = commandSecrets({ ...needs, settings })
+    expect(await secrets(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
+    await expect(secrets(room.db, { boxId: 'box_none' })).rejects.toThrow(/no box/)
+    await expect(commandSecrets({ ...needs, settings: {} })(room.db, { boxId: box.id })).rejects.toSatisfy((error) =>
+      isProblem(error, 'CONFIG'),
+    )
   })
 })

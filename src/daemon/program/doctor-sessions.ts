@@ -1,0 +1,35 @@
+import type { TenantId } from '../../core/boxes/index.ts'
+import type { Clock } from '../../core/kit/index.ts'
+import { isProblem } from '../../core/kit/index.ts'
+import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import { settlingFetch } from '../../node/index.ts'
+import type { Config } from '../config/index.ts'
+import { agentRepository, reachesStore, requireSnapshots } from '../snapshots/index.ts'
+
+/** Whom the session is for matters to nobody: it is thrown away. */
+const nobody = 'ten_doctor' as TenantId
+
+/** What agents are given to reach a bucket with; where there are sessions, one is asked for. */
+export async function storeSessions({ clock }: Readonly<{ clock: Clock }>, config: Config): Promise<Check[]> {
+  const name = 'snapshot sessions'
+  if (!reachesStore(config)) return []
+  const { snapshotSessions: sessions } = config
+  if (!sessions)
+    return [
+      doubtful(
+        name,
+        'every host has the same key of the snapshot store: whoever takes over one can overwrite what all tenants have there',
+        'set TENANTRY_SNAPSHOT_SESSIONS_ENDPOINT: each command then gets a session for its tenant alone (docs/snapshots.md, Setting up)',
+      ),
+    ]
+  try {
+    requireSnapshots(config)
+    await agentRepository({ clock, fetch: settlingFetch }, config, nobody)
+    return [well(name, `from ${new URL(sessions.endpoint).origin}, for one tenant and ${sessions.hours} h each`)]
+  } catch (error) {
+    if (!isProblem(error)) throw error
+    return [
+      failing(name, error.message, 'no snapshot can be taken until agents get a session: correct the settings, or the rights of the key'),
+    ]
+  }
+}
