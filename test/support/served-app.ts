@@ -8,7 +8,9 @@ import { silentLogger, systemRandom } from '../../src/node/index.ts'
 type AppNeeds = Parameters<typeof buildApp>[1]
 
 /** Who is not told of in `authenticate` is not let in. */
-type Given = Pick<AppNeeds, 'clock'> & Partial<Pick<AppNeeds, 'log' | 'metrics'>> & Readonly<{ authenticate: Partial<Authenticators> }>
+type Given = Pick<AppNeeds, 'clock'> &
+  Partial<Pick<AppNeeds, 'log' | 'metrics' | 'limits'>> &
+  Readonly<{ authenticate: Partial<Authenticators> }>
 
 const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))
 
@@ -25,11 +27,16 @@ export async function standingApp(served: readonly Served[], given: Given, port 
   return { ...(await listening), close }
 }
 
-function open(served: readonly Served[], { clock, authenticate, log = silentLogger(), metrics = makeMetrics() }: Given, wanted = 0) {
+function open(
+  served: readonly Served[],
+  { clock, authenticate, limits, log = silentLogger(), metrics = makeMetrics() }: Given,
+  wanted = 0,
+) {
   const draining = new AbortController()
   const server = buildApp(served, {
     authenticate: { admin: refuse, agent: refuse, ...authenticate },
     clock,
+    ...(limits ? { limits } : {}),
     random: systemRandom,
     log,
     metrics,

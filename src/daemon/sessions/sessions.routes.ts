@@ -15,8 +15,8 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
 export const sessionsRoutes = (needs: SessionsNeeds): Served[] => [
   serve(contract.userLogin, ({ body, address, signal, tellTenant }) => login(needs, { ...body, address, signal, tellTenant })),
   serve(contract.refresh, ({ body, tellTenant }) => refresh(needs, { refreshToken: body.refresh_token, tellTenant })),
-  serve(contract.userLogout, ({ body, header }) =>
-    nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization') })),
+  serve(contract.userLogout, ({ body, header, tellTenant }) =>
+    nothing(logout(needs, { refreshToken: body.refresh_token, authorization: header('authorization'), tellTenant })),
   ),
   serve(contract.changeUserPassword, ({ actor, body, address, signal }) =>
     nothing(changePassword(needs, actor, { ...body, address, signal })),

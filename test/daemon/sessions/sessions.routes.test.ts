@@ -12,6 +12,8 @@ let db: Db
 let room: SessionsRoom
 let chat: ChatServer
 let baseUrl: string
+/** Whose budget was shown on an answer. */
+let shown: string[]
 
 beforeAll(async () => {
   db = (await emptyDatabase('sqlite')).db
@@ -24,7 +26,13 @@ beforeEach(async () => {
   chat = servers.ten_one
   await aChatUser(chat)
   room = await aSessionsRoom(db, servers)
-  const { url } = await servedApp(sessionsRoutes(room), { authenticate: { platform: room.authenticate }, clock: room.clock })
+  shown = []
+  const limits = {
+    addresses: () => undefined,
+    pass: async () => true,
+    show: async (_: unknown, tenantId: string) => void shown.push(tenantId),
+  }
+  const { url } = await servedApp(sessionsRoutes(room), { authenticate: { platform: room.authenticate }, clock: room.clock, limits })
   baseUrl = `${url}/api/auth/v1`
   return () => room.stop()
 })
@@ -139,6 +147,21 @@ describe('POST /logout', () => {
     expect(await send('GET', '/sessions', undefined, token)).toMatchObject({ status: 401, body: failure('UNAUTHENTICATED') })
     expect((await post('/refresh', { refresh_token: refreshToken })).status).toBe(401)
   })
+})
+
+test('a login, a refresh and a log-out show the budget of their tenant; what fails or names nobody shows none', async () => {
+  const { refreshToken } = await loggedIn()
+  expect(shown).toEqual(['ten_one'])
+  const { body } = await post('/refresh', { refresh_token: refreshToken })
+  expect(shown).toEqual(['ten_one', 'ten_one'])
+  await post('/login', { ...right, password: 'wrong' })
+  await post('/refresh', { refresh_token: 'nonsense' })
+  await post('/logout', { refresh_token: 'nonsense' })
+  expect(shown).toHaveLength(2)
+  await post('/logout', { refresh_token: body.refreshToken })
+  expect(shown).toHaveLength(3)
+  await post('/logout', undefined, body.token as string)
+  expect(shown).toEqual(['ten_one', 'ten_one', 'ten_one', 'ten_one'])
 })
 
 describe('POST /change-password', () => {
