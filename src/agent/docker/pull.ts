@@ -41,7 +41,8 @@ async function pullFrom(
   const { repository, tag } = parseImage(image)
   const reference = digest === undefined ? `${source.repository}:${tag}` : `${source.repository}@${digest}`
   const told = await transfer(pulls, settings, reference, source, options)
-  if (reference !== image) await questions.getImage(reference).tag({ repo: repository, tag })
+  // Also where it bears the name already: only a name that is given makes the engine note when.
+  await questions.getImage(reference).tag({ repo: repository, tag })
   const local = await allDigests(questions, image)
   const offered = digest ?? told
   if (offered !== undefined && local?.includes(offered)) return offered
