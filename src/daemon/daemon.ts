@@ -88,9 +88,13 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
   }
 }
 
+/** The largest file over the slowest line that is to do: 50 MB at 256 kbit/s. Who may call is asked again when a body was slow. */
+const longestRequestMs = 30 * 60_000
+
 async function listen(app: ReturnType<typeof buildApp>, address: string): Promise<Server> {
   const at = address.lastIndexOf(':')
   const server = app.listen(Number(address.slice(at + 1)), address.slice(0, at).replace(/^\[|\]$/g, ''))
+  server.requestTimeout = longestRequestMs
   await new Promise<void>((ready, failed) => {
     server.once('listening', ready)
     server.once('error', ({ code }: NodeJS.ErrnoException) =>

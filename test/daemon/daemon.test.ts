@@ -1,8 +1,11 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { mkdtemp } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
+import { mostFileBytes } from '../../src/core/files/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
 import { migrate, openDatabase } from '../../src/daemon/db/index.ts'
@@ -57,6 +60,18 @@ describe('a daemon on embedded defaults', () => {
     for (const line of ['tenantry_http_request_seconds', 'tenantry_hosts{state="online"} 0', 'tenantry_boxes'])
       expect(metrics).toContain(line)
     expect((await fetch(`${url}/api/admin/v1/hosts`)).status).toBe(401)
+  })
+
+  test('the largest file may come over a line of 256 kbit/s', async () => {
+    const { url } = await start('127.0.0.1:18473')
+    const servers: Server[] = []
+    const began = (message: unknown) => void servers.push((message as { server: Server }).server)
+    subscribe('http.server.request.start', began)
+    closing.push(async () => void unsubscribe('http.server.request.start', began))
+    await fetch(`${url}/healthz`)
+    const bytesPerSecond = 256_000 / 8
+    expect(servers[0]?.requestTimeout).toBeGreaterThan((1000 * mostFileBytes) / bytesPerSecond)
+    expect(servers[0]?.headersTimeout).toBeLessThanOrEqual(60_000)
   })
 
   test('a port in use is a clear problem', async () => {
