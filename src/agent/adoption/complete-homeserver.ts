@@ -25,8 +25,11 @@ const listener = (port: number) => ({
 })
 
 const unlimited = () => ({ per_second: 9999, burst_count: 9999 })
-/** All logins of a tenant come from the platform's one address, and it keeps its own count of failures. */
-const logins = { address: unlimited(), account: unlimited(), failed_attempts: unlimited() }
+/**
+ * All logins of a tenant come from the platform's one address, and it keeps its own count of failures, which never reaches the bound of the last: that
+ * is for whoever guesses a password where the chat server asks a logged-in device for it again.
+ */
+const logins = { address: unlimited(), account: unlimited(), failed_attempts: { per_second: 0.02, burst_count: 100 } }
 
 /** What the chat server's config must say (config/box-template). Throws COMPOSE_INVALID where it cannot be edited. */
 export function completeHomeserver(text: string, wants: HomeserverWants): string {

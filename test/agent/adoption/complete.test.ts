@@ -119,8 +119,8 @@ test('a look shows all that lacks as one difference, without a secret in it, and
     +    per_second: 9999
     +    burst_count: 9999
     +  failed_attempts:
-    +    per_second: 9999
-    +    burst_count: 9999
+    +    per_second: 0.02
+    +    burst_count: 100
     +registration_shared_secret: [secret]
     "
   `)
@@ -186,7 +186,7 @@ test('the files are what the template wants, and keep what people wrote', async 
       { port: 8009, x_forwarded: false },
     ],
     app_service_config_files: ['/data/tenantry-appservice.yaml'],
-    rc_login: { failed_attempts: { burst_count: 9999 } },
+    rc_login: { address: { burst_count: 9999 }, failed_attempts: { burst_count: 100 } },
     registration_shared_secret: expect.stringMatching(/^[0-9a-f]{64}$/),
   })
   expect(parse(await stack.text('synapse/tenantry-appservice.yaml'))).toMatchObject({
