@@ -124,10 +124,13 @@ test('a space that is made appears in the chat with its room, and its members ar
   expect((await bootstrap('ben')).body.spaces).toMatchObject([{ id: space.id, role: 'member' }])
 })
 
-test('who is in the room hears what is said', async () => {
+test('who is in the room hears what is said, and reads its state; nobody does without a token', async () => {
   const { roomId } = space.chat
   await appOf('anna').client.sendTextMessage(roomId, 'Tomorrow we go swimming')
   expect((await appOf('ben').hears(roomId, 'Tomorrow we go swimming')).getSender()).toBe(sessionOf('anna').matrixUserId)
+  const state = await appOf('ben').client.roomState(roomId)
+  expect(state).toEqual(expect.arrayContaining([expect.objectContaining({ type: 'm.room.name', content: { name: 'Class 4b' } })]))
+  expect((await toChat(`/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state`, 'GET')).status).toBe(401)
 })
 
 test('a picture that one uploads the other gets, with a token alone', async () => {
