@@ -22,11 +22,16 @@ export function fold(text: string, width: number): string {
     .join('\n')
 }
 
+/** The spaces that a line begins with, and the colours that are switched on or off among them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const lead = /^(?: |\u001b\[[0-9;]*m)*/
+
 function foldLine(line: string, width: number): string[] {
-  const indent = /^ */.exec(line)?.[0] ?? ''
+  const [begins = ''] = lead.exec(line) ?? []
+  const indent = bare(begins)
   const lines: string[] = []
   let current = ''
-  for (const word of wordsOf(line).filter(Boolean)) {
+  for (const word of wordsOf(begins.replaceAll(' ', '') + line.slice(begins.length)).filter(Boolean)) {
     if (current !== '' && displayWidth(bare(`${indent}${current} ${word}`)) > width) {
       lines.push(indent + current)
       current = word

@@ -27,6 +27,14 @@ test('so do both in a field of one thing in full', () => {
   ])
 })
 
+test('an indent stays where it is coloured, and what is too long for any line stays below its name', () => {
+  const [dim, plain] = ['\u001b[2m', '\u001b[22m']
+  expect(fold(`${dim}  backup${plain}  /a/very/long/path`, 14)).toBe(
+    `${dim}  backup${plain}\n  /a/very/long/path`.replace(`${dim}  `, `  ${dim}`),
+  )
+  expect(fold(`${dim}    ${plain}  {"one":"long","word":1}`, 14)).toBe(`      ${dim}${plain}{"one":"long","word":1}`)
+})
+
 test('colours take no room, and text for a pipe is left alone', () => {
   expect(fold('\u001b[31merror:\u001b[39m no', 9)).toBe('\u001b[31merror:\u001b[39m no')
   expect(fold('a b c', Number.POSITIVE_INFINITY)).toBe('a b c')
