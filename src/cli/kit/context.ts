@@ -12,6 +12,8 @@ export type Context = Readonly<{
   /** The daemon's address, as given or as last logged in to. */
   url: string
   logins: StoredLogins
+  /** TENANTRY_TOKEN is set: it speaks, whoever is logged in. */
+  byToken: boolean
   ask: Ask
   /** `--yes`: go on where a person would be asked. */
   yes: boolean

@@ -3,7 +3,15 @@ import { clean } from './fields.ts'
 import { type Paint, shorten } from './look.ts'
 
 /** The command that failed, as words: `['rollouts', 'pause', 'ro_8x…']`. */
-export type Typed = Readonly<{ noun?: string; verb?: string; subject?: string; nounHasList?: boolean; nounHasShow?: boolean }>
+export type Typed = Readonly<{
+  noun?: string
+  verb?: string
+  subject?: string
+  nounHasList?: boolean
+  nounHasShow?: boolean
+  /** TENANTRY_TOKEN is set: it speaks, whoever is logged in. */
+  byToken?: boolean
+}>
 
 type Advice = (typed: Typed, failure: Problem) => string | undefined
 
@@ -13,16 +21,23 @@ const showOf: Advice = ({ noun, subject, nounHasShow }) => (nounHasShow && subje
 const again: Advice = (_, { retryAfterSeconds }) =>
   retryAfterSeconds ? `wait ${plural(retryAfterSeconds, 'second')}, then try again` : 'try again in a moment; tenantry doctor looks closer'
 const doctor: Advice = () => 'tenantry doctor'
+/** Who logs in while TENANTRY_TOKEN is set is refused again: it wins over every login. */
+const logIn: Advice = ({ byToken }) =>
+  byToken ? 'TENANTRY_TOKEN is set and wins over every login: set another, or unset it and type tenantry login' : 'tenantry login'
+const askForRole: Advice = ({ byToken }) =>
+  byToken
+    ? 'tenantry whoami shows what TENANTRY_TOKEN may; to come as a person unset it and type tenantry login'
+    : 'tenantry whoami shows your role; an admin can change it'
 
 /** What to type next, per code; a code without an entry has its advice in its message. */
 const nextStep: Partial<Record<ProblemCode, Advice>> = {
   USAGE: helpOf,
   VALIDATION: helpOf,
-  UNAUTHENTICATED: () => 'tenantry login',
+  UNAUTHENTICATED: logIn,
   TOTP_REQUIRED: () => 'tenantry login',
   SETUP_REQUIRED: () => 'tenantry login',
   LOGIN_FAILED: () => 'tenantry login',
-  FORBIDDEN: () => 'tenantry whoami shows your role; an admin can change it',
+  FORBIDDEN: askForRole,
   ACCOUNT_LOCKED: (_, { retryAfterSeconds }) =>
     `wait ${retryAfterSeconds ? plural(Math.ceil(retryAfterSeconds / 60), 'minute') : 'a quarter of an hour'}; on the daemon's machine tenantryd admin unlock ends it at once`,
   NOT_FOUND: listOf,

@@ -37,6 +37,7 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     api,
     url,
     logins,
+    byToken: Boolean(env.TENANTRY_TOKEN),
     ask: askPerson({ interactive: stdin.isTTY === true, yes: globals.yes === true, signal }),
     yes: globals.yes === true,
     json: globals.json === true,

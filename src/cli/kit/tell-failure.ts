@@ -14,7 +14,10 @@ export function tellFailure(
 ): ExitCode {
   if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
   else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error), null, 2)}\n`)
-  else stderr.write(`${fold(explain(error, typed, paintWith(wantsColour(stderr, env, !globals.color))), widthOf(stderr, env))}\n`)
+  else {
+    const told = explain(error, { ...typed, byToken: Boolean(env.TENANTRY_TOKEN) }, paintWith(wantsColour(stderr, env, !globals.color)))
+    stderr.write(`${fold(told, widthOf(stderr, env))}\n`)
+  }
   if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
   return exitOf(error)
 }

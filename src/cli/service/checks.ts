@@ -65,7 +65,9 @@ const clockCheck = (skewMs: number): Check =>
 const transportCheck = (url: string): Check =>
   url.startsWith('https:') ? ok('transport', 'TLS, certificate checked') : ok('transport', 'not encrypted, on this machine only')
 
-async function loginCheck({ api, logins, url, clock }: Context): Promise<Check> {
+const logInOrToken = 'tenantry login, or TENANTRY_TOKEN for scripts'
+
+async function loginCheck({ api, logins, url, clock, byToken }: Context): Promise<Check> {
   try {
     const { account, token, expiresAt, setup } = await api.admin.whoAmI()
     const who = `${account.name}, ${account.role}${token ? `, by API token ${token.name}` : ''}`
@@ -77,6 +79,7 @@ async function loginCheck({ api, logins, url, clock }: Context): Promise<Check> 
   } catch (error) {
     const found = asProblem(error)
     const stored = (await logins.at(url)) ? found.message : 'nobody is logged in here'
-    return failed('login', found.code === 'UNAUTHENTICATED' ? stored : found.message, 'tenantry login, or TENANTRY_TOKEN for scripts')
+    const refused = found.code === 'UNAUTHENTICATED' && !byToken ? stored : found.message
+    return failed('login', refused, byToken ? 'set another TENANTRY_TOKEN, or unset it and type tenantry login' : logInOrToken)
   }
 }

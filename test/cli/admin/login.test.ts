@@ -44,6 +44,12 @@ describe('login', () => {
     expect(authorization(ran.asked[0])).toBe('Bearer tny_ci')
   })
 
+  test('says so where TENANTRY_TOKEN wins over it: the next command would be refused as before', async () => {
+    const ran = await tenantry(line, { answers, stdin: 'pw', env: { TENANTRY_TOKEN: 'tny_ci' } })
+    expect([ran.exit, ran.stderr]).toEqual([0, 'TENANTRY_TOKEN is set and wins over this login until you unset it.\n'])
+    expect((await tenantry(line, { answers, stdin: 'pw' })).stderr).toBe('')
+  })
+
   test('a file that others can read is refused', async () => {
     const configFolder = await temporaryFolder()
     await tenantry(line, { answers, stdin: 'pw', configFolder })

@@ -104,6 +104,15 @@ describe('an error', () => {
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).not.toContain('next:')
   })
 
+  test.each([
+    ['UNAUTHENTICATED', 'TENANTRY_TOKEN is set and wins over every login: set another, or unset it and type tenantry login'],
+    ['FORBIDDEN', 'tenantry whoami shows what TENANTRY_TOKEN may; to come as a person unset it and type tenantry login'],
+  ] as const)('tells who comes with a token that a login changes nothing: %s', async (code, next) => {
+    const ran = await tenantry(['hosts', 'list'], { answers: answerWith(code), env: { TENANTRY_TOKEN: 'tny_ci' } })
+    expect(ran.stderr).toContain(`next:  ${next}\n`)
+    expect((await tenantry(['hosts', 'list'], { answers: answerWith(code) })).stderr).not.toContain('TENANTRY_TOKEN')
+  })
+
   test('tells how long to wait', async () => {
     const answers = { [hosts]: problemAnswer(429, { code: 'RATE_LIMITED', message: 'too many', retryable: true }, { 'retry-after': '7' }) }
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toContain('wait 7 seconds')
