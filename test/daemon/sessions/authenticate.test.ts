@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { openSigningKeys, rotateSigningKeys } from '../../../src/daemon/auth/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { lookAgain, revoke } from '../../../src/daemon/sessions/index.ts'
+import { authenticateUser, lookAgain, revoke } from '../../../src/daemon/sessions/index.ts'
 import { logout } from '../../../src/daemon/sessions/logout.ts'
 import { refresh } from '../../../src/daemon/sessions/refresh.ts'
 import { revokeOwnSession } from '../../../src/daemon/sessions/user-sessions.ts'
@@ -80,6 +80,22 @@ onBothDialects('who calls with a platform token', (fresh) => {
       expect(await ask(there, other.token), what).toBe('in')
       await db.updateTable('users').set({ status: 'active' }).execute()
     }
+  })
+
+  test.each([
+    [[7, 8], 'UNAUTHENTICATED'],
+    [[7, 7], 'in'],
+  ] as const)('what was read while the revocations went from %j is kept only if nothing was revoked meanwhile', async (positions, then) => {
+    const db = await fresh()
+    const { here } = await twoReplicas(db)
+    const { token } = await logIn(here)
+    const left: number[] = [...positions]
+    const revocations = { ...here.revocations, position: () => left.shift() ?? positions[1] }
+    const room = { ...here, authenticate: authenticateUser({ ...here, revocations }) }
+    expect(await ask(room, token)).toBe('in')
+    // The word of it came while the session was read: nobody says it again.
+    await db.updateTable('sessions').set({ ended_at: '2026-01-05T02:00:00.000Z', ended_by: 'logout' }).execute()
+    expect(await ask(room, token)).toBe(then)
   })
 
   test('a suspended tenant’s sessions rest, and go on when it is active again', async () => {
