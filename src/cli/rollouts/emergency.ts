@@ -4,6 +4,7 @@ import { type Context, command, flag, fold, readTextFile, text } from '../kit/in
 import { blastRadius } from './emergency.view.ts'
 import { askOrder, type Order, orderOptions } from './emergency-order.ts'
 import { followed, followedView, followOptions } from './followed.ts'
+import { mayMakeEmergency } from './who-may-emergency.ts'
 import { exitOfRollout } from './words.ts'
 
 export const emergency = command(
@@ -21,6 +22,7 @@ export const emergency = command(
   async (context, { tokenFile, confirm, idempotencyKey, start, skipRefused, watch, wait, ...given }) => {
     if ((watch || wait || skipRefused) && !start) throw problem('USAGE', '--watch, --wait and --skip-refused need --start')
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
+    await mayMakeEmergency(context)
     const order = await askOrder(context, given)
     const plan = await context.api.rollouts.planRollout({ body: { kind: 'emergency_cve', ...order.targets } })
     showRadius(context, order, plan)

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Answers, type Asked, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
-import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, rolloutId } from '../../support/records.ts'
+import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
 /** Questions as the prompts get them, and what a person answers, in order. */
 const prompts = vi.hoisted(() => ({ asked: [] as { kind: string; message: string; mask?: unknown }[], answers: [] as unknown[] }))
@@ -175,10 +175,30 @@ describe('before it is sent', () => {
 })
 
 describe('for a person', () => {
-  const person = (typed: readonly unknown[], more: Answers = {}, given: readonly string[] = []) => {
+  const whoAmI = 'GET /api/admin/v1/whoami'
+  const who = (role: string, token: object | null = null) => ({
+    account: { id: 'acc_0123456789abcdefghjk', name: 'anna', role },
+    ...{ sessionId: 'ses_0123456789abcdefghjk', token, expiresAt: at('14:00:00'), setup: [], totp: true },
+  })
+  const asPerson = async (typed: readonly unknown[], more: Answers = {}, given: readonly string[] = []) => {
     prompts.answers.push(...typed)
-    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, ...more }, person: true })
+    return tenantry(['rollouts', 'emergency', ...given], { answers: { ...answers, [whoAmI]: who('admin'), ...more }, person: true })
   }
+  /** What is asked of the daemon after it has said who that is. */
+  const person = async (...given: Parameters<typeof asPerson>) => {
+    const { asked, ...ran } = await asPerson(...given)
+    return { ...ran, asked: asked.slice(1) }
+  }
+
+  test.each([
+    [who('operator'), 'an emergency is made by an admin, and anna is operator'],
+    [who('operator', { id: 'tok_0123456789abcdefghjk', name: 'ci' }), 'unset TENANTRY_TOKEN, then `tenantry login`'],
+  ])('who may not make one hears it before the first question', async (answer, says) => {
+    const ran = await asPerson([], { [whoAmI]: answer })
+    expect([ran.exit, paths(ran.asked), prompts.asked]).toEqual([4, [whoAmI], []])
+    expect(ran.stderr.replace(/\s+/g, ' ')).toContain(says)
+  })
+
   const typed = ['CVE-2026-12345', 'rooms of others can be read', '1.163.2', '', '', '', 'anna', 'CVE-2026-12345', token]
 
   test('it asks step by step, says what runs now, and reads the token without echo', async () => {
