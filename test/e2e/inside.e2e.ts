@@ -1,6 +1,7 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type LocalBoxes, localBoxes, portInUse, provision, readBoxSecrets } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
@@ -119,6 +120,12 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
       refuseWrites: async () => {
         await psql('alter database synapse set default_transaction_read_only = on', 'synapse')
         return () => psql('alter database synapse reset default_transaction_read_only', 'synapse')
+      },
+      crashDatabase: async () => {
+        const id = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')!.id
+        const { docker, dockerHost } = readTestbed()
+        await execa(docker, ['kill', '--signal', 'KILL', id], { env: { DOCKER_HOST: dockerHost } })
+        await engine.start(box.project, ['postgres'])
       },
       addDatabase: async (name) => {
         await psql(`create database ${name}`, 'postgres')

@@ -34,6 +34,10 @@ insideSuite('the inside of a simulated box', async () => {
       const mend = host.inject({ kind: 'probe-fails', components: ['database'] })
       return async () => mend()
     },
+    crashDatabase: async () => {
+      await host.engine.stop(box.project, ['postgres'])
+      await host.engine.start(box.project, ['postgres'])
+    },
     addDatabase: async (name) => {
       await setDatabases([name])
       return () => setDatabases([])

@@ -21,6 +21,8 @@ type InsideUnderTest = Readonly<{
   releases: Readonly<{ mute: string; tooOld: string; next: string; nextVersion: string }>
   /** Lets the database answer questions and take no writes. */
   refuseWrites(): Promise<Undo>
+  /** Ends the database's server as a power cut would, and starts it again. */
+  crashDatabase(): Promise<void>
   /** Makes a database of somebody else beside the chat server's. */
   addDatabase(name: string): Promise<Undo>
 }>
@@ -218,6 +220,15 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
         expect(await inside.databaseFacts(box)).toMatchObject({ schemaVersion, compatVersion, otherDatabases: [] })
         expect(await applied()).toEqual(['0001', '0002'])
         await inside.applyMigration(box, first)
+      })
+
+      test('a load that is done is whole after a crash that comes at once', async () => {
+        await onVolume(4)
+        await inside.loadDatabase(box, dump, counts)
+        await under.crashDatabase()
+        await expect.poll(() => inside.databaseReady(box), patience).toBe(true)
+        await inside.settleDatabase(box, counts)
+        expect(await applied()).toEqual(['0001', '0002'])
       })
 
       test('streams are moved past what clients know, never back, and furthest where nobody knows', async () => {

@@ -1,0 +1,40 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { loadDatabase } from '../../../src/agent/inside/load.ts'
+import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
+
+/** A box whose database takes a load, and what was run in it. */
+async function aLoadedBox() {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  for (const name of ['database.dump', 'globals.sql']) await writeFile(join(folder, name), '')
+  const ran: { argv: string; stdin: string }[] = []
+  const engine = {
+    containers: async () => [{ id: 'db', service: 'postgres', state: 'running' }],
+    exec: async (_: string, argv: readonly string[], { stdin = '' }: { stdin?: unknown } = {}) => {
+      ran.push({ argv: argv.join(' '), stdin: String(stdin) })
+      if (argv[0] === 'printenv') return { exitCode: 0, stdout: 'synapse\n', stderr: '' }
+      return { exitCode: 0, stdout: String(stdin).startsWith('select count(*)') ? '0\n' : '', stderr: '' }
+    },
+  } as unknown as ContainerEngine
+  await loadDatabase(engine, { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox, folder, {})
+  return ran
+}
+
+test('only the statements of the dump do not wait for the disk, and after them there is one that does, for all of them', async () => {
+  const ran = await aLoadedBox()
+  const waitsNot = ran.filter(({ argv, stdin }) => /synchronous_commit ?= ?off/.test(argv + stdin))
+  expect(waitsNot.map(({ argv }) => argv.replace(/ -w .*/, ''))).toEqual([
+    'env PGOPTIONS=-c synchronous_commit=off pg_restore --exit-on-error',
+  ])
+  const after = ran.slice(ran.findIndex(({ argv }) => argv.includes('pg_restore')) + 1)
+  const last = after
+    .find(({ stdin }) => stdin.includes('analyze;'))
+    ?.stdin.trim()
+    .split('\n')
+    .slice(-2)
+  // A transaction that writes nothing would not wait.
+  expect(last).toEqual(['set synchronous_commit = local;', "select pg_logical_emit_message(true, 'tenantry', 'loaded');"])
+})
