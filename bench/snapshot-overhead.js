@@ -26,6 +26,8 @@ const testbedFile = join(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenan
  * The same database, media and objects are taken and brought back by both, each into a repository of its own, one after the other with the
  * order changed at each round: whoever is second finds what the first left in the disk's cache. By hand means what a careful shell script
  * does, step by step: it proves no sum, counts no rows, lists no dump and syncs no disk. All that the agent does besides is in the ratio.
+ * The disk is brought up to date before each restore: the agent's own waits for all that is written there, and would pay for the snapshots
+ * of both and for what is restored by hand.
  */
 export async function snapshotOverhead() {
   const testbed = existsSync(testbedFile) && JSON.parse(readFileSync(testbedFile, 'utf8'))
@@ -41,6 +43,7 @@ export async function snapshotOverhead() {
       taken.push(ours.takenMs / plain.takenMs)
       for (const side of inTurn) {
         await world.emptyDatabase()
+        execFileSync('sync')
         side.restoredMs = await timed(side.restore)
       }
       restored.push(ours.restoredMs / plain.restoredMs)
