@@ -59,6 +59,23 @@ onBothDialects('who is calling', (fresh) => {
     expect(await answer(two, authorization)).toBe('UNAUTHENTICATED')
   })
 
+  test.each([
+    [[7, 8], 'viewer'],
+    [[7, 7], 'admin'],
+  ] as const)('who was read while the revocations went from %j is kept only if nothing was revoked meanwhile', async (positions, then) => {
+    const db = await fresh()
+    const one = await aReplica(db)
+    await anAccount(one)
+    const { authorization } = await aSession(one)
+    const left: number[] = [...positions]
+    const revocations = { ...one.revocations, position: () => left.shift() ?? positions[1] }
+    const room = { ...one, authenticate: authenticateAdmin({ ...one, revocations }) }
+    expect(await answer(room, authorization)).toBe('admin')
+    // The word of it came while the account was read: nobody says it again.
+    await db.updateTable('admin_accounts').set({ role: 'viewer' }).execute()
+    expect(await answer(room, authorization)).toBe(then)
+  })
+
   test('a role is that of the record: a demoted account has the lower one in its open session and its API tokens', async () => {
     const db = await fresh()
     const room = await aReplica(db)
