@@ -26,8 +26,12 @@ async function migratedDatabase(url: string): Promise<string> {
   return name
 }
 
+/** The package ends the process itself, and with 0, as soon as nothing is left to do: a run with failed tests would look like a good one. */
+const keepExitCode = () => void process.prependOnceListener('beforeExit', () => process.exit())
+
 /** Starts one PostgreSQL for the whole test run; `databases()` makes a database of its own in it for each suite. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  keepExitCode()
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-pg-'))
   await chmod(folder, 0o755) // as root the server runs under a user of its own
   const port = await freePort()
