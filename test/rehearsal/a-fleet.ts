@@ -13,14 +13,12 @@ export async function aFleet(boxes: readonly BoxSpec[], change: Partial<Rehearsa
   const world = await rolloutWorld(db, boxes)
   const settings: RehearsalSettings = { ...world.needs, rollouts: world.needs.settings, ...change }
   const fleet = await readFleet(db)
-  const play = (wanted: object = {}, signal = new AbortController().signal): Promise<Rehearsal> =>
-    rehearse({
-      fleet,
-      settings,
-      wanted: RehearsalWanted.parse(wanted),
-      startIso: isoNow(world.clock),
-      signal,
-      ...(scratch ? { scratch } : {}),
-    })
+  const play = (wanted: object = {}, signal = new AbortController().signal) =>
+    playedBy({ settings, fleet, startIso: isoNow(world.clock) }, wanted, signal)
   return { db, world, settings, fleet, play }
 }
+
+type Played = Readonly<{ settings: RehearsalSettings; fleet: Awaited<ReturnType<typeof readFleet>>; startIso: string }>
+
+export const playedBy = (given: Played, wanted: object = {}, signal = new AbortController().signal): Promise<Rehearsal> =>
+  rehearse({ ...given, wanted: RehearsalWanted.parse(wanted), signal, ...(scratch ? { scratch } : {}) })

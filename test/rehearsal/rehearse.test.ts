@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { isoNow } from '../../src/core/kit/index.ts'
 import { Rehearsal } from '../../src/core/rollouts/index.ts'
-import { aFleet } from './a-fleet.ts'
+import { readFleet } from '../../src/rehearsal/index.ts'
+import { digestOf, newImage } from '../support/rollout-world.ts'
+import { aFleet, playedBy } from './a-fleet.ts'
 
 const fleet = [
   { slug: 'acme', canary: true },
@@ -24,6 +27,26 @@ describe('a rehearsal', () => {
       expect(box.fenceMs).toBeLessThan(box.worstFenceMs)
     }
     expect(played.makespanMs).toBeLessThan(played.worstMs)
+  })
+
+  test('takes no tag for moved because its own registry has other digests than the real one', async () => {
+    const { db, world, settings } = await aFleet(fleet)
+    await world.started({ targetSlugs: ['acme'] })
+    await world.settle()
+    const [{ last_report: report } = { last_report: null }] = await db
+      .selectFrom('boxes')
+      .select('last_report')
+      .where('slug', '=', 'acme')
+      .execute()
+    const really = report?.replaceAll(digestOf(newImage), `sha256:${'e'.repeat(64)}`)
+    expect(really).not.toBe(report)
+    await db
+      .updateTable('boxes')
+      .set({ last_report: really ?? null })
+      .where('slug', '=', 'acme')
+      .execute()
+    const played = await playedBy({ settings, fleet: await readFleet(db), startIso: isoNow(world.clock) })
+    expect(played).toMatchObject({ ended: 'done', updates: 5, pauses: [] })
   })
 
   test('finds the box that will not prove healthy, and why that pauses its phase', async () => {

@@ -99,7 +99,7 @@ type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Exam
 
 function planBox(
   input: PlanInput,
-  digests: ReadonlyMap<string, string>,
+  digests: ReadonlyMap<string, string | null>,
   box: KnownBox,
   { expected, window, found, phase }: Seen,
 ): PlannedBox {
@@ -130,10 +130,15 @@ function planBox(
 export const changedImages = (manifest: Manifest, tier: Tier, changes: readonly Component[]): [VersionedService, string][] =>
   VersionedService.options.filter((service) => changes.includes(service)).map((service) => [service, targetImage(manifest, tier, service)])
 
-/** What the fleet runs under each reference; a guess for the eyes, the first pull decides. */
-function digestsSeen(boxes: readonly KnownBox[]): ReadonlyMap<string, string> {
-  const running = boxes.flatMap(({ report }) => Object.values(report?.services ?? {}))
-  return new Map(running.flatMap((service) => (service?.digest ? [[service.image, service.digest]] : [])))
+/** What the fleet runs under each reference; nothing is known of one under which it runs several. The first pull decides, and must fit. */
+function digestsSeen(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
+  const seen = new Map<string, string | null>()
+  for (const service of boxes.flatMap(({ report }) => Object.values(report?.services ?? {}))) {
+    if (!service?.digest) continue
+    const { image, digest } = service
+    seen.set(image, (seen.get(image) ?? digest) === digest && seen.get(image) !== null ? digest : null)
+  }
+  return seen
 }
 
 /** Each begins when the one before it is through: at night another window is open than now. */

@@ -62,6 +62,17 @@ test('a digest is told where another box runs that image already', () => {
   expect(boxes[1]?.does).toBe('skip')
 })
 
+test('under a tag of which the fleet runs several images none is told', () => {
+  const running = (slug: string, sign: string) => {
+    const image = 'registry.example/synapse:v1.163.2'
+    const synapse = { image, digest: `sha256:${sign.repeat(64)}`, state: 'running', restartCount: 0 }
+    return aKnownBox(slug, { report: aReport(slug, { services: { synapse } as never }) })
+  }
+  const told = (...boxes: ReturnType<typeof running>[]) => plan([aKnownBox('acme'), ...boxes]).boxes[0]?.images.synapse?.digest
+  expect(told(running('beta', 'a'), running('cora', 'a'))).toBe(`sha256:${'a'.repeat(64)}`)
+  expect(told(running('beta', 'a'), running('cora', 'b'), running('dora', 'b'))).toBeNull()
+})
+
 test('targetSlugs narrow the scope before phases are chosen; a name that no box has is refused by name', () => {
   const fleet = [aKnownBox('acme'), aKnownBox('beta'), aKnownBox('corp', { tier: 'pro' })]
   const narrow = plan(fleet, { targetSlugs: ['corp', 'corp'] })

@@ -173,6 +173,42 @@ onBothDialects('the rollout engine', (fresh) => {
       })
       expect(await world.commandIds()).not.toContain(`${id}.prima.1.update`)
     })
+
+    test('a tag under which the fleet runs another image, as the plan showed, is taken only by who resumes having read that', async () => {
+      const world = await rolloutWorld(await fresh(), [
+        { slug: 'acme', canary: true },
+        { slug: 'beta', canary: true },
+        { slug: 'cora', canary: true },
+      ])
+      await world.started({ targetSlugs: ['acme'] })
+      await world.settle()
+      const moved = digestOf('moved')
+      const pulls = async (): Promise<void> => {
+        for (let turn = 0; turn < 20; turn++) {
+          await world.tick()
+          for (const command of await world.open())
+            if (command.kind === 'tenant-box.prefetch') await world.answer(command.id, { digests: { [newImage]: moved }, pulledMs: 1 })
+            else if (command.kind === 'tenant-box.update') await world.take(command.id)
+            else await world.work(command)
+        }
+      }
+      const id = await world.started({ failureThreshold: 100 })
+      expect((await world.show(id)).plan.boxes.find(({ tenantSlug }) => tenantSlug === 'beta')?.images.synapse?.digest).toBe(
+        digestOf(newImage),
+      )
+      await pulls()
+      const paused = await world.show(id)
+      expect(paused).toMatchObject({ status: 'paused', digests: {} })
+      for (const slug of ['beta', 'cora'])
+        expect(paused.actions.find(({ tenantSlug }) => tenantSlug === slug)).toMatchObject({
+          status: 'failed',
+          error: { code: 'DIGEST_MISMATCH', message: expect.stringContaining('as the plan showed') },
+        })
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await pulls()
+      expect((await world.show(id)).digests).toEqual({ [newImage]: moved })
+      expect(await world.commandIds()).toContain(`${id}.beta.2.update`)
+    })
   })
 
   describe('at its turn', () => {

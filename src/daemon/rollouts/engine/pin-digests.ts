@@ -6,6 +6,7 @@ import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
 import { hold, isClosed, takenByOthers } from './begin-action.ts'
 import { boxInTurn } from './box-asked.repo.ts'
+import { otherThanPlanned } from './other-than-planned.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from './owned.ts'
 import { putOff } from './put-off.ts'
 import { settle } from './settle.ts'
@@ -19,7 +20,7 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
     const images = Object.values(action.images)
-    const error = wrongDigest(rollout, slug, images, digests)
+    const error = wrongDigest(rollout, slug, images, digests) ?? (await otherThanPlanned(tx, rollout, action, digests))
     if (error) return settle(tx, needs, rollout, action, { status: 'failed', error })
     const box = await boxInTurn(needs, tx, slug)
     if (!box)
