@@ -140,6 +140,9 @@ function commitsOf(database: Database.Database) {
 /** The driver is loaded only where it is used: a daemon on SQLite never needs it. */
 const driver = (): typeof Pg => createRequire(import.meta.url)('pg')
 
+/** By then a server that is there has said that a statement had its time. */
+const graceMs = 5000
+
 const unhurried = new WeakMap<Db, () => OpenDatabase>()
 
 /** For what takes as long as it takes, such as migrations: where statements have a time, it gets a connection of its own. */
@@ -166,7 +169,7 @@ function openPostgres(connectionString: string, longestMs: number): OpenDatabase
   // One that dies between two statements of a transaction: the next statement fails, and nobody else needs to hear of it.
   pool.on('connect', (client) => {
     client.on('error', () => undefined)
-    if (longestMs > 0) giveUpSilence(client, 2 * longestMs)
+    if (longestMs > 0) giveUpSilence(client, longestMs + graceMs)
   })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   if (longestMs > 0) unhurried.set(db, () => openPostgres(connectionString, 0))

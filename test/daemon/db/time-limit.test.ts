@@ -64,7 +64,7 @@ describe('on PostgreSQL', () => {
     await seconds((3 * longestMs) / 1000).execute(db)
   })
 
-  test('a server that is gone without a word is given up after twice the time, and asked for anew', async () => {
+  test('a server that is gone without a word is given up soon after that time, and asked for anew', async () => {
     const way = await wayTo(await createPostgresDatabase())
     onTestFinished(way.close)
     const db = opened(way.url, longestMs)
