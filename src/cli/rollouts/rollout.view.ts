@@ -75,13 +75,13 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
   )
 }
 
-/** In the order in which its kind takes them. */
 /** Until when nothing can be done but wait. */
 export const waitingText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>
   waitingUntil && Date.parse(waitingUntil) > now.getTime()
     ? `until ${stamp(waitingUntil, now)}: no maintenance window opens before`
     : undefined
 
+/** In the order in which its kind takes them. */
 const byPhase = ({ kind }: Pick<Rollout, 'kind'>) => {
   const order: readonly Phase[] = kind === 'staged' ? phases : emergencyPhases
   return (a: RolloutAction, b: RolloutAction) => order.indexOf(a.phase) - order.indexOf(b.phase)
@@ -103,6 +103,10 @@ const errorText = (action: RolloutAction): string | null => {
   return error && `${error.code}: ${error.message}`
 }
 
+/** Why a box has no turn that does not simply run its target: what the plan refused, or what an emergency brought further. */
+const leftOutFor = ({ status, findings }: RolloutAction): string | null =>
+  status === 'skipped' ? findings.map(({ code }) => code).join(' ') : null
+
 export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
@@ -112,6 +116,7 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
   { title: 'WAITS', value: (action) => waitOf(action), priority: 3, least: 14 },
+  { title: 'LEFT OUT FOR', value: leftOutFor, priority: 3, least: 14, paint: () => 'yellow' },
   { title: 'ERROR', value: errorText, priority: 2, least: 14, paint: () => 'red' },
 ]
 

@@ -99,3 +99,14 @@ test('the list takes a time since when, and says when nothing fits', async () =>
   expect(ran.stdout).toContain('No rollout fits')
   expect((await tenantry(['rollouts', 'list', '--since', 'lunch'], { answers, clock })).exit).toBe(2)
 })
+
+test('a box that was left out says what for, one at its target does not', async () => {
+  const finding = { severity: 'refuse', code: 'HOST_OFFLINE', message: 'start its agent' } as const
+  const detail = aRolloutDetail([
+    anAction('kita-nord', { status: 'skipped', findings: [finding] }),
+    anAction('anna-schule', { status: 'skipped' }),
+  ])
+  const ran = await tenantry(['rollouts', 'show', rolloutId, '--boxes'], { answers: { [`GET ${path}`]: detail }, clock })
+  expect(ran.stdout).toMatch(/^kita-nord .*skipped .*HOST_OFFLINE/m)
+  expect(ran.stdout).toMatch(/^anna-schule .*skipped .*-/m)
+})
