@@ -50,6 +50,33 @@ export const snapshotOverdue = (of: Readonly<{ boxes: readonly [Late, ...Late[]]
   }
 }
 
+/** `checkedAt`, `provenAt`: null where it was never done. */
+type Unproven = Readonly<{ slug: string; unchecked: boolean; checkedAt: string | null; provenAt: string | null }>
+
+/** One for the whole fleet too: what keeps one from being looked after keeps all. */
+export const proofOverdue = (of: Readonly<{ boxes: readonly [Unproven, ...Unproven[]] }>): NewAlert => {
+  const [first, ...others] = of.boxes
+  const time = (at: string | null) => (at === null ? 'never' : spoken(at))
+  const told = of.boxes
+    .slice(0, 10)
+    .map(({ slug, checkedAt, provenAt }) => `${slug} (checked ${time(checkedAt)}, brought back ${time(provenAt)})`)
+  return {
+    kind: 'proof_overdue',
+    key: 'proof_overdue',
+    subject: 'snapshots',
+    severity: 'warning',
+    title:
+      others.length === 0
+        ? `${first.slug}: nobody has proven its snapshots for weeks`
+        : `The snapshots of ${of.boxes.length} boxes are unproven`,
+    body:
+      `A repository is checked every week, and each box brought back once in four weeks. Not so for five weeks: ${told.join(', ')}` +
+      `${of.boxes.length > 10 ? ', …' : ''}.\nThe boxes themselves are well. What hinders it is in the log of the daemon and in \`tenantry events tail\` (snapshot.upkeep_failed).`,
+    command: first.unchecked ? 'tenantry crons run snapshot-check' : `tenantry snapshots drill ${first.slug} --wait`,
+    standing: true,
+  }
+}
+
 export const snapshotDamaged = (of: Readonly<{ slug: string; missing: readonly string[]; error: Told }>): NewAlert => ({
   kind: 'snapshot_damaged',
   key: `snapshot_damaged:${of.slug}`,

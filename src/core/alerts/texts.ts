@@ -1,7 +1,8 @@
 import type { AlertKind, NewAlert } from './alert.ts'
 import { auditBroken, rolloutSigned } from './audit-texts.ts'
-import { drillFailed, fenceStuck, hostFrozen, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
+import { drillFailed, fenceStuck, hostFrozen, proofOverdue, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
 import { followupsLate } from './followup-texts.ts'
+import { moveStranded, restoreFailed } from './life-texts.ts'
 import { budgetHigh } from './limit-texts.ts'
 import {
   actionRolledBack,
@@ -34,6 +35,9 @@ export const alertOf = {
   snapshot_overdue: snapshotOverdue,
   snapshot_damaged: snapshotDamaged,
   drill_failed: drillFailed,
+  proof_overdue: proofOverdue,
+  restore_failed: restoreFailed,
+  move_stranded: moveStranded,
   rollout_signed: rolloutSigned,
   audit_broken: auditBroken,
   budget_high: budgetHigh,

@@ -55,7 +55,11 @@ async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: Ver
 }
 
 const closeFenceAlerts = ({ clock }: Needs, tx: Tx, { slug }: BoxRecord) =>
-  closeAlerts(tx, clock, { subject: slug, kinds: ['fence_stuck', 'rollback_failed'], because: 'the box is open to its users again' })
+  closeAlerts(tx, clock, {
+    subject: slug,
+    kinds: ['fence_stuck', 'rollback_failed', 'restore_failed'],
+    because: 'the box is open to its users again',
+  })
 
 /** Of a box that was handed over nothing runs, and what it said last stays: it says what will run again. */
 const runningColumns = (clock: Clock, current: Beside['current'], box: BoxRecord, report: VersionsReport): Partial<BoxTable> => ({

@@ -1,5 +1,7 @@
-import type { BoxId, RestoreResult } from '../../core/boxes/index.ts'
+import { alertOf } from '../../core/alerts/index.ts'
+import type { AgentError, BoxId, RestoreResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type SystemActor } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { releaseHold } from '../boxes/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
@@ -10,7 +12,7 @@ import { recordSnapshot } from './snapshots.repo.ts'
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
 
 type Needs = Readonly<{ clock: Clock }>
-type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: unknown }>
+type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: AgentError | null }>
 
 /** A restore is over when its agent said how it ended; the box is free again then, however that was. */
 export const restoreResults = (needs: Needs): ResultHandlers => ({
@@ -39,6 +41,14 @@ async function keepFormer({ clock }: Needs, tx: Tx, command: Command, { preResto
   await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
 }
 
+type Ended = Readonly<{ slug: string; snapshot_id: string }>
+
+/** A box that rests shut is for a person to hear of at once, and not when its fence has stood for hours. */
+async function wake({ clock }: Needs, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
+  if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
+  if (status === 'restored') await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed'], because: 'the box was restored' })
+}
+
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }
 
 async function end({ clock }: Needs, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
@@ -58,6 +68,7 @@ async function end({ clock }: Needs, tx: Tx, command: Command, status: BoxRestor
   if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreHolder(command.id) })
   const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
   const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
+  await wake({ clock }, tx, ended, status, error)
   await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { slug: ended.slug, ...data } })
   await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
 }

@@ -82,17 +82,38 @@ async function prune(needs: SnapshotsNeeds): Promise<string> {
   return `${plural(tenants.length, 'repository', 'repositories')} to be tidied; ${plural(forgotten, 'old record')} deleted`
 }
 
+/** A check is due weekly, a proof within four weeks: what is later than this has been missed again and again. */
+const unprovenMs = 35 * 24 * 60 * 60_000
+
+/** Upkeep that fails is a line in the log each time: somebody must hear of it before the day on which a snapshot is needed. */
+async function tellUnproven(needs: SnapshotsNeeds, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
+  const { db, clock } = needs
+  const since = isoIn(clock, -unprovenMs)
+  const proven = await lastProofs(db)
+  const isLate = (at: string | null | undefined, createdAt: string) => (at ?? createdAt) <= since
+  const [first, ...others] = (await managedBoxes(needs)).flatMap(({ tenantId, slug, createdAt }) => {
+    const [checked, provenAt] = [checkedAt.get(tenantId) ?? null, proven.get(tenantId) ?? null]
+    const unchecked = isLate(checked, createdAt)
+    return unchecked || isLate(provenAt, createdAt) ? [{ slug, unchecked, checkedAt: checked, provenAt }] : []
+  })
+  await db.transaction().execute(async (tx) => {
+    if (first) await raiseAlert(tx, clock, alertOf.proof_overdue({ boxes: [first, ...others] }))
+    else await closeAlerts(tx, clock, { subject: 'snapshots', kinds: ['proof_overdue'], because: 'all snapshots were proven in time' })
+  })
+}
+
 /** Reading all data back costs what the data weighs: each repository has it once a month. */
 const dataShare = 1 / 4
 
 async function check(needs: SnapshotsNeeds): Promise<string> {
-  const rows = await needs.db.selectFrom('snapshot_repositories').select(['tenant_id', 'data_checked_at']).execute()
+  const rows = await needs.db.selectFrom('snapshot_repositories').select(['tenant_id', 'checked_at', 'data_checked_at']).execute()
   const readAt = new Map(rows.map((row) => [row.tenant_id, row.data_checked_at ?? '']))
   const tenants = await tenantsWithSnapshots(needs)
   const longestUnread = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
   const data = longestUnread.slice(0, Math.ceil(tenants.length * dataShare))
   await askForTurns(needs, 'check-data', data)
   await askForTurns(needs, 'check', longestUnread.slice(data.length))
+  await tellUnproven(needs, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
   return `${plural(tenants.length, 'repository', 'repositories')} to be checked, ${data.length} of them with all data`
 }
 

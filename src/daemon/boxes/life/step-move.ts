@@ -1,8 +1,10 @@
+import { alertOf } from '../../../core/alerts/index.ts'
 import { type BoxCommandPayload, type HostId, type MoveEvent, moveHolds, moveOn, orderOf, portsFrom } from '../../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, problem, type SystemActor } from '../../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { enqueueCommand } from '../../hosts/index.ts'
+import { enqueueCommand, hostById } from '../../hosts/index.ts'
 import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { type Move, saveMove } from './moves.repo.ts'
@@ -24,8 +26,19 @@ export async function stepMove(needs: StepNeeds, tx: Tx, box: BoxRecord, move: M
   const next = await giveOrder(needs, tx, box, entered)
   await saveMove(tx, move, next)
   if (moveHolds(move.state) && !moveHolds(state)) await releaseHold(tx, { boxId: box.id, holder: moveHolder(move) })
+  await wake(needs, tx, box, next)
   await tellMove(tx, needs.clock, box, next, actor)
   return next
+}
+
+const runs: readonly Move['state'][] = ['confirming', 'given_back', 'done']
+
+/** A box that neither host runs is for a person to hear of at once: nothing goes on by itself. */
+async function wake({ clock }: StepNeeds, tx: Tx, { slug }: BoxRecord, { state, fromHostId, toHostId, error }: Move): Promise<void> {
+  if (runs.includes(state)) await closeAlerts(tx, clock, { subject: slug, kinds: ['move_stranded'], because: 'a host runs the box again' })
+  if (state !== 'stranded') return
+  const [from, to] = [await hostById(tx, fromHostId), await hostById(tx, toHostId)]
+  await raiseAlert(tx, clock, alertOf.move_stranded({ slug, from: from.name, to: to.name, error }))
 }
 
 /** The command that the state of the move waits for, if it waits for one. */
