@@ -1,8 +1,8 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
+import { isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { tokenLifetimeMs } from '../../core/sessions/index.ts'
 import { issueToken } from './issue-token.ts'
 import type { SessionsNeeds } from './needs.ts'
-import { rotateRefreshToken } from './rotate-refresh-token.ts'
+import { type Rotated, rotateRefreshToken } from './rotate-refresh-token.ts'
 import { newRefreshToken, refreshHash, sessionOfToken } from './sessions.repo.ts'
 
 type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'random' | 'keys' | 'revocations' | 'rules'>
@@ -20,11 +20,12 @@ export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refres
   // Signed before the old token is spent: what can fail must not cost a session.
   const session = await sessionOfToken(db, clock, hash)
   const issued = session && tokenLifetimeMs(isoNow(clock), session.expiresAt) > 0 ? await issueToken(needs, session) : undefined
-  const rotated = await db.transaction().execute(async (tx) => {
+  const rotating = db.transaction().execute(async (tx) => {
     const outcome = await rotateRefreshToken(tx, clock, { hash, successor, rules })
     if (outcome.kind === 'rotated' && !issued) throw invalid() // it came back to life in between: nothing is spent
     return outcome
   })
+  const rotated = await rotating.catch((error) => standsForAllThat(needs, successor, error))
   if (rotated.kind === 'reused') {
     await revocations.readNow()
     throw problem('REFRESH_TOKEN_REUSED', 'this refresh token was used before: its session has ended, log in again')
@@ -32,6 +33,24 @@ export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refres
   if (rotated.kind === 'invalid' || !issued) throw invalid()
   if (session) tellTenant?.(session.tenantId)
   return { ...issued, refreshToken: successor, refreshTokenExpiresAt: rotated.expiresAt }
+}
+
+const [looks, stepMs] = [4, 500]
+
+/**
+ * A commit whose answer was lost may have gone through. The given token is spent then, and asking again by it would end the session: whoever asked is to
+ * have the successor. Throws the failure when there is none, or nobody can tell.
+ */
+async function standsForAllThat({ db, clock }: Needs, successor: string, failure: unknown): Promise<Rotated> {
+  if (isProblem(failure)) throw failure
+  const look = () => db.selectFrom('refresh_tokens').select('expires_at').where('hash', '=', refreshHash(successor)).executeTakeFirst()
+  for (let left = looks; left > 0; left -= 1) {
+    const found = await look().catch(() => 'unknown' as const)
+    if (found === undefined) throw failure
+    if (found !== 'unknown') return { kind: 'rotated', expiresAt: found.expires_at }
+    await clock.sleep(stepMs)
+  }
+  throw failure
 }
 
 const invalid = () =>

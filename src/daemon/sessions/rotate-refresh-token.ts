@@ -6,7 +6,7 @@ import { revoke } from './revocations.ts'
 import { insertRefreshToken } from './sessions.repo.ts'
 
 type Rotation = Readonly<{ hash: string; successor: string; rules: SessionRules }>
-type Rotated = Readonly<{ kind: 'rotated'; expiresAt: string }> | Readonly<{ kind: 'reused' }> | Readonly<{ kind: 'invalid' }>
+export type Rotated = Readonly<{ kind: 'rotated'; expiresAt: string }> | Readonly<{ kind: 'reused' }> | Readonly<{ kind: 'invalid' }>
 
 /**
  * Takes a refresh token and puts its successor in its place. Of any number that try at once one gets through the guarded update; the others

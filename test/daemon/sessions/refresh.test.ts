@@ -7,6 +7,7 @@ import { refresh } from '../../../src/daemon/sessions/refresh.ts'
 import { rotateRefreshToken } from '../../../src/daemon/sessions/rotate-refresh-token.ts'
 import { newRefreshToken, refreshHash } from '../../../src/daemon/sessions/sessions.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { dyingAt } from '../../support/dying.ts'
 import { aChatUser, aSessionsRoom, emptied, logIn, type SessionsRoom, twoTenants } from '../../support/sessions-room.ts'
 
 const day = 24 * 60 * 60_000
@@ -175,6 +176,24 @@ onBothDialects('refresh', (fresh) => {
     }
     expect(statements).toBeGreaterThan(4)
     expect(await codeOf(room, rotation.successor)).toBe('ok')
+  })
+
+  test('a commit whose answer was lost costs nobody the session: the successor is handed out all the same', async () => {
+    const db = await fresh()
+    const [room] = await replicas(db, 1)
+    const token = await firstToken(room)
+    const lost = dyingAt(db, 1, 'after')
+    const { refreshToken } = await refresh({ ...room, db: lost.db }, { refreshToken: token })
+    expect(lost.died()).toBe(true)
+    expect(await codeOf(room, refreshToken)).toBe('ok')
+  })
+
+  test('one that never came about spends nothing, and is told as what it is', async () => {
+    const db = await fresh()
+    const [room] = await replicas(db, 1)
+    const token = await firstToken(room)
+    await expect(refresh({ ...room, db: dyingAt(db, 1, 'before').db }, { refreshToken: token })).rejects.toThrow('killed before the commit')
+    expect(await codeOf(room, token)).toBe('ok')
   })
 
   test('refresh tokens are stored as hashes only', async () => {
