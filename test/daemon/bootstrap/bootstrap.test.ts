@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { PayloadOf, TenantEventType } from '../../../src/core/events/index.ts'
 import type { OwnSpace } from '../../../src/core/spaces/index.ts'
 import { bootstrapOf } from '../../../src/daemon/bootstrap/bootstrap-of.ts'
@@ -261,6 +261,21 @@ onBothDialects('bootstrap', (fresh) => {
       expect([answer.status, (answer.headers.get('etag') ?? '').length, await answer.text()]).toEqual([200, 34, ''])
     })
   })
+})
+
+test('a document is of one instant: what is committed while it is made is in the next one', async () => {
+  const { db } = await emptyDatabase('postgres')
+  onTestFinished(() => db.destroy())
+  const room = await aTasksRoom(db)
+  let made = 0
+  const spacesOf: TasksRoom['spacesOf'] = async (tx, user) => {
+    made += 1
+    if (made === 1) await task({ assigneeId: 'ben' })(room)
+    return room.spacesOf(tx, user)
+  }
+  const documentOf = bootstrapOf({ ...room, spacesOf })
+  const tasks = async () => JSON.parse((await documentOf(callerOf('ben'))).text).tasks.length
+  expect([await tasks(), await tasks(), made]).toEqual([0, 1, 2])
 })
 
 test('calls that come together are answered by one look at the database', async () => {
