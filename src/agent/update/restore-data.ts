@@ -1,5 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
-import { problem } from '../../core/kit/index.ts'
+import { duration, problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
 import { upDatabaseOn } from '../guarded/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
@@ -13,7 +13,7 @@ import { coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
  * on, is never used again. Under the unbroken fence media and objects are a superset and stay.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
-  const { needs, box, signal } = run
+  const { needs, box, signal, context } = run
   const begun = needs.clock.monotonicMs()
   const snapshot = run.evidence().snapshot
   if (!snapshot) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
@@ -26,7 +26,12 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   await upDatabaseOn(run, volume, restoredVolumes(run))
   if (folder === undefined) await needs.inside.settleDatabase(box, snapshot.counts, signal)
   else await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
-  return { volume, from: copied ? 'cold-copy' : 'dump', tookMs: needs.clock.monotonicMs() - begun }
+  const tookMs = needs.clock.monotonicMs() - begun
+  context.progress({
+    step: 'restore-data',
+    detail: `the database is back from ${copied ? 'its cold copy' : 'the dump'} in ${duration(tookMs)}`,
+  })
+  return { volume, from: copied ? 'cold-copy' : 'dump', tookMs }
 }
 
 /** The dump on this host, which needs nobody else; the one in the store when that is damaged. */
