@@ -14,3 +14,6 @@ export const isoNow = (clock: Clock): string => clock.now().toISOString()
 export const isoIn = (clock: Clock, ms: number): string => new Date(clock.now().getTime() + ms).toISOString()
 
 export const elapsedMs = (fromIso: string, toIso: string): number => Date.parse(toIso) - Date.parse(fromIso)
+
+/** How long something took by two readings of a wall clock, which may have been set back meanwhile: never less than nothing. */
+export const spanMs = (fromIso: string, toIso: string): number => Math.max(0, elapsedMs(fromIso, toIso))

@@ -3,7 +3,7 @@
 export { type Actor, type AdminActor, type AgentActor, actorLabel, type SystemActor, type TokenActor } from './actor.ts'
 export { addressBytes } from './address-bytes.ts'
 export { canonicalJson, sha256Hex } from './canonical-json.ts'
-export { type Clock, elapsedMs, isoIn, isoNow } from './clock.ts'
+export { type Clock, elapsedMs, isoIn, isoNow, spanMs } from './clock.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export {

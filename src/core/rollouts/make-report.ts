@@ -1,4 +1,4 @@
-import { elapsedMs } from '../kit/index.ts'
+import { spanMs } from '../kit/index.ts'
 import type { Pause, PhaseSpan, Spread, StepSpread, TimelineEntry } from './report.ts'
 import { Phase, type RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
@@ -35,7 +35,7 @@ function pausesOf(timeline: readonly TimelineEntry[], now: string): Pause[] {
     if (action !== 'rollout.paused') return []
     const next = timeline.slice(index + 1).find((later) => later.action === 'rollout.resumed' || ends.has(later.action))
     const until = next?.at ?? null
-    return [{ at, by: actor, reason: reason ?? '', phase, until, endedBy: next?.actor ?? null, durationMs: span(at, until ?? now) }]
+    return [{ at, by: actor, reason: reason ?? '', phase, until, endedBy: next?.actor ?? null, durationMs: spanMs(at, until ?? now) }]
   })
 }
 
@@ -49,17 +49,16 @@ function phasesOf(timeline: readonly TimelineEntry[], pauses: readonly Pause[], 
       phase: phase as Phase,
       startedAt: at,
       endedAt,
-      durationMs: span(at, endedAt ?? now),
+      durationMs: spanMs(at, endedAt ?? now),
       pausedMs: sum(pauses.map((pause) => overlap(pause, at, endedAt ?? now, now))),
       ...{ boxes: own.boxes, succeeded: own.succeeded, failed: own.failed },
     }
   })
 }
 
-const span = (from: string, to: string): number => Math.max(0, elapsedMs(from, to))
 const overlap = (pause: Pause, from: string, to: string, now: string): number => {
   const until = pause.until ?? now
-  return span(pause.at > from ? pause.at : from, until < to ? until : to)
+  return spanMs(pause.at > from ? pause.at : from, until < to ? until : to)
 }
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 

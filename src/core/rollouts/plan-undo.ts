@@ -1,5 +1,5 @@
 import type { InstalledVersions, VersionedService } from '../boxes/index.ts'
-import { elapsedMs } from '../kit/index.ts'
+import { spanMs } from '../kit/index.ts'
 import type { UndoMode } from './action.ts'
 import { isRefused } from './examine-box.ts'
 import type { Finding } from './finding.ts'
@@ -69,7 +69,7 @@ export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | u
     images: byImages ? imagesBack(update) : {},
     snapshotId: byImages ? null : (update.snapshot?.snapshotId ?? null),
     losesSince: lost,
-    losesMs: lost === null ? 0 : Math.max(0, elapsedMs(lost, limits.now)),
+    losesMs: lost === null ? 0 : spanMs(lost, limits.now),
     findings,
   }
 }

@@ -1,4 +1,4 @@
-import { elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
+import { isoNow, problem, spanMs } from '../../core/kit/index.ts'
 import {
   type ActionStatus,
   type AttemptEvidence,
@@ -37,7 +37,7 @@ export async function reportRollout({ db, clock }: Needs, { id }: { id: string }
   return {
     rollout: summaryOf(stored, counts(id), waits(id)),
     madeAt: now,
-    durationMs: stored.startedAt === null ? null : elapsedMs(stored.startedAt, stored.finishedAt ?? now),
+    durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times),
     ...{ timeline, phases, pauses },

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
+import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
+import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
@@ -149,6 +151,20 @@ onBothDialects('the rollout engine', (fresh) => {
       await world.settle()
       const [action] = (await world.show(id)).actions
       expect(action).toMatchObject({ status: 'failed', updateOk: false, error: { code: 'DIGEST_MISMATCH' } })
+    })
+
+    test('a clock that is set back meanwhile makes no update shorter than nothing, and no deadline longer', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      let backMs = 0
+      const clock = { ...world.clock, now: () => new Date(world.clock.now().getTime() - backMs) }
+      const engine = makeRolloutEngine({ ...world.needs, clock })
+      const id = await world.started()
+      await engine.tick(world.signal)
+      backMs = 3_600_000
+      await world.settle(engine)
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'succeeded', durationMs: 0 })
+      const { payload } = await commandById(world.needs.db, `${id}.acme.1.update`)
+      expect((payload as { deadlineMs: number }).deadlineMs).toBe(world.needs.settings.actionDeadlineMs)
     })
 
     test('a tag that moved between two pulls is refused before anything is stopped', async () => {

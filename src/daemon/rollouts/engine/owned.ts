@@ -1,5 +1,5 @@
 import type { BoxCommandKind, BoxCommandPayload } from '../../../core/boxes/index.ts'
-import { elapsedMs, isoNow } from '../../../core/kit/index.ts'
+import { isoNow, spanMs } from '../../../core/kit/index.ts'
 import { type CommandStep, isInFlight } from '../../../core/rollouts/index.ts'
 import { holdLease, type Lease, type Tx } from '../../db/index.ts'
 import { enqueueCommand } from '../../hosts/index.ts'
@@ -70,7 +70,7 @@ export async function awaiting(tx: Tx, rolloutId: string, slug: string, commandI
 
 /** What is left of the time that all steps of an attempt have together. */
 export const leftMs = ({ clock, settings }: RolloutsNeeds, { startedAt }: StoredAction): number =>
-  Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : elapsedMs(startedAt, isoNow(clock))))
+  Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : spanMs(startedAt, isoNow(clock))))
 
 /** Told by its parts: queuing a step of an attempt twice queues it once. */
 export const commandIdOf = ({ rolloutId, tenantSlug, attempt }: StoredAction, step: CommandStep): string =>

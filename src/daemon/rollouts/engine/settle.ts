@@ -1,5 +1,5 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
-import { elapsedMs, isoNow } from '../../../core/kit/index.ts'
+import { isoNow, spanMs } from '../../../core/kit/index.ts'
 import type { ActionError, ActionStatus } from '../../../core/rollouts/index.ts'
 import { releaseHold } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
@@ -30,7 +30,7 @@ export async function settle(
   { status, error, shows = {}, evidence = {}, leftOpen = false }: Ending,
 ): Promise<undefined> {
   const at = isoNow(clock)
-  const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
+  const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
   // Its rollout may have been rolled back with its boxes meanwhile: what was not updated is not brought back.
   const undo = status === 'succeeded' ? action.undo : null
   const settled: StoredAction = { ...action, ...shows, status, undo, error, step: null, overdueAt: null, finishedAt: at, durationMs }

@@ -1,6 +1,6 @@
 import { alertOf } from '../../../../core/alerts/index.ts'
 import type { BoxId } from '../../../../core/boxes/index.ts'
-import { elapsedMs, isoNow } from '../../../../core/kit/index.ts'
+import { isoNow, spanMs } from '../../../../core/kit/index.ts'
 import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
 import { requestCheckpoint } from '../../../audit/index.ts'
@@ -25,7 +25,7 @@ export async function settleUndo(
 ): Promise<undefined> {
   const { status, error } = verdict
   const at = isoNow(clock)
-  const durationMs = action.startedAt === null ? null : elapsedMs(action.startedAt, at)
+  const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
   const settled: StoredAction = {
     ...action,
     ...(status === 'succeeded' ? await asUpdated(tx, action) : { finishedAt: at, durationMs, error, ...shows }),
@@ -56,7 +56,7 @@ async function asUpdated(tx: Tx, { id }: StoredAction): Promise<Partial<StoredAc
   const update = (await attemptsOf(tx, id)).findLast(({ kind, status }) => kind === 'update' && status === 'succeeded')
   if (!update) return { error: null }
   const { startedAt, finishedAt, fencedMs } = update
-  const durationMs = finishedAt === null ? null : elapsedMs(startedAt, finishedAt)
+  const durationMs = finishedAt === null ? null : spanMs(startedAt, finishedAt)
   return { startedAt, finishedAt, durationMs, fencedMs, progress: null, error: null }
 }
 
