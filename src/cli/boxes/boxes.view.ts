@@ -66,7 +66,7 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['state', paint[stateTint(box) ?? 'dim'](state(box))],
     ['marks', marks(box)],
     ['drift', paint[severityTint[box.severity]](severityText(box.severity))],
-    ['host', `${box.host}${box.hostOnline ? '' : paint.yellow(' (offline)')}`],
+    ['host', `${box.host}${box.hostStatus === 'online' ? '' : paint.yellow(` (${box.hostStatus})`)}`],
     ['chat domain', box.chatDomain],
     ['window', box.window && `${windowWords(box.window)}; ${openingWords(box.window, now)}`],
     ['public', clean(box.publicUrl)],

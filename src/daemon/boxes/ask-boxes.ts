@@ -109,8 +109,12 @@ export function requireLive({ slug, live, removal }: BoxRecord): void {
 export async function requireOnline(needs: FleetNeeds, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
   const host = await lookAtHost(needs, db, hostId)
   if (host?.status !== 'online')
-    throw problem(
-      'HOST_OFFLINE',
-      `the host ${host?.name ?? hostId} of ${slug} is ${host?.status ?? 'gone'}: start its agent, then try again`,
-    )
+    throw problem('HOST_OFFLINE', `the host ${host?.name ?? hostId} of ${slug} is ${host?.status ?? 'gone'}: ${mendOf(slug, host)}`)
+}
+
+/** A host that is shut out does not come back by itself, whoever starts its agent. */
+function mendOf(slug: string, host: Awaited<ReturnType<typeof lookAtHost>>): string {
+  if (host?.status !== 'revoked' && host?.status !== 'frozen') return 'start its agent, then try again'
+  const anew = `\`tenantry hosts invite ${host.name}\` and \`tenantry-agent enrol --anew\` there bring it back`
+  return `${anew}; if it is gone for good: \`tenantry boxes move ${slug} --to <host> --old-host-is-dead ${host.name} --reason <why>\``
 }

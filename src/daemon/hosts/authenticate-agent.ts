@@ -123,7 +123,11 @@ function refusal(error: unknown, now: Date): Problem {
 
 /** Throws HOST_REVOKED, HOST_FROZEN. */
 export function refuseShutOut({ name, status, reason }: Pick<Host, 'name' | 'status' | 'reason'>): void {
-  if (status === 'revoked') throw problem('HOST_REVOKED', `${name} was revoked (${reason}): it needs a new invitation to enrol again`)
+  if (status === 'revoked')
+    throw problem(
+      'HOST_REVOKED',
+      `${name} was revoked (${reason}): \`tenantry hosts invite ${name}\` makes a new invitation, and \`tenantry-agent enrol --anew\` takes it`,
+    )
   if (status === 'frozen')
     throw problem(
       'HOST_FROZEN',

@@ -137,7 +137,14 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect((await commandById(room.db, commands[0]?.commandId ?? '')).kind).toBe('tenant-box.report_versions')
     await expect(api.scanBoxes({ body: { slugs: ['alpha', 'nobody'] } })).rejects.toThrow(/there is no box nobody/)
     expect(await code(api.scanBoxes({ body: { slugs: ['nobody'] } }))).toBe('VALIDATION')
-    expect(await code(api.checkBox({ params: { slug: 'beta' } }))).toBe('HOST_OFFLINE')
+    const check = () => api.checkBox({ params: { slug: 'beta' } })
+    await expect(check()).rejects.toMatchObject({ code: 'HOST_OFFLINE', message: expect.stringMatching(/start its agent/) })
+    await room.db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-2').execute()
+    // To start an agent that is shut out brings nothing back.
+    await expect(check()).rejects.toMatchObject({
+      code: 'HOST_OFFLINE',
+      message: expect.stringMatching(/is revoked: `tenantry hosts invite host-2`/),
+    })
     const { commandId } = await api.checkBox({ params: { slug: 'alpha' } })
     expect((await commandById(room.db, commandId)).kind).toBe('tenant-box.healthcheck')
   })

@@ -111,7 +111,9 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     await agent.hello({ body: silence })
     await enqueue({ id: 'r1.b1.1.report', hostId: identity.hostId })
     await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'sold' } })
-    await expect(agent.heartbeat({ body: { holding: [] } })).rejects.toEqual(refused('HOST_REVOKED', /sold/))
+    await expect(agent.heartbeat({ body: { holding: [] } })).rejects.toEqual(
+      refused('HOST_REVOKED', /sold.*`tenantry hosts invite host-1`.*`tenantry-agent enrol --anew`/),
+    )
     const command = await admin.showCommand({ params: { id: 'r1.b1.1.report' } })
     expect(command).toMatchObject({ status: 'expired', error: { code: 'HOST_REVOKED' } })
     await expect(admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'again' } })).rejects.toEqual(refused('CONFLICT'))
