@@ -80,9 +80,13 @@ export function lifeSections(box: BoxDetail, look: Look): string[] {
 
 function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Look): string {
   const line = `Fenced by ${fenceHolder(clean(holder ?? 'somebody'))} ${ago(since, now)}`
-  if (!overdueSince) return paint.yellow(line)
+  const rollout = rolloutOf(holder)
+  if (!overdueSince) return `${paint.yellow(line)}${rollout ? `\nWhat became of it: tenantry rollouts show ${rollout} --box ${slug}` : ''}`
   return `${paint.red(`${line}: too long.`)} Is its host well, and its agent? Who will never come back for it: tenantry boxes release ${slug} --reason '…'`
 }
+
+/** The rollout whose step keeps it shut, if it is one. */
+const rolloutOf = (holder: string | null): string | undefined => /^(ro_[a-z0-9]+|cve-[a-z0-9-]+)\./.exec(holder ?? '')?.[1]
 
 /** Agents say it as a command's name: `ro_….anna-schule.1.update`, or `rmv_….hand_over.1` of a move or removal. */
 function fenceHolder(holder: string): string {

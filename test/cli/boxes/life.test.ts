@@ -329,6 +329,8 @@ describe('lists and views', () => {
     const fenced = aBoxDetail({ fenced: true, fence: { holder, since: at('00:00:00'), overdueSince: null } })
     const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: fenced } })
     expect(ran.stdout).toContain(`Fenced by ${said} `)
+    // A box that rests says nothing else of what befell it.
+    expect(ran.stdout.includes(`What became of it: tenantry rollouts show ro_1 --box ${slug}\n`)).toBe(said.includes('rollout'))
   })
 
   test('each component that drifts is explained in full, however narrow the terminal', async () => {
