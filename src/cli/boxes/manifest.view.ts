@@ -1,5 +1,5 @@
 import type { ManifestRevision } from '../../core/boxes/index.ts'
-import { clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { type Column, clean, fields, fold, type Look, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 export function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, look: Look): string {
   return sections(
@@ -35,14 +35,27 @@ export function changesView(changes: readonly Change[], look: Look): string {
     if (tier) row.tiers.push(tier)
     rows.set(key, row)
   }
-  return table(
-    look,
+  return rowsView([...rows.values()], look)
+}
+
+type Row = Readonly<{ what: string; tiers: readonly string[] }> & Change
+
+/** What is now and what would be are read against each other: images differ at their end, so where both have no room side by side they stand below, whole. */
+function rowsView(rows: readonly Row[], look: Look): string {
+  const named: Column<Row>[] = [
+    { title: 'WHAT', value: ({ what }) => what, priority: 1 },
+    { title: 'TIERS', value: ({ tiers }) => tiers.join(' '), priority: 3 },
+  ]
+  const beside = table(
+    { ...look, width: Number.POSITIVE_INFINITY },
     [
-      { title: 'WHAT', value: ({ what }) => what, priority: 1 },
-      { title: 'TIERS', value: ({ tiers }) => tiers.join(' '), priority: 3 },
-      { title: 'NOW', value: ({ from }) => from, priority: 1, least: 12, paint: () => 'red' },
-      { title: 'THEN', value: ({ to }) => to, priority: 1, least: 12, paint: () => 'green' },
+      ...named,
+      { title: 'NOW', value: ({ from }) => from, priority: 1, paint: () => 'red' },
+      { title: 'THEN', value: ({ to }) => to, priority: 1, paint: () => 'green' },
     ],
-    [...rows.values()],
+    rows,
   )
+  if (fold(beside, look.width) === beside) return beside
+  const move: Column<Row> = { title: 'NOW → THEN', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
+  return tableWithText(look, [...named, move], move, rows)
 }

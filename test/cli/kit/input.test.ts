@@ -53,6 +53,14 @@ test('a manifest may come from stdin', async () => {
   expect(ran.stdout).toBe('WHAT     TIERS  NOW      THEN\nsynapse  free   1.157.1  1.163.2\n')
 })
 
+test('images that have no room side by side stand below each other, whole: they differ at their end', async () => {
+  const [from, to] = ['registry.school.example/tenantry/synapse:v{version}', 'registry.school.example/tenantry/synapse-arm:v{version}']
+  const answers = { 'POST /api/admin/v1/manifest/diff': { revision: 4, changes: [{ path: 'images.synapse', from, to }] } }
+  const ran = await tenantry(['manifest', 'diff', '-'], { answers, stdin: 'tiers: {}', columns: 100 })
+  expect(ran.stdout.replace(/\s+/g, ' ')).toContain(`image of synapse ${from} → ${to}`)
+  expect(ran.stdout).not.toContain('…')
+})
+
 test.each([
   ['is not YAML', async () => manifestFile('tiers: {free: [}\n'), 'is not YAML'],
   ['is not there', async () => '/nowhere/manifest.yaml', 'cannot be read (ENOENT)'],
