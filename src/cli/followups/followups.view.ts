@@ -20,11 +20,14 @@ const columns = ({ now }: Look): Column<Followup>[] => [
   { title: 'LAST ERROR', value: ({ lastError }) => lastError, priority: 2, least: 16 },
 ]
 
+const nothingListed = (counts: readonly FollowupCount[]): string =>
+  counts.length === 0 ? 'No follow-up work waits: all of it is done.' : 'None of what waits fits. tenantry followups list shows all.'
+
 type Listed = Readonly<{ followups: readonly Followup[]; nextCursor: string | null; counts: readonly FollowupCount[] }>
 
 export const followupList = ({ followups, nextCursor, counts }: Listed, look: Look): string =>
   sections(
-    followups.length === 0 ? 'No work waits that fits.' : table(look, columns(look), followups),
+    followups.length === 0 ? nothingListed(counts) : table(look, columns(look), followups),
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
     counts.length === 0 ? '' : table(look, countColumns(look), counts),
     counts.some(({ state }) => state === 'dead') ? 'To have tried again what was given up: tenantry followups retry' : '',

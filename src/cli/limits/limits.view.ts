@@ -27,7 +27,7 @@ const heldFor = ({ remaining, slowdownMs }: TenantUse) =>
 /** A line each; what did not fit on the page is counted by nobody, so it says how to go on. */
 export const limitsView = ({ tenants, nextCursor }: RateLimits, look: Look): string =>
   tenants.length === 0
-    ? 'No tenant fits.'
+    ? 'No tenant uses that much of its budget.'
     : sections(
         table(look, columns, tenants),
         nextCursor ? 'There are more: --limit <count>, or --above <percent> for those that matter' : '',

@@ -12,5 +12,5 @@ function summary(asked: Taken['asked'], taken: Taken['taken']): string {
   const [only] = asked
   const see = asked.length === 1 && only ? `tenantry snapshots list --slug ${only.slug}` : 'tenantry snapshots list'
   if (taken.length > 0) return `${plural(taken.length, 'snapshot')} taken: ${see}`
-  return `${plural(asked.length, 'agent was', 'agents were')} asked. What comes of it: ${see}`
+  return `${plural(asked.length, 'snapshot is', 'snapshots are')} asked for. What comes of it: ${see}`
 }

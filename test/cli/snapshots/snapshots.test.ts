@@ -69,7 +69,7 @@ describe('take', () => {
 
   test('asks and says where to look', async () => {
     const ran = await tenantry(['snapshots', 'take', 'anna-schule'], { answers: taking })
-    expect([ran.exit, ran.stdout]).toEqual([0, '1 agent was asked. What comes of it: tenantry snapshots list --slug anna-schule\n'])
+    expect([ran.exit, ran.stdout]).toEqual([0, '1 snapshot is asked for. What comes of it: tenantry snapshots list --slug anna-schule\n'])
   })
 
   test('--wait follows the agent', async () => {
