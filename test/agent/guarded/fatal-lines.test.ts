@@ -4,7 +4,6 @@ import { aPayload, aWorld, newSynapse } from '../update/an-update.ts'
 
 test.each([
   ['synapse', ' Cannot use this database as it is too new for the server to understand'],
-  ['synapse', "ModuleNotFoundError: No module named 'psycopg2'"],
   ['synapse', "Error in configuration at 'listeners': must be a list"],
   ['postgres', '2026-11-22 09:00:00.000 UTC [1] FATAL:  database files are incompatible with server'],
   ['postgres', '2026-11-22 09:00:00.000 UTC [29] PANIC:  could not locate a valid checkpoint record'],
@@ -19,6 +18,7 @@ test.each([
   ['postgres', '2026-11-22 09:00:00.000 UTC [31] ERROR:  cannot execute INSERT in a read-only transaction'],
   ['synapse', '2026-11-22 09:00:00,000 - synapse.access.http - GET /_matrix/client/ModuleNotFoundError 404'],
   ['synapse', 'Upgrading database schema to v94'],
+  ['synapse', "2026-11-22 09:00:00,000 - WARNING - Database has incorrect collation of 'en_US.utf8'. Should be 'C'"],
   ['minio', 'ERROR Unable to validate credentials of a request'],
   ['edge', 'FATAL:  database files are incompatible with server'],
 ])('%s may still come up after: %s', (service, line) => {
