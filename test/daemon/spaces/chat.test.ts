@@ -245,6 +245,21 @@ describe('after a restore', () => {
     expect((await room.events()).filter(({ type }) => type === 'user.left')).toEqual([])
   })
 
+  test.each([
+    ['tenant-box.restore', { outcome: 'restored' }, 1],
+    ['tenant-box.restore', { outcome: 'failed' }, 0],
+    ['tenant-box.update', { rolledBack: true }, 1],
+    ['tenant-box.update', { rolledBack: false }, 0],
+    ['tenant-box.take_over', { outcome: 'restored' }, 1],
+    ['tenant-box.take_over', { outcome: 'failed' }, 0],
+  ] as const)('%s that ended %j has the chat of its tenant looked after: %i', async (kind, result, times) => {
+    const room = await aRoom()
+    const listener = spacesListener(room).resultHandlers?.[kind]
+    await room.db.transaction().execute(async (tx) => listener?.(tx, { boxId: room.box.id, kind } as never, result as never))
+    const noted = await room.db.selectFrom('outbox').select('payload').where('topic', '=', 'chat.spaces-of-tenant').execute()
+    expect(noted.map(({ payload }) => JSON.parse(payload))).toEqual(Array.from({ length: times }, () => ({ tenantId: room.tenantId })))
+  })
+
   test('a leave from before the user was put in again is none', async () => {
     const room = await aRoom()
     const { anna, ben, spaceId } = await aSpaceWithBen(room)
