@@ -44,13 +44,15 @@ export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, look: Loo
       : `${table(look, letterColumns(look), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry followups retry`,
   )
 
+const deliveryError: Column<AlertDelivery> = { title: 'ERROR', value: ({ lastError }) => lastError, priority: 1 }
+
 const deliveryColumns = ({ now }: Look): Column<AlertDelivery>[] => [
   { title: 'BY', value: ({ channel }) => channel, priority: 1 },
   { title: 'TO', value: ({ target }) => target, priority: 1, least: 16 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => deliveryTint[status] },
   { title: 'SENT', value: ({ sentAt }) => (sentAt ? ago(sentAt, now) : null), priority: 2 },
   { title: 'TRIES', value: ({ attempts }) => attempts, priority: 3, align: 'right' },
-  { title: 'ERROR', value: ({ lastError }) => lastError, priority: 2, least: 16 },
+  deliveryError,
   { title: 'ID', value: ({ id }) => id, priority: 4 },
 ]
 
@@ -70,7 +72,7 @@ export function alertView({ alert, deliveries }: AlertDetail, look: Look): strin
   const told =
     deliveries.length === 0
       ? 'It was not sent by itself: no channel was set, or so many of its kind came at once that one message speaks for all.'
-      : table(look, deliveryColumns(look), deliveries)
+      : tableWithText(look, deliveryColumns(look), deliveryError, deliveries)
   return sections(head, facts, told, nextSteps(alert))
 }
 

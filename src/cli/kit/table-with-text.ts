@@ -9,5 +9,6 @@ export function tableWithText<Row>(look: Look, columns: readonly Column<Row>[], 
   if (fold(whole, look.width) === whole) return whole
   const others = columns.filter((column) => column !== text)
   const [head = '', ...lines] = table(look, others, rows).split('\n')
-  return [head, ...rows.flatMap((row, index) => [lines[index] ?? '', fold(`    ${clean(text.value(row) ?? '')}`, look.width)])].join('\n')
+  const below = (row: Row) => (text.value(row) ? [fold(`    ${clean(text.value(row))}`, look.width)] : [])
+  return [head, ...rows.flatMap((row, index) => [lines[index] ?? '', ...below(row)])].join('\n')
 }
