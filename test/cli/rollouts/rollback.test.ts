@@ -53,7 +53,7 @@ describe('the plan of a way back', () => {
     })
     expect(exit).toBe(0)
     expect(stdout).toContain('synapse 1.163.2 → 1.157.1')
-    expect(stdout).toMatch(/nothing that was\s+written is lost/)
+    expect(stdout).toMatch(/Its data stays as it is: nothing that was written\s+is lost/)
     expect(stdout).toContain('b: b cannot be read [SCHEMA_TOO_NEW]')
     expect(asked.map(({ path }) => path)).toEqual([`${path}/rollback/plan`])
   })
@@ -65,7 +65,7 @@ describe('the plan of a way back', () => {
     })
     expect(stdout).toContain('2026-01-05 14:02 UTC')
     expect(stdout).toContain('3 h 12 min')
-    expect(stdout).toMatch(/Everything written in them since their update .* is lost/)
+    expect(stdout).toMatch(/Everything written in it since its update \(2026-01-05 14:02 UTC\), 3 h 12 min, is lost to its users/)
   })
 
   test('of no boxes is none', async () => {
