@@ -155,6 +155,16 @@ describe('before it is sent', () => {
     expect(ran.stderr).toMatchSnapshot()
   })
 
+  test('it says whose boxes are no longer brought back', async () => {
+    const stopping = { ...planOf(boxes), stopsUndosOf: [rolloutId] }
+    const ran = await tenantry(line('--token-file', '-', '--yes'), {
+      answers: { ...answers, [plan]: stopping },
+      stdin: token,
+      columns: 120,
+    })
+    expect(ran.stderr).toMatch(new RegExp(`leaves .*boxes of ${rolloutId} as they are that were to be brought back`))
+  })
+
   test('a version that the daemon refuses ends it there', async () => {
     const wrong = problemAnswer(400, {
       code: 'VALIDATION',
