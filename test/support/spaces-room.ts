@@ -63,5 +63,10 @@ export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, m
       audience: JSON.parse(String(audience)),
     }))
   }
-  return { roles: aRoleBook, aUser, aSpace, work, events }
+  /** Spaces of which replicas were told that somebody is no longer in them: downloads from there are looked at again. */
+  const revoked = async () => {
+    const rows = await db.selectFrom('revocations').select('subject').where('kind', '=', 'space').orderBy('seq').execute()
+    return rows.map(({ subject }) => subject)
+  }
+  return { roles: aRoleBook, aUser, aSpace, work, events, revoked }
 }

@@ -198,6 +198,7 @@ describe('what happens in the chat by itself', () => {
     room.chat.rooms.leave((await roomsOf(room, spaceId))[which], '@ben:acme.example')
     expect(await reconcile(room)).toBe('looked after 1 space; 0 chat servers not reached')
     expect((await room.events()).at(-1)).toMatchObject({ type: 'user.left', payload: { userId: ben.userId, spaceId, reason: 'chat' } })
+    expect(await room.revoked()).toEqual([spaceId])
     expect((await listSpaceMembers(room, anna, { spaceId, limit: 9 })).members.map(({ userId }) => userId)).toEqual([anna.userId])
     expect(await joinedIn(room, spaceId)).toEqual([['@anna:acme.example'], ['@anna:acme.example']])
   })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { revoke } from '../../../src/daemon/auth/index.ts'
 import { nextSeq } from '../../../src/daemon/db/index.ts'
 import { streamOf } from '../../../src/daemon/events/index.ts'
@@ -37,12 +37,10 @@ test.each(acts)('while %s in a tenant whose events are held up, sessions of othe
     await nextSeq(holding, streamOf(room.tenantId))
     acting = act({ room, anna, benId: ben.userId, spaceId })
     acting.catch(() => undefined) // told below, once nobody holds it up
-    await vi.waitFor(async () => {
-      const { rows } = await sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-      expect(rows).toHaveLength(1)
-    })
+    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await waiting.execute(db)).rows.length).toBe(1)
     await db.transaction().execute(async (tx) => {
-      await sql`set local lock_timeout = '1s'`.execute(tx)
+      await sql`set local lock_timeout = '20s'`.execute(tx)
       await revoke(tx, room.clock, { kind: 'user-session', subject: 'ses_of_another' })
     })
   })

@@ -189,6 +189,7 @@ onBothDialects('spaces', (fresh) => {
     ])
     await expect(showSpace(room, anna, { spaceId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
     expect(await spacesOf(room.db, anna)).toEqual([])
+    expect(await room.revoked()).toEqual([spaceId])
     await room.work()
     expect([room.chat.rooms.ids(), room.chat.rooms.aliases().size]).toEqual([[], 0])
   })
