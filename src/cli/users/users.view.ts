@@ -1,6 +1,6 @@
 import { plural } from '../../core/kit/index.ts'
 import type { CreatedUser, ImportLine, ImportReport, ResetPassword, User } from '../../core/users/index.ts'
-import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Look, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 const paintStatus = (user: User) => (statusOf(user) === 'active' ? 'green' : 'yellow')
 
@@ -61,11 +61,14 @@ export const resetView = ({ user, chat, password }: ResetPassword, look: Look): 
     shownOnce(password, look),
   )
 
+const outcomeWord = (outcome: string): string => (outcome === 'would_create' ? 'would be created' : outcome)
+
+const importReason: Column<ImportLine> = { title: 'WHY', value: ({ reason }) => reason && clean(reason), priority: 1 }
 const importColumns: Column<ImportLine>[] = [
   { title: 'LINE', value: ({ line }) => line, priority: 1 },
   { title: 'USER', value: ({ localpart }) => clean(localpart), priority: 1, least: 12 },
-  { title: 'OUTCOME', value: ({ outcome }) => outcome.replaceAll('_', ' '), priority: 1 },
-  { title: 'WHY', value: ({ reason }) => reason && clean(reason), priority: 2, least: 20 },
+  { title: 'OUTCOME', value: ({ outcome }) => outcomeWord(outcome), priority: 1 },
+  importReason,
 ]
 
 const shownLines = 50
@@ -76,9 +79,9 @@ export function importView(report: ImportReport, look: Look): string {
   const wanting = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
   const said = Object.entries(counts).filter(([, count]) => count > 0)
   return sections(
-    wanting.length > 0 ? table(look, importColumns, wanting.slice(0, shownLines)) : '',
+    wanting.length > 0 ? tableWithText(look, importColumns, importReason, wanting.slice(0, shownLines)) : '',
     wanting.length > shownLines ? `and ${plural(wanting.length - shownLines, 'line')} more: --report <file> has them all` : '',
-    `${plural(lines.length, 'line')}: ${said.map(([outcome, count]) => `${count} ${outcome.replaceAll('_', ' ')}`).join(', ') || 'nothing to do'}`,
+    `${plural(lines.length, 'line')}: ${said.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(', ') || 'nothing to do'}`,
     dryRun ? 'Nothing was changed. The same command without --dry-run does it.' : '',
   )
 }

@@ -157,6 +157,15 @@ describe('import', () => {
     await expect(stat(passwords)).rejects.toThrow(/ENOENT/)
   })
 
+  test('says of each line that is refused why, whole: what is wrong stands at its end', async () => {
+    const { users } = await aFile()
+    const why = 'username must be lower-case letters, digits and . _ = / + -, not starting with one of them; "Eva Große" is not'
+    const report = aReport([line(2, 'anna', 'would_create'), line(6, 'Eva Große', 'refused', why)], { dryRun: true })
+    const ran = await tenantry(['users', 'import', 'acme', users, '--dry-run'], { answers: importing(() => report), columns: 80 })
+    expect(ran.stdout.replace(/\s+/g, ' ')).toContain(why)
+    expect(ran.stdout).toContain('2 lines: 1 would be created, 1 refused')
+  })
+
   test('never writes over a file of passwords', async () => {
     const { users, passwords } = await aFile()
     await writeFile(passwords, 'precious')
