@@ -43,7 +43,8 @@ export async function proveHealthy(run: GuardedRun, { step, baseline = {}, image
       percent: (100 * good) / consecutive,
     })
     if (probe.verdict === 'ok') await watch.settle()
-    else if (!everGood) await watch.hear() // what came up once is judged by what it does
+    // What came up once is judged by what it does.
+    else if (!everGood && (isKept || bad % heardEvery === 0)) await watch.hear(probe)
     if (good >= consecutive) return watch.look()
     if (isOnItsWay(probe)) counts = now()
     const waitMs = good > 0 ? spacingMs : firstWaits(spacingMs, bad)
@@ -58,6 +59,9 @@ export async function proveHealthy(run: GuardedRun, { step, baseline = {}, image
 
 const digestsOf = (images: Proof['images']): Record<string, string> =>
   Object.fromEntries(Object.entries(images).flatMap(([service, one]) => (one?.digest ? [[service, one.digest]] : [])))
+
+/** Of bad probes that tell nothing new, each so many-th asks what was printed meanwhile. */
+const heardEvery = 4
 
 /** How many probes that are not good and tell something new are kept as evidence. */
 const mostNews = 30

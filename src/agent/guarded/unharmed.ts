@@ -1,3 +1,4 @@
+import type { ProbeResult } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
 import { fatalLine } from './fatal-lines.ts'
@@ -13,7 +14,7 @@ type Expected = Readonly<{
 export type Watch = Readonly<{
   look(): Promise<void>
   /** A probe was not good: a server that has printed that it will never be is not waited for. */
-  hear(): Promise<void>
+  hear(probe: ProbeResult): Promise<void>
   /** A probe was good: what runs now is what must go on running. */
   settle(): Promise<void>
 }>
@@ -25,10 +26,12 @@ export type Watch = Readonly<{
  */
 export function watchContainers(run: GuardedRun, { baseline: first, digests }: Expected): Watch {
   let baseline = first
+  let seen: readonly ContainerState[] = []
   let host: 'as it was' | 'starting anew' | 'started anew' = 'as it was'
   const look = async () => {
     const containers = await containersNow(run)
     if (!containers) return
+    seen = containers
     if (host === 'as it was' && startedAnew(containers, baseline)) host = 'starting anew'
     for (const [service, before] of Object.entries(baseline)) {
       const container = containers.find((candidate) => candidate.service === service)
@@ -43,13 +46,19 @@ export function watchContainers(run: GuardedRun, { baseline: first, digests }: E
     baseline = baselineFrom(containers)
     host = 'started anew'
   }
-  const hear = async () => {
-    for (const container of (await containersNow(run)) ?? []) {
-      const line = fatalLine(container.service, await printedBy(run, container))
-      if (line) throw problem('PROBE_FAILED', `${container.service} of ${run.box.slug} will not come up: ${line.slice(0, 300)}`)
-    }
+  const hear = async ({ components }: ProbeResult) => {
+    const sick = sickest(components)
+    const container = seen.find(({ service }) => service === sick)
+    const line = container && fatalLine(sick, await printedBy(run, container))
+    if (line) throw problem('PROBE_FAILED', `${sick} of ${run.box.slug} will not come up: ${line.slice(0, 300)}`)
   }
   return { look, hear, settle }
+}
+
+/** The server that the others wait for. */
+const sickest = ({ database, objectStorage }: ProbeResult['components']): 'postgres' | 'minio' | 'synapse' => {
+  if (!database.ok) return 'postgres'
+  return objectStorage.ok ? 'synapse' : 'minio'
 }
 
 const linesRead = 200
