@@ -3,8 +3,10 @@ import type { Clock } from '../../core/kit/index.ts'
 /** Somebody who waits. What happened between two waits is not missed: the next wait then returns at once. */
 export type Watcher = Readonly<{
   wake(): void
-  /** Until something happened, `ms` are over, or the signal aborts. */
-  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void>
+  /** Ends a wait as well; whoever waits knows by itself why. */
+  stir(): void
+  /** Until something happened, `ms` are over, or the signal aborts. Answers whether it was woken. */
+  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean>
   close(): void
 }>
 
@@ -34,21 +36,27 @@ export function makeRolloutBus(): RolloutBus {
 }
 
 function makeWatcher(close: () => void): Watcher {
-  let woken = false
+  let [woken, stirred] = [false, false]
   let stop: () => void = () => undefined
   const wake = () => {
     woken = true
     stop()
   }
+  const stir = () => {
+    stirred = true
+    stop()
+  }
   const wait = async (clock: Clock, ms: number, signal: AbortSignal) => {
-    if (!woken && !signal.aborted) {
+    if (!woken && !stirred && !signal.aborted) {
       const timer = new AbortController()
       stop = () => timer.abort('woken') // without a reason Node.js makes an exception, with a stack that nobody reads
       signal.addEventListener('abort', stop)
       await clock.sleep(ms, timer.signal)
       signal.removeEventListener('abort', stop)
     }
-    woken = false
+    const answer = woken
+    woken = stirred = false
+    return answer
   }
-  return { wake, wait, close }
+  return { wake, stir, wait, close }
 }

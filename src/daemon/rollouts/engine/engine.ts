@@ -1,10 +1,10 @@
 import { isProblem } from '../../../core/kit/index.ts'
 import { acquireLease, type Lease, releaseLease } from '../../db/index.ts'
 import type { RolloutsNeeds } from '../needs.ts'
-import type { Watcher } from '../rollout-bus.ts'
 import { rolloutsToDrive } from '../rollouts.repo.ts'
 import { streamOf } from '../tell.ts'
 import { round, type WaitedFor } from './round.ts'
+import { makeWaited } from './waited.ts'
 
 /** After this without a word from its owner a rollout is taken over by another replica. */
 const shortestLeaseMs = 30_000
@@ -15,9 +15,15 @@ const mostRounds = 50
 /** Agents tell several things within a moment: they are looked at together. */
 const togetherMs = 20
 
+/** Of each rollout that was looked at the commands it waits for. */
+type Looked = ReadonlyMap<string, readonly WaitedFor[]>
+
 export type RolloutEngine = Readonly<{
-  /** Brings every rollout that this replica owns, or can take, as far as it goes now; answers the commands it waits for. */
-  tick(signal: AbortSignal): Promise<readonly WaitedFor[]>
+  /**
+   * Brings every rollout that this replica owns, or can take, as far as it goes now; answers the commands it waits for. With `only` none but
+   * these: which others there are to drive is then not asked.
+   */
+  tick(signal: AbortSignal, only?: readonly string[]): Promise<Looked>
   /** Gives the leases back, so that another replica need not wait for their end. */
   handBack(): Promise<void>
 }>
@@ -57,20 +63,24 @@ export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = 
     await releaseLease({ db, clock }, lease)
   }
 
-  const tick = async (signal: AbortSignal) => {
+  const toDrive = async () => {
     const wanted = await rolloutsToDrive(db)
     for (const [id, { lease }] of leases) if (!wanted.includes(id)) await release(id, lease)
-    const waitingFor: WaitedFor[] = []
-    for (const id of wanted) {
+    return wanted
+  }
+
+  const tick = async (signal: AbortSignal, only?: readonly string[]) => {
+    const looked = new Map<string, readonly WaitedFor[]>()
+    for (const id of only ?? (await toDrive())) {
       if (signal.aborted) break
       try {
-        waitingFor.push(...(await drive(id, signal)))
+        looked.set(id, await drive(id, signal))
       } catch (error) {
         if (isProblem(error, 'LEASE_LOST')) leases.delete(id)
         log.warn({ rolloutId: id, err: error }, 'a rollout could not be driven and will be looked at again')
       }
     }
-    return waitingFor
+    return looked
   }
 
   return {
@@ -91,27 +101,25 @@ export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSign
   // What the engine itself has done it knows: it looks again for what others did.
   const ours = { ...rolloutBus, changed: (id: string) => rolloutBus.changed(id, watcher) }
   const engine = makeRolloutEngine({ ...needs, rolloutBus: ours }, watcher.wake)
+  const waited = makeWaited(needs.bus, watcher)
+  let [only, askedMs]: [readonly string[] | undefined, number] = [undefined, clock.monotonicMs()]
   try {
     while (!signal.aborted) {
-      const waitingFor = await engine.tick(signal).catch((err) => {
+      waited.forget(only)
+      const looked = await engine.tick(signal, only).catch((err) => {
         log.warn({ err }, 'rollouts could not be looked at and will be again')
-        return []
+        return new Map<string, readonly WaitedFor[]>()
       })
-      const stopListening = listen(needs, waitingFor, watcher)
+      waited.listen(looked)
       await clock.sleep(togetherMs, signal)
-      await watcher.wait(clock, settings.pollMs, signal)
-      stopListening()
+      const isWoken = await watcher.wait(clock, Math.max(0, askedMs + settings.pollMs - clock.monotonicMs()), signal)
+      // A command that was answered says which rollout goes on; that there are others to drive, or that one is over, it does not.
+      const isDue = isWoken || clock.monotonicMs() - askedMs >= settings.pollMs
+      if (isDue) askedMs = clock.monotonicMs()
+      only = isDue ? undefined : waited.answered()
     }
   } finally {
     watcher.close()
     await engine.handBack().catch((err) => log.warn({ err }, 'the leases of rollouts were not handed back and will run out'))
-  }
-}
-
-function listen({ bus }: Pick<RolloutsNeeds, 'bus'>, commands: readonly WaitedFor[], watcher: Watcher): () => void {
-  const waitings = commands.map(({ id, revision }) => bus.untilChanged(id, revision))
-  for (const { woken } of waitings) void woken.then(watcher.wake)
-  return () => {
-    for (const { cancel } of waitings) cancel()
   }
 }
