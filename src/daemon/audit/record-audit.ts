@@ -1,6 +1,6 @@
 import { auditHash, genesisHash } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
-import { prepared, preparedRows, type Tx } from '../db/index.ts'
+import { forUpdate, prepared, preparedRows, type Tx } from '../db/index.ts'
 import type { AuditTable } from './audit.tables.ts'
 
 /** What is told: who did what to which thing. `data` never holds a secret. */
@@ -20,8 +20,7 @@ export type DatedAct = Told & Readonly<{ at: string }>
 
 /** The same for several acts of one transaction, which are not none, in their order. */
 export async function recordAudits(tx: Tx, chain: string, acts: readonly DatedAct[]): Promise<void> {
-  const { rows } = await lockHead(tx, { chain, hash: genesisHash })
-  let head = rows[0] as Head
+  let head = await lockedHead(tx, chain)
   const entries: AuditTable[] = []
   for (const act of acts) {
     const entry = entryAfter(head, chain, act)
@@ -50,8 +49,18 @@ function entryAfter(head: Head, chain: string, { actor, action, subject, data = 
 
 type Head = Readonly<{ seq: number; hash: string }>
 
-/** An update that changes nothing locks in both dialects, and answers what is there. */
-const lockHead = prepared<{ chain: string; hash: string }, Head>((db, place) =>
+/** Nearly every chain has one, which is locked by reading it: of a row that is written as it was a copy is stored. */
+async function lockedHead(tx: Tx, chain: string): Promise<Head> {
+  const [known] = (await lockHead(tx, { chain })).rows
+  return known ?? ((await beginHead(tx, { chain, hash: genesisHash })).rows[0] as Head)
+}
+
+const lockHead = prepared<{ chain: string }, Head>((db, place) =>
+  db.selectFrom('audit_heads').select(['seq', 'hash']).where('chain', '=', place('chain')).modifyEnd(forUpdate(db)),
+)
+
+/** An update that changes nothing locks in both dialects, and answers what is there: another may have begun it meanwhile. */
+const beginHead = prepared<{ chain: string; hash: string }, Head>((db, place) =>
   db
     .insertInto('audit_heads')
     .values({ chain: place('chain'), seq: 0, hash: place('hash') })

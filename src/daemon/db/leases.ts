@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Db, DbOrTx, Tx } from './database.ts'
+import { forUpdate } from './dialects.ts'
 import { prepared } from './prepared.ts'
 
 /** Ownership of a singleton (a cron run, an executing rollout). The token rises with each new owner and fences the old one out. */
@@ -56,16 +57,15 @@ export async function handBack({ db, clock }: { db: Db; clock: Clock }, { name, 
     .execute()
 }
 
-/** First statement of an owner's writing transaction: locks the lease row, so nobody can take over before the commit. Throws LEASE_LOST. */
+/**
+ * First statement of an owner's writing transaction: locks the lease row, so nobody can take over before the commit. It is read and not written:
+ * of a row that is written as it was SQLite stores a page with every transaction, and PostgreSQL a copy. Throws LEASE_LOST.
+ */
 export async function holdLease(tx: Tx, lease: Lease): Promise<void> {
-  const { changed } = await lockLease(tx, lease)
-  if (changed === 0n) throw problem('LEASE_LOST', `another process took over ${lease.name}; this one has stopped writing to it`)
+  const { rows } = await lockLease(tx, lease)
+  if (rows.length === 0) throw problem('LEASE_LOST', `another process took over ${lease.name}; this one has stopped writing to it`)
 }
 
-const lockLease = prepared<Lease, unknown>((db, place) =>
-  db
-    .updateTable('leases')
-    .set({ holder: place('holder') })
-    .where('name', '=', place('name'))
-    .where('token', '=', place('token')),
+const lockLease = prepared<Lease, { token: number }>((db, place) =>
+  db.selectFrom('leases').select('token').where('name', '=', place('name')).where('token', '=', place('token')).modifyEnd(forUpdate(db)),
 )
