@@ -18,7 +18,7 @@ export type AuditEntry = AuditContent & Readonly<{ hash: string }>
 export const genesisHash = '0'.repeat(64)
 
 /** SHA-256 over the canonical JSON of the content; it includes the hash before, so no entry can be changed, left out or moved unseen. */
-export const auditHash = (content: AuditContent): string => {
+export const auditHash = (content: AuditContent, digest = sha256Hex): string => {
   const { chain, seq, at, actor, action, subject, data, previousHash } = content
-  return sha256Hex(canonicalJson({ chain, seq, at, actor, action, subject, data, previousHash }))
+  return digest(canonicalJson({ chain, seq, at, actor, action, subject, data, previousHash }))
 }

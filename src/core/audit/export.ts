@@ -61,7 +61,7 @@ export function readExportLine(text: string): ExportLine | undefined {
 }
 
 /** What an entry names evidence by; `data.evidence` holds it. */
-export const evidenceSum = (evidence: unknown): string => sha256Hex(canonicalJson(evidence))
+export const evidenceSum = (evidence: unknown, digest = sha256Hex): string => digest(canonicalJson(evidence))
 
 /** The sum of the evidence that an entry binds to the chain; undefined when it binds none. */
 export function sumInEntry(data: unknown): string | undefined {

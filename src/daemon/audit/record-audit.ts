@@ -1,5 +1,6 @@
 import { auditHash, genesisHash } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
+import { nativeSha256Hex } from '../../node/index.ts'
 import { forUpdate, prepared, preparedRows, type Tx } from '../db/index.ts'
 import type { AuditTable } from './audit.tables.ts'
 
@@ -44,7 +45,7 @@ function entryAfter(head: Head, chain: string, { actor, action, subject, data = 
     previousHash: head.hash,
   }
   const { previousHash, ...rest } = content
-  return { ...rest, data: text, previous_hash: previousHash, hash: auditHash(content) }
+  return { ...rest, data: text, previous_hash: previousHash, hash: auditHash(content, nativeSha256Hex) }
 }
 
 type Head = Readonly<{ seq: number; hash: string }>

@@ -401,11 +401,12 @@ onBothDialects('the rollout engine', (fresh) => {
       return { world, id, update: `${id}.acme.1.update` }
     }
 
-    test('and never fetched the update has not touched the box: failed, host offline', async () => {
+    test('and never fetched the update has not touched the box: failed, host offline, which is named', async () => {
       const { world, id, update } = await atUpdate()
       await world.expire(update)
       await world.tick()
-      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
+      const message = expect.stringContaining('the agent of host-of-acme never fetched')
+      expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE', message } })
     })
 
     test('and has the update in hand decides alone: the action stays, the box stays held, the rollout pauses once', async () => {

@@ -12,7 +12,8 @@ import { read, undoOf } from '../action-row.ts'
 import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
 // A round is taken several times per box, so it must not read all boxes. `decide` answers the same for what is read here as for all actions
-// of the rollout (a test holds it to that): what never begins next, and what has ended well, changes none of its steps.
+// of the rollout (a test holds it to that): what never begins next, and what has ended well, changes none of its steps. A host is called by its
+// id here: its name is read by `withHostNames` where it is told.
 
 type Hold = NonNullable<EngineAction['held']>
 
@@ -47,8 +48,7 @@ const flies: ReadonlySet<string> = new Set(inFlightStatuses)
 const columns = (db: DbOrTx, rolloutId: string | RawBuilder<string>) =>
   db
     .selectFrom('rollout_actions as action')
-    .leftJoin('hosts', 'hosts.id', 'action.host_id')
-    .select(['hosts.name as host_name', 'slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
+    .select(['slug', 'host_id', 'phase', 'action.status', 'waived', 'step', 'command_id'])
     .select(['progress', 'expected_ms', 'overdue_at', 'finished_at', 'undo_mode', 'undo_status', 'undo_error', 'waits_until', 'error'])
     .where('rollout_id', '=', rolloutId)
 
@@ -92,7 +92,7 @@ const reader =
   (row: Row): EngineAction => ({
     slug: row.slug,
     hostId: row.host_id,
-    hostName: row.host_name ?? row.host_id,
+    hostName: row.host_id,
     held: holds.get(row.slug) ?? windows.waits.get(row.slug) ?? null,
     phase: row.phase,
     status: row.status,

@@ -1,5 +1,6 @@
 import { evidenceSum } from '../../../core/audit/index.ts'
 import { type AttemptStep, attemptSteps, endOfCommand, evidenceOf } from '../../../core/rollouts/index.ts'
+import { nativeSha256Hex } from '../../../node/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { stepsOfCommands } from '../../hosts/index.ts'
 import type { StoredAction } from '../actions.repo.ts'
@@ -14,7 +15,7 @@ import { commandIdOf } from './owned.ts'
 export async function closeAttempt(tx: Tx, action: StoredAction, evidence: Evidence, commandMs: number | null): Promise<string> {
   const which = { actionId: action.id, attempt: action.attempt }
   const attempt = await keepEvidence(tx, which, { ...evidence, steps: await stepsOf(tx, action, commandMs) })
-  return evidenceSum(evidenceOf(action, attempt))
+  return evidenceSum(evidenceOf(action, attempt), nativeSha256Hex)
 }
 
 async function stepsOf(tx: Tx, action: StoredAction, commandMs: number | null): Promise<AttemptStep[]> {

@@ -7,6 +7,7 @@ import type { RolloutsNeeds } from '../needs.ts'
 import { streamOf } from '../tell.ts'
 import { actionsInSight } from './actions-in-sight.repo.ts'
 import { closedWindows, noWindows } from './closed-windows.repo.ts'
+import { withHostNames } from './host-names.repo.ts'
 import type { Owned } from './owned.ts'
 import { type RolloutInSight, rolloutInSight } from './rollout-in-sight.repo.ts'
 import { type Seen, takeSteps } from './take-steps.ts'
@@ -42,7 +43,8 @@ async function look(db: DbOrTx, { needs, rolloutId }: Owned): Promise<Looked> {
   const known = await statesOfCommands(db, ids)
   const silent = await unanswerable(db, known)
   const commands = new Map(known.map((command) => [command.id, silent.has(command.id) ? neverAnswers(command) : seen(command)]))
-  const steps = isUndone ? decideUndo(actions, commands, settings) : decide(rollout, actions, commands, settings)
+  const named = await withHostNames(db, actions, commands)
+  const steps = isUndone ? decideUndo(named, commands, settings) : decide(rollout, named, commands, settings)
   return { steps, known, isFull: flying.length >= settings.parallel, holds, windows, commands }
 }
 
