@@ -4,7 +4,7 @@
 // It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
 export { type DataFolder, dataFolders } from './data-folders.ts'
 export { type DiskSpace, hostDisk, needRoom, reserveBytes, volumeBytes } from './disk-space.ts'
-export { readWholeDump, type TellingManifest } from './dump-manifest.ts'
+export { holdsAll, isTelling, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
 export { fetchData, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository, repositoryOnce } from './repository-of-command.ts'
 export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
 import { leftBy, readComposeText, upDatabaseOn } from '../guarded/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { fetchedBefore } from '../revive/index.ts'
+import { fetchedBefore, whileProven } from '../revive/index.ts'
 import { withRestored } from './exchange.ts'
 import { databaseVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -15,12 +15,15 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { needs, signal } = run
   const { database } = leftBy(run, 'fetch')
   const { streams } = leftBy(run, 'keep')
-  const { dumpFolder, manifest } = await fetchedBefore(run.fetchFolder)
+  const fetched = await fetchedBefore(run.fetchFolder)
   const tries = databaseVolumes(run, database.volume)
   const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)
-  await upDatabaseOn({ ...run, box }, volume, tries)
-  await needs.inside.loadDatabase(box, dumpFolder, manifest.rows, signal)
+  const loadInto = async (within: AbortSignal) => {
+    await upDatabaseOn({ ...run, box, signal: within }, volume, tries)
+    await needs.inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
+  }
+  await whileProven(fetched, loadInto, signal)
   await needs.inside.raiseStreams(box, streams, signal)
   return { volume }
 }

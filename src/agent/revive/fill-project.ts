@@ -3,7 +3,7 @@ import { problem } from '../../core/kit/index.ts'
 import { type DataFolder, fetchData, sideBySide } from '../backup/index.ts'
 import { readCompose, waitUntil } from '../boxes/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
-import type { FetchedBefore } from './fetched-before.ts'
+import { type FetchedBefore, whileProven } from './fetched-before.ts'
 import type { ReviveNeeds } from './needs.ts'
 
 type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedBefore, 'boxFolder'>; signal?: AbortSignal }>
@@ -18,14 +18,17 @@ export async function fillProject(needs: ReviveNeeds, box: LocalBox, filling: Fi
   const { engine } = needs
   await engine.removeProject(box.project.name)
   const volumes = await makeVolumes(needs, box)
-  await fillVolumes(needs, box, {
-    ...filling,
-    folderOf: ({ key }) => folderOf(needs, box, volumes, key),
-    upDatabase: async (signal) => {
-      await engine.up(box.project, ['postgres'], signal)
-      await waitForDatabase(needs, box, signal)
-    },
-  })
+  const fill = (signal: AbortSignal) =>
+    fillVolumes(needs, box, {
+      ...filling,
+      signal,
+      folderOf: ({ key }) => folderOf(needs, box, volumes, key),
+      upDatabase: async (within) => {
+        await engine.up(box.project, ['postgres'], within)
+        await waitForDatabase(needs, box, within)
+      },
+    })
+  await whileProven(filling.fetched, fill, filling.signal)
 }
 
 type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabase(signal: AbortSignal): Promise<void> }>

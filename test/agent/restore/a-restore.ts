@@ -62,7 +62,7 @@ export async function aLivedOnBox(options: Options = {}) {
     const given = { ...aContext({ commandId: restoreId }), ...context }
     return moving(host.clock, () => restore(agentNeeds, steps)(given, payloadOf(change)), 5_000)
   }
-  return { ...world, agent, run, taken, payloadOf, homeserver: () => readFile(config, 'utf8'), rules: () => readdir(rules) }
+  return { ...world, agent, run, taken, restoreId, payloadOf, homeserver: () => readFile(config, 'utf8'), rules: () => readdir(rules) }
 }
 
 type Run = { needs?: RestoreNeeds; steps?: RestoreSteps; context?: Partial<CommandContext> }

@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fenceSwitch, rewriteImages } from '../../../src/agent/boxes/index.ts'
 import { handOver } from '../../../src/agent/move/index.ts'
@@ -231,6 +232,24 @@ describe('a restore that cannot be kept', () => {
     const result = await world.run()
     expect(result).toMatchObject({ outcome: 'failed', error: { code, message: expect.stringContaining('as it was before') } })
     expect(result.probes.filter(({ verdict }) => verdict === 'ok').length).toBeGreaterThanOrEqual(3)
+    await expectAsBefore(world)
+  })
+
+  test('a dump that was damaged after it was fetched is loaded for nobody', async () => {
+    const world = await aLivedOnBox()
+    const needs = await world.agent((ports) => ({
+      ...ports,
+      inside: {
+        ...ports.inside,
+        streamPositions: async (box, signal) => {
+          // As a dump it is as good as before.
+          await appendFile(join(world.host.folder, 'work', `${world.restoreId}.restored`, 'dump', 'database.dump'), '\n')
+          return ports.inside.streamPositions(box, signal)
+        },
+      },
+    }))
+    const error = { code: 'RESTORE_FAILED', message: expect.stringMatching(/no longer whole.*as it was before/) }
+    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'failed', error })
     await expectAsBefore(world)
   })
 
