@@ -175,6 +175,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
       digestsAfter: fate === 'commits' ? { synapse: digestOf(image) } : digestsBefore,
       probes: [aProbe()],
       composeBackup: `compose.yaml.${slug}`,
+      ...(fate === 'rolls-back' ? { restored: { from: 'cold-copy' as const, tookMs: 2_000, copiedMs: 900 } } : {}),
       report: reportOf(slug),
       error: good ? null : { code: 'PROBE_FAILED', message: 'three probes failed' },
     }

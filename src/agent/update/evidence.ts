@@ -29,6 +29,7 @@ export type RestoredData = Readonly<{ volume: string; from: 'cold-copy' | 'dump'
 export type Evidence = Readonly<{
   prefetch?: Before
   snapshot?: SnapshotEvidence
+  'cold-copy'?: Readonly<{ copiedMs?: number; skipped?: string }>
   rewrite?: Readonly<{ backup: string }>
   recreate?: Baseline
   serve?: Baseline

@@ -36,8 +36,17 @@ async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> 
     digestsBefore: digests(prefetch?.containers),
     digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
+    ...databaseBack(run),
     error: outcome === 'committed' ? null : whyEnded('update', facts, remark(run, facts)),
   }
+}
+
+/** Of the try that came through; earlier agents wrote down nothing of it. */
+function databaseBack(run: UpdateRun): Pick<UpdateResult, 'restored'> {
+  const { 'restore-data': back, 'cold-copy': copy } = run.evidence()
+  if (back?.from === undefined) return {}
+  const copied = copy?.copiedMs === undefined ? {} : { copiedMs: Math.round(copy.copiedMs) }
+  return { restored: { from: back.from, tookMs: Math.round(back.tookMs), ...copied } }
 }
 
 const digests = (services: Readonly<Record<string, { digest: string | null } | undefined>> = {}): Record<string, string | null> =>

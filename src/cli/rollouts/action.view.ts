@@ -32,6 +32,7 @@ const attemptView = (attempt: RolloutAttempt, look: Look): string =>
       ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
       ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
       ['  steps', stepsText(attempt)],
+      ['  database back', databaseBack(attempt)],
       ['  error', attempt.error && look.paint.red(`${clean(attempt.error.message)} [${clean(attempt.error.code)}]`)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
       ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
@@ -43,6 +44,14 @@ const attemptView = (attempt: RolloutAttempt, look: Look): string =>
       ],
     ],
   )}`
+
+/** By the fast way or the slow one, so that both can be compared. */
+function databaseBack({ restored }: RolloutAttempt): string | null {
+  if (!restored) return null
+  const { from, tookMs, copiedMs } = restored
+  const made = copiedMs === undefined ? '' : ` (the copy was made in ${duration(copiedMs)})`
+  return `from ${from === 'cold-copy' ? 'its cold copy' : 'the dump'} in ${duration(tookMs)}${made}`
+}
 
 /** In their order; the longest stands out by its number. One that goes on has none yet; one whose end was never told has none at all. */
 const stepsText = ({ steps, durationMs: over }: RolloutAttempt): string =>

@@ -115,6 +115,15 @@ export type UpdateStep = z.infer<typeof UpdateStep>
 export const UpdateOutcome = z.enum(['committed', 'failed', 'rolled_back', 'rollback_failed'])
 export type UpdateOutcome = z.infer<typeof UpdateOutcome>
 
+/** How an update brought the former database back: by which of the two ways, and how long that took beside the copying itself. */
+export const DatabaseBack = z.object({
+  from: z.enum(['cold-copy', 'dump']),
+  tookMs: z.number().min(0),
+  /** How long the chat waited for the cold copy to be made; absent where none was. */
+  copiedMs: z.number().min(0).optional(),
+})
+export type DatabaseBack = z.infer<typeof DatabaseBack>
+
 /**
  * What an update leaves as proof. `failed` = no container was replaced and no data touched, what had been stopped runs again; or, with
  * `leftOpen`, users are on the new version, unproven, and nothing goes back by itself.
@@ -136,6 +145,8 @@ export const UpdateResult = z.object({
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
+  /** Absent where no database was brought back, and of earlier agents. */
+  restored: DatabaseBack.optional(),
   report: VersionsReport.nullable(),
   error: AgentError.nullable(),
 })

@@ -14,6 +14,7 @@ export { BoxSnapshots } from './box-snapshots.ts'
 export {
   type AgentError,
   type BoxFacts,
+  DatabaseBack,
   type DrillResult,
   InstalledVersions,
   type ListedSnapshot,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { InstalledVersions, ProbeResult, Progress, TierVersions, VersionsReport } from '../boxes/index.ts'
+import { DatabaseBack, InstalledVersions, ProbeResult, Progress, TierVersions, VersionsReport } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
 import { Phase } from './rollout.ts'
@@ -98,6 +98,8 @@ export const RolloutAttempt = z.object({
   digestsAfter: z.record(z.string(), z.string().nullable()),
   probes: z.array(ProbeResult),
   composeBackup: z.string().nullable(),
+  /** Null where no database was brought back, and where nobody said how. */
+  restored: DatabaseBack.nullable(),
   /** What the agent told of, in order: when each step began, and how long until the next one, or the end. */
   steps: z.array(AttemptStep),
   durationMs: z.number().nullable(),

@@ -100,6 +100,7 @@ export type RolloutAttemptTable = {
   digests_after: string
   probes: string
   compose_backup: string | null
+  restored: string | null
   steps: string
   duration_ms: number | null
   fenced_ms: number | null

@@ -31,17 +31,20 @@ test('the way back takes the copy of the cold database, and nothing is loaded', 
 test.each([
   ['its cold copy', (ports: Parameters<typeof withoutColdCopy>[0]) => ports],
   ['the dump', withoutColdCopy],
-])('the way back tells that it came from %s, and how long that took', async (from, around) => {
+])('the way back tells and proves that it came from %s, and how long that took', async (from, around) => {
   const world = await failing()
   const told: string[] = []
   const context = aContext({ progress: ({ step, detail }) => void (step === 'restore-data' && detail && told.push(detail)) })
-  await world.run(aPayload(), { needs: await world.agent(around), context })
+  const { restored } = await world.run(aPayload(), { needs: await world.agent(around), context })
+  const copied = from === 'the dump' ? {} : { copiedMs: expect.any(Number) }
+  expect(restored).toEqual({ from: from === 'the dump' ? 'dump' : 'cold-copy', tookMs: expect.any(Number), ...copied })
   expect(told).toEqual([expect.stringMatching(new RegExp(`^the database is back from ${from} in [0-9]`))])
 })
 
 test('a committed update leaves no copy behind', async () => {
   const world = await aWorld()
-  expect((await world.run()).outcome).toBe('committed')
+  const { outcome, restored } = await world.run()
+  expect([outcome, restored]).toEqual(['committed', undefined])
   expect(world.host.volumeNames()).toEqual(['box-oak-media', 'box-oak-objects', 'box-oak-postgres'])
 })
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
+import { evidenceSum } from '../../../src/core/audit/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
@@ -7,6 +8,7 @@ import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
+import { listEvidence } from '../../../src/daemon/rollouts/report-rollout.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -83,6 +85,20 @@ onBothDialects('the rollout engine', (fresh) => {
       },
     ])
     expect(attempts[0]?.probes).toHaveLength(1)
+  })
+
+  test('by which way the database came back is kept of a box that went back, as a part of its evidence', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    world.fates.set('acme', ['rolls-back'])
+    const id = await world.started()
+    await world.settle()
+    const restored = { from: 'cold-copy', tookMs: 2_000, copiedMs: 900 }
+    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    expect(attempts).toMatchObject([{ status: 'rolled_back', restored }])
+    const { evidence } = await listEvidence(world.needs, { id, limit: 10 })
+    expect(evidence).toMatchObject([{ version: 2, restored }])
+    const ended = (await world.show(id)).auditLog.find((line) => line.action === `rollout.action.${action.status}`)
+    expect(ended?.data).toMatchObject({ evidence: evidenceSum(evidence[0]) })
   })
 
   describe('a failure', () => {

@@ -30,6 +30,7 @@ import { oldPasswords } from './0029-old-passwords.ts'
 import { passwordTurns } from './0030-password-turns.ts'
 import { lookBack } from './0031-look-back.ts'
 import { whatGrows } from './0032-what-grows.ts'
+import { databaseBack } from './0033-database-back.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -66,4 +67,5 @@ export const migrations: readonly Migration[] = [
   passwordTurns,
   lookBack,
   whatGrows,
+  databaseBack,
 ]

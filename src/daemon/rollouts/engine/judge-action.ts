@@ -15,7 +15,7 @@ export const judgeAction = (owned: Owned, slug: string, commandId: string, resul
 function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>>): Ending {
   const { status, error } = judgeUpdate(result, digests)
   const { snapshotOk, healthOk, rolledBack, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
-  const { digestsBefore, digestsAfter } = result
+  const { digestsBefore, digestsAfter, restored = null } = result
   // An agent that commits another image than planned has not done this update.
   const updateOk = result.updateOk && error?.code !== 'DIGEST_MISMATCH'
   return {
@@ -23,7 +23,7 @@ function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>
     error,
     leftOpen: result.leftOpen,
     shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs },
-    evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, durationMs, fencedMs, report },
+    evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report },
   }
 }
 

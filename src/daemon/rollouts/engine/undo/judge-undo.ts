@@ -23,8 +23,19 @@ export const judgeUndo = (owned: Owned, slug: string, commandId: string, result:
 const isUpdate = ({ step }: StoredAction, _: UpdateResult | RestoreResult): _ is UpdateResult => step === 'update'
 
 function imagesEvidence(result: UpdateResult): Evidence {
-  const { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, durationMs, fencedMs, report } = result
-  return { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, durationMs, fencedMs, report }
+  const {
+    snapshotId,
+    snapshotSha256,
+    digestsBefore,
+    digestsAfter,
+    probes,
+    composeBackup,
+    restored = null,
+    durationMs,
+    fencedMs,
+    report,
+  } = result
+  return { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report }
 }
 
 function snapshotEvidence({ probes, durationMs, fencedMs, report }: RestoreResult): Evidence {
