@@ -196,21 +196,26 @@ export async function stagedUnderWay(db: DbOrTx): Promise<string[]> {
 
 /**
  * A rollout with all that are not over or still bring boxes back, each of them locked until the commit: what is begun must know what else runs.
- * One statement locks them in the order of their ids, so that two such transactions never wait for each other in a circle. Throws NOT_FOUND.
+ * One statement locks them in the order of their ids, so that two such transactions never wait for each other in a circle. Where it had to wait
+ * for one that was rolled back meanwhile, PostgreSQL judges that by the boxes as they were before and leaves it out: a second look finds it, and
+ * no other can follow, for whoever asks for boxes back locks all that are open. Throws NOT_FOUND.
  */
 export async function lockOpenRollouts(tx: Tx, id: string): Promise<{ rollout: StoredRollout; others: StoredRollout[] }> {
-  const rows = await tx
-    .selectFrom('rollouts')
-    .select(columns)
-    .where((where) => where.or([where('id', '=', id), where('status', 'not in', overStatuses), where('id', 'in', bringingBack(tx))]))
-    .orderBy('id')
-    .modifyEnd(forUpdate(tx))
-    .execute()
-  const all = rows.map(rolloutOf)
-  const rollout = all.find((one) => one.id === id)
+  const open = await lockedBy(
+    tx,
+    stored(tx).where((row) => row.or([row('id', '=', id), row('status', 'not in', overStatuses), row('id', 'in', bringingBack(tx))])),
+  )
+  const rollout = open.find((one) => one.id === id)
   if (!rollout) throw rolloutNotFound(id)
-  return { rollout, others: all.filter((one) => one !== rollout) }
+  const known = open.map((one) => one.id)
+  const late = await lockedBy(tx, stored(tx).where('id', 'in', bringingBack(tx)).where('id', 'not in', known))
+  return { rollout, others: [...open.filter((one) => one !== rollout), ...late] }
 }
+
+const stored = (tx: Tx) => tx.selectFrom('rollouts').select(columns)
+
+const lockedBy = async (tx: Tx, query: ReturnType<typeof stored>): Promise<StoredRollout[]> =>
+  (await query.orderBy('id').modifyEnd(forUpdate(tx)).execute()).map(rolloutOf)
 
 const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
 

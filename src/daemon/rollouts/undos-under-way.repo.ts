@@ -1,4 +1,4 @@
-import type { ActionUndo } from '../../core/rollouts/index.ts'
+import { type ActionUndo, inFlightStatuses } from '../../core/rollouts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { openUndos } from './still-open.ts'
 
@@ -12,8 +12,8 @@ export async function bringingMoreBack(db: DbOrTx): Promise<string[]> {
   return rows.map(({ rollout_id }) => rollout_id)
 }
 
-/** Slugs of boxes that are being brought back now, by whichever rollout. */
-export async function slugsOnTheirWayBack(db: DbOrTx): Promise<string[]> {
-  const rows = await db.selectFrom('rollout_actions').select('slug').where('undo_status', '=', 'running').execute()
+/** Slugs of boxes that are being changed now, there or back, by whichever rollout. */
+export async function slugsInFlight(db: DbOrTx): Promise<string[]> {
+  const rows = await db.selectFrom('rollout_actions').select('slug').where('status', 'in', inFlightStatuses).execute()
   return rows.map(({ slug }) => slug)
 }

@@ -5,20 +5,21 @@ import type { Tx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
-import { slugsOnTheirWayBack } from '../undos-under-way.repo.ts'
+import { slugsInFlight } from '../undos-under-way.repo.ts'
 
 /**
  * What ran the versions of the emergency when it was made is passed over, and never looked at again. A box that was brought back or restored
- * since then, or is on its way back now, gets its turn after all. Answers the slugs.
+ * since then gets its turn after all, and so does one that another rollout changes now: it may be on its way back, or its update may yet fail
+ * and be taken back. Answers the slugs.
  */
 export async function takeInAgain(tx: Tx, clock: Clock, emergency: StoredRollout): Promise<string[]> {
   const passedOver = (await actionsOf(tx, emergency.id, ['skipped'])).filter(({ findings }) => findings.length === 0)
   if (passedOver.length === 0) return []
   const boxes = new Map((await boxesInScope(tx)).map((box) => [box.slug, box]))
-  const goingBack = new Set(await slugsOnTheirWayBack(tx))
+  const inFlight = new Set(await slugsInFlight(tx))
   const isBehind = ({ tenantSlug, to }: StoredAction): boolean => {
     const box = boxes.get(tenantSlug)
-    return box?.managed === true && (goingBack.has(tenantSlug) || !isAtTarget(box.installed, to))
+    return box?.managed === true && (inFlight.has(tenantSlug) || !isAtTarget(box.installed, to))
   }
   const behind = passedOver.filter(isBehind)
   for (const action of behind) {

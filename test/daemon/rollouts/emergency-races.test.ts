@@ -1,0 +1,76 @@
+import { sql } from 'kysely'
+import { expect, test } from 'vitest'
+import { lockOpenRollouts } from '../../../src/daemon/rollouts/rollouts.repo.ts'
+import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
+import type { BoxSpec } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta', plan: 'pro' },
+]
+
+/** What the staged rollouts of these worlds bring. */
+const fixed = { ...anOrder, toChatServer: '1.163.2' }
+
+test('an emergency that waited for a rollback leaves its boxes as they are too, as one that begins after it', async () => {
+  const { db } = await emptyDatabase('postgres')
+  const { needs, fates, started, settle, show, as } = await emergencyWorld(db, fleet)
+  fates.set('beta', ['pull-fails'])
+  const staged = await started()
+  await settle()
+  const { id } = await (await as()).createEmergency({ body: fixed })
+  let starting: Promise<unknown> = Promise.resolve()
+  await db.transaction().execute(async (rollback) => {
+    await lockOpenRollouts(rollback, staged)
+    starting = startRollout(needs, anAdmin, { id })
+    starting.catch(() => undefined) // told below, once nobody holds it up
+    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await waiting.execute(db)).rows.length).toBe(1)
+    await rollback.updateTable('rollouts').set({ status: 'rolled_back' }).where('id', '=', staged).execute()
+    await rollback
+      .updateTable('rollout_actions')
+      .set({ undo_mode: 'images', undo_status: 'pending' })
+      .where('rollout_id', '=', staged)
+      .where('status', '=', 'succeeded')
+      .execute()
+  })
+  await starting
+  expect((await show(staged)).counts.undo).toMatchObject({ total: 1, pending: 0, failed: 1 })
+})
+
+onBothDialects('an emergency beside a box under way', (fresh) => {
+  test('takes it in though it runs the fixed version already: its update may yet be taken back', async () => {
+    const { needs, fates, installed, started, settle, tick, open, take, answer, updated, work, show, as } = await emergencyWorld(
+      await fresh(),
+      fleet,
+    )
+    fates.set('acme', ['rolls-back'])
+    const staged = await started()
+    const update = await (async () => {
+      for (let turn = 0; turn < 10; turn++) {
+        await tick()
+        for (const command of await open())
+          if (command.kind === 'tenant-box.update') return command
+          else await work(command)
+      }
+      throw new Error('no update was ordered')
+    })()
+    await take(update.id)
+    installed.set('acme', { ...(installed.get('acme') as never), synapse: '1.163.2' })
+    await needs.db.updateTable('boxes').set({ installed_synapse: '1.163.2' }).where('slug', '=', 'acme').execute()
+    const { id } = await (await as()).createEmergency({ body: fixed })
+    const ofAcme = async () => (await show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')?.status
+    expect(await ofAcme()).toBe('skipped')
+    await startRollout(needs, anAdmin, { id })
+    expect(await ofAcme()).toBe('pending')
+    installed.set('acme', { ...(installed.get('acme') as never), synapse: '1.157.1' })
+    await needs.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'acme').execute()
+    await answer(update.id, updated('acme', (update.payload as { targets: never }).targets))
+    await settle()
+    await settle() // the box was free only then
+    expect((await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')?.status).toBe('rolled_back')
+    expect([await ofAcme(), installed.get('acme')?.synapse, (await show(id)).status]).toEqual(['succeeded', '1.163.2', 'done'])
+  })
+})
