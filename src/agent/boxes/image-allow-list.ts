@@ -14,12 +14,20 @@ export function needAllowedImage(allowed: readonly string[], image: string): voi
 }
 
 /** The same of any name that an engine has for an image: `repository:tag` or `repository@digest`. */
-export const isAllowedName = (allowed: readonly string[], name: string): boolean => isAllowed(allowed, inFull(repositoryIn(name)))
+export const isAllowedName = (allowed: readonly string[], name: string): boolean => isAllowed(allowed, fullRepository(name))
 
 /** A name as every engine would write it, to compare two by. */
-export const fullName = (name: string): string => `${inFull(repositoryIn(name))}${name.slice(repositoryIn(name).length)}`
+export const fullName = (name: string): string => `${fullRepository(name)}${name.slice(repositoryIn(name).length)}`
 
-const repositoryIn = (name: string): string => (name.includes('@') ? name.slice(0, name.indexOf('@')) : parseImage(name).repository)
+/** What it is a name of, in full; a tag, a digest, both or none may follow. */
+export const fullRepository = (name: string): string => inFull(repositoryIn(name))
+
+/** The registry may have a port: a tag is what follows the last colon behind the last slash. */
+function repositoryIn(name: string): string {
+  const [undigested = ''] = name.split('@')
+  const colon = undigested.lastIndexOf(':')
+  return colon > undigested.lastIndexOf('/') ? undigested.slice(0, colon) : undigested
+}
 
 const isAllowed = (allowed: readonly string[], repository: string): boolean => allowed.some((entry) => covers(entry, repository))
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { unneededImages } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isProblem } from '../../core/kit/index.ts'
-import { fullName, isAllowedName, type LocalBoxes, readCompose } from '../boxes/index.ts'
+import { fullName, fullRepository, isAllowedName, isLiteralImage, type LocalBoxes, plainCompose } from '../boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
 
@@ -28,16 +28,18 @@ export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
   return async () => {
     if (needs.keepDays === 0 || clock.monotonicMs() - lookedAtMs < everyMs || (await journal.open()).length > 0) return []
     lookedAtMs = clock.monotonicMs()
-    const wanted = await namesInBoxes(needs)
+    const wanted = await wantedByBoxes(needs)
     return wanted ? sweep(needs, wanted) : []
   }
 }
 
-async function sweep({ engine, journal, clock, allowedImages, keepDays }: Needs, wanted: ReadonlySet<string>): Promise<string[]> {
+type Wanted = (name: string) => boolean
+
+async function sweep({ engine, journal, clock, allowedImages, keepDays }: Needs, wanted: Wanted): Promise<string[]> {
   const unneeded = unneededImages({
     images: await engine.images(),
     isOurs: (name) => isAllowedName(allowedImages, name),
-    wanted: (name) => wanted.has(fullName(name)),
+    wanted,
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []
@@ -54,14 +56,26 @@ function unlessInUse(error: unknown): false {
   return false
 }
 
-/** Undefined where a box cannot be read: then nobody knows what it needs. */
-async function namesInBoxes({ boxes }: Needs): Promise<ReadonlySet<string> | undefined> {
+/**
+ * Undefined where a box cannot be read: then nobody knows what it needs. Of an image that is not written as `repository:tag`, but with a digest,
+ * a variable or no tag, all of its repository may be what the box has.
+ */
+async function wantedByBoxes({ boxes }: Needs): Promise<Wanted | undefined> {
   if ((await boxes.unreadable()).length > 0) return undefined
   try {
-    const files = (await boxes.list()).map(async ({ project }) => readCompose(await readFile(project.composeFile, 'utf8'), project.name))
-    const images = (await Promise.all(files)).flatMap(({ services }) => Object.values(services).flatMap((service) => service?.image ?? []))
-    return new Set(images.map(fullName))
+    const texts = await Promise.all((await boxes.list()).map(({ project }) => readFile(project.composeFile, 'utf8')))
+    const images = texts.flatMap(imagesIn)
+    const unclear = images.filter((image) => !isLiteralImage(image)).map(fullRepository)
+    if (unclear.some((repository) => repository.includes('$'))) return undefined
+    const [names, repositories] = [new Set(images.map(fullName)), new Set(unclear)]
+    return (name) => names.has(fullName(name)) || repositories.has(fullRepository(name))
   } catch {
     return undefined
   }
 }
+
+/** Also those of services that are none of the four of a box: what somebody added to it must start again too. */
+const imagesIn = (text: string): string[] =>
+  Object.values(plainCompose(text).services as Record<string, { image?: unknown } | null>).flatMap((service) =>
+    typeof service?.image === 'string' ? [service.image] : [],
+  )

@@ -51,6 +51,32 @@ test('what a compose file names stays, though its containers were taken away', a
   expect(await sweep()).toEqual([images.synapse])
 })
 
+test.each([
+  ['a digest', `registry.test/tenantry/synapse:v1@sha256:${'0'.repeat(64)}`],
+  ['a variable for its tag', ['registry.test/tenantry/synapse:$', '{SYNAPSE}'].join('')],
+  ['no tag', 'registry.test/tenantry/synapse'],
+])('of an image that a compose file names with %s, all of the repository stays', async (_, image) => {
+  const { host, box, sweep } = await aSweptHost()
+  await writeFile(box.project.composeFile, composeText(box.slug, { synapse: image }))
+  await host.clock.advance(31 * day)
+  expect(await sweep()).toEqual([])
+})
+
+test('where even the repository is a variable nothing goes', async () => {
+  const { host, box, sweep } = await aSweptHost()
+  await writeFile(box.project.composeFile, composeText(box.slug, { minio: ['$', '{MINIO}'].join('') }))
+  await host.clock.advance(31 * day)
+  expect(await sweep()).toEqual([])
+})
+
+test('what a service names that somebody added to a box stays as well', async () => {
+  const { host, box, sweep } = await aSweptHost()
+  const text = composeText(box.slug).replace('services:\n', `services:\n  bridge:\n    image: ${newSynapse}\n`)
+  await writeFile(box.project.composeFile, text)
+  await host.clock.advance(31 * day)
+  expect(await sweep()).toEqual([])
+})
+
 test('where a box cannot be read nothing goes', async () => {
   const { host, box, sweep } = await aSweptHost()
   await host.clock.advance(31 * day)
