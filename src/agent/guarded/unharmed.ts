@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { isoIn, isProblem, problem } from '../../core/kit/index.ts'
 import type { ContainerState } from '../ports/index.ts'
-import { fatalLine } from './fatal-lines.ts'
+import { fatalLine, lastWords } from './fatal-lines.ts'
 import type { Baseline, GuardedRun } from './guarded-run.ts'
 
 type Expected = Readonly<{
@@ -63,9 +63,15 @@ const sickest = ({ database, objectStorage }: ProbeResult['components']): 'postg
 
 const linesRead = 200
 
-/** Since its last start: what an earlier life said is over. An engine that does not answer says nothing. */
-const printedBy = ({ needs }: GuardedRun, { id, startedAt }: ContainerState): Promise<string> =>
-  needs.engine.logs(id, linesRead, { since: startedAt }).catch(() => '')
+/**
+ * Since its last start, and since this change began: what an earlier life said is over, and what a server said that has run for weeks, it got
+ * over. An engine that does not answer says nothing.
+ */
+function printedBy({ needs, elapsedMs }: GuardedRun, { id, startedAt }: ContainerState): Promise<string> {
+  const begunAt = isoIn(needs.clock, -elapsedMs())
+  const since = Date.parse(startedAt) < Date.parse(begunAt) ? begunAt : startedAt
+  return needs.engine.logs(id, linesRead, { since }).catch(() => '')
+}
 
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
   Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
@@ -100,6 +106,6 @@ function unsteady(container: ContainerState | undefined, before: Baseline[string
 
 async function harmed({ needs, box }: GuardedRun, service: string, harm: string, container: ContainerState | undefined) {
   const text = container ? await needs.engine.logs(container.id, linesRead).catch(() => '') : ''
-  const line = fatalLine(service, text) ?? text.trim().split('\n').at(-1)
+  const line = lastWords(service, text)
   return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
 }

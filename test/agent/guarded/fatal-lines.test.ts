@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { fatalLine } from '../../../src/agent/guarded/fatal-lines.ts'
+import { fatalLine, lastWords } from '../../../src/agent/guarded/fatal-lines.ts'
 import { aPayload, aWorld, newSynapse } from '../update/an-update.ts'
 
 test.each([
   ['synapse', ' Cannot use this database as it is too new for the server to understand'],
+  ['synapse', '    ValueError: Cannot use this database as it is too new for the server to understand'],
   ['synapse', "Error in configuration at 'listeners': must be a list"],
   ['postgres', '2026-11-22 09:00:00.000 UTC [1] FATAL:  database files are incompatible with server'],
   ['postgres', '2026-11-22 09:00:00.000 UTC [29] PANIC:  could not locate a valid checkpoint record'],
@@ -19,10 +20,52 @@ test.each([
   ['synapse', '2026-11-22 09:00:00,000 - synapse.access.http - GET /_matrix/client/ModuleNotFoundError 404'],
   ['synapse', 'Upgrading database schema to v94'],
   ['synapse', "2026-11-22 09:00:00,000 - WARNING - Database has incorrect collation of 'en_US.utf8'. Should be 'C'"],
+  [
+    'synapse',
+    '2026-11-22 09:00:00,000 - synapse.access.http - 200 "GET /versions" "Cannot use this database as it is too new for the server to understand"',
+  ],
+  ['postgres', '2026-11-22 09:00:00.000 UTC [31] PANIC:  could not write to file "pg_wal/xlogtemp.31": No space left on device'],
+  [
+    'postgres',
+    "2026-11-22 09:00:00.000 UTC [31] STATEMENT:  INSERT INTO event_json VALUES ('FATAL:  database files are incompatible with server')",
+  ],
   ['minio', 'ERROR Unable to validate credentials of a request'],
   ['edge', 'FATAL:  database files are incompatible with server'],
 ])('%s may still come up after: %s', (service, line) => {
   expect(fatalLine(service, line)).toBeUndefined()
+})
+
+test('one that has ended is asked for its reason, and then for its last line', () => {
+  const panic = '2026-11-22 09:00:00.000 UTC [31] PANIC:  could not write to file "pg_wal/xlogtemp.31": No space left on device'
+  expect(lastWords('postgres', `${panic}\nLOG:  database system is shut down\n`)).toBe(panic)
+  expect(lastWords('synapse', 'one\ntwo \n\n')).toBe('two')
+  expect(lastWords('synapse', '')).toBe('')
+})
+
+test('what a database said that runs since before the change, it got over', async () => {
+  const world = await aWorld()
+  const longAgo = new Date(world.host.clock.now().getTime() - 3_600_000).toISOString()
+  await world.host.clock.advance(600_000)
+  const saidAt = world.host.clock.now().getTime()
+  await world.host.clock.advance(1_000)
+  world.inject({ kind: 'probe-fails', components: ['database'], image: newSynapse, times: 1 })
+  let asked = 0
+  const needs = await world.agent((ports) => ({
+    ...ports,
+    engine: {
+      ...ports.engine,
+      containers: async (project) =>
+        (await ports.engine.containers(project)).map((one) => (one.service === 'postgres' ? { ...one, startedAt: longAgo } : one)),
+      logs: async (id, lines, options) => {
+        const one = (await ports.engine.containers(world.box.project)).find((container) => container.id === id)
+        if (one?.service !== 'postgres') return ports.engine.logs(id, lines, options)
+        asked += 1
+        return Date.parse(options?.since ?? '') > saidAt ? '' : 'PANIC:  could not locate a valid checkpoint record\n'
+      },
+    },
+  }))
+  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'committed' })
+  expect(asked).toBeGreaterThan(0)
 })
 
 describe('an update whose new server prints what it will not get over, and goes on running', () => {
