@@ -74,9 +74,9 @@ export async function readManifest(folder: string): Promise<ReadManifest | undef
   return text === undefined || !manifest ? undefined : { manifest, sha256: sha256Hex(text) }
 }
 
-/** Reads every file to its end. */
-export async function holdsAll(folder: string, { files }: Pick<DumpManifest, 'files'>): Promise<boolean> {
-  const sums = await sumsOf(folder)
+/** Reads every file to its end, unless that is no longer asked for. */
+export async function holdsAll(folder: string, { files }: Pick<DumpManifest, 'files'>, signal?: AbortSignal): Promise<boolean> {
+  const sums = await sumsOf(folder, undefined, signal)
   return Object.entries(files).every(([name, { sha256 }]) => sums[name]?.sha256 === sha256)
 }
 
@@ -98,19 +98,23 @@ async function syncFile(path: string): Promise<void> {
 }
 
 /** Sums of all files of a folder; the disk takes one while the processor sums it up. */
-async function sumsOf(folder: string, beside: (path: string) => Promise<void> = async () => undefined): Promise<DumpManifest['files']> {
+async function sumsOf(
+  folder: string,
+  beside: (path: string) => Promise<void> = async () => undefined,
+  signal?: AbortSignal,
+): Promise<DumpManifest['files']> {
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isFile() && entry.name !== fileName && !entry.name.startsWith('.')).map(({ name }) => name)
   const one = async (name: string) => {
     const path = join(folder, name)
-    const [sha256] = await Promise.all([sumOf(path), beside(path)])
+    const [sha256] = await Promise.all([sumOf(path, signal), beside(path)])
     return [name, { sha256 }] as const
   }
   return Object.fromEntries(await Promise.all(names.sort().map(one)))
 }
 
-async function sumOf(path: string): Promise<string> {
+async function sumOf(path: string, signal?: AbortSignal): Promise<string> {
   const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  for await (const chunk of createReadStream(path, signal ? { signal } : {})) hash.update(chunk as Buffer)
   return hash.digest('hex')
 }

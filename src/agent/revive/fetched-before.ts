@@ -21,8 +21,8 @@ export async function whileProven(
   work: (signal: AbortSignal) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const prove = async () => {
-    if (!(await holdsAll(dumpFolder, manifest).catch(() => false))) throw notWhole(dumpFolder)
+  const prove = async (within: AbortSignal) => {
+    if (!(await holdsAll(dumpFolder, manifest, within).catch(() => false))) throw notWhole(dumpFolder)
   }
   await sideBySide([prove, work], signal)
 }

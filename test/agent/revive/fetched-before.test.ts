@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -41,6 +41,14 @@ test.each([
     })
   await expect(whileProven(dump, untilTold)).rejects.toMatchObject(notWhole)
   expect(ended).toEqual(['RESTORE_FAILED'])
+})
+
+test('work that fails or is ended waits for no large dump to be read to its end', async () => {
+  const dump = await aDump()
+  await truncate(join(dump.dumpFolder, 'database.dump'), 2 ** 40)
+  await expect(whileProven(dump, () => Promise.reject(new Error('no room')))).rejects.toThrow('no room')
+  const drain = new AbortController()
+  await expect(whileProven(dump, async () => drain.abort('drained'), drain.signal)).rejects.toBe('drained')
 })
 
 test('a dump without its manifest was not fetched before', async () => {
