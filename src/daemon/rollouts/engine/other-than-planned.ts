@@ -7,7 +7,7 @@ import type { StoredRollout } from '../rollouts.repo.ts'
 
 /**
  * Whoever approved a plan saw which image the fleet runs under a tag. A first pull that finds another one there is refused; resumed by somebody
- * who was told so, the rollout takes it. The plan is long, and read only before a tag is pinned.
+ * who was told of that very image, the rollout takes it. The plan is long, and read only before a tag is pinned.
  */
 export async function otherThanPlanned(
   tx: Tx,
@@ -15,18 +15,20 @@ export async function otherThanPlanned(
   action: StoredAction,
   pulled: Readonly<Record<string, string>>,
 ): Promise<ActionError | undefined> {
-  const first = Object.values(action.images).filter((image) => rollout.digests[image] === undefined)
+  const first = [...new Set(Object.values(action.images))].filter((image) => rollout.digests[image] === undefined)
   if (first.length === 0) return undefined
   const plan = await planOf(tx, rollout.id)
-  const moved = first
-    .map((image) => ({ image, planned: digestIn(plan, image) }))
-    .find(({ image, planned }) => planned !== null && planned !== pulled[image])
-  if (!moved || (await wasTold(tx, action))) return undefined
-  const { image, planned } = moved
-  return {
-    code: 'DIGEST_MISMATCH',
-    message: `${image} is ${pulled[image]} on the host of ${action.tenantSlug}, and ${planned} where this fleet runs it, as the plan showed: somebody moved the tag. Nothing was stopped; resumed, the rollout takes the tag as it is now`,
-  }
+  const moved = first.flatMap((image) => {
+    const planned = digestIn(plan, image)
+    return planned === null || planned === pulled[image] ? [] : [{ found: `${image} is ${pulled[image]}`, planned }]
+  })
+  const told = moved.length === 0 ? [] : await toldBefore(tx, action)
+  if (moved.every(({ found }) => told.some((message) => message.includes(found)))) return undefined
+  const found = moved.map(
+    (one) => `${one.found} on the host of ${action.tenantSlug}, and ${one.planned} where this fleet runs it, as the plan showed`,
+  )
+  const moral = 'somebody moved the tag. Nothing was stopped; resumed, the rollout takes the tag as it is now'
+  return { code: 'DIGEST_MISMATCH', message: `${found.join('; ')}: ${moral}` }
 }
 
 const digestIn = ({ boxes }: RolloutPlan, wanted: string): string | null => {
@@ -34,5 +36,6 @@ const digestIn = ({ boxes }: RolloutPlan, wanted: string): string | null => {
   return null
 }
 
-const wasTold = async (tx: Tx, { id, attempt: now }: StoredAction): Promise<boolean> =>
-  (await attemptsOf(tx, id)).some(({ attempt, error }) => attempt < now && error?.code === 'DIGEST_MISMATCH')
+/** What was said of earlier attempts: a tag that was moved once more since then nobody was told of. */
+const toldBefore = async (tx: Tx, { id, attempt: now }: StoredAction): Promise<string[]> =>
+  (await attemptsOf(tx, id)).flatMap(({ attempt, error }) => (attempt < now && error?.code === 'DIGEST_MISMATCH' ? [error.message] : []))
