@@ -35,7 +35,8 @@ export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
 
 type Wanted = (name: string) => boolean
 
-async function sweep({ engine, journal, clock, allowedImages, keepDays }: Needs, wanted: Wanted): Promise<string[]> {
+async function sweep(needs: Needs, wanted: Wanted): Promise<string[]> {
+  const { engine, journal, clock, allowedImages, keepDays } = needs
   const unneeded = unneededImages({
     images: await engine.images(),
     isOurs: (name) => isAllowedName(allowedImages, name),
@@ -45,6 +46,9 @@ async function sweep({ engine, journal, clock, allowedImages, keepDays }: Needs,
   const removed: string[] = []
   for (const { id, names } of unneeded) {
     if ((await journal.open()).length > 0) break
+    // A box that is being made is in no journal: its compose file is there before its images are looked for.
+    const wantedNow = await wantedByBoxes(needs)
+    if (!wantedNow || names.some(wantedNow)) continue
     if (await engine.removeImage(id).then(() => true, unlessInUse)) removed.push(...names)
   }
   return removed

@@ -111,6 +111,20 @@ test('one that is taken between the look and the removal stays', async () => {
   expect(await sweep()).toEqual([])
 })
 
+test('one that a box which is made meanwhile will start stays', async () => {
+  const { host, box, journal, boxes } = await aSweptHost()
+  await host.clock.advance(31 * day)
+  const engine = {
+    ...host.engine,
+    images: async (): Promise<readonly LocalImage[]> => {
+      await writeFile(box.project.composeFile, composeText(box.slug, { synapse: newSynapse }))
+      return host.engine.images()
+    },
+  }
+  const sweep = imageSweeper({ ...host, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  expect(await sweep()).toEqual([])
+})
+
 test('the engine is asked once an hour at most', async () => {
   const { host, journal, boxes } = await aSweptHost()
   let looks = 0
