@@ -71,7 +71,7 @@ export function mortal(db: Db, steps: number): { db: Db; isDead: () => boolean }
   return { db: withTransaction(counted, transaction), isDead: () => left <= 0 }
 }
 
-const withTransaction = (db: Db, transaction: () => unknown): Db =>
+export const withTransaction = (db: Db, transaction: () => unknown): Db =>
   new Proxy(db, {
     get: (target, name) => {
       if (name === 'transaction') return transaction

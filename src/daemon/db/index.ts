@@ -12,6 +12,7 @@ export {
   isUniqueViolation,
   type OpenDatabase,
   openDatabase,
+  skipLocked,
 } from './dialects.ts'
 export { acquireLease, handBack, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'
 export { migrate, migrationState } from './migrate.ts'

@@ -1,5 +1,6 @@
 import { isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { tokenLifetimeMs } from '../../core/sessions/index.ts'
+import { skipLocked, type Tx } from '../db/index.ts'
 import { issueToken } from './issue-token.ts'
 import type { SessionsNeeds } from './needs.ts'
 import { type Rotated, rotateRefreshToken } from './rotate-refresh-token.ts'
@@ -25,7 +26,7 @@ export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refres
     if (outcome.kind === 'rotated' && !issued) throw invalid() // it came back to life in between: nothing is spent
     return outcome
   })
-  const rotated = await rotating.catch((error) => standsForAllThat(needs, successor, error))
+  const rotated = await rotating.catch((error) => standsForAllThat(needs, { hash, successor }, error))
   if (rotated.kind === 'reused') {
     await revocations.readNow()
     throw problem('REFRESH_TOKEN_REUSED', 'this refresh token was used before: its session has ended, log in again')
@@ -37,20 +38,31 @@ export async function refresh(needs: Needs, { refreshToken, tellTenant }: Refres
 
 const [looks, stepMs] = [4, 500]
 
+type Turned = Readonly<{ hash: string; successor: string }>
+
 /**
  * A commit whose answer was lost may have gone through. The given token is spent then, and asking again by it would end the session: whoever asked is to
  * have the successor. Throws the failure when there is none, or nobody can tell.
  */
-async function standsForAllThat({ db, clock }: Needs, successor: string, failure: unknown): Promise<Rotated> {
+async function standsForAllThat({ db, clock }: Needs, turned: Turned, failure: unknown): Promise<Rotated> {
   if (isProblem(failure)) throw failure
-  const look = () => db.selectFrom('refresh_tokens').select('expires_at').where('hash', '=', refreshHash(successor)).executeTakeFirst()
   for (let left = looks; left > 0; left -= 1) {
-    const found = await look().catch(() => 'unknown' as const)
+    const found = await db
+      .transaction()
+      .execute((tx) => look(tx, turned))
+      .catch(() => 'unknown' as const)
     if (found === undefined) throw failure
     if (found !== 'unknown') return { kind: 'rotated', expiresAt: found.expires_at }
-    await clock.sleep(stepMs)
+    if (left > 1) await clock.sleep(stepMs)
   }
   throw failure
+}
+
+/** While somebody has the given token's row, it may be that very commit, under way still: what is not there yet may come. */
+async function look(tx: Tx, { hash, successor }: Turned): Promise<{ expires_at: string } | 'unknown' | undefined> {
+  const tokens = tx.selectFrom('refresh_tokens').select('expires_at')
+  const given = await tokens.where('hash', '=', hash).modifyEnd(skipLocked(tx)).executeTakeFirst()
+  return given ? tokens.where('hash', '=', refreshHash(successor)).executeTakeFirst() : 'unknown'
 }
 
 const invalid = () =>
