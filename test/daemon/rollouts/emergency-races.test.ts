@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
+import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { lockOpenRollouts } from '../../../src/daemon/rollouts/rollouts.repo.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
@@ -58,14 +59,14 @@ onBothDialects('an emergency beside a box under way', (fresh) => {
       throw new Error('no update was ordered')
     })()
     await take(update.id)
-    installed.set('acme', { ...(installed.get('acme') as never), synapse: '1.163.2' })
+    installed.set('acme', { ...(installed.get('acme') as InstalledVersions), synapse: '1.163.2' })
     await needs.db.updateTable('boxes').set({ installed_synapse: '1.163.2' }).where('slug', '=', 'acme').execute()
     const { id } = await (await as()).createEmergency({ body: fixed })
     const ofAcme = async () => (await show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')?.status
     expect(await ofAcme()).toBe('skipped')
     await startRollout(needs, anAdmin, { id })
     expect(await ofAcme()).toBe('pending')
-    installed.set('acme', { ...(installed.get('acme') as never), synapse: '1.157.1' })
+    installed.set('acme', { ...(installed.get('acme') as InstalledVersions), synapse: '1.157.1' })
     await needs.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'acme').execute()
     await answer(update.id, updated('acme', (update.payload as { targets: never }).targets))
     await settle()
