@@ -16,13 +16,14 @@ export function planView(plan: RolloutPlan, look: Look): string {
     imagesView(moving, look),
     warnings(moving, look),
     totals(plan, moving),
+    proposal(plan),
   )
 }
 
 /** The same without a row for each box: what is to be known before it begins. */
 export function planSummary(plan: RolloutPlan, look: Look): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
-  return sections(imagesView(moving, look), warnings(moving, look), totals(plan, moving))
+  return sections(imagesView(moving, look), warnings(moving, look), totals(plan, moving), proposal(plan))
 }
 
 /** Which images they get. What a tag is, is decided once for all of them: by the first pull. */
@@ -85,6 +86,11 @@ export function findingLines(boxes: readonly Pick<PlannedBox, 'tenantSlug' | 'fi
       ...(kind.length > mostOfAKind ? [`  … and ${kind.length - mostOfAKind} more [${kind[0]?.code}]; --json shows all`] : []),
     ])
 }
+
+const proposal = ({ proposedFenceMode: mode }: RolloutPlan): string =>
+  mode === undefined
+    ? ''
+    : `Boxes have gone back from these versions by their images, so \`--fence-mode ${mode}\` is worth a thought: chats open sooner, and what turns sick then stays until you decide.`
 
 function totals(plan: RolloutPlan, moving: readonly PlannedBox[]): string {
   const skipped = plan.boxes.filter(({ does }) => does === 'skip').length

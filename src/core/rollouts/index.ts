@@ -51,6 +51,7 @@ export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export { type DoneUpdate, planUndo, planUndoOf } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'
+export type { PastWayBack } from './propose-fence.ts'
 export {
   Rehearsal,
   RehearsalWanted,

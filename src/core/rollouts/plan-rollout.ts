@@ -6,6 +6,7 @@ import { makespanMs, type Parallelism } from './makespan.ts'
 import { assignPhases } from './phases.ts'
 import type { PlannedBox, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
+import { type PastWayBack, proposeFenceMode } from './propose-fence.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
 import { type PlannedWindow, planWindows } from './turn-windows.ts'
@@ -20,6 +21,8 @@ export type PlanInput = Limits &
     boxes: readonly KnownBox[]
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
+    /** Ways back by images, of any rollout. */
+    waysBack: readonly PastWayBack[]
     probe: ProbeRule
     limits: Parallelism
     /** A box whose chat would be away for longer is refused, unless that is allowed. */
@@ -50,6 +53,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
+  const proposedFenceMode = proposeFenceMode(boxes, input)
   return {
     kind: input.kind,
     madeAt: input.now,
@@ -63,6 +67,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
     expectedMs: planned.reduce((sum, { expectedMs }) => sum + expectedMs, 0),
+    ...(proposedFenceMode === undefined ? {} : { proposedFenceMode }),
   }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Component, Digest, InstalledVersions, Tier, TierVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
 import { Finding } from './finding.ts'
-import { Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
+import { FenceMode, Phase, RolloutId, RolloutKind, TierTargets } from './rollout.ts'
 
 /** What would happen to one box. `skip` = it runs its target already. */
 export const PlannedBox = z.object({
@@ -47,6 +47,8 @@ export const RolloutPlan = z.object({
   warnings: z.number().int(),
   /** From start to end if nothing fails. */
   expectedMs: z.number(),
+  /** Another mode than the usual one, where evidence speaks for it; nothing takes it by itself. */
+  proposedFenceMode: FenceMode.optional(),
   /** Only of an emergency: the staged rollouts under way, which its start pauses. */
   pauses: z.array(RolloutId).optional(),
   /** Only of an emergency: rolled back rollouts of which boxes still wait to be brought back; its start leaves those as they are. */

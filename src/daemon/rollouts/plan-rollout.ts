@@ -13,6 +13,7 @@ import { pastUpdates } from './actions.repo.ts'
 import { knownBoxes } from './known-boxes.ts'
 import type { RolloutsNeeds } from './needs.ts'
 import { stagedUnderWay } from './rollouts.repo.ts'
+import { waysBackByImages } from './undo/ways-back.repo.ts'
 import { bringingMoreBack } from './undos-under-way.repo.ts'
 
 export type PlanNeeds = Pick<
@@ -86,6 +87,7 @@ async function planFor(needs: PlanNeeds, aim: Aim): Promise<RolloutPlan> {
     ...aim,
     boxes: await knownBoxes(needs, db),
     history: await pastUpdates(db),
+    waysBack: await waysBackByImages(db),
     probe,
     limits: settings,
     now: isoNow(clock),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
-import { planView } from '../../../src/cli/rollouts/plan.view.ts'
+import { planSummary, planView } from '../../../src/cli/rollouts/plan.view.ts'
 import type { Finding } from '../../../src/core/rollouts/finding.ts'
 import { aPlan, aPlannedBox, at } from '../../support/records.ts'
 
@@ -59,4 +59,13 @@ test('where there is room each box has its worst fence and the time that it take
   const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), look)
   expect(shown).toMatch(/FENCE +AT WORST +TAKES$/m)
   expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
+})
+
+test('what evidence speaks for is proposed at the end, with what is given up', () => {
+  const plan = aPlan([aPlannedBox('oak')])
+  expect(planView(plan, look)).not.toContain('--fence-mode')
+  for (const view of [planView, planSummary])
+    expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, look)).toMatch(
+      /`--fence-mode until-first-ok` .* stays until you decide\.$/,
+    )
 })

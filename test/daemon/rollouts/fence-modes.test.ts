@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { applyManifest } from '../../../src/daemon/boxes/index.ts'
 import { pastUpdates } from '../../../src/daemon/rollouts/actions.repo.ts'
+import { planStaged } from '../../../src/daemon/rollouts/plan-rollout.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
 import { aManifest, aProbe } from '../../support/boxes.ts'
@@ -50,6 +51,20 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     await world.started()
     await world.settle()
     expect((await pastUpdates(world.needs.db)).map(({ fencedMs }) => fencedMs)).toContainEqual(expect.any(Number))
+  })
+
+  test('is proposed by plans once boxes have gone back by images from the same update, and taken by none by itself', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    const proposed = async () => (await planStaged(world.needs, { allowLongFence: false })).plan.proposedFenceMode
+    expect(await proposed()).toBeUndefined()
+    world.fates.set('beta', ['pull-fails'])
+    const id = await world.started()
+    await world.settle()
+    await world.rollBack(id, 'images')
+    await world.settle()
+    expect(world.installed.get('acme')?.synapse).toBe('1.157.1')
+    expect(await proposed()).toBe('until-first-ok')
+    expect((await world.show(await world.started())).fenceMode).toBe('until-stable')
   })
 
   test('a box that was left open and sick is not passed over when it is tried again, until it is well', async () => {
