@@ -2,6 +2,7 @@ import { readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
+import type { Holder, Promised, RoomLedger } from './room-ledger.ts'
 
 /** Space of the host's disks, in bytes. */
 export type DiskSpace = Readonly<{
@@ -9,6 +10,8 @@ export type DiskSpace = Readonly<{
   usedBytes(folder: string): Promise<number>
   /** The same for all paths that take from the same space. */
   diskOf(path: string): Promise<string>
+  /** Where one is kept, what is promised to one command is not given to another. */
+  ledger?: RoomLedger
 }>
 
 export const hostDisk: DiskSpace = {
@@ -54,32 +57,66 @@ export const reserveBytes = 256 * 1024 * 1024
 /** What will be written, and below which path. */
 export type Part = Readonly<{ path: string; bytes: number }>
 
-/** A disk on which not all parts find room beside the reserve; known by their paths on it. */
-export type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number }>
+/** A disk on which not all parts find room beside the reserve and what others were promised; known by their paths on it. */
+export type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
 
-type Asked = Pick<DiskSpace, 'freeBytes' | 'diskOf'>
+type Asked = Pick<DiskSpace, 'freeBytes' | 'diskOf' | 'ledger'>
+type Look = Readonly<{ disk: string; paths: readonly string[]; bytes: number; freeBytes: number }>
 
 /** Parts on one disk need their sum, parts on several each its own. */
-export async function shortages(disk: Asked, parts: readonly Part[]): Promise<Shortage[]> {
+async function lookAt(disk: Asked, parts: readonly Part[]): Promise<Look[]> {
   const paths = [...new Set(parts.map(({ path }) => path))]
   const disks = new Map(await Promise.all(paths.map(async (path) => [path, await disk.diskOf(path)] as const)))
-  const all = [...new Set(disks.values())].map(async (name) => {
-    const here = paths.filter((path) => disks.get(path) === name)
-    const bytes = parts.filter(({ path }) => here.includes(path)).reduce((sum, part) => sum + part.bytes, 0)
-    const free = await Promise.all(here.map((path) => disk.freeBytes(path)))
-    return { paths: here, neededBytes: bytes + reserveBytes, freeBytes: Math.min(...free) }
-  })
-  return (await Promise.all(all)).filter(({ neededBytes, freeBytes }) => freeBytes < neededBytes)
+  return Promise.all(
+    [...new Set(disks.values())].map(async (name) => {
+      const here = paths.filter((path) => disks.get(path) === name)
+      const bytes = parts.filter(({ path }) => here.includes(path)).reduce((sum, part) => sum + part.bytes, 0)
+      const free = await Promise.all(here.map((path) => disk.freeBytes(path)))
+      return { disk: name, paths: here, bytes, freeBytes: Math.min(...free) }
+    }),
+  )
 }
 
-/** Throws DISK_FULL, which names every disk that lacks room, what is needed there and what there is. */
-export async function needRoom(disk: Asked, what: string, parts: readonly Part[]): Promise<void> {
-  const found = await shortages(disk, parts)
-  if (found.length > 0) throw problem('DISK_FULL', `${what} needs ${found.map(says).join('; and ')}`)
+const nobody: Promised = { bytes: 0, to: [] }
+
+const shortages = ({ ledger }: Asked, { commandId }: Holder, looks: readonly Look[]): Shortage[] =>
+  looks
+    .map(({ disk, paths, bytes, freeBytes }) => {
+      const promised = ledger?.promisedToOthers(commandId, disk) ?? nobody
+      return { paths, neededBytes: bytes + reserveBytes, freeBytes: freeBytes - promised.bytes, promised }
+    })
+    .filter(({ neededBytes, freeBytes }) => freeBytes < neededBytes)
+
+/**
+ * Keeps the room for the command until its end. Throws DISK_FULL, which names every disk that lacks room, what is needed there, what there is
+ * and who was promised the rest.
+ */
+export async function needRoom(disk: Asked, holder: Holder, parts: readonly Part[]): Promise<void> {
+  const looks = await lookAt(disk, parts)
+  // From here on nothing is waited for: nobody comes between the look and the hold.
+  const found = shortages(disk, holder, looks)
+  if (found.length > 0) throw problem('DISK_FULL', `${holder.what} needs ${found.map(says).join('; and ')}`)
+  disk.ledger?.hold(holder, bytesOf(looks))
 }
 
-const says = ({ paths, neededBytes, freeBytes }: Shortage): string =>
-  `${inMb(neededBytes)} free at ${paths.join(' and ')}, there are ${inMb(freeBytes)} (${inMb(neededBytes - freeBytes)} too little)`
+/** For a command that goes on after a crash, which was given its room before: it is not asked again whether there is any. */
+export async function keepRoom(disk: Asked, holder: Holder, parts: readonly Part[]): Promise<void> {
+  if (disk.ledger) disk.ledger.hold(holder, bytesOf(await lookAt(disk, parts)))
+}
+
+const bytesOf = (looks: readonly Look[]): Map<string, number> => new Map(looks.map(({ disk, bytes }) => [disk, bytes]))
+
+/** What is free for a command that can do without it: what others were promised is not. */
+export async function freeBeside(disk: Asked, commandId: string, path: string): Promise<number> {
+  const [free, name] = await Promise.all([disk.freeBytes(path), disk.diskOf(path)])
+  return free - (disk.ledger?.promisedToOthers(commandId, name).bytes ?? 0)
+}
+
+const says = ({ paths, neededBytes, freeBytes, promised }: Shortage): string =>
+  `${inMb(neededBytes)} free at ${paths.join(' and ')}, there are ${inMb(Math.max(0, freeBytes))} ${beside(promised)}(${inMb(neededBytes - freeBytes)} too little)`
+
+const beside = ({ bytes, to }: Promised): string =>
+  to.length === 0 ? '' : `beside ${inMb(bytes)} kept until the end of ${to.join(' and of ')} `
 
 const inMb = (bytes: number): string => `${Math.ceil(bytes / 1024 / 1024)} MB`
 

@@ -55,7 +55,7 @@ async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Pa
   await write('prepare', 'intent')
   await needs.snapshots.prepare(repository)
   const databaseBytes = (await needs.inside.databaseBytes(box)) ?? 0
-  await needRoom(needs.disk, `a snapshot of ${box.slug}`, roomForDump(needs.workFolder, repository, databaseBytes))
+  await needRoom(needs.disk, { commandId, what: `a snapshot of ${box.slug}` }, roomForDump(needs.workFolder, repository, databaseBytes))
   await write('prepare', 'done')
   const report = await reportVersions(needs, box)
   const { taken } = await takeBoxSnapshot(

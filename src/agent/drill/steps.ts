@@ -46,7 +46,7 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
 })
 
 /** Copy and original lie side by side, and what is fetched beside both. */
-async function needRoomBeside({ needs, original, folder }: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<void> {
+async function needRoomBeside({ needs, context, original, folder }: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<void> {
   const containers = await needs.engine.containers(original.project)
   const bytesOf = (services: readonly string[]) =>
     volumeBytes(
@@ -54,7 +54,8 @@ async function needRoomBeside({ needs, original, folder }: DrillRun, snapshot: S
       containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
     )
   const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
-  await needRoom(needs.disk, `a drill of ${original.slug}`, await roomForSnapshot(needs, { snapshot, folder, fetched, now }))
+  const holder = { commandId: context.commandId, what: `a drill of ${original.slug}` }
+  await needRoom(needs.disk, holder, await roomForSnapshot(needs, { snapshot, folder, fetched, now }))
 }
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {

@@ -1,8 +1,9 @@
 import type { BoxCommandPayload, BoxCommandResult, StepEvent, StepFacts } from '../../core/boxes/index.ts'
+import { keepRoom, type Part } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand, needManaged, refuseMaintenance } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type DriveRules, drive } from './drive.ts'
-import { type GuardedNeeds, type Run, startGuardedRun } from './guarded-run.ts'
+import { type GuardedNeeds, type GuardedRun, type Run, startGuardedRun } from './guarded-run.ts'
 
 type Kind = 'tenant-box.update' | 'tenant-box.restore'
 type Driven<K extends Kind, Step extends string, Facts extends StepFacts<Step>, Evidence> = Run<Step, Facts, BoxCommandPayload<K>, Evidence>
@@ -15,6 +16,8 @@ export type Change<K extends Kind, Step extends string, Facts extends StepFacts<
   fold(events: readonly StepEvent<Step>[]): Facts
   /** Says how it ended, and clears up after it; once more if the agent is killed before that is written down. */
   close(run: Driven<K, Step, Facts, Evidence>, facts: Facts): Promise<BoxCommandResult<K>>
+  /** The room that its first step was given, once that is done. */
+  room(evidence: Evidence): readonly Part[] | undefined
 }> &
   DriveRules<Step, Facts, World, Driven<K, Step, Facts, Evidence>>
 
@@ -39,7 +42,19 @@ export const carryOut =
         perform: async (record) => {
           const box = await boxOfBegun(needs.boxes, payload)
           const run = startGuardedRun<Step, Facts, BoxCommandPayload<K>, Evidence>({ needs, context, payload, box, record }, change)
+          await keepItsRoom(run, change)
           return change.close(run, await drive(run, change))
         },
       },
     )
+
+type Keeping<Evidence> = Readonly<{ doing: string; room(evidence: Evidence): readonly Part[] | undefined }>
+
+/** One that goes on after a crash. A disk that does not answer must keep no box from its way back. */
+async function keepItsRoom<Evidence>(
+  run: GuardedRun & Readonly<{ evidence(): Evidence }>,
+  { doing, room }: Keeping<Evidence>,
+): Promise<void> {
+  const holder = { commandId: run.context.commandId, what: `${doing} ${run.box.slug}` }
+  await keepRoom(run.needs.disk, holder, room(run.evidence()) ?? []).catch(() => undefined)
+}

@@ -110,7 +110,7 @@ const stepsOf = (run: Run): Steps<HandOverStep> => {
   }
 }
 
-async function getReady({ needs, box, repository }: Run): Promise<Readied> {
+async function getReady({ needs, box, context, repository }: Run): Promise<Readied> {
   await needSafeFolder(box.project)
   await refuseOtherServices(box)
   const containers = await needs.engine.containers(box.project)
@@ -120,7 +120,8 @@ async function getReady({ needs, box, repository }: Run): Promise<Readied> {
   const keptIn = await repository()
   await needs.snapshots.prepare(keptIn)
   const bytes = await volumeBytes(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  await needRoom(needs.disk, `the last dump of ${box.slug}`, roomForDump(needs.workFolder, keptIn, bytes))
+  const holder = { commandId: context.commandId, what: `the last dump of ${box.slug}` }
+  await needRoom(needs.disk, holder, roomForDump(needs.workFolder, keptIn, bytes))
   const { installed } = await reportVersions(needs, box)
   return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }

@@ -2,14 +2,15 @@ import { needRoom } from '../backup/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
 import type { TakeOverRun } from './take-over.ts'
 
-type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> & Readonly<{ needs: Pick<TakeOverRun['needs'], 'disk' | 'engine' | 'workFolder'> }>
+type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
+  Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; needs: Pick<TakeOverRun['needs'], 'disk' | 'engine' | 'workFolder'> }>
 
 /**
  * All that the snapshot holds comes to this host, and its database is loaded beside its dump. One of an older agent does not say how large
  * that is: then as much as the whole of it. Where volumes lie there must be room for all of it, because the dump may lie on the same disk;
  * where it is fetched to, for the dump alone, which takes no more than the database or the snapshot does. Throws DISK_FULL.
  */
-export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<void> {
+export async function needRoomFor({ needs, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<void> {
   const { disk, engine, workFolder } = needs
   const { totalBytes, databaseBytes } = snapshot
   const held = totalBytes ?? 0
@@ -17,7 +18,8 @@ export async function needRoomFor({ needs, payload, folder }: Incoming, snapshot
   const here = await disk.usedBytes(folder).catch(() => 0)
   const volumes = await engine.volumesFolder()
   const database = databaseBytes ?? held
-  const need = (bytes: number, path: string) => needRoom(disk, `taking over ${payload.slug}`, [{ path, bytes: Math.max(0, bytes - here) }])
+  const holder = { commandId: context.commandId, what: `taking over ${payload.slug}` }
+  const need = (bytes: number, path: string) => needRoom(disk, holder, [{ path, bytes: Math.max(0, bytes - here) }])
   if (volumes !== undefined) await need(Math.min(held, database), workFolder)
   await need(held + database, volumes ?? workFolder)
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { complete } from '../adoption/index.ts'
-import { type DiskSpace, snapshot, tendSnapshots } from '../backup/index.ts'
+import { type DiskSpace, roomLedger, snapshot, tendSnapshots } from '../backup/index.ts'
 import {
   adopt,
   type BoxSettings,
@@ -22,6 +22,7 @@ import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { recordCompose } from './record-compose.ts'
 import { registryAccess } from './registry-access.ts'
+import { releaseRoom } from './release-room.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
 export type ExecutorNeeds = Readonly<{
@@ -47,7 +48,8 @@ export type ExecutorNeeds = Readonly<{
 /** Everything that an agent can do. */
 export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
   const registries = registryAccess()
-  const needs = { ...given, engine: registries.pulling(given.engine) }
+  const ledger = roomLedger()
+  const needs = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
   const changes = {
     ...needs,
     once: onceOnly(needs),
@@ -73,5 +75,5 @@ export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
     'tenant-box.take_back': takeBack(changes),
     'tenant-box.remove': remove(changes),
   })
-  return registries.offering(executors)
+  return releaseRoom(ledger, registries.offering(executors))
 }

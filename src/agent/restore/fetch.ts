@@ -7,6 +7,7 @@ import {
   fetchData,
   fetchSnapshot,
   needRoom,
+  type Part,
   roomForDump,
   roomForSnapshot,
   type TellingManifest,
@@ -37,7 +38,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   const repository = await run.repository()
   const needRoomFor = await roomBeside(run, before, data)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
-  const admit = (snapshot: StoredSnapshot) => needRoomFor(snapshot, false)
+  const admit = async (snapshot: StoredSnapshot) => void (await needRoomFor(snapshot, false))
   const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, admit, signal })
   const { manifest } = fetched
   if (manifest.boxId !== box.boxId)
@@ -46,12 +47,12 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
     await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
   await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
   // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
-  await needRoomFor(fetched.snapshot, true)
+  const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
-  return { ...before, snapshot: { images, migrationsHead }, data: await bringData(run, manifest, compose) }
+  return { ...before, snapshot: { images, migrationsHead }, room, data: await bringData(run, manifest, compose) }
 }
 
-type Looked = Omit<Before, 'data' | 'snapshot'>
+type Looked = Omit<Before, 'data' | 'snapshot' | 'room'>
 
 async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Looked> {
   const { needs, box } = run
@@ -71,12 +72,18 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
 }
 
 /** The snapshot beside what is there now, and a dump of that, unless the box rests and has none that is to be trusted. */
-async function roomBeside({ needs, box, repository, fetchFolder: folder }: RestoreRun, { database, restedUnder }: Looked, data: string[]) {
+async function roomBeside(
+  { needs, box, context, repository, fetchFolder: folder }: RestoreRun,
+  { database, restedUnder }: Looked,
+  data: string[],
+) {
   const now = { databaseBytes: await volumeBytes(needs, [database.volume]), dataBytes: await volumeBytes(needs, data) }
   const kept = restedUnder === null ? roomForDump(needs.workFolder, await repository(), now.databaseBytes) : []
-  return async (snapshot: StoredSnapshot, fetched: boolean): Promise<void> => {
+  return async (snapshot: StoredSnapshot, fetched: boolean): Promise<Part[]> => {
     const brought = await roomForSnapshot(needs, { snapshot, folder, fetched, now })
-    await needRoom(needs.disk, `restoring ${box.slug}`, [...kept, ...brought])
+    const room = [...kept, ...brought]
+    await needRoom(needs.disk, { commandId: context.commandId, what: `restoring ${box.slug}` }, room)
+    return room
   }
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { BoxCommandPayload, InstalledVersions, RestoreFacts, RestoreStep, SnapshotTaken } from '../../core/boxes/index.ts'
+import type { Part } from '../backup/index.ts'
 import { type Baseline, type DatabaseVolume, type Run, volumesOfTries } from '../guarded/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
 
@@ -16,6 +17,8 @@ export type Before = Readonly<{
   database: DatabaseVolume
   /** Filled already: media and objects are brought while the box serves. */
   data: readonly DataVolume[]
+  /** What it may still write to this host's disks; absent in what earlier agents wrote down. */
+  room?: readonly Part[]
   /** What the snapshot says of the box that it is of. */
   snapshot: Readonly<{ images: Images; migrationsHead: string }>
   /** The ended command whose fence the box rests under; null for one that is open. */

@@ -20,4 +20,5 @@ export const restore = (needs: GuardedNeeds, steps: RestoreSteps = restoreStepsO
     holdsBox: ['fence'],
     undeadlined: ['commit', 'unfence', 'back-stop', 'back-switch', 'back-start', 'back-probe'],
     close,
+    room: ({ fetch }) => fetch?.room,
   })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { reserveBytes } from '../backup/index.ts'
+import { freeBeside, reserveBytes } from '../backup/index.ts'
 import { isAlive, stopAll } from '../guarded/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
@@ -37,7 +37,7 @@ export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; ski
 
 /** Answers why there is none, if there is none. */
 async function copyVolume(run: UpdateRun): Promise<string | undefined> {
-  const { needs, box, signal } = run
+  const { needs, box, context, signal } = run
   const { database } = beforeOf(run)
   const volume = coldVolume(run)
   const lastRun = await lastRunOf(run)
@@ -46,7 +46,8 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
   if (from === undefined) return `the folder of ${database.volume} cannot be reached`
   // After it a load of the dump must still find room.
   const used = await needs.disk.usedBytes(from)
-  if ((await needs.disk.freeBytes(from)) < 2 * used + reserveBytes) return 'too little space for a cold copy of the database'
+  if ((await freeBeside(needs.disk, context.commandId, from)) < 2 * used + reserveBytes)
+    return 'too little space for a cold copy of the database'
   await needs.engine.createVolume(box.project, database.key, volume)
   const into = await needs.engine.volumePath(volume)
   if (into === undefined) return `the folder of ${volume} cannot be reached`

@@ -1,4 +1,5 @@
 import type { BoxMigration, InstalledVersions, VersionedService } from '../../core/boxes/index.ts'
+import type { Part } from '../backup/index.ts'
 import type { Baseline, DatabaseVolume } from '../guarded/index.ts'
 import type { RowCounts } from '../ports/index.ts'
 
@@ -17,6 +18,8 @@ export type Before = Readonly<{
   installed?: InstalledVersions
   /** What brings the box's own tables to the wanted head; absent in what earlier agents wrote down. */
   migrations?: readonly BoxMigration[]
+  /** What it may still write to this host's disks; absent in what earlier agents wrote down. */
+  room?: readonly Part[]
 }>
 
 /** `takenAt` is absent in what earlier agents wrote down. */

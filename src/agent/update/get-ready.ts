@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { needRoom, roomForDump, volumeBytes } from '../backup/index.ts'
+import { needRoom, type Part, roomForDump, volumeBytes } from '../backup/index.ts'
 import { migrationsFor, needAllowedImage, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
 import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
 import { targetText } from './compose-switch.ts'
@@ -26,9 +26,9 @@ export async function getReady(run: UpdateRun): Promise<Before> {
   await bringImages(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
   if (from && to && before.planned.includes('postgres')) await needSameLibc(needs, box, from.image, to.image)
-  await needRoomBeside(run, before)
+  const room = await needRoomBeside(run, before)
   await refuseOtherRecreations(run, before)
-  return { ...before, migrations }
+  return { ...before, migrations, room }
 }
 
 async function bringImages(run: UpdateRun, before: Before): Promise<void> {
@@ -47,10 +47,12 @@ async function bringImages(run: UpdateRun, before: Before): Promise<void> {
 }
 
 /** At most one dump, and at worst a second database beside the first. */
-async function needRoomBeside({ needs, box, repository }: UpdateRun, before: Before): Promise<void> {
+async function needRoomBeside({ needs, box, context, repository }: UpdateRun, before: Before): Promise<Part[]> {
   const bytes = await volumeBytes(needs, [before.database.volume])
   const second = { path: (await needs.engine.volumesFolder()) ?? needs.workFolder, bytes }
-  await needRoom(needs.disk, `updating ${box.slug}`, [...roomForDump(needs.workFolder, await repository(), bytes), second])
+  const room = [...roomForDump(needs.workFolder, await repository(), bytes), second]
+  await needRoom(needs.disk, { commandId: context.commandId, what: `updating ${box.slug}` }, room)
+  return room
 }
 
 /** Asks compose what it would label each service with under the target file, and refuses when that hits a service outside the plan. */

@@ -21,4 +21,5 @@ export const update = (needs: GuardedNeeds, steps: UpdateSteps = updateSteps): C
     holdsBox: ['fence', 'stop'],
     undeadlined: ['commit', 'unfence', 'restore-stop', 'restore-data', 'restore-start', 'restore-probe'],
     close,
+    room: ({ prefetch }) => prefetch?.room,
   })

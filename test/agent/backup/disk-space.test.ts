@@ -1,11 +1,13 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { diskName, hostDisk, needRoom, reserveBytes, shortages } from '../../../src/agent/backup/disk-space.ts'
-import { roomForDump, roomForSnapshot } from '../../../src/agent/backup/index.ts'
+import { diskName, freeBeside, hostDisk, keepRoom, needRoom, reserveBytes } from '../../../src/agent/backup/disk-space.ts'
+import { type DiskSpace, roomForDump, roomForSnapshot, roomLedger } from '../../../src/agent/backup/index.ts'
 import { aDisk } from '../simulated/disks.ts'
 
 const mb = 1024 * 1024
+const oak = { commandId: 'restore-oak', what: 'restoring oak' }
+const elm = { commandId: 'snapshot-elm', what: 'a snapshot of elm' }
 
 /** Two disks: one below /agent, one below /volumes. */
 const disks = (free: Readonly<Record<string, number>>) => {
@@ -19,26 +21,82 @@ describe('what is to be written', () => {
   const database = { path: '/volumes', bytes: 40 * mb }
   const [agent, volumes] = [reserveBytes + 15 * mb, reserveBytes + 40 * mb]
 
+  const refused = (disk: DiskSpace) =>
+    needRoom(disk, oak, [dump, fetched, database]).then(
+      () => 'nowhere',
+      ({ message }) => [...message.matchAll(/free at (.+?), there/g)].map(([, paths]) => paths).join('; '),
+    )
+
   test('needs the sum on one disk, on another its own, and on each the reserve once', async () => {
-    expect(await shortages(disks({ agent, volumes }), [dump, fetched, database])).toEqual([])
-    expect(await shortages(disks({ agent: agent - 1, volumes }), [dump, fetched, database])).toEqual([
-      { paths: ['/agent/dumps', '/agent/fetched'], neededBytes: agent, freeBytes: agent - 1 },
-    ])
-    expect(await shortages(disks({ agent, volumes: volumes - 1 }), [dump, fetched, database])).toEqual([
-      { paths: ['/volumes'], neededBytes: volumes, freeBytes: volumes - 1 },
-    ])
-    const together = aDisk({ freeBytes: async () => reserveBytes + 55 * mb - 1 })
-    expect(await shortages(together, [dump, fetched, database])).toHaveLength(1)
+    expect(await refused(disks({ agent, volumes }))).toBe('nowhere')
+    expect(await refused(disks({ agent: agent - 1, volumes }))).toBe('/agent/dumps and /agent/fetched')
+    expect(await refused(disks({ agent, volumes: volumes - 1 }))).toBe('/volumes')
+    const together = (lacking: number) => aDisk({ freeBytes: async () => reserveBytes + 55 * mb - lacking })
+    expect(await refused(together(0))).toBe('nowhere')
+    expect(await refused(together(1))).toBe('/agent/dumps and /agent/fetched and /volumes')
   })
 
   test('is refused with the name of each disk that lacks room, and how much it lacks', async () => {
     const short = disks({ agent: agent - 3 * mb, volumes: 1 * mb })
-    await expect(needRoom(short, 'restoring oak', [dump, fetched, database])).rejects.toMatchObject({
+    await expect(needRoom(short, oak, [dump, fetched, database])).rejects.toMatchObject({
       code: 'DISK_FULL',
       message:
         'restoring oak needs 271 MB free at /agent/dumps and /agent/fetched, there are 268 MB (3 MB too little); and 296 MB free at /volumes, there are 1 MB (295 MB too little)',
     })
-    await expect(needRoom(disks({ agent, volumes }), 'restoring oak', [dump, fetched, database])).resolves.toBeUndefined()
+    await expect(needRoom(disks({ agent, volumes }), oak, [dump, fetched, database])).resolves.toBeUndefined()
+  })
+})
+
+describe('room that one command was given', () => {
+  const part = (megabytes: number) => [{ path: '/volumes', bytes: megabytes * mb }]
+  /** 50 MB beside the reserve. */
+  const shared = () => {
+    const ledger = roomLedger()
+    return { ledger, disk: aDisk({ freeBytes: async () => reserveBytes + 50 * mb, ledger }) }
+  }
+
+  test('is not given to another until it ends, and who has it is said', async () => {
+    const { ledger, disk } = shared()
+    await needRoom(disk, oak, part(30))
+    await expect(needRoom(disk, elm, part(21))).rejects.toMatchObject({
+      code: 'DISK_FULL',
+      message:
+        'a snapshot of elm needs 277 MB free at /volumes, there are 276 MB beside 30 MB kept until the end of restoring oak (1 MB too little)',
+    })
+    await needRoom(disk, elm, part(20))
+    ledger.release(elm.commandId)
+    ledger.release(oak.commandId)
+    await needRoom(disk, elm, part(50))
+  })
+
+  test('goes to one of two that look at the same moment', async () => {
+    const { disk } = shared()
+    const both = await Promise.allSettled([needRoom(disk, oak, part(30)), needRoom(disk, elm, part(30))])
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('is no obstacle to itself: what it asks for anew takes the place of what it had on that disk', async () => {
+    const { disk } = shared()
+    await needRoom(disk, oak, part(30))
+    await needRoom(disk, oak, part(40))
+    await expect(needRoom(disk, elm, part(11))).rejects.toMatchObject({ code: 'DISK_FULL' })
+    await needRoom(disk, oak, part(5))
+    await needRoom(disk, elm, part(45))
+  })
+
+  test('counts on its own disk alone', async () => {
+    const ledger = roomLedger()
+    const disk = { ...disks({ agent: reserveBytes + 50 * mb, volumes: reserveBytes + 50 * mb }), ledger }
+    await needRoom(disk, oak, part(50))
+    await needRoom(disk, elm, [{ path: '/agent/dumps', bytes: 50 * mb }])
+  })
+
+  test('is kept for who goes on after a crash, also on a disk that has less by now', async () => {
+    const { disk } = shared()
+    await keepRoom(disk, oak, part(300))
+    await expect(needRoom(disk, elm, part(1))).rejects.toMatchObject({ code: 'DISK_FULL' })
+    expect(await freeBeside(disk, elm.commandId, '/volumes')).toBe(reserveBytes - 250 * mb)
+    expect(await freeBeside(disk, oak.commandId, '/volumes')).toBe(reserveBytes + 50 * mb)
   })
 })
 

@@ -1,6 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { type RoomLedger, reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
 import { updateSteps } from '../../../src/agent/update/index.ts'
 import { aDisk } from '../simulated/disks.ts'
 import { aContext, aPayload, aWorld, newSynapse, withoutColdCopy } from './an-update.ts'
@@ -144,4 +145,45 @@ test('PostgreSQL stops for the copy and starts once, for the target', async () =
   }))
   await world.run(aPayload(), { needs })
   expect(calls).toEqual(['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres', 'start minio'])
+})
+
+test('where room was promised to another command no copy takes it', async () => {
+  const ledger = roomLedger()
+  const disk = aDisk({ freeBytes: async () => reserveBytes + 3e6, ledger })
+  const world = await aWorld({ change: () => ({ disk }) })
+  const told: string[] = []
+  const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && told.push(detail)) })
+  // It comes after the update was given its own.
+  const dumping = (ports: Parameters<typeof withoutColdCopy>[0]) => ({
+    ...ports,
+    inside: {
+      ...ports.inside,
+      dumpDatabase: (...of: Parameters<typeof ports.inside.dumpDatabase>) => {
+        ledger.hold({ commandId: 'another', what: 'a snapshot of elm' }, new Map([['the only one', 2e6]]))
+        return ports.inside.dumpDatabase(...of)
+      },
+    },
+  })
+  expect((await world.run(aPayload(), { needs: await world.agent(dumping), context })).outcome).toBe('committed')
+  expect(told).toEqual(['too little space for a cold copy of the database'])
+})
+
+test('an update that goes on after a crash has its room as before', async () => {
+  const ledgers = [roomLedger(), roomLedger()]
+  const world = await aWorld()
+  const promised = (ledger: RoomLedger | undefined) => ledger?.promisedToOthers('another', 'the only one')
+  const needs = async (ledger: RoomLedger | undefined) => ({ ...(await world.agent()), disk: aDisk(ledger ? { ledger } : {}) })
+  const leaving = new AbortController()
+  const killed = { ...updateSteps, fence: async () => leaving.abort(new Error('killed')) }
+  const first = world.run(aPayload(), { needs: await needs(ledgers[0]), steps: killed, context: aContext({ signal: leaving.signal }) })
+  await expect(first).rejects.toThrow('killed')
+  const seen: unknown[] = []
+  const snapshot = async (run: Parameters<typeof updateSteps.snapshot>[0]) => {
+    seen.push(promised(ledgers[1]))
+    return updateSteps.snapshot(run)
+  }
+  const second = await world.run(aPayload(), { needs: await needs(ledgers[1]), steps: { ...updateSteps, snapshot } })
+  expect(second.outcome).toBe('committed')
+  expect(seen).toEqual([{ bytes: 2e6, to: ['updating oak'] }])
+  expect(promised(ledgers[0])).toEqual(seen[0])
 })
