@@ -21,13 +21,13 @@ export async function storeSession({ clock, fetch }: SessionNeeds, { sessions, k
   const body = new URLSearchParams(questionOf(sessions, repository)).toString()
   const headers = signedForm({ url, body, at: clock.now(), region, service: 'sts', key })
   const call = { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) } as const
-  const answer = await fetch(url, call).catch((cause: Error) => {
+  const asked = fetch(url, call).then(async (answer) => ({ status: answer.status, text: (await answer.text()).slice(0, 100_000) }))
+  const { status, text } = await asked.catch((cause: Error) => {
     throw problem('SNAPSHOT_STORE_UNAVAILABLE', `${url.origin}, which gives sessions of the snapshot store, does not answer`, { cause })
   })
-  const text = (await answer.text()).slice(0, 100_000)
-  if (answer.status !== 200) throw refusal(url, answer.status, text)
+  if (status !== 200) throw refusal(url, status, text)
   const [id, secret, token] = ['AccessKeyId', 'SecretAccessKey', 'SessionToken'].map((name) => wordIn(text, name))
-  if (!id || !secret || !token) throw refusal(url, answer.status, text)
+  if (!id || !secret || !token) throw refusal(url, status, text)
   return { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token }
 }
 

@@ -14,6 +14,8 @@ const settings = {
 const good = `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>TEMP</AccessKeyId><SecretAccessKey>of this command</SecretAccessKey>
 <SessionToken>a token</SessionToken><Expiration>2026-11-22T21:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`
 
+const brokenOff = () => new ReadableStream({ pull: (body) => body.error(new TypeError('terminated')) })
+
 /** Asks for a command's repository; `answer` is what the service says. */
 async function asked(answer: () => Response | Promise<Response>, change: object = {}) {
   const calls: { url: string; init: RequestInit }[] = []
@@ -69,6 +71,7 @@ test('it reaches the repository of its tenant and no other, and deletes nothing 
 
 test.each([
   ['does not answer', () => Promise.reject(new TypeError('fetch failed')), 'SNAPSHOT_STORE_UNAVAILABLE', /does not answer/],
+  ['breaks off', () => new Response(brokenOff()), 'SNAPSHOT_STORE_UNAVAILABLE', /does not answer/],
   ['is overloaded', () => new Response('<Code>SlowDown</Code>', { status: 503 }), 'SNAPSHOT_STORE_UNAVAILABLE', /503 SlowDown/],
   [
     'refuses the key',
