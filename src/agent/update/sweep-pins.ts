@@ -8,8 +8,8 @@ type Needs = Readonly<{ engine: Pick<ContainerEngine, 'unpin'>; journal: Pick<Co
 const keptMs = 48 * 3_600_000
 
 /**
- * Lets go of images that were brought for an update that never came; answers the boxes. What an open command or a box at rest may still
- * need stays. Called again and again by one agent, it asks the engine once per prefetch.
+ * Lets go of images that were brought for an update that never came; answers the boxes. What an open command, a box at rest or one that was
+ * left open unproven may still need stays. Called again and again by one agent, it asks the engine once per prefetch.
  */
 export function pinSweeper({ engine, journal, clock }: Needs): () => Promise<readonly string[]> {
   const over = new Set<string>()
@@ -31,6 +31,6 @@ const isStalePrefetch = ({ kind, closed }: CommandRecord, before: number): boole
 function needsImages({ kind, closed }: CommandRecord, before: number): boolean {
   if (!closed) return true
   if (kind === 'tenant-box.prefetch') return Date.parse(closed.at) >= before
-  const outcome = (closed.result as { outcome?: unknown } | null)?.outcome
-  return outcome === 'rollback_failed' || outcome === 'restore_failed'
+  const { outcome, leftOpen } = (closed.result ?? {}) as { outcome?: unknown; leftOpen?: unknown }
+  return leftOpen === true || outcome === 'rollback_failed' || outcome === 'restore_failed'
 }

@@ -50,10 +50,14 @@ test('an open command of the box keeps them, one of another box does not', async
   expect(await sweep()).toEqual(['oak'])
 })
 
-test.each(['rollback_failed', 'restore_failed'])('a box at rest after %s keeps what a person may need', async (outcome) => {
+test.each([
+  ['at rest after a failed way back', { outcome: 'rollback_failed' }],
+  ['at rest after a failed restore', { outcome: 'restore_failed' }],
+  ['that was left open unproven', { outcome: 'failed', leftOpen: true }],
+])('a box %s keeps what a person may need', async (_, result) => {
   const { clock, ended, sweep } = await aJournal()
   await ended('p1', 'tenant-box.prefetch')
-  await ended('u1', 'tenant-box.update', { outcome })
+  await ended('u1', 'tenant-box.update', result)
   await clock.advance(49 * hour)
   expect(await sweep()).toEqual([])
 })
