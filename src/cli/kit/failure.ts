@@ -7,6 +7,8 @@ export type Typed = Readonly<{
   noun?: string
   verb?: string
   subject?: string
+  /** Whose things the noun lists: without it the list cannot be typed. */
+  tenant?: string
   nounHasList?: boolean
   nounHasShow?: boolean
   /** TENANTRY_TOKEN is set: it speaks, whoever is logged in. */
@@ -16,7 +18,8 @@ export type Typed = Readonly<{
 type Advice = (typed: Typed, failure: Problem) => string | undefined
 
 const helpOf: Advice = ({ noun, verb }) => `tenantry ${[noun, verb, '--help'].filter(Boolean).join(' ')}`
-const listOf: Advice = ({ noun, nounHasList }) => (nounHasList ? `tenantry ${noun} list` : undefined)
+const listOf: Advice = ({ noun, nounHasList, tenant }) =>
+  nounHasList ? ['tenantry', noun, 'list', tenant].filter(Boolean).join(' ') : undefined
 const showOf: Advice = ({ noun, subject, nounHasShow }) => (nounHasShow && subject ? `tenantry ${noun} show ${subject}` : undefined)
 const again: Advice = (_, { retryAfterSeconds }) =>
   retryAfterSeconds ? `wait ${plural(retryAfterSeconds, 'second')}, then try again` : 'try again in a moment; tenantry doctor looks closer'

@@ -104,12 +104,14 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, giv
   const names = built.registeredArguments.map((argument) => argument.name())
   const words = Object.fromEntries(names.map((name, index) => [name, given[index]]))
   const options = Object.entries(command.options).map(([name, spec]) => [name, values[optionOf(spec).attributeName()] ?? spec.fallback])
-  const subject = words.slug ?? words.id ?? words.name ?? given[0]
+  const { tenant, user } = words
+  const subject = tenant ? user && `${tenant} ${user}` : (words.slug ?? words.id ?? words.name ?? given[0])
   const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
   const typed: Typed = {
     ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),
     ...(verb ? { verb: verb.name } : {}),
     ...(names.length > 0 && typeof subject === 'string' ? { subject } : {}),
+    ...(typeof tenant === 'string' ? { tenant } : {}),
   }
   return { command, typed, globals, input: { ...words, ...Object.fromEntries(options) } }
 }

@@ -137,6 +137,14 @@ describe('an error', () => {
     expect(quiet.stderr).not.toMatch(/\n\s+at /)
     expect((await tenantry(['hosts', 'list'], { answers, env: { TENANTRY_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
   })
+
+  test.each([
+    ['NOT_FOUND', ['users', 'end-session', 'oak', 'ses_1'], 'DELETE /api/admin/v1/tenants/oak/sessions/ses_1', 'tenantry users list oak'],
+    ['CONFLICT', ['users', 'enable', 'oak', 'ben'], 'POST /api/admin/v1/tenants/oak/users/ben/enable', 'tenantry users show oak ben'],
+  ] as const)('%s in a tenant names the tenant in what to type next', async (code, typed, endpoint, next) => {
+    const ran = await tenantry([...typed], { answers: { [endpoint]: problemAnswer(409, { code, message: 'no', retryable: false }) } })
+    expect(ran.stderr).toBe(`error: no [${code}]\nnext:  ${next}\n`)
+  })
 })
 
 describe('colour', () => {
