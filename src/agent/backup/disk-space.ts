@@ -58,7 +58,7 @@ export const reserveBytes = 256 * 1024 * 1024
 export type Part = Readonly<{ path: string; bytes: number }>
 
 /** A disk on which not all parts find room beside the reserve and what others were promised; known by their paths on it. */
-export type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
+type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
 
 type Asked = Pick<DiskSpace, 'freeBytes' | 'diskOf' | 'ledger'>
 type Look = Readonly<{ disk: string; paths: readonly string[]; bytes: number; freeBytes: number }>
