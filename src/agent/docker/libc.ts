@@ -10,6 +10,9 @@ const loaders = {
   musl: ['/lib/ld-musl-x86_64.so.1', '/lib/ld-musl-aarch64.so.1'],
 } as const
 
+/** With the volume that the engine makes of what its image declares as one: without it each look at a database left one behind. */
+const whole = { force: true, v: true }
+
 /** Which C library an image on this host has. Nothing of the image is run: a container that is never started is looked into. */
 export async function libcOf(docker: Docker, image: string): Promise<LibC | null> {
   try {
@@ -17,7 +20,7 @@ export async function libcOf(docker: Docker, image: string): Promise<LibC | null
     try {
       return await look(looked)
     } finally {
-      await looked.remove({ force: true }).catch(ignoring(404, 409))
+      await looked.remove(whole).catch(ignoring(404, 409))
     }
   } catch (error) {
     throw engineProblem(error, `looking into the image ${image}`, 'DOCKER_UNAVAILABLE')
@@ -27,7 +30,7 @@ export async function libcOf(docker: Docker, image: string): Promise<LibC | null
 /** Named after the image: what a killed agent left behind is taken away by the next look. */
 async function makeContainer(docker: Docker, image: string): Promise<Docker.Container> {
   const name = `tenantry-look-${sha256Hex(image).slice(0, 16)}`
-  await docker.getContainer(name).remove({ force: true }).catch(ignoring(404, 409))
+  await docker.getContainer(name).remove(whole).catch(ignoring(404, 409))
   return docker.createContainer({ name, Image: image, Entrypoint: ['/none'], NetworkDisabled: true }).catch((error: unknown) => {
     throw hasStatus(error, 404) ? problem('NOT_FOUND', `the image ${image} is not on this host`, { cause: error }) : error
   })
