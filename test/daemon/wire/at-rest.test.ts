@@ -42,7 +42,7 @@ const aboutAll: Readonly<Record<string, readonly string[]>> = {
   'box-removal': ['box_moves', 'box_removals'],
   'snapshot-daily': ['boxes', 'snapshots'],
   'snapshot-prune': ['snapshots'],
-  'snapshot-check': ['snapshots', 'snapshot_repositories'],
+  'snapshot-check': ['snapshots', 'snapshot_repositories', 'boxes', 'snapshot_drills', 'box_restores'], // also which box was proven long ago
   'snapshot-drill': ['boxes', 'snapshots', 'snapshot_drills', 'box_restores'],
   housekeeping: ['leases', 'rollouts', 'outbox'],
 }
