@@ -25,6 +25,6 @@ export async function waitForService(
 }
 
 async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
-  const lines = (await engine.logs(id, 5)).trim().split('\n')
-  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(lines.at(-1) ?? 'it says nothing').slice(0, 300)}`)
+  const said = (await engine.logs(id, 20)).split('\n').findLast((line) => /\w/.test(line)) // below it Synapse draws a line of asterisks
+  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(said ?? 'it says nothing').trim().slice(0, 300)}`)
 }

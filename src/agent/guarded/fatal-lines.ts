@@ -14,9 +14,9 @@ const fatal: Readonly<Partial<Record<Service, RegExp>>> = {
 /** The last line that says it; undefined where nothing printed is beyond hope. */
 export const fatalLine = (service: string, log: string): string | undefined => lastOf(log, fatal[service as Service])
 
-/** Of one that has ended: why, as far as it said; else its last line. */
+/** Of one that has ended: why, as far as it said; else its last line. Synapse frames what it says with a line of asterisks. */
 export const lastWords = (service: string, log: string): string =>
-  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastOf(log, /\S/) ?? ''
+  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastOf(log, /\w/) ?? ''
 
 const lastOf = (log: string, pattern: RegExp | undefined): string | undefined =>
   log

@@ -40,6 +40,7 @@ test('one that has ended is asked for its reason, and then for its last line', (
   expect(lastWords('postgres', `${panic}\nLOG:  database system is shut down\n`)).toBe(panic)
   expect(lastWords('synapse', 'one\ntwo \n\n')).toBe('two')
   expect(lastWords('synapse', '')).toBe('')
+  expect(lastWords('synapse', ` Error during initialisation:\n    no password supplied\n${'*'.repeat(82)}\n`)).toBe('no password supplied')
 })
 
 test('what a database said that runs since before the change, it got over', async () => {
