@@ -5,11 +5,13 @@ import { compose, deleteTag, pushTag, renderBoxByHand } from '../testbed/testbed
 import { type Conversation, converse, pollEdge, type ReachableBox } from './support/conversation.ts'
 import { composeFile, type Fleet, startFleet, tellOnFailure } from './support/fleet.ts'
 import { freePorts } from './support/ports.ts'
+import { eventually } from './support/programs.ts'
 
 // The story that an operator types by hand, in its order: each test goes on where the one before ended.
 
 type Action = {
   tenantSlug: string
+  phase: string
   status: string
   error: { code: string; message: string } | null
   snapshotId: string | null
@@ -18,12 +20,25 @@ type Action = {
   from: { synapse: string }
   to: { synapse: string }
 }
-type Detail = { id: string; status: string; pauseReason: string | null; actions: Action[] }
+type Detail = { id: string; status: string; pauseReason: string | null; counts: { running: number }; actions: Action[] }
 
 let fleet: Fleet
 let light: ReachableBox
 let pro: ReachableBox
 const talks = new Map<string, Conversation>()
+const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
+// An update takes many seconds; each asking is a program that starts beside it.
+const everyMs = 1500
+const underWay = (id: string) => eventually('a box is under way', async () => (await show(id)).counts.running === 1, { everyMs })
+const cameToRest = (id: string) =>
+  eventually(
+    'no box is under way',
+    async () => {
+      const rollout = await show(id)
+      return rollout.counts.running === 0 && rollout
+    },
+    { everyMs },
+  )
 
 beforeAll(async () => {
   fleet = await startFleet()
@@ -93,18 +108,27 @@ test('a new manifest shows as minor drift, and as a plan', async () => {
   expect(plan.stdout).toMatch(/kita-nord.*1\.157\.1.*1\.163\.2/)
 })
 
-test('a rollout moves both boxes, and a client sees 200 or the fence, and every message is there', async () => {
+test('a rollout that is paused in the middle moves both boxes once it goes on, and a client sees 200 or the fence, and every message is there', async () => {
   const before = await composeFile(fleet, 'kita-nord')
   const polls = [light, pro].map((box) => pollEdge(box, talks.get(box.slug) as Conversation))
-  const watched = await fleet.must('rollouts', 'create', '--target', 'kita-nord', '--target', 'schule-west', '--start', '--watch')
-  const seen = await Promise.all(polls.map((poll) => poll.stop()))
+  const made = await fleet.must('rollouts', 'create', '--target', 'kita-nord', '--target', 'schule-west', '--start', '--json')
+  const { id } = made.json<Detail>()
+  await underWay(id)
+  await fleet.must('rollouts', 'pause', id, '--reason', 'lunch time')
+  const paused = await cameToRest(id)
+  expect([paused.status, paused.pauseReason]).toEqual(['paused', 'lunch time'])
+  expect(paused.actions.map(({ tenantSlug, phase, status }) => [tenantSlug, phase, status]).sort()).toEqual([
+    ['kita-nord', 'canary', 'succeeded'],
+    ['schule-west', 'pro', 'pending'],
+  ])
 
-  expect(watched.stdout).toMatch(/canary/)
+  const watched = await fleet.must('rollouts', 'resume', id, '--watch')
+  const seen = await Promise.all(polls.map((poll) => poll.stop()))
+  expect(watched.stdout).toMatch(/schule-west +succeeded[\s\S]*done, 2 of 2 boxes settled/)
   for (const answers of seen) {
     expect([...answers.keys()].sort()).toEqual(['200', 'fenced'])
   }
-  const [{ id } = { id: '' }] = (await fleet.must('rollouts', 'list', '--json')).json<{ rollouts: { id: string }[] }>().rollouts
-  const rollout = (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
+  const rollout = await show(id)
   expect(rollout.status).toBe('done')
   expect(rollout.actions.map(({ tenantSlug, status }) => [tenantSlug, status]).sort()).toEqual([
     ['kita-nord', 'succeeded'],
@@ -118,7 +142,7 @@ test('a rollout moves both boxes, and a client sees 200 or the fence, and every 
   expect(await composeFile(fleet, 'kita-nord')).toBe(before.replaceAll('v1.157.1', 'v1.163.2'))
 })
 
-test('a tag that the registry lacks fails while pulling, touches nothing, and resumes once it exists', async () => {
+test('a tag that the registry lacks fails while pulling, touches nothing, and resumes once it exists; its end by an abort leaves the box to finish', async () => {
   await fleet.applySynapse('1.163.9')
   const before = await composeFile(fleet, 'kita-nord')
   const started = await containerIds()
@@ -133,10 +157,11 @@ test('a tag that the registry lacks fails while pulling, touches nothing, and re
   await pushTag('synapse', 'v1.163.2', 'v1.163.9', { relabel: true })
   try {
     await fleet.must('rollouts', 'resume', paused.id)
-    const ended = await fleet.tenantry('rollouts', 'watch', paused.id)
-    expect(ended.exitCode).toBe(0)
-    const rollout = (await fleet.must('rollouts', 'show', paused.id, '--json')).json<Detail>()
-    expect(rollout).toMatchObject({ status: 'done', actions: [{ status: 'succeeded', attempt: 2 }] })
+    await underWay(paused.id)
+    await fleet.must('rollouts', 'abort', paused.id, '--reason', 'too late in the day', '--yes')
+    const refused = await fleet.tenantry('rollouts', 'resume', paused.id)
+    expect([refused.exitCode, refused.stderr]).toEqual([5, expect.stringContaining('over (failed)')])
+    expect(await cameToRest(paused.id)).toMatchObject({ status: 'failed', actions: [{ status: 'succeeded', attempt: 2 }] })
     await talks.get('kita-nord')?.expectComplete()
   } finally {
     await deleteTag('synapse', 'v1.163.9')
