@@ -1,6 +1,7 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import { lastSaid } from './last-said.ts'
 import { waitUntil } from './wait-until.ts'
 
 type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
@@ -25,6 +26,6 @@ export async function waitForService(
 }
 
 async function gaveUp(engine: ContainerEngine, box: LocalBox, id: string, service: Service) {
-  const said = (await engine.logs(id, 20)).split('\n').findLast((line) => /\w/.test(line)) // below it Synapse draws a line of asterisks
-  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(said ?? 'it says nothing').trim().slice(0, 300)}`)
+  const said = lastSaid(await engine.logs(id, 20))
+  return problem('BOX_UNHEALTHY', `${service} of ${box.slug} dies again and again: ${(said ?? 'it says nothing').slice(0, 300)}`)
 }

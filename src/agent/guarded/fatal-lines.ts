@@ -1,4 +1,5 @@
 import type { Service } from '../../core/boxes/index.ts'
+import { lastSaid } from '../boxes/index.ts'
 
 // What the servers print when they will not come up however long one waits (SAFETY, The probe). What is also printed on the way to good is
 // none of these: a PostgreSQL that recovers says FATAL to everybody who comes too early, starts itself anew after most of what it calls PANIC,
@@ -14,9 +15,9 @@ const fatal: Readonly<Partial<Record<Service, RegExp>>> = {
 /** The last line that says it; undefined where nothing printed is beyond hope. */
 export const fatalLine = (service: string, log: string): string | undefined => lastOf(log, fatal[service as Service])
 
-/** Of one that has ended: why, as far as it said; else its last line. Synapse frames what it says with a line of asterisks. */
+/** Of one that has ended: why, as far as it said; else its last line. */
 export const lastWords = (service: string, log: string): string =>
-  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastOf(log, /\w/) ?? ''
+  fatalLine(service, log) ?? lastOf(log, /^[^'"]*\bPANIC: {2}/) ?? lastSaid(log) ?? ''
 
 const lastOf = (log: string, pattern: RegExp | undefined): string | undefined =>
   log
