@@ -88,6 +88,9 @@ function parse(text: string): DumpManifest | undefined {
   }
 }
 
+/** Names of all that lies in a dump's folder but its manifest. */
+export const besideManifest = async (folder: string): Promise<string[]> => (await readdir(folder)).filter((name) => name !== fileName)
+
 async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r')
   try {

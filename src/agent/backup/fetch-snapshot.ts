@@ -1,9 +1,10 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rename, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
+import { syncFolder } from '../../node/index.ts'
 import type { Repository, SnapshotStore, StoredSnapshot } from '../ports/index.ts'
 import type { DataFolder } from './data-folders.ts'
-import { holdsAll, isTelling, readManifest, type TellingManifest } from './dump-manifest.ts'
+import { besideManifest, holdsAll, isTelling, readManifest, type TellingManifest } from './dump-manifest.ts'
 import { sideBySide } from './side-by-side.ts'
 import { dumpFolderOf } from './take-box-snapshot.ts'
 
@@ -123,6 +124,23 @@ async function bring({ snapshots }: Needs, { repository, snapshotId, signal }: W
 
 type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'>
 type Volume = Readonly<{ data: DataFolder; into: string }>
+
+/**
+ * Brings the dump alone once more, over one that was damaged since; the box's files may have been changed by now and stay. Its manifest stays
+ * too: after a kill in between it says that the rest is not whole. Proves nothing.
+ */
+export async function fetchDumpAgain(
+  needs: Needs,
+  wanted: WantedData,
+  { dumpFolder, manifest }: Pick<FetchedSnapshot, 'dumpFolder' | 'manifest'>,
+): Promise<void> {
+  for (const name of await besideManifest(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
+  const aside = `${dumpFolder}.again`
+  await bring(needs, wanted, manifest.paths.dumpFolder, aside)
+  for (const name of await besideManifest(aside)) await rename(join(aside, name), join(dumpFolder, name))
+  await syncFolder(dumpFolder)
+  await rm(aside, { recursive: true, force: true })
+}
 
 /** Writes volumes' files into folders, which may be other volumes'. What is there and not in the snapshot stays. */
 export function fetchData({ snapshots }: Needs, { repository, snapshotId, signal }: WantedData, volumes: readonly Volume[]): Promise<void> {

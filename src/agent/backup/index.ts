@@ -5,7 +5,7 @@
 export { type DataFolder, dataFolders } from './data-folders.ts'
 export { type DiskSpace, freeBeside, hostDisk, keepRoom, needRoom, type Part, reserveBytes, volumeBytes } from './disk-space.ts'
 export { holdsAll, isTelling, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
-export { fetchData, fetchSnapshot } from './fetch-snapshot.ts'
+export { fetchData, fetchDumpAgain, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository, repositoryOnce } from './repository-of-command.ts'
 export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'
 export { type RoomLedger, roomLedger } from './room-ledger.ts'

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
+import { fetchDumpAgain } from '../backup/index.ts'
 import { leftBy, readComposeText, upDatabaseOn } from '../guarded/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { fetchedBefore, whileProven } from '../revive/index.ts'
@@ -12,7 +13,7 @@ import { databaseVolumes, type RestoreRun } from './restore-run.ts'
  * The box was open after the snapshot, so its streams are moved on past all that clients have seen.
  */
 export async function load(run: RestoreRun): Promise<{ volume: string }> {
-  const { needs, signal } = run
+  const { needs, payload, signal } = run
   const { database } = leftBy(run, 'fetch')
   const { streams } = leftBy(run, 'keep')
   const fetched = await fetchedBefore(run.fetchFolder)
@@ -23,7 +24,13 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
     await upDatabaseOn({ ...run, box, signal: within }, volume, tries)
     await needs.inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
   }
-  await whileProven(fetched, loadInto, signal)
+  const again = async () => {
+    await fetchDumpAgain(needs, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
+    // No load goes over what another has begun: the volume is made anew.
+    await needs.engine.discard(box.project, ['postgres'])
+    await needs.engine.removeVolume(volume)
+  }
+  await whileProven(fetched, loadInto, { again, signal })
   await needs.inside.raiseStreams(box, streams, signal)
   return { volume }
 }

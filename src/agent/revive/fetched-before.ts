@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { problem } from '../../core/kit/index.ts'
+import { isProblem, problem } from '../../core/kit/index.ts'
 import { holdsAll, isTelling, readManifest, sideBySide, type TellingManifest } from '../backup/index.ts'
 
 export type FetchedBefore = Readonly<{ manifest: TellingManifest; dumpFolder: string; boxFolder: string }>
@@ -12,20 +12,54 @@ export async function fetchedBefore(folder: string): Promise<FetchedBefore> {
   return { manifest, dumpFolder, boxFolder: join(folder, 'box') }
 }
 
+type Proving = Readonly<{
+  /** Brings the dump once more (`fetchDumpAgain`), and takes away what was made of the damaged one, if `work` does not begin with that. */
+  again(): Promise<unknown>
+  signal?: AbortSignal
+}>
+
 /**
  * Does what is done with a dump while all of it is read and compared with its manifest once more: since it was fetched an agent may have been
- * killed. What was made of a dump that is not whole fails with it, and must be served by nobody before this resolves. Throws RESTORE_FAILED.
+ * killed, or a disk have lost some of it. One that is not whole is brought again and the work done again, once; what was made of one that is
+ * not whole must be served by nobody before this resolves. Throws RESTORE_FAILED.
  */
 export async function whileProven(
+  fetched: Pick<FetchedBefore, 'dumpFolder' | 'manifest'>,
+  work: (signal: AbortSignal) => Promise<void>,
+  { again, signal }: Proving,
+): Promise<void> {
+  if (await isProvenDuring(fetched, work, signal)) return
+  await again()
+  if (!(await isProvenDuring(fetched, work, signal))) throw damagedTwice(fetched.dumpFolder)
+}
+
+/** False where the dump is not whole; whatever else the work fails with is thrown. */
+async function isProvenDuring(
   { dumpFolder, manifest }: Pick<FetchedBefore, 'dumpFolder' | 'manifest'>,
   work: (signal: AbortSignal) => Promise<void>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
+  const isWhole = (within?: AbortSignal) => holdsAll(dumpFolder, manifest, within).catch(() => within?.aborted === true)
+  const damaged = notWhole(dumpFolder)
   const prove = async (within: AbortSignal) => {
-    if (!(await holdsAll(dumpFolder, manifest, within).catch(() => false))) throw notWhole(dumpFolder)
+    if (!(await isWhole(within))) throw damaged
   }
-  await sideBySide([prove, work], signal)
+  try {
+    await sideBySide([prove, work], signal)
+    return true
+  } catch (error) {
+    if (error === damaged) return false
+    // A load comes upon the damage before all is read. What fails for another reason waits for no reading.
+    if (isProblem(error, 'RESTORE_FAILED') && !(await isWhole(signal))) return false
+    throw error
+  }
 }
 
 const notWhole = (dumpFolder: string) =>
   problem('RESTORE_FAILED', `the snapshot that was fetched into ${dumpFolder} is no longer whole: try again`)
+
+const damagedTwice = (dumpFolder: string) =>
+  problem(
+    'RESTORE_FAILED',
+    `the dump in ${dumpFolder} was fetched twice and is not what its manifest says: look at the disk of this host (its kernel log), or use another snapshot`,
+  )

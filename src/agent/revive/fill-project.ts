@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { problem } from '../../core/kit/index.ts'
-import { type DataFolder, fetchData, sideBySide } from '../backup/index.ts'
+import { type DataFolder, fetchData, fetchDumpAgain, sideBySide } from '../backup/index.ts'
 import { readCompose, waitUntil } from '../boxes/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
 import { type FetchedBefore, whileProven } from './fetched-before.ts'
@@ -15,20 +15,22 @@ const databasePatienceMs = 10 * 60_000
  * first: a half-filled volume is never loaded into again. Throws RESTORE_FAILED, CONFLICT for a volume of somebody else, DISK_FULL.
  */
 export async function fillProject(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
+  const again = () => fetchDumpAgain(needs, filling, filling.fetched)
+  await whileProven(filling.fetched, (signal) => makeAndFill(needs, box, { ...filling, signal }), { ...filling, again })
+}
+
+async function makeAndFill(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
   const { engine } = needs
   await engine.removeProject(box.project.name)
   const volumes = await makeVolumes(needs, box)
-  const fill = (signal: AbortSignal) =>
-    fillVolumes(needs, box, {
-      ...filling,
-      signal,
-      folderOf: ({ key }) => folderOf(needs, box, volumes, key),
-      upDatabase: async (within) => {
-        await engine.up(box.project, ['postgres'], within)
-        await waitForDatabase(needs, box, within)
-      },
-    })
-  await whileProven(filling.fetched, fill, filling.signal)
+  await fillVolumes(needs, box, {
+    ...filling,
+    folderOf: ({ key }) => folderOf(needs, box, volumes, key),
+    upDatabase: async (within) => {
+      await engine.up(box.project, ['postgres'], within)
+      await waitForDatabase(needs, box, within)
+    },
+  })
 }
 
 type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabase(signal: AbortSignal): Promise<void> }>

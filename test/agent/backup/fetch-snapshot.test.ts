@@ -1,7 +1,16 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { clearDump, dumpFolderOf, fetchData, fetchSnapshot, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
+import {
+  clearDump,
+  dumpFolderOf,
+  fetchData,
+  fetchDumpAgain,
+  fetchSnapshot,
+  holdsAll,
+  readManifest,
+  takeBoxSnapshot,
+} from '../../../src/agent/backup/index.ts'
 import { fenceSwitch } from '../../../src/agent/boxes/index.ts'
 import type { SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -142,6 +151,26 @@ test('what an interrupted fetch left damaged is fetched again', async () => {
   const again = await fetchSnapshot(needs, wanted)
   expect(await readFile(join(again.dumpFolder, 'database.dump'), 'utf8')).toContain('"messages":1')
   expect(await readFile(join(again.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
+})
+
+test('a dump that is brought once more stays known by its manifest through a kill, and the files of the box as they became', async () => {
+  const { host, needs, taken } = await aTakenSnapshot()
+  const folder = join(host.folder, 'fetched')
+  const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
+  const fetched = await fetchSnapshot(needs, wanted)
+  await writeFile(join(fetched.dumpFolder, 'database.dump'), 'torn')
+  await writeFile(join(fetched.boxFolder, 'compose.yaml'), 'made quiet')
+  const killed = async (...of: Parameters<SnapshotStore['restore']>) => {
+    await needs.snapshots.restore(...of)
+    throw new Error('killed')
+  }
+  await expect(fetchDumpAgain({ snapshots: { ...needs.snapshots, restore: killed } }, wanted, fetched)).rejects.toThrow('killed')
+  expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(false)
+  expect((await readManifest(fetched.dumpFolder))?.sha256).toBe(taken.snapshotSha256)
+  await fetchDumpAgain(needs, wanted, fetched)
+  expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(true)
+  expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
+  expect((await readdir(folder)).sort()).toEqual(['box', 'dump'])
 })
 
 test('a dump that was left whole is not made again, and a torn one is', async () => {

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
 import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
@@ -83,6 +83,22 @@ test('counts that differ from the manifest fail a drill', async () => {
     error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/events has 3 rows instead of 4/) },
   })
   await expectUntouched(world)
+})
+
+test('a dump that the disk damages once it is fetched is fetched once more, and one that it damages again fails a drill', async () => {
+  for (const times of [1, 2]) {
+    const world = await drilled()
+    const needs = await world.old.agent()
+    let left = times
+    const damaged: Needs['inside']['loadDatabase'] = async (box, folder, ...rest) => {
+      if (left-- > 0) await writeFile(`${folder}/database.dump`, 'torn')
+      return needs.inside.loadDatabase(box, folder, ...rest)
+    }
+    const result = await world.run({ ...needs, inside: { ...needs.inside, loadDatabase: damaged } })
+    const message = expect.stringContaining('fetched twice')
+    expect(result).toMatchObject(times === 1 ? { ok: true, error: null } : { ok: false, error: { code: 'RESTORE_FAILED', message } })
+    await expectUntouched(world)
+  }
 })
 
 test('an image that is gone everywhere fails a drill', async () => {

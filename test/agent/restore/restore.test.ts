@@ -113,6 +113,31 @@ describe('a restore', () => {
     expect(delivered).toEqual([])
   })
 
+  test.each([
+    ['before', 'restored'],
+    ['before each', 'failed'],
+    ['after', 'restored'],
+  ])('a dump that the disk damages %s load is fetched once more, then the restore has %s', async (when, outcome) => {
+    const world = await aLivedOnBox()
+    const needs = await world.agent()
+    let loads = 0
+    const loadDatabase: typeof needs.inside.loadDatabase = async (box, folder, ...rest) => {
+      loads += 1
+      const tear = () => writeFile(join(folder, 'database.dump'), 'torn')
+      if (when === 'before each' || (when === 'before' && loads === 1)) await tear()
+      await needs.inside.loadDatabase(box, folder, ...rest)
+      if (when === 'after' && loads === 1) {
+        await tear()
+        throw problem('RESTORE_FAILED', 'counts differ')
+      }
+    }
+    const result = await world.run({}, { needs: { ...needs, inside: { ...needs.inside, loadDatabase } } })
+    expect({ loads, outcome: result.outcome }).toEqual({ loads: 2, outcome })
+    if (outcome === 'restored') return expectRestored(world)
+    expect(result.error).toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('fetched twice') })
+    await expectAsBefore(world)
+  })
+
   test('done again it answers the same and does nothing', async () => {
     const world = await aLivedOnBox()
     const needs = await world.agent()
@@ -235,8 +260,9 @@ describe('a restore that cannot be kept', () => {
     await expectAsBefore(world)
   })
 
-  test('a dump that was damaged after it was fetched is loaded for nobody', async () => {
+  test('a dump that was damaged after it was fetched is loaded for nobody, though the load did not see it', async () => {
     const world = await aLivedOnBox()
+    const loads: string[] = []
     const needs = await world.agent((ports) => ({
       ...ports,
       inside: {
@@ -246,11 +272,15 @@ describe('a restore that cannot be kept', () => {
           await appendFile(join(world.host.folder, 'work', `${world.restoreId}.restored`, 'dump', 'database.dump'), '\n')
           return ports.inside.streamPositions(box, signal)
         },
+        loadDatabase: async (box, folder, ...rest) => {
+          loads.push((await readFile(join(folder, 'database.dump'), 'utf8')).endsWith('\n') ? 'damaged' : 'whole')
+          return ports.inside.loadDatabase(box, folder, ...rest)
+        },
       },
     }))
-    const error = { code: 'RESTORE_FAILED', message: expect.stringMatching(/no longer whole.*as it was before/) }
-    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'failed', error })
-    await expectAsBefore(world)
+    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored' })
+    expect(loads).toEqual(['damaged', 'whole'])
+    await expectRestored(world)
   })
 
   test('a restore that was switched already leaves no file of the snapshot behind', async () => {
