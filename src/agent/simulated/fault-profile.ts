@@ -22,30 +22,34 @@ export type Latencies = Readonly<{
 
 /** `times`: how often it strikes, for ever when absent. `chance`: from 0 to 1, always when absent. */
 type Strikes = Readonly<{ times?: number; chance?: number }>
-/** `image` strikes images that contain the text; `box` one box by its slug. Both absent: every one. */
-type Where = Readonly<{ image?: string; box?: string }>
+/** Strikes images that contain the text; every one when absent. */
+type OfImage = Readonly<{ image?: string }>
+/** Strikes one box by its slug; every one when absent. An engine knows images and projects, but no slug: what happens in it is of no box. */
+type OfBox = Readonly<{ box?: string }>
 
 /** One thing that goes wrong on a simulated host. */
 export type Fault = Strikes &
-  Where &
   (
-    | Readonly<{ kind: 'engine-down' | 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' | 'stop-fails' }>
+    | Readonly<{ kind: 'engine-down' | 'stop-fails' }>
+    | (OfImage & Readonly<{ kind: 'registry-down' | 'tag-missing' | 'pull-fails' | 'dies-at-start' }>)
     /** A pull takes so much longer. */
-    | Readonly<{ kind: 'slow-pull'; extraMs: Range }>
+    | (OfImage & Readonly<{ kind: 'slow-pull'; extraMs: Range }>)
     /** The host reaches the daemon no more; its boxes go on. Each call that breaks uses one of `times`. */
     | Readonly<{ kind: 'offline' }>
     /** The host's wall clock is ahead by so much, or behind when negative. It strikes at each look at the clock. */
     | Readonly<{ kind: 'clock-skew'; offsetMs: number }>
     /** The registry gives the image only to this account. */
-    | Readonly<{ kind: 'needs-account'; username: string; password: string }>
+    | (OfImage & Readonly<{ kind: 'needs-account'; username: string; password: string }>)
     /** The registry gives other bytes under a tag than the plan resolved. */
-    | Readonly<{ kind: 'lying-digest' }>
+    | (OfImage & Readonly<{ kind: 'lying-digest' }>)
     /** The components that fail; all four when absent. Everything else about the box looks well. `onceOpen`: only while no fence stands. */
-    | Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[]; onceOpen?: boolean }>
-    | Readonly<{ kind: 'dump-fails' | 'load-fails' | 'migration-fails' | 'store-down' | 'snapshot-fails' }>
+    | (OfImage & OfBox & Readonly<{ kind: 'probe-fails'; components?: readonly ProbeComponent[]; onceOpen?: boolean }>)
+    | (OfBox & Readonly<{ kind: 'dump-fails' | 'load-fails' | 'migration-fails' | 'snapshot-fails' }>)
+    | Readonly<{ kind: 'store-down' }>
     /** What a check of the snapshots comes upon, and how deep it must look for that. */
     | Readonly<{ kind: 'store-damaged'; found: 'structure' | 'data' }>
-    | Readonly<{ kind: 'disk-full'; at: 'pull' | 'dump' | 'snapshot' | 'load' }>
+    | (OfImage & Readonly<{ kind: 'disk-full'; at: 'pull' }>)
+    | (OfBox & Readonly<{ kind: 'disk-full'; at: 'dump' | 'snapshot' | 'load' }>)
   )
 
 export type FaultKind = Fault['kind']

@@ -51,7 +51,7 @@ export function makeFaults({ clock, random, latencies, faults }: Needs): Faults 
   }
 }
 
-const isHere = (fault: Fault, { image, box }: Happening): boolean =>
+const isHere = (fault: Happening & Pick<Fault, 'kind'>, { image, box }: Happening): boolean =>
   (fault.image === undefined || (image?.includes(fault.image) ?? false)) && (fault.box === undefined || fault.box === box)
 
 /** One of a range by chance, the same for the same seed. */

@@ -119,7 +119,7 @@ export function startContainer(world: World, container: SimulatedContainer): voi
   container.readyMs = container.startedMs + (service === 'edge' ? 0 : world.faults.draw(startTakes[service]))
   container.upgradingUntilMs = 0
   container.metDatabase = false
-  const fault = world.faults.strike('dies-at-start', { image, box: container.project.name })
+  const fault = world.faults.strike('dies-at-start', { image })
   container.dies = fault ? `${service} died at its start, as the fault profile says` : null
   tell(world, container, container.dies ? 'die' : 'start')
 }

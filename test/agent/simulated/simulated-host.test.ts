@@ -1,8 +1,8 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { fenceSwitch, rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
-import { realistic, seededRandom } from '../../../src/agent/simulated/index.ts'
+import { type Fault, realistic, seededRandom } from '../../../src/agent/simulated/index.ts'
 import { aBox, aHost, aRunningBox, composeText, images, moving } from './boxes.ts'
 
 const newer = 'registry.test/tenantry/synapse:v1.163.2'
@@ -126,6 +126,12 @@ describe('faults', () => {
     host.inject({ kind: 'lying-digest', image: newer })
     await expect(host.engine.pull(newer, { digest })).rejects.toMatchObject({ code: 'PULL_FAILED' })
     expect(await host.engine.pull(newer, {})).not.toBe(digest)
+  })
+
+  test('what happens in an engine is of no box: a fault there cannot name one, and never strike', () => {
+    type OfBox<Each> = Each extends Fault ? ('box' extends keyof Each ? Each['kind'] : never) : never
+    type Inside = 'dump-fails' | 'load-fails' | 'migration-fails' | 'snapshot-fails' | 'probe-fails' | 'disk-full'
+    expectTypeOf<OfBox<Fault>>().toEqualTypeOf<Inside>()
   })
 
   test('probes fail for one box or for one image alone', async () => {
