@@ -2,7 +2,7 @@ import { duration } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutAttempt } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { clean, fields, type Look, sections, stamp } from '../kit/index.ts'
-import { actionTint, outcomeTint, outcomeWord, statusWord, stepWord } from './words.ts'
+import { actionTint, outcomeTint, outcomeWord, spoken, statusWord, stepWord } from './words.ts'
 
 const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
 
@@ -24,6 +24,11 @@ export function actionView({ action, attempts }: { action: RolloutAction; attemp
 
 const attemptWords = { update: 'Attempt', 'undo-images': 'Way back by images,', 'undo-snapshot': 'Way back by snapshot,' } as const
 
+const errorText = (error: RolloutAttempt['error'], { paint }: Look): string | null => {
+  const told = spoken(error)
+  return told && paint.red(`${clean(told.message)} [${clean(told.code)}]`)
+}
+
 const attemptView = (attempt: RolloutAttempt, look: Look): string =>
   `${look.paint.bold(`${attemptWords[attempt.kind]} ${attempt.attempt}`)} ${look.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(
     look,
@@ -33,7 +38,7 @@ const attemptView = (attempt: RolloutAttempt, look: Look): string =>
       ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
       ['  steps', stepsText(attempt)],
       ['  database back', databaseBack(attempt)],
-      ['  error', attempt.error && look.paint.red(`${clean(attempt.error.message)} [${clean(attempt.error.code)}]`)],
+      ['  error', errorText(attempt.error, look)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
       ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
       ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],

@@ -1,3 +1,4 @@
+import { shortDigests } from '../../core/kit/index.ts'
 import type { ActionStatus, FenceMode, Phase, Rollout, RolloutAction, RolloutStatus } from '../../core/rollouts/index.ts'
 import type { Paint } from '../kit/index.ts'
 
@@ -81,8 +82,12 @@ export const outcomeWord = ({ status, undo }: Pick<RolloutAction, 'status' | 'un
 export const outcomeTint = (action: Pick<RolloutAction, 'status' | 'undo'>): Tint =>
   action.undo?.status === 'undone' ? 'green' : action.undo?.status === 'failed' ? 'red' : actionTint(action.status)
 
+/** An error as a person reads it; `--json` has its digests whole. */
+export const spoken = (error: RolloutAction['error']): RolloutAction['error'] => error && { ...error, message: shortDigests(error.message) }
+
 /** Why it failed, or why it could not be brought back. */
-export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] => error ?? undo?.error ?? null
+export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
+  spoken(error ?? undo?.error ?? null)
 
 type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
 

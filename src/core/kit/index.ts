@@ -19,5 +19,5 @@ export {
 } from './problem.ts'
 export { remembered } from './remembered.ts'
 export { Secret, secret } from './secret.ts'
-export { asJson, duration, isVisible, plural, printable, visiblePattern } from './text.ts'
+export { asJson, duration, isVisible, plural, printable, shortDigests, visiblePattern } from './text.ts'
 export { withoutSecrets } from './without-secrets.ts'

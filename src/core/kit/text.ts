@@ -12,6 +12,9 @@ export const isVisible = (text: string): boolean => !anyUnseen.test(text)
 /** `isVisible` of what is left without the space at its ends, and that there is something: for documents, which know of patterns only. */
 export const visiblePattern = `^[${space}]*[^${space}${unseen}](?:[^${unseen}]*[^${space}${unseen}])?[${space}]*$`
 
+/** A text with the first 12 signs of each digest in it: enough to tell images apart, and no digest is cut in the middle by whoever cuts the text. */
+export const shortDigests = (text: string): string => text.replace(/(sha256:[0-9a-f]{12})[0-9a-f]{52}/g, '$1')
+
 /** `1 box`, `3 boxes`: counts as a person says them. */
 export const plural = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`
 

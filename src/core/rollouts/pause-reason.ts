@@ -1,5 +1,5 @@
 import { holdText } from '../boxes/index.ts'
-import { duration, printable } from '../kit/index.ts'
+import { duration, printable, shortDigests } from '../kit/index.ts'
 import { momentText } from '../wall-clock/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 import type { Phase } from './rollout.ts'
@@ -68,6 +68,6 @@ const explainHolder = (holder: Holder): string => `${holdText(holder)}; it begin
 const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 
 const oneLine = (message: string): string => {
-  const line = printable(message.replace(/\s+/g, ' ')).replace(/[.\s]+$/, '')
+  const line = printable(shortDigests(message.replace(/\s+/g, ' '))).replace(/[.\s]+$/, '')
   return line.length > 300 ? `${line.slice(0, 299)}…` : line
 }

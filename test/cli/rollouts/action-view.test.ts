@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
 import { actionView } from '../../../src/cli/rollouts/action.view.ts'
+import { errorOf } from '../../../src/cli/rollouts/words.ts'
 import type { RolloutAction, RolloutAttempt } from '../../../src/core/rollouts/index.ts'
 import { at } from '../../support/records.ts'
 
@@ -10,7 +11,7 @@ const steps = [
   { step: 'pull', at: at('01:00:00'), durationMs: 9000 },
   { step: 'warm-snapshot', at: at('01:00:09'), durationMs: null },
 ]
-const shown = (durationMs: number | null, restored: RolloutAttempt['restored'] = null) => {
+const shown = (durationMs: number | null, restored: RolloutAttempt['restored'] = null, error: RolloutAttempt['error'] = null) => {
   const attempt = {
     kind: 'update',
     attempt: 1,
@@ -18,7 +19,7 @@ const shown = (durationMs: number | null, restored: RolloutAttempt['restored'] =
     startedAt: at('01:00:00'),
     durationMs,
     fencedMs: null,
-    error: null,
+    error,
     steps,
     restored,
   }
@@ -37,4 +38,11 @@ test('how the database came back is told with its time, and beside it what the c
     /database back +from its cold copy in 2 s \(the copy was made in 9 s\)$/m,
   )
   expect(shown(60_000, { from: 'dump', tookMs: 61_000 })).toMatch(/database back +from the dump in 1 min 1 s$/m)
+})
+
+test('an error names digests by their first signs: two whole ones fill a line and more', () => {
+  const [wanted, found] = ['a'.repeat(64), 'b'.repeat(64)]
+  const error = { code: 'DIGEST_MISMATCH', message: `synapse:v1 is sha256:${found} and not sha256:${wanted}` }
+  expect(shown(60_000, null, error)).toMatch(/error +synapse:v1 is sha256:b{12} and not sha256:a{12} \[DIGEST_MISMATCH\]$/m)
+  expect(errorOf({ error, undo: null })?.message).toBe(`synapse:v1 is sha256:${'b'.repeat(12)} and not sha256:${'a'.repeat(12)}`)
 })

@@ -12,6 +12,7 @@ import {
   problem,
   Secret,
   sha256Hex,
+  shortDigests,
 } from '../../../src/core/kit/index.ts'
 
 describe('problems', () => {
@@ -112,4 +113,12 @@ test('counts read as a person says them', () => {
 
 test('ids carry their prefix and nothing that a shell or a URL would mind', () => {
   expect(newId({ bytes: (count) => new Uint8Array(count).fill(255) }, 'box')).toMatch(/^box_[0-9a-z]{20}$/)
+})
+
+test('a digest in a text is told by its first signs, whatever stands around it, and nothing else becomes shorter', () => {
+  const [one, other] = ['a1'.repeat(32), '0f'.repeat(32)]
+  const text = `it is sha256:${one} and not sha256:${other}: look`
+  expect(shortDigests(text)).toBe('it is sha256:a1a1a1a1a1a1 and not sha256:0f0f0f0f0f0f: look')
+  expect(shortDigests(shortDigests(text))).toBe(shortDigests(text))
+  expect(shortDigests(`manifest ${one}`)).toBe(`manifest ${one}`)
 })
