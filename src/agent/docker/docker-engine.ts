@@ -13,6 +13,7 @@ import { logs } from './logs.ts'
 import { pin, unpin } from './pins.ts'
 import { projects, removeProject } from './projects.ts'
 import { localDigests, pull } from './pull.ts'
+import { resolve } from './resolve.ts'
 import { composeArguments, runDocker } from './run-compose.ts'
 import { ignoring, up } from './up.ts'
 import { createVolume, removeVolume, volumePath, volumesFolder } from './volumes.ts'
@@ -24,6 +25,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
   return {
     info: () => info(questions, settings),
     pull: (image, options) => pull(connections, settings, image, options),
+    resolve: (image, options) => resolve(questions, settings, image, options),
     localDigest: async (image) => {
       const digests = await localDigests(questions, image)
       return digests === undefined ? undefined : (digests.at(-1) ?? null)

@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type PullSource, parseImage, pullSources, registryOf } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
+import { type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { PullOptions } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus, saidProblem } from './engine-problem.ts'
+import { fromSources } from './from-sources.ts'
 import { type PullLine, pullProgress } from './pull-progress.ts'
+import { authFor } from './registry-auth.ts'
 
 /**
  * Pulls a tag, or exactly a digest and then names it by the tag: with `tag@digest` Docker would ignore the tag. A mirror is asked first; what
@@ -13,22 +13,8 @@ import { type PullLine, pullProgress } from './pull-progress.ts'
  */
 export async function pull(connections: Connections, settings: DockerSettings, image: string, options: PullOptions): Promise<string> {
   options.signal?.throwIfAborted()
-  const { repository } = parseImage(image)
-  const { mirror, origin } = pullSources(repository, options.registries)
-  if (!mirror) return pullFrom(connections, settings, image, origin, options)
-  try {
-    return await pullFrom(connections, settings, image, mirror, options)
-  } catch (error) {
-    options.signal?.throwIfAborted()
-    if (!isProblem(error) || !lacking.includes(error.code)) throw error
-    return pullFrom(connections, settings, image, origin, options).catch((second) => {
-      throw isProblem(second) ? problem(second.code, `${second.message}; and from its mirror: ${error.message}`, { cause: second }) : second
-    })
-  }
+  return fromSources(image, options, (source) => pullFrom(connections, settings, image, source, options))
 }
-
-/** The mirror does not answer, does not have it, or has something else. */
-const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
 
 async function pullFrom(
   { questions, pulls }: Connections,
@@ -56,13 +42,13 @@ async function transfer(
   docker: Docker,
   settings: DockerSettings,
   reference: string,
-  { account }: PullSource,
+  source: PullSource,
   { onProgress, signal }: PullOptions,
 ): Promise<string | undefined> {
   const progress = pullProgress()
   const what = `${reference} cannot be pulled`
   try {
-    const authconfig = account ? { ...account, serveraddress: serverOf(account.registry) } : await credentialsFor(settings, reference)
+    const authconfig = await authFor(settings, source)
     const stream = (await docker.pull(reference, { abortSignal: signal, authconfig })) as NodeJS.ReadableStream & { destroy(): void }
     const stop = () => stream.destroy()
     signal?.addEventListener('abort', stop, { once: true })
@@ -116,22 +102,4 @@ export function digestsIn(repoDigests: readonly string[] | null | undefined, rep
   const all = (repoDigests ?? []).map((digest) => [digest.slice(0, digest.lastIndexOf('@')), digest.slice(digest.lastIndexOf('@') + 1)])
   const own = all.filter(([from]) => from === repository)
   return (own.length > 0 ? own : all).map(([, digest]) => digest as string)
-}
-
-/** How the engine's API calls a registry. */
-const serverOf = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
-
-/** What `docker login` left for the registry. The API takes it with each pull; the engine has none of its own. */
-async function credentialsFor(
-  { dockerConfig }: DockerSettings,
-  reference: string,
-): Promise<{ username: string; password: string; serveraddress: string } | undefined> {
-  if (dockerConfig === undefined) return undefined
-  const text = await readFile(join(dockerConfig, 'config.json'), 'utf8').catch(() => '{}')
-  const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { auth?: string }> }
-  const serveraddress = serverOf(registryOf(reference).registry)
-  const [username, ...password] = Buffer.from(auths[serveraddress]?.auth ?? '', 'base64')
-    .toString('utf8')
-    .split(':')
-  return username ? { username, password: password.join(':'), serveraddress } : undefined
 }

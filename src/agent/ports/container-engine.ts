@@ -75,6 +75,8 @@ export type ContainerEngine = Readonly<{
    * be asked first, and accounts; the image bears the name that was asked for wherever it came from.
    */
   pull(image: string, options: PullOptions): Promise<string>
+  /** The digest that a pull of `repository:tag` would answer now, asked of the same registries; nothing is pulled. */
+  resolve(image: string, options: Pick<PullOptions, 'registries'>): Promise<string>
   /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
   localDigest(image: string): Promise<string | null | undefined>
   /** Of a local image; null where it cannot be told. Throws NOT_FOUND for one that is not here. */

@@ -13,6 +13,7 @@ import {
   maintain,
   provision,
   report,
+  resolveImages,
 } from '../boxes/index.ts'
 import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
@@ -61,6 +62,7 @@ export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
     'tenant-box.healthcheck': healthcheck(needs),
     'tenant-box.provision': provision(needs),
     'tenant-box.logs': logs(needs),
+    'tenant-box.resolve_images': resolveImages({ ...needs, ...needs.settings }),
     'tenant-box.adopt': adopt(needs),
     'tenant-box.complete': complete(changes),
     'tenant-box.maintenance': maintain(needs),

@@ -8,7 +8,7 @@ type AnyExecutor = (context: CommandContext, payload: never) => Promise<unknown>
  * when something must be pulled and not before. It is kept for that command's time, in memory.
  */
 export type RegistryAccess = Readonly<{
-  /** The same engine, which pulls as the host's registries want it. Throws what the daemon says when they cannot be fetched. */
+  /** The same engine, which asks and pulls as the host's registries want it. Throws what the daemon says when they cannot be fetched. */
   pulling(engine: ContainerEngine): ContainerEngine
   /** The same executors; those whose kind may have registries offer what their command can fetch while they run. */
   offering(executors: CommandExecutors): CommandExecutors
@@ -36,13 +36,15 @@ export function registryAccess(): RegistryAccess {
       }
     }
   }
+  const asTheyWant = async <Options extends object>(options: Options) => {
+    const { registries } = await firstOf([...sources].reverse())
+    return registries ? { ...options, registries } : options
+  }
   return {
     pulling: (engine) => ({
       ...engine,
-      pull: async (image, options) => {
-        const { registries } = await firstOf([...sources].reverse())
-        return engine.pull(image, registries ? { ...options, registries } : options)
-      },
+      pull: async (image, options) => engine.pull(image, await asTheyWant(options)),
+      resolve: async (image, options) => engine.resolve(image, await asTheyWant(options)),
     }),
     offering: (executors) =>
       Object.fromEntries(

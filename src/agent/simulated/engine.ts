@@ -1,7 +1,7 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
 import { readModel } from './compose-model.ts'
-import { pullSimulated } from './pull.ts'
+import { pullSimulated, resolveSimulated } from './pull.ts'
 import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
 import { recreate, streamEvents } from './up.ts'
 import {
@@ -31,6 +31,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       return { engine: 'simulated', compose: 'simulated' }
     },
     pull: (image, options) => pullSimulated(world, image, options),
+    resolve: (image, options) => resolveSimulated(world, image, options),
     localDigest: async (image) => {
       needEngine(world)
       return local.get(image)

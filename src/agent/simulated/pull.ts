@@ -10,20 +10,36 @@ const parts = 4
 export async function pullSimulated(world: World, image: string, options: PullOptions): Promise<string> {
   needEngine(world)
   options.signal?.throwIfAborted()
-  const { mirror, origin } = pullSources(parseImage(image).repository, options.registries)
+  return fromSources(image, options, (source) => pullFrom(world, image, source, options))
+}
+
+/** What the same registries say of a tag now; one that lies says something else each time. */
+export async function resolveSimulated(world: World, image: string, options: Pick<PullOptions, 'registries'>): Promise<string> {
+  needEngine(world)
+  return fromSources(image, options, async (source) => askRegistry(world, referenceAt(source, image), source, world.image(image).digest))
+}
+
+async function fromSources(
+  image: string,
+  { registries }: Pick<PullOptions, 'registries'>,
+  ask: (source: PullSource) => Promise<string>,
+): Promise<string> {
+  const { mirror, origin } = pullSources(parseImage(image).repository, registries)
   if (mirror) {
     try {
-      return await pullFrom(world, image, mirror, options)
+      return await ask(mirror)
     } catch (error) {
       if (!isProblem(error, 'PULL_FAILED') && !isProblem(error, 'REGISTRY_UNAVAILABLE')) throw error
     }
   }
-  return pullFrom(world, image, origin, options)
+  return ask(origin)
 }
+
+const referenceAt = ({ repository }: PullSource, image: string): string => `${repository}:${parseImage(image).tag}`
 
 /** In a few parts. A tag that lies answers a digest of its own, which only a pull by digest notices. */
 async function pullFrom(world: World, name: string, source: PullSource, { digest, onProgress, signal }: PullOptions): Promise<string> {
-  const image = `${source.repository}:${parseImage(name).tag}`
+  const image = referenceAt(source, name)
   const offered = askRegistry(world, image, source, world.image(name).digest)
   if (digest !== undefined && digest !== offered) throw problem('PULL_FAILED', `there is no ${image} with ${digest} in its registry`)
   const pullMs = world.faults.draw('pullMs') + slowness(world, image)

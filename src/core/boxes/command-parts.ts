@@ -87,6 +87,10 @@ export const PrefetchTargets = targets(z.object({ image: ImageRef, digest: Diges
 export const UpdateTargets = targets(z.object({ image: ImageRef, digest: Digest }))
 export type UpdateTargets = z.infer<typeof UpdateTargets>
 
+/** What a tag was when its registry was asked, or why nobody could say. */
+export const ResolvedImage = z.object({ image: ImageRef, digest: Digest.nullable(), error: AgentError.nullable() })
+export type ResolvedImage = z.infer<typeof ResolvedImage>
+
 /**
  * The steps of the guarded update in their order; the last four only on the way back. `first-ok` is the one good probe after which the fence
  * may be lifted, `serve` the start of the chat server where there is no fence.

@@ -6,6 +6,7 @@ import {
   GivenSnapshot,
   LogLine,
   PrefetchTargets,
+  ResolvedImage,
   RestoreResult,
   SnapshotTaken,
   SnapshotTier,
@@ -25,6 +26,8 @@ const Port = z.number().int().min(1).max(65_535)
 const Ports = z.object({ public: Port, platform: Port, probe: Port })
 /** From the start of the first step, on the agent's monotonic clock. */
 const deadlineMs = z.number().int().min(1)
+/** A manifest names three services for each of three tiers. */
+const mostImages = 50
 
 /** Payload, result, and which secrets the holder may fetch, per kind of command. */
 export const boxCommands = {
@@ -45,6 +48,17 @@ export const boxCommands = {
     }),
     result: z.object({ lines: z.array(LogLine).max(2_000) }),
     secrets: [],
+  },
+  /** What tags are in their registries now, as this host would pull them; nothing is pulled. */
+  'tenant-box.resolve_images': {
+    payload: z.object({
+      ...AddressedBox,
+      images: z.array(ImageRef).min(1).max(mostImages),
+      /** A registry that is silent for longer counts as away: the answer must come while somebody waits for it. */
+      withinMs: z.number().int().min(1),
+    }),
+    result: z.object({ images: z.array(ResolvedImage).max(mostImages) }),
+    secrets: ['registries'],
   },
 
   // set-up
@@ -190,7 +204,11 @@ export type BoxCommandKind = keyof typeof boxCommands
  * What may be asked while another command of the same box is in hand: it takes no lock, writes nothing and is true at any moment.
  * A health check is none: it writes into the box, and during an update it would only tell that the box is down, as it is meant to be.
  */
-export const questions: readonly string[] = ['tenant-box.report_versions', 'tenant-box.logs'] satisfies BoxCommandKind[]
+export const questions: readonly string[] = [
+  'tenant-box.report_versions',
+  'tenant-box.logs',
+  'tenant-box.resolve_images',
+] satisfies BoxCommandKind[]
 
 export const isQuestion = (kind: string): boolean => questions.includes(kind)
 

@@ -20,6 +20,7 @@ export {
   type ListedSnapshot,
   type LogLine,
   Progress,
+  type ResolvedImage,
   type RestoreOutcome,
   type RestoreResult,
   SnapshotTaken,

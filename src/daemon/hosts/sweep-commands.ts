@@ -56,14 +56,14 @@ export function commandSweep(needs: Needs): () => Promise<void> {
 }
 
 /**
- * Questions to boxes that were over a week ago, answered or not: they are asked every night, and what they brought stands in the registry.
+ * Questions that were over a week ago, answered or not: they are asked every night, and what they brought stands in the registry or in a plan.
  * Commands of a rollout stay: they belong to it, and its engine may not have read them yet.
  */
 async function forgetQuestions({ db, clock, log }: Needs): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('commands')
     .where('status', 'not in', openStatuses)
-    .where('kind', 'in', ['tenant-box.report_versions', 'tenant-box.healthcheck'])
+    .where('kind', 'in', ['tenant-box.report_versions', 'tenant-box.healthcheck', 'tenant-box.resolve_images'])
     .where('finished_at', '<=', isoIn(clock, -keptMs))
     .where('id', 'like', 'cmd%')
     .executeTakeFirst()

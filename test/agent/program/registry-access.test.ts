@@ -9,14 +9,15 @@ const registries = { 'docker.io': { mirror: 'mirror.example' } }
 /** Executors that pull one image, before a daemon that gives what `secrets` says. */
 function aHost() {
   const pulled: PullOptions[] = []
-  const engine = { pull: async (_: string, options: PullOptions) => void pulled.push(options) } as unknown as ContainerEngine
+  const note = async (_: string, options: PullOptions) => void pulled.push(options)
+  const engine = { pull: note, resolve: note } as unknown as ContainerEngine
   const access = registryAccess()
   const pulling = access.pulling(engine)
-  const executors = access.offering(
-    Object.fromEntries(
-      ['tenant-box.provision', 'tenant-box.adopt'].map((kind) => [kind, async () => pulling.pull('nginx:1', {})]),
-    ) as unknown as CommandExecutors,
-  )
+  const executors = access.offering({
+    'tenant-box.provision': async () => pulling.pull('nginx:1', {}),
+    'tenant-box.adopt': async () => pulling.pull('nginx:1', {}),
+    'tenant-box.resolve_images': async () => pulling.resolve('nginx:1', {}),
+  } as unknown as CommandExecutors)
   const run = (kind: BoxCommandKind, secrets: () => Promise<CommandSecrets>) =>
     (executors[kind] as (context: CommandContext, payload: unknown) => Promise<unknown>)({ secrets } as CommandContext, {})
   return { pulled, pulling, run }
@@ -27,6 +28,12 @@ test('a command that may have registries fetches them when it pulls, and nobody 
   await run('tenant-box.provision', async () => ({ registries }))
   await pulling.pull('nginx:1', {})
   expect(pulled).toEqual([{ registries }, {}])
+})
+
+test('what a tag is is asked of the same registries as it would be pulled from', async () => {
+  const { pulled, run } = aHost()
+  await run('tenant-box.resolve_images', async () => ({ registries }))
+  expect(pulled).toEqual([{ registries }])
 })
 
 test('a kind that may not have them is not even asked', async () => {

@@ -115,6 +115,32 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         expect(await pull({ username, password })).toBe(await engine.localDigest(image))
       })
 
+      test('what a tag is now is told without a pull: the digest that a pull of it answers', async () => {
+        const { image: elsewhere, registry, mirror } = mirrored
+        const registries = { [registry]: { mirror } }
+        expect(await engine.resolve(images.newer, {})).toBe(await engine.localDigest(images.newer))
+        expect(await engine.resolve(images.newer, {})).not.toBe(await engine.resolve(images.postgres, {}))
+        expect(await engine.resolve(elsewhere, { registries })).toBe(await engine.pull(elsewhere, { registries }))
+        await expect(engine.resolve(images.missing, {})).rejects.toMatchObject({
+          code: 'PULL_FAILED',
+          message: expect.stringContaining(images.missing),
+        })
+        await expect(engine.resolve(images.nowhere, {})).rejects.toMatchObject({ code: 'REGISTRY_UNAVAILABLE' })
+        expect(await engine.localDigest(images.missing)).toBeUndefined()
+      })
+
+      test('a registry that wants an account tells nobody else what a tag is', async () => {
+        const { image, registry, username, password } = guarded
+        const ask = (account: object) => engine.resolve(image, { registries: { [registry]: account } })
+        await expect(engine.resolve(image, {})).rejects.toMatchObject({ code: 'PULL_FAILED' })
+        await expect(ask({ username, password: 'wrong' })).rejects.toMatchObject({
+          code: 'PULL_FAILED',
+          message: expect.not.stringContaining('wrong'),
+        })
+        const digest = await ask({ username, password })
+        expect(await engine.pull(image, { digest, registries: { [registry]: { username, password } } })).toBe(digest)
+      })
+
       test('one that is here tells its C library, and stays as it is', async () => {
         expect(await engine.imageLibc(images.postgres)).toBe('glibc')
         expect(await engine.imageLibc(images.postgres)).toBe('glibc')

@@ -179,7 +179,7 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   describe('questions', () => {
-    const kinds = { report_versions: true, logs: true, healthcheck: false, update: false, snapshot: false } as const
+    const kinds = { report_versions: true, logs: true, resolve_images: true, healthcheck: false, update: false, snapshot: false } as const
 
     test.each(Object.entries(kinds))('%s: beside another command of its box: %s', (kind, beside) => {
       expect(isQuestion(`tenant-box.${kind}`)).toBe(beside)
