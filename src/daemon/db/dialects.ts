@@ -6,6 +6,7 @@ import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
 import { breathe } from './breathe.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
+import { knownByFailure, markFailures } from './no-answer.ts'
 import { preparedOnce } from './prepared-once.ts'
 import { makeTurns } from './turns.ts'
 import { UnpeekedCompiler } from './unpeeked.ts'
@@ -169,9 +170,10 @@ function openPostgres(connectionString: string, longestMs: number): OpenDatabase
   // One that dies between two statements of a transaction: the next statement fails, and nobody else needs to hear of it.
   pool.on('connect', (client) => {
     client.on('error', () => undefined)
+    markFailures(client)
     if (longestMs > 0) giveUpSilence(client, longestMs + graceMs)
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: knownByFailure(pool) }) })
   if (longestMs > 0) unhurried.set(db, () => openPostgres(connectionString, 0))
   hearings.set(db, (hear) => listenPostgres(connectionString, hear))
   return { db, dialect: 'postgres', close: () => db.destroy() }
