@@ -1,5 +1,6 @@
-import { type ExitCode, plural } from '../core/kit/index.ts'
+import { type ExitCode, foldBeside, plural } from '../core/kit/index.ts'
 import { type Globals, type Machine, print } from './machine.ts'
+import { widthOf } from './terminal-width.ts'
 
 /** One thing a doctor looked at: how it is, and, if it is not well, what to type. */
 export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed'; says: string; mend?: string }>
@@ -13,8 +14,11 @@ const marks = { ok: '✓', warn: '!', failed: '✗' } as const satisfies Record<
 
 /** Prints what was found, a line each. Exit code 1 when something would keep the program from working. */
 export function tellChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
-  const lineOf = ({ name, state, says, mend }: Check) =>
-    `${marks[state]} ${name.padEnd(nameColumns)} ${says}${mend ? `\n  ${''.padEnd(nameColumns)} mend: ${mend}` : ''}`
+  const width = widthOf(machine.stdout, machine.env)
+  const lineOf = ({ name, state, says, mend }: Check) => {
+    const found = foldBeside(`${marks[state]} ${name.padEnd(nameColumns)} `, says, width)
+    return mend ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} mend: `, mend, width)}` : found
+  }
   const failures = checks.filter(({ state }) => state === 'failed').length
   const warnings = checks.filter(({ state }) => state === 'warn').length
   const sum = failures + warnings === 0 ? 'all is well' : `${plural(failures, 'fault')}, ${plural(warnings, 'warning')}`

@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../core/kit/index.ts'
 
-type Output = Readonly<{ write(text: string): unknown; isTTY?: boolean | undefined }>
+type Output = Readonly<{ write(text: string): unknown; isTTY?: boolean | undefined; columns?: number | undefined }>
 
 /** The machine as a program sees it; tests give their own. */
 export type Machine = Readonly<{

@@ -1,5 +1,6 @@
 import type { ManifestRevision } from '../../core/boxes/index.ts'
-import { type Column, clean, fields, fold, type Look, sections, stamp, table, tableWithText } from '../kit/index.ts'
+import { fold } from '../../core/kit/index.ts'
+import { type Column, clean, fields, type Look, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 export function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, look: Look): string {
   return sections(

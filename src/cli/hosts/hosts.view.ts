@@ -1,6 +1,6 @@
 import type { HostView } from '../../core/hosts/index.ts'
-import { duration } from '../../core/kit/index.ts'
-import { ago, type Column, clean, fields, fold, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { duration, fold } from '../../core/kit/index.ts'
+import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim' } as const satisfies Record<
   HostView['status'],

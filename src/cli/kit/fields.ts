@@ -1,6 +1,5 @@
-import { printable } from '../../core/kit/index.ts'
-import { wordsOf } from './fold.ts'
-import { bare, displayWidth, type Look, padEnd } from './look.ts'
+import { bare, displayWidth, printable, wordsOf } from '../../core/kit/index.ts'
+import { type Look, padEnd } from './look.ts'
 
 /** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
 export function fields(

@@ -1,5 +1,5 @@
+import { fold } from '../../core/kit/index.ts'
 import { clean } from './fields.ts'
-import { fold } from './fold.ts'
 import type { Look } from './look.ts'
 import { type Column, table } from './table.ts'
 

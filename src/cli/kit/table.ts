@@ -1,5 +1,5 @@
-import { printable } from '../../core/kit/index.ts'
-import { displayWidth, type Look, type Paint, padEnd, padStart, shorten } from './look.ts'
+import { displayWidth, printable } from '../../core/kit/index.ts'
+import { type Look, type Paint, padEnd, padStart, shorten } from './look.ts'
 
 /** A column of a table. */
 export type Column<Row> = Readonly<{

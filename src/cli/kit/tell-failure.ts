@@ -1,9 +1,9 @@
-import { type ExitCode, isProblem } from '../../core/kit/index.ts'
+import { type ExitCode, fold, isProblem } from '../../core/kit/index.ts'
+import { widthOf } from '../../node/terminal-width.ts'
 import { exitOf, explain, failureBody, type Typed } from './failure.ts'
-import { fold } from './fold.ts'
 import { paintWith } from './look.ts'
 import type { Globals } from './program.ts'
-import { type Machine, wantsColour, widthOf } from './terminal.ts'
+import { type Machine, wantsColour } from './terminal.ts'
 
 /** Says on stderr what went wrong, as a person or a script reads it; the exit code. */
 export function tellFailure(

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/kit/index.ts'
+import { widthOf } from '../../node/terminal-width.ts'
 import { type Look, paintWith } from './look.ts'
 
 /** A stream that is written to, and what is known of the terminal behind it. */
@@ -25,13 +26,6 @@ export type Machine = Readonly<{
 /** Colour is for terminals, and only where nobody asked for none (NO_COLOR, --no-color, a dumb terminal). */
 export const wantsColour = (output: Output, env: Environment, noColour: boolean): boolean =>
   output.isTTY === true && !noColour && !env.NO_COLOR && env.TERM !== 'dumb'
-
-/** A terminal that does not know its size says 0. */
-const usualColumns = 80
-
-/** Text for another program is never cut: without a terminal (or COLUMNS) the width has no end. */
-export const widthOf = (output: Output, env: Environment): number =>
-  output.isTTY ? output.columns || usualColumns : Number(env.COLUMNS) || Number.POSITIVE_INFINITY
 
 export function lookOf(output: Output, env: Environment, noColour: boolean, now: Date): Look {
   const colour = wantsColour(output, env, noColour)

@@ -1,6 +1,6 @@
-import { plural, problem } from '../../core/kit/index.ts'
+import { fold, plural, problem } from '../../core/kit/index.ts'
 import type { RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, count, flag, fold, list, oneOf, text } from '../kit/index.ts'
+import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
 import { planSummary } from './plan.view.ts'

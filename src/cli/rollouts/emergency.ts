@@ -1,6 +1,6 @@
-import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { fold, isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, flag, fold, readTextFile, text } from '../kit/index.ts'
+import { type Context, command, flag, readTextFile, text } from '../kit/index.ts'
 import { blastRadius } from './emergency.view.ts'
 import { askOrder, type Order, orderOptions } from './emergency-order.ts'
 import { followed, followedView, followOptions } from './followed.ts'

@@ -1,6 +1,6 @@
-import { plural, problem } from '../../core/kit/index.ts'
+import { fold, plural, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail, UndoMode, UndoPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, flag, fold, mustConfirm, oneOf, text } from '../kit/index.ts'
+import { type Context, command, flag, mustConfirm, oneOf, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
 import { undoPlanView } from './undo-plan.view.ts'
 import { exitOfUndo } from './words.ts'

@@ -1,4 +1,5 @@
-import { fold, shorten } from '../../kit/index.ts'
+import { fold } from '../../../core/kit/index.ts'
+import { shorten } from '../../kit/index.ts'
 import type { NextStep } from '../words.ts'
 import type { BoardModel, Failure, InFlight } from './model.ts'
 

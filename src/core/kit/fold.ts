@@ -1,7 +1,7 @@
-import { bare, displayWidth } from './look.ts'
+import { bare, displayWidth } from './display-width.ts'
 
-/** What is read or copied as one: a command, between backticks or to the end of its line, and a duration. */
-const whole = /`[^`]*`|\btenantry(?:d|-agent)? .*$|\b\d+ (?:h \d\d min|min \d+ s|min|h|s|ms)\b/g
+/** What is read or copied as one: a command, between backticks or to the end of its line or a semicolon, and a duration. */
+const whole = /`[^`]*`|\btenantry(?:d|-agent)? (?:'[^']*'|[^;'])*|\b\d+ (?:h \d\d min|min \d+ s|min|h|s|ms)\b/g
 
 /** A sign that stands in no text of ours or of others. */
 const glue = '\ue0ff'
@@ -39,3 +39,7 @@ function foldLine(line: string, width: number): string[] {
   }
   return [...lines, indent + current]
 }
+
+/** A text beside what stands left of it: what goes on below begins where the text does. */
+export const foldBeside = (left: string, text: string, width: number): string =>
+  left + fold(text, width - displayWidth(bare(left))).replaceAll('\n', `\n${' '.repeat(displayWidth(bare(left)))}`)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fields, fold, paintWith } from '../../../src/cli/kit/index.ts'
+import { fold, foldBeside } from '../../../src/core/kit/index.ts'
 
 test('a line that is too wide breaks at a space, and goes on with its indent', () => {
   expect(fold('  nothing was lost here\nshort', 14)).toBe('  nothing was\n  lost here\nshort')
@@ -7,24 +7,14 @@ test('a line that is too wide breaks at a space, and goes on with its indent', (
 
 test('a command to copy stays in one piece', () => {
   expect(fold('see what it does: tenantry rollouts plan', 30)).toBe('see what it does:\ntenantry rollouts plan')
+  expect(fold('first tenantry rollouts plan; then look', 24)).toBe('first\ntenantry rollouts plan;\nthen look')
+  expect(fold("tenantry rollouts create --reason 'a; b' --wait; look", 20)).toBe("tenantry rollouts create --reason 'a; b' --wait;\nlook")
   expect(fold('type `tenantry rollouts plan` and look', 24)).toBe('type\n`tenantry rollouts plan`\nand look')
 })
 
 test.each(['2 h 13 min', '3 min 20 s', '840 ms', '12 s'])('a duration stays in one piece: %s', (took) => {
   const whole = [`it took about`, `${took} in all`]
   for (let width = 14; width < 24; width++) expect(fold(whole.join(' '), width).replaceAll('\n', '|')).toContain(took)
-})
-
-test('so do both in a field of one thing in full', () => {
-  const shown = fields({ width: 30, colour: false, paint: paintWith(false), now: new Date(0) }, [
-    ['because', 'it waited for 2 h 13 min, then `tenantry rollouts resume ro_1` was typed'],
-  ])
-  expect(shown.split('\n').map((line) => line.trim())).toEqual([
-    'because  it waited for',
-    '2 h 13 min, then',
-    '`tenantry rollouts resume ro_1`',
-    'was typed',
-  ])
 })
 
 test('an indent stays where it is coloured, and what is too long for any line stays below its name', () => {
@@ -38,4 +28,12 @@ test('an indent stays where it is coloured, and what is too long for any line st
 test('colours take no room, and text for a pipe is left alone', () => {
   expect(fold('\u001b[31merror:\u001b[39m no', 9)).toBe('\u001b[31merror:\u001b[39m no')
   expect(fold('a b c', Number.POSITIVE_INFINITY)).toBe('a b c')
+})
+
+test('what stands beside a name goes on below itself, however narrow it is', () => {
+  expect(foldBeside('! disk  ', 'free some space: an update needs room', 24)).toBe(
+    '! disk  free some space:\n        an update needs\n        room',
+  )
+  expect(foldBeside('! disk  ', 'a b', 3)).toBe('! disk  a\n        b')
+  expect(foldBeside('! disk  ', 'a b', Number.POSITIVE_INFINITY)).toBe('! disk  a b')
 })
