@@ -44,9 +44,13 @@ async function look(container: Docker.Container): Promise<LibC | null> {
   return glibc ? ((await isThere(container, '/etc/alpine-release')) ? 'musl' : 'glibc') : null
 }
 
+/** The answer has no body, yet it is over only once it was read: until then its connection keeps a program that has ended from going. */
 const isThere = (container: Docker.Container, path: string): Promise<boolean> =>
   container.infoArchive({ path }).then(
-    () => true,
+    (answer: NodeJS.ReadableStream) => {
+      answer.resume()
+      return true
+    },
     (error: unknown) => {
       if (hasStatus(error, 404)) return false
       throw error
