@@ -16,7 +16,6 @@ const kept = [
   'shm_size',
   'stop_signal',
   'stop_grace_period',
-  'healthcheck',
   'logging',
   'volumes',
 ]
@@ -42,5 +41,7 @@ function serviceOf(name: string, service: Record<string, unknown> | undefined): 
   const outside = mountSources(service.volumes).find((source) => /^[/~]|\$|(^|\/)\.\.(\/|$)/.test(source))
   if (outside !== undefined)
     throw problem('COMPOSE_INVALID', `${name} mounts ${outside}, outside the project folder: such a box cannot be drilled`)
-  return { ...Object.fromEntries(kept.filter((key) => service[key] !== undefined).map((key) => [key, service[key]])), restart: 'no' }
+  const own = Object.fromEntries(kept.filter((key) => service[key] !== undefined).map((key) => [key, service[key]]))
+  // Nobody looks at the health of a copy, and its image may have a check too: each run of one starts a program.
+  return { ...own, healthcheck: { disable: true }, restart: 'no' }
 }

@@ -76,8 +76,8 @@ test('a look shows all that lacks as one difference, without a secret in it, and
     +        - -o
     +        - /dev/null
     +        - http://127.0.0.1:8083/
-    +      interval: 10s
-    +      timeout: 5s
+    +      interval: 60s
+    +      timeout: 10s
     +      retries: 3
     +      start_period: 30s
      volumes:
