@@ -12,6 +12,8 @@ export type Machine = Readonly<{
   signal: AbortSignal
   clock: Clock
   random: Random
+  /** A settings file that is read where none is named and this one is there. */
+  usualSettings?: string
 }>
 
 /** Options of the program itself, which every command has. */

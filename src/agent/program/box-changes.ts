@@ -5,8 +5,9 @@ import { beginMaintenance, endMaintenance, readFence, type StandingFence, takeSw
 import { type CommandRecord, fileLocks, folderShelf, readRecords } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { boxOf } from './box-commands.ts'
-import { type LocalHost, localHost } from './local-host.ts'
-import { type Globals, type Machine, print, settingsOf } from './machine.ts'
+import { hostHere } from './host-here.ts'
+import type { LocalHost } from './local-host.ts'
+import { type Globals, type Machine, print } from './machine.ts'
 
 // What a person may do to a box from its own host. Each takes the box's lock first, as the commands of the agent do: whoever works on the
 // box keeps it, also an update that a stopped agent goes on with at its next start.
@@ -15,7 +16,7 @@ type Held = Readonly<{ host: LocalHost; box: LocalBox; records: readonly Command
 
 /** Throws BOX_HELD when the running agent works on the box, or a stopped one has something in hand for it. */
 async function withBox<Value>(machine: Machine, slug: string, options: Globals, act: (held: Held) => Promise<Value>): Promise<Value> {
-  const host = localHost(machine, settingsOf(machine, options))
+  const host = hostHere(machine, options)
   const box = await boxOf(host, slug)
   const lock = await fileLocks(join(host.owner, 'locks')).acquire(slug)
   try {

@@ -2,13 +2,13 @@ import { type ProbeResult, Service } from '../../core/boxes/index.ts'
 import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
 import { logLines, readFence } from '../boxes/index.ts'
 import { boxOf } from './box-commands.ts'
-import { localHost } from './local-host.ts'
-import { type Globals, type Machine, print, settingsOf } from './machine.ts'
+import { hostHere } from './host-here.ts'
+import { type Globals, type Machine, print } from './machine.ts'
 
 // More questions of a person who stands before a host; a probe writes its own row, event and file, nothing else is changed.
 
 export async function boxProbe(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = localHost(machine, settingsOf(machine, options))
+  const host = hostHere(machine, options)
   const probe = await host.inside.probe(await boxOf(host, slug), machine.signal)
   print(machine, options, { probe }, probeWords(slug, probe))
   return probe.verdict === 'ok' ? 0 : 1
@@ -24,7 +24,7 @@ function probeWords(slug: string, { verdict, components }: ProbeResult): string 
 type LogOptions = Globals & Readonly<{ service?: readonly string[]; lines: string; since?: string }>
 
 export async function boxLogs(machine: Machine, slug: string, options: LogOptions): Promise<ExitCode> {
-  const host = localHost(machine, settingsOf(machine, options))
+  const host = hostHere(machine, options)
   const box = await boxOf(host, slug)
   const since = options.since === undefined ? {} : { since: moment(options.since) }
   const lines = await logLines(host.engine, box, { services: servicesOf(options.service), lines: countOf(options.lines), ...since })
@@ -57,7 +57,7 @@ function moment(text: string): string {
 const isoOf = (ms: number): string => new Date(ms).toISOString()
 
 export async function boxFence(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
-  const host = localHost(machine, settingsOf(machine, options))
+  const host = hostHere(machine, options)
   const fence = (await readFence((await boxOf(host, slug)).project)) ?? null
   const words = fence
     ? `${slug} is closed by ${printable(fence.holder)}, since ${printable(fence.since ?? 'nobody knows when')}${fence.reason ? `: ${printable(fence.reason)}` : ''}`

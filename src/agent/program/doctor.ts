@@ -9,7 +9,7 @@ import { asideFolder } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { readIdentity } from './enrolment-file.ts'
 import { type LocalHost, localHost } from './local-host.ts'
-import { type Globals, type Machine, settingsOf } from './machine.ts'
+import { type Globals, type Machine, settingsFileOf, settingsOf } from './machine.ts'
 import type { AgentSettings } from './settings.ts'
 
 /** Looks at everything the agent stands on and changes nothing. Exit code 1 when something would keep it from working. */
@@ -38,7 +38,7 @@ async function allChecks(machine: Machine, options: Globals): Promise<Check[]> {
     space('disk (state)', settings.stateDir),
   ]
   return [
-    well('settings', options.config ?? 'from the environment and defaults'),
+    well('settings', settingsFileOf(machine, options) ?? 'from the environment and defaults'),
     ...(await Promise.all(looks)).flat(),
     enrolled,
     ...(identity ? [await daemon(machine, identity)] : []),

@@ -30,7 +30,7 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
   const program = new Command('tenantry-agent')
     .description('The Tenantry agent: carries out box commands on this host, and decides alone whether an update stays')
     .version(packageVersion(), '--version')
-    .option('--config <file>', 'settings; environment variables win over it')
+    .option('--config <file>', 'settings (/etc/tenantry/tenantry-agent.yaml where there is one); environment variables win over it')
     .option('--json', 'print results as JSON')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,7 +32,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-async function agent(argv: string[], { input = '', terminal = false } = {}) {
+const hereByEnvironment = () => ({
+  TENANTRY_AGENT_STATE_DIR: join(folder, 'state'),
+  TENANTRY_AGENT_BOXES_DIR: join(folder, 'boxes'),
+  TENANTRY_AGENT_DOCKER_HOST: `unix://${folder}/engine.sock`,
+})
+
+type Given = { input?: string; terminal?: boolean; env?: Record<string, string>; usualSettings?: string }
+
+async function agent(argv: string[], { input = '', terminal = false, env = hereByEnvironment(), ...more }: Given = {}) {
   const said = { stdout: '', stderr: '' }
   const into = (stream: keyof typeof said) => ({
     write: (text: string) => {
@@ -40,11 +48,8 @@ async function agent(argv: string[], { input = '', terminal = false } = {}) {
     },
   })
   const exit = await runProgram(argv, {
-    env: {
-      TENANTRY_AGENT_STATE_DIR: join(folder, 'state'),
-      TENANTRY_AGENT_BOXES_DIR: join(folder, 'boxes'),
-      TENANTRY_AGENT_DOCKER_HOST: `unix://${folder}/engine.sock`,
-    },
+    ...more,
+    env,
     stdin: Object.assign(Readable.from([input]), { isTTY: terminal }),
     stdout: into('stdout'),
     stderr: into('stderr'),
@@ -64,6 +69,29 @@ async function aRecord(result?: unknown, kind = 'update') {
   await journal.begin({ commandId, kind: `tenant-box.${kind}`, slug: 'oak', payload: { ownershipEpoch: box.ownershipEpoch } })
   if (result) await journal.close(commandId, result)
 }
+
+test('what is typed without naming any settings is about the agent of the usual file, and a named file or the environment wins', async () => {
+  const usualSettings = join(folder, 'tenantry-agent.yaml')
+  await writeFile(usualSettings, `stateDir: ${folder}/state\ndockerHost: unix://${folder}/engine.sock\n`)
+  expect((await agent(['box', 'list'], { env: {}, usualSettings })).stdout).toMatch(/^oak +managed/)
+  expect((await agent(['doctor'], { env: {}, usualSettings })).stdout).toContain(`✓ settings       ${usualSettings}\n`)
+  const elsewhere = join(folder, 'elsewhere')
+  await mkdir(elsewhere)
+  await writeFile(join(folder, 'other.yaml'), `stateDir: ${elsewhere}\n`)
+  const none = { exit: 0, stdout: 'this host has no boxes\n' }
+  expect(await agent(['box', 'list', '--config', join(folder, 'other.yaml')], { env: {}, usualSettings })).toMatchObject(none)
+  expect(await agent(['box', 'list'], { env: { TENANTRY_AGENT_STATE_DIR: elsewhere }, usualSettings })).toMatchObject(none)
+})
+
+test('where no agent has its folder nobody is told that the host has no boxes, and none is made', async () => {
+  const env = { TENANTRY_AGENT_STATE_DIR: join(folder, 'nothing') }
+  for (const verb of [['list'], ['probe', 'oak'], ['maintenance', 'off', 'oak']])
+    expect(await agent(['box', ...verb], { env, usualSettings: join(folder, 'none.yaml') })).toMatchObject({
+      exit: 6,
+      stderr: expect.stringMatching(/there is no .*\/nothing.*--config.*\[CONFIG\]/),
+    })
+  expect(await readdir(folder)).not.toContain('nothing')
+})
 
 test('maintenance is begun and ended from the host itself, and the fence tells whose it is', async () => {
   expect(await agent(['box', 'maintenance', 'on', 'oak', '--reason', 'new disks', '--json'])).toMatchObject({

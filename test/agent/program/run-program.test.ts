@@ -246,6 +246,7 @@ test('the environment wins over the file, and lists may be given with commas', a
 })
 
 test('a host without boxes says so, and an unknown box is not found', async () => {
+  await mkdir(state())
   expect(await agent(['box', 'list'])).toMatchObject({ exit: 0, stdout: 'this host has no boxes\n' })
   expect(await agent(['box', 'list', '--json'])).toMatchObject({ exit: 0, stdout: '{\n  "boxes": []\n}\n' })
   expect(await agent(['box', 'versions', 'elm-school'])).toMatchObject({ exit: 3, stderr: expect.stringMatching(/box list/) })
