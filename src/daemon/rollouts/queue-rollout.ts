@@ -1,6 +1,6 @@
 import type { NewAlert } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
-import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type PlannedBox, pinnedDigests, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { insertActions, type StoredAction } from './actions.repo.ts'
@@ -25,7 +25,7 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   createdBy: actorLabel(actor),
   manifestRevision: plan.manifestRevision,
   manifest,
-  digests: {},
+  digests: pinnedDigests(plan),
   targetSlugs: plan.targetSlugs,
   createdAt: isoNow(clock),
   startedAt: null,
@@ -57,10 +57,11 @@ export async function queueRollout(
   )
   await tell(tx, clock, rollout, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
-  const { kind, manifestRevision, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows } = rollout
+  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows } = rollout
   const data = {
     kind,
     manifestRevision,
+    digests,
     targetSlugs,
     reason,
     skipRefused,

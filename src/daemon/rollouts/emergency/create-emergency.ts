@@ -4,6 +4,7 @@ import { cveIdIn, type EmergencyOrder, type RolloutDetail, readEmergencyOrder, t
 import { recordAudit } from '../../audit/index.ts'
 import { raiseManifest } from '../../boxes/index.ts'
 import { isUniqueViolation } from '../../db/index.ts'
+import { askedOnce } from '../ask-registries.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { type PlanNeeds, type Planned, planEmergency } from '../plan-rollout.ts'
 import { newRollout, queueRollout } from '../queue-rollout.ts'
@@ -33,10 +34,11 @@ export async function createEmergency(
   needs.requireSnapshots()
   const order = readEmergencyOrder(unchecked, approvalToken)
   const repeat = key === undefined ? null : repeatOf(actor, { emergency: order }, withoutToken(key, approvalToken))
+  const asking = { ...needs, askRegistries: needs.askRegistries && askedOnce(needs.askRegistries) }
   for (let tries = 1; ; tries++) {
     const made = repeat && (await madeBefore(needs.db, repeat))
     if (made) return showRollout(needs, made)
-    const planned = await planEmergency(needs, order)
+    const planned = await planEmergency(asking, order)
     if (await store(needs, actor, order, planned, repeat)) return showRollout(needs, planned.id)
     if (tries === mostTries) throw problem('CONFLICT', 'other manifests are being applied all the time: try again once they are')
   }
