@@ -19,6 +19,7 @@ import {
 import { ownedEnvironment } from '../journal/index.ts'
 import type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore } from '../ports/index.ts'
 import { type SyncDisk, syncDisk } from './sync-disk.ts'
+import { writeBack } from './write-back.ts'
 
 /** Every snapshot is of one made-up host, so that it is found and continued from whichever machine the box lives on. */
 const hostName = 'tenantry'
@@ -55,13 +56,7 @@ export function resticSnapshots({ owner, sync = syncDisk, ...given }: Options): 
     },
     find: async (repository, id) => (await care.list(repository)).find((snapshot) => isNamed(snapshot.id, id)),
     restore: async (repository, id, path, into, signal) => {
-      await mkdir(into, { recursive: true, mode: 0o700 })
-      const args = ['restore', '--json', '--target', into, '--', `${id}:${path}`]
-      await runWaiting(options, repository, { args, signal }).catch((error) => {
-        throw isProblem(error, 'SNAPSHOT_FAILED')
-          ? problem('RESTORE_FAILED', `the snapshot ${id} was not written back: ${error.message}`)
-          : error
-      })
+      await writeBack(options, repository, { id, path, into, signal })
       // restic leaves it to the kernel. A step that says it is here must not outlive it in a power cut.
       await sync(into, ownedEnvironment(owner, ''), signal)
     },

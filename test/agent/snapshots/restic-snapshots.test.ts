@@ -61,6 +61,29 @@ describe('what is written back', () => {
     await expect(restoring(program, syncDisk)).resolves.toBeUndefined()
     await expect(restoring(program, gone)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('the disk') })
   })
+
+  describe('is read without the lock', () => {
+    const noSync: SyncDisk = async () => undefined
+    /** Writes down how it was called; without the lock it ends as told. */
+    const ending = (script: string) => fakeRestic(`echo "$*" >> ${join(folder, 'calls')}\n[ "$1" != --no-lock ] || { ${script}; }`)
+    const locks = async () => (await readFile(join(folder, 'calls'), 'utf8')).match(/^(--no-lock )?restore/gm)
+
+    test('once where nothing is missed', async () => {
+      await restoring(await ending('exit 0'), noSync)
+      expect(await locks()).toEqual(['--no-lock restore'])
+    })
+
+    test('and once more under it when a prune took something away meanwhile', async () => {
+      await restoring(await ending('echo "Load(<data/ab>, 0, 0) failed: does not exist" >&2; exit 1'), noSync)
+      expect(await locks()).toEqual(['--no-lock restore', 'restore'])
+    })
+
+    test('and not again where another try would end in the same way', async () => {
+      const full = restoring(await ending('echo "no space left on device" >&2; exit 1'), noSync)
+      await expect(full).rejects.toMatchObject({ code: 'DISK_FULL' })
+      expect(await locks()).toEqual(['--no-lock restore'])
+    })
+  })
 })
 
 const program = resticProgram()
@@ -75,6 +98,15 @@ describe.skipIf(!program)('snapshots with a real restic', () => {
     expect(await readFile(join(folder, 'back', 'media', 'a.png'), 'utf8')).toBe('a picture')
     expect(await store().ofCommand(aRepository(), 'ro_1.box_1.1.update')).toMatchObject({ id: taken.id })
     expect(await store().ofCommand(aRepository(), 'ro_1.box_1.2.update')).toBeUndefined()
+  })
+
+  test('it is written back from a store that takes no lock any more', async () => {
+    await store().prepare(aRepository())
+    const { id } = await store().take(aRepository(), aRequest())
+    await rm(join(folder, 'repository', 'locks'), { recursive: true })
+    await writeFile(join(folder, 'repository', 'locks'), '')
+    await store().restore(aRepository(), id, data, join(folder, 'back'))
+    expect(await readFile(join(folder, 'back', 'media', 'a.png'), 'utf8')).toBe('a picture')
   })
 
   test('preparing twice changes nothing, and a warm snapshot is not the one of the command', async () => {
