@@ -1,7 +1,8 @@
 import { fold, plural, problem } from '../../core/kit/index.ts'
-import type { RolloutPlan } from '../../core/rollouts/index.ts'
+import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
+import { movedTags } from './moved-tags.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
 import { planSummary } from './plan.view.ts'
 import { fenceModes, phases } from './words.ts'
@@ -31,10 +32,12 @@ export const create = command(
     if ((watch || wait) && !start) throw problem('USAGE', '--watch and --wait need --start: a queued rollout does nothing')
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
-    if (start) await lookBefore(context, { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }, body)
+    const asked = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
+    const seen = start ? await lookBefore(context, asked, body) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     if (!start) return queued
+    if (seen) refuseMoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
       context.stderr.write(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}\n`)
       throw error
@@ -59,15 +62,30 @@ type Refusable = { targetSlugs?: string[]; allowLongFence: boolean; ignoreWindow
  * Who sits there sees what will be done before it begins. What cannot start is not created either: no queued rollout is left behind by a plan
  * that refuses.
  */
-async function lookBefore(context: Context, wanted: Refusable, { skipRefused }: Readonly<{ skipRefused: boolean }>): Promise<void> {
+async function lookBefore(
+  context: Context,
+  wanted: Refusable,
+  { skipRefused }: Readonly<{ skipRefused: boolean }>,
+): Promise<RolloutPlan | undefined> {
   const { api, ask, stderr, look, json } = context
   const isShown = ask.interactive && !json
-  if (skipRefused && !isShown) return
+  if (skipRefused && !isShown) return undefined
   const plan = await api.rollouts.planRollout({ body: wanted })
   if (!skipRefused) refuseRefused(plan)
-  if (!isShown) return
+  if (!isShown) return undefined
   const seen = look()
   stderr.write(`${fold(planSummary(plan, seen), seen.width)}\n\n`)
+  return plan
+}
+
+/** What nobody has seen is not begun. */
+function refuseMoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
+  const moved = movedTags(seen, plan)
+  if (moved.length > 0)
+    throw problem(
+      'CONFLICT',
+      `${moved.join('; ')}: somebody moved the tag. The rollout ${id} stays queued with what it is now: \`tenantry rollouts show ${id} --plan\`, then \`tenantry rollouts start ${id}\` or \`abort\``,
+    )
 }
 
 function refuseRefused({ boxes, refusals }: RolloutPlan): void {

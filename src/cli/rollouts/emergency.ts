@@ -4,6 +4,7 @@ import { type Context, command, flag, readTextFile, text } from '../kit/index.ts
 import { blastRadius } from './emergency.view.ts'
 import { askOrder, type Order, orderOptions } from './emergency-order.ts'
 import { followed, followedView, followOptions } from './followed.ts'
+import { movedTags } from './moved-tags.ts'
 import { mayMakeEmergency } from './who-may-emergency.ts'
 import { exitOfRollout } from './words.ts'
 
@@ -33,6 +34,7 @@ export const emergency = command(
       context.stderr.write(
         'The manifest was changed meanwhile, and the emergency builds upon that: look at its plan before you start it.\n',
       )
+    for (const moved of movedTags(plan, made.plan)) context.stderr.write(`${moved}: look at its plan before you start it.\n`)
     if (start) return begun(context, made, { skipRefused, watch, wait })
     return offered(context, made)
   },

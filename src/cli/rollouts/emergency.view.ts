@@ -26,7 +26,7 @@ export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string
     ]),
     table(look, columns, phases),
     refusals(plan, look),
-    imagesView(moving, look),
+    imagesView(plan, look),
     warnings(moving, look),
     totals(plan, moving, look),
   )

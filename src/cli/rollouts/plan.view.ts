@@ -1,5 +1,5 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, type Look, padEnd, sections, table } from '../kit/index.ts'
 
@@ -13,7 +13,7 @@ export function planView(plan: RolloutPlan, look: Look): string {
       : plan.refusals > 0
         ? ''
         : 'No box has to move: all are at the versions of the manifest.',
-    imagesView(moving, look),
+    imagesView(plan, look),
     warnings(moving, look),
     totals(plan, moving),
     proposal(plan),
@@ -23,21 +23,31 @@ export function planView(plan: RolloutPlan, look: Look): string {
 /** The same without a row for each box: what is to be known before it begins. */
 export function planSummary(plan: RolloutPlan, look: Look): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
-  return sections(imagesView(moving, look), warnings(moving, look), totals(plan, moving), proposal(plan))
+  return sections(imagesView(plan, look), warnings(moving, look), totals(plan, moving), proposal(plan))
 }
 
-/** Which images they get. What a tag is, is decided once for all of them: by the first pull. */
-export function imagesView(moving: readonly Pick<PlannedBox, 'images'>[], { paint }: Look): string {
+/** Which images they get, and whence each is known. What a tag is, is decided once for all of them. */
+export function imagesView(plan: RolloutPlan, { paint }: Look): string {
+  const images = plan.images ?? imagesBefore(plan)
+  if (images.length === 0) return ''
+  const left = Math.max(...images.map(({ image }) => image.length))
+  const lines = images.map((one) => `  ${padEnd(clean(one.image), left)}  ${one.digest === null ? paint.yellow(unknown(one)) : known(one)}`)
+  return [paint.bold('Images, the same for all boxes: what else comes to stand under a tag is not taken'), ...lines].join('\n')
+}
+
+const known = ({ digest, from, askedFrom }: PlannedImage): string =>
+  `${clean(digest ?? '')} ${from === 'fleet' ? 'as it runs here' : `as its registry told ${clean(askedFrom ?? 'a host')}`}`
+
+const unknown = ({ why }: PlannedImage): string =>
+  `as the first pull finds it${why === undefined ? '' : `: nobody could say (${clean(why)})`}`
+
+/** A plan of an earlier version named them with its boxes only, and asked no registry. */
+function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {
+  const moving = boxes.filter(({ does }) => does === 'update')
   const images = new Map(moving.flatMap((box) => Object.values(box.images).map(({ image, digest }) => [image, digest] as const)))
-  if (images.size === 0) return ''
-  const left = Math.max(...[...images.keys()].map((image) => image.length))
-  const lines = [...images]
+  return [...images]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(
-      ([image, digest]) =>
-        `  ${padEnd(clean(image), left)}  ${digest === null ? 'as the first pull finds it' : `${clean(digest)} as it runs here`}`,
-    )
-  return [paint.bold('Images, pinned by the first pull: another one under the same tag is refused'), ...lines].join('\n')
+    .map(([image, digest]) => ({ image, digest, from: digest === null ? 'first-pull' : 'fleet' }))
 }
 
 const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [

@@ -4,8 +4,9 @@ import { type Examination, examineBox, isRefused } from './examine-box.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { makespanMs, type Parallelism } from './makespan.ts'
 import { assignPhases } from './phases.ts'
-import type { PlannedBox, PlannedPhase, RolloutPlan } from './plan.ts'
+import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
+import { imagesOf, knownImages, type ResolvedImages } from './plan-images.ts'
 import { type PastWayBack, proposeFenceMode } from './propose-fence.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
@@ -30,6 +31,8 @@ export type PlanInput = Limits &
     allowLongFence: boolean
     /** Maintenance windows keep no box from its turn, as in an emergency. */
     ignoreWindows?: boolean
+    /** What registries said of images that the fleet does not run; absent: nobody was asked. */
+    resolved?: ResolvedImages
   }>
 
 /** Who goes when, from what to what, what speaks against it, and how long it takes. Throws VALIDATION for slugs that no box has. */
@@ -47,9 +50,9 @@ export function planRollout(input: PlanInput): RolloutPlan {
     input.kind,
     examined.map(({ box, found }) => ({ ...box, updates: found.does === 'update' })),
   )
-  const digests = digestsSeen(input.boxes)
+  const know = knownImages(input.boxes, input.resolved ?? new Map())
   const boxes = examined
-    .map(({ box, ...seen }) => planBox(input, digests, box, { ...seen, phase: phases.get(box.slug) as Phase }))
+    .map(({ box, ...seen }) => planBox(input, know, box, { ...seen, phase: phases.get(box.slug) as Phase }))
     .toSorted(bySlug)
   const planned = planPhases(input, boxes, new Map(examined.map(({ box, window }) => [box.slug, window])))
   const findings = boxes.flatMap((box) => box.findings)
@@ -63,6 +66,7 @@ export function planRollout(input: PlanInput): RolloutPlan {
     parallel: input.limits.parallel,
     phases: planned,
     boxes,
+    images: imagesOf(boxes, know),
     updates: boxes.filter(({ does }) => does === 'update').length,
     refusals: boxes.filter(({ does }) => does === 'refuse').length,
     warnings: findings.filter(({ severity }) => severity === 'warn').length,
@@ -104,14 +108,14 @@ type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Exam
 
 function planBox(
   input: PlanInput,
-  digests: ReadonlyMap<string, string | null>,
+  know: (image: string) => PlannedImage,
   box: KnownBox,
   { expected, window, found, phase }: Seen,
 ): PlannedBox {
   const { does, changes, findings } = found
   const images = changedImages(input.manifest, box.tier, changes).map(([service, image]) => [
     service,
-    { image, digest: digests.get(image) ?? null },
+    { image, digest: know(image).digest },
   ])
   return {
     tenantSlug: box.slug,
@@ -134,17 +138,6 @@ function planBox(
 /** The image of every service whose version changes. */
 export const changedImages = (manifest: Manifest, tier: Tier, changes: readonly Component[]): [VersionedService, string][] =>
   VersionedService.options.filter((service) => changes.includes(service)).map((service) => [service, targetImage(manifest, tier, service)])
-
-/** What the fleet runs under each reference; nothing is known of one under which it runs several. The first pull decides, and must fit. */
-function digestsSeen(boxes: readonly KnownBox[]): ReadonlyMap<string, string | null> {
-  const seen = new Map<string, string | null>()
-  for (const service of boxes.flatMap(({ report }) => Object.values(report?.services ?? {}))) {
-    if (!service?.digest) continue
-    const { image, digest } = service
-    seen.set(image, (seen.get(image) ?? digest) === digest && seen.get(image) !== null ? digest : null)
-  }
-  return seen
-}
 
 /** Each begins when the one before it is through: at night another window is open than now. */
 function planPhases({ kind, limits, now }: PlanInput, boxes: readonly PlannedBox[], windows: ReadonlyMap<string, PlannedWindow>) {

@@ -17,7 +17,7 @@ export const PlannedBox = z.object({
   from: InstalledVersions,
   to: TierVersions,
   changes: z.array(Component),
-  /** Image per changing service; the digest is known only where another box runs that image already. */
+  /** Image per changing service; which of them is known, and how, stands once in the plan's own list. */
   images: z.partialRecord(VersionedService, z.object({ image: z.string(), digest: Digest.nullable() })),
   findings: z.array(Finding),
   expectedMs: z.number(),
@@ -32,6 +32,21 @@ export type PlannedBox = z.infer<typeof PlannedBox>
 export const PlannedPhase = z.object({ phase: Phase, slugs: z.array(z.string()), expectedMs: z.number() })
 export type PlannedPhase = z.infer<typeof PlannedPhase>
 
+/**
+ * An image that boxes would get. `fleet`: a box runs it already. `registry`: its registry said so when the plan was made, and it is pulled by
+ * that digest. `first-pull`: nobody could say, and the first box that pulls it decides for all.
+ */
+export const PlannedImage = z.object({
+  image: z.string(),
+  digest: Digest.nullable(),
+  from: z.enum(['fleet', 'registry', 'first-pull']),
+  /** The host from which its registry was asked. */
+  askedFrom: z.string().optional(),
+  /** Why its registry could not be asked; absent where nobody was to ask. */
+  why: z.string().optional(),
+})
+export type PlannedImage = z.infer<typeof PlannedImage>
+
 /** Who goes when, from what to what, and what speaks against it. */
 export const RolloutPlan = z.object({
   kind: RolloutKind,
@@ -42,6 +57,8 @@ export const RolloutPlan = z.object({
   parallel: z.number().int(),
   phases: z.array(PlannedPhase),
   boxes: z.array(PlannedBox),
+  /** Each image that a box would get, once; absent in plans of earlier versions. */
+  images: z.array(PlannedImage).optional(),
   updates: z.number().int(),
   refusals: z.number().int(),
   warnings: z.number().int(),

@@ -3,6 +3,7 @@
 // It only orders: whether an update is committed or restored is decided by the box's agent, and no job starts a rollout by itself.
 import './rollouts.tables.ts'
 
+export { askRegistries } from './ask-registries.ts'
 export { commandsOfRollouts } from './commands-in-use.ts'
 export { createRollout } from './create-rollout.ts'
 export { makeRolloutEngine, type RolloutEngine, startRolloutEngine } from './engine/engine.ts'

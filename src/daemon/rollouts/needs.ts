@@ -5,6 +5,7 @@ import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
+import type { AskRegistries } from './ask-registries.ts'
 import type { RolloutBus } from './rollout-bus.ts'
 
 type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
@@ -38,6 +39,8 @@ export type RolloutsNeeds = Readonly<{
   requireSnapshots(): unknown
   /** What the daemon carries for boxes; no emergency aims beyond it. */
   migrations: readonly BoxMigration[]
+  /** What the plan's tags are; undefined where nobody is asked, as in a rehearsal: then the first pull decides. */
+  askRegistries?: AskRegistries | undefined
   /** Plays a rollout through where it holds up nobody; undefined where nobody gave the daemon a place for it. */
   rehearse?: Rehearse | undefined
   /** The hash of the token without which no emergency is made; undefined where nobody made one. */

@@ -3,10 +3,13 @@ import { isoNow, newId, problem } from '../../core/kit/index.ts'
 import {
   type EmergencyTargets,
   emergencyManifest,
+  hostsToAsk,
   newEmergencyId,
   planRollout as plan,
+  type ResolvedImages,
   type RolloutKind,
   type RolloutPlan,
+  unresolvedImages,
 } from '../../core/rollouts/index.ts'
 import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
@@ -30,6 +33,7 @@ export type PlanNeeds = Pick<
   | 'fenceMaxMs'
   | 'migrations'
   | 'windows'
+  | 'askRegistries'
 >
 
 /** A plan with the id that its draw of early boxes belongs to, and the manifest it aims at. */
@@ -46,12 +50,14 @@ export const planWanted = (
   kind === 'emergency_cve' ? planEmergency(needs, targets) : planStaged(needs, { targetSlugs, allowLongFence, ignoreWindows })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
-  const { manifest, revision } = await currentManifest(needs.db)
+export function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
   const id = newId(needs.random, 'ro')
   const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows }
-  const aim: Aim = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked }
-  return { id, manifest, plan: await planFor(needs, aim) }
+  return withImages(needs, async (resolved) => {
+    const { manifest, revision } = await currentManifest(needs.db)
+    const aim: Aim = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
+    return { id, manifest, plan: await planFor(needs, aim) }
+  })
 }
 
 /**
@@ -60,13 +66,25 @@ export async function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence
  */
 export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets): Promise<Planned> {
   refuseUnknownHead(needs, targets)
-  const current = await currentManifest(needs.db)
-  const manifest = emergencyManifest(current.manifest, targets)
   const id = newEmergencyId(needs.clock, needs.random)
-  const manifestRevision = current.revision + 1
-  const aim: Aim = { rolloutId: id, kind: 'emergency_cve', manifest, manifestRevision, targetSlugs: null, allowLongFence: true }
-  const plan = await planFor(needs, aim)
-  return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(needs.db), stopsUndosOf: await bringingMoreBack(needs.db) } }
+  const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true } as const
+  return withImages(needs, async (resolved) => {
+    const current = await currentManifest(needs.db)
+    const manifest = emergencyManifest(current.manifest, targets)
+    const plan = await planFor(needs, { ...asked, manifest, manifestRevision: current.revision + 1, resolved })
+    return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(needs.db), stopsUndosOf: await bringingMoreBack(needs.db) } }
+  })
+}
+
+/**
+ * Registries are asked once about what the fleet does not run. The answer takes its time, so the plan is made anew with it: what it says of
+ * the fleet is from now.
+ */
+async function withImages({ askRegistries }: PlanNeeds, draft: (resolved: ResolvedImages) => Promise<Planned>): Promise<Planned> {
+  const first = await draft(new Map())
+  const images = unresolvedImages(first.plan)
+  if (!askRegistries || images.length === 0) return first
+  return draft(await askRegistries(images, hostsToAsk(first.plan)))
 }
 
 function refuseUnknownHead({ migrations }: PlanNeeds, { toMigrationsHead: head }: EmergencyTargets): void {
@@ -78,7 +96,7 @@ function refuseUnknownHead({ migrations }: PlanNeeds, { toMigrationsHead: head }
 
 type Aim = Pick<
   Parameters<typeof plan>[0],
-  'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows'
+  'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows' | 'resolved'
 >
 
 async function planFor(needs: PlanNeeds, aim: Aim): Promise<RolloutPlan> {

@@ -5,7 +5,7 @@ import { boxSide, snapshotsOfLife } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, listenedTo, makeCommandBus, registrySecrets, secretsByKind, tellFailures } from '../hosts/index.ts'
-import { makeRolloutBus, snapshotsOfRollouts } from '../rollouts/index.ts'
+import { askRegistries, makeRolloutBus, snapshotsOfRollouts } from '../rollouts/index.ts'
 import {
   commandSecrets,
   requireSnapshots,
@@ -49,6 +49,7 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     schemas: needs.schemas,
     daemonVersion: packageVersion(),
     approvalTokenSha256: config.approvalTokenSha256,
+    askRegistries: askRegistries(boxes),
     rehearse: needs.rehearse,
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })

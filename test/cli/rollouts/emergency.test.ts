@@ -182,6 +182,20 @@ describe('before it is sent', () => {
     })
     expect(ran.stderr).toContain('The manifest was changed meanwhile')
   })
+
+  test('it says so when a tag was moved between the two, and goes on all the same', async () => {
+    const image = 'registry.example/synapse:v1.163.2'
+    const digest = (sign: string) => `sha256:${sign.repeat(64)}`
+    const known = (sign: string) => ({ ...planOf(), images: [{ image, digest: digest(sign), from: 'registry' as const }] })
+    const ran = await tenantry(line('--token-file', '-', '--yes'), {
+      answers: { ...answers, [plan]: known('a'), [create]: { ...made(), plan: known('b') } },
+      stdin: token,
+    })
+    expect([ran.exit, ran.stderr]).toEqual([
+      0,
+      expect.stringContaining(`${image} was ${digest('a')} a moment ago and is ${digest('b')} now`),
+    ])
+  })
 })
 
 describe('for a person', () => {

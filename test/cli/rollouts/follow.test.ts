@@ -144,10 +144,30 @@ test('a rollout that is only made shows its plan, then what to type', async () =
 
 test('who sits there reads what will be done before it begins; a script does not', async () => {
   const person = await tenantry(['rollouts', 'create', '--start'], { answers: story('done'), person: true })
-  expect(person.stderr).toMatch(/Images, pinned[\s\S]*1 box to move/)
+  expect(person.stderr).toMatch(/Images, the same[\s\S]*1 box to move/)
   expect(person.asked.map(({ method, path }) => `${method} ${path}`)[0]).toBe('POST /admin/tenant-boxes/rollouts/plan')
   const script = await tenantry(['rollouts', 'create', '--start', '--skip-refused'], { answers: story('done') })
   expect([script.stderr, script.asked.length]).toEqual(['', 2])
+})
+
+test('a tag that was moved between the plan that a person read and the rollout keeps it from starting', async () => {
+  const image = 'registry.example/synapse:v1.163.2'
+  const planOf = (sign: string) =>
+    aPlan([aPlannedBox('a')], { images: [{ image, digest: `sha256:${sign.repeat(64)}`, from: 'registry', askedFrom: 'amsel' }] })
+  const create = (made: string, person: boolean) =>
+    tenantry(['rollouts', 'create', '--start'], {
+      person,
+      answers: {
+        ...story('done'),
+        'POST /admin/tenant-boxes/rollouts/plan': planOf('a'),
+        'POST /admin/tenant-boxes/rollouts': aRolloutDetail([anAction('a')], { status: 'queued', plan: planOf(made) }),
+      },
+    })
+  const moved = await create('b', true)
+  expect([moved.exit, moved.asked.map(({ path }) => path).filter((asked) => asked.endsWith('/start'))]).toEqual([5, []])
+  expect(moved.stderr).toContain(`${image} was sha256:${'a'.repeat(64)} a moment ago and is sha256:${'b'.repeat(64)} now`)
+  expect(moved.stderr.replaceAll(/\s+/g, ' ')).toContain(`tenantry rollouts start ${rolloutId}`)
+  expect([(await create('a', true)).exit, (await create('b', false)).exit]).toEqual([0, 0])
 })
 
 test('a rollout that was made but may not start is named, so that it can be started later', async () => {

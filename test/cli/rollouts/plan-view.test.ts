@@ -44,7 +44,24 @@ test('the longest name of a box stays whole on 80 columns: it is what is typed n
   expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })
 
-test('which images they get stands below once each, with its digest where the fleet runs it already', () => {
+test('which images they get stands below once each, and whence it is known; what nobody could say has its reason', () => {
+  const digest = `sha256:${'a'.repeat(64)}`
+  const images = [
+    { image: 'registry.example/minio:R2', digest: null, from: 'first-pull', why: 'amsel: no such tag\u001b[2J' },
+    { image: 'registry.example/postgres:17.7', digest, from: 'registry', askedFrom: 'amsel' },
+    { image: 'registry.example/synapse:v1.163.2', digest, from: 'fleet' },
+  ] as const
+  for (const view of [planView, planSummary]) {
+    const shown = view(aPlan([aPlannedBox('ash')], { images: [...images] }), look)
+    expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
+      '  registry.example/minio:R2          as the first pull finds it: nobody could say (amsel: no such tag\ufffd[2J)',
+      `  registry.example/postgres:17.7     ${digest} as its registry told amsel`,
+      `  registry.example/synapse:v1.163.2  ${digest} as it runs here`,
+    ])
+  }
+})
+
+test('a plan of an earlier version tells which images the fleet runs already', () => {
   const digest = `sha256:${'a'.repeat(64)}`
   const known = { synapse: { image: 'registry.example/synapse:v1.163.2', digest } }
   const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }

@@ -5,6 +5,7 @@ import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { noteEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
 import { boxAsked } from './box-asked.repo.ts'
 import { observedBox } from './observed-box.ts'
@@ -49,7 +50,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
       },
     )
     const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
-    const pulling = await prefetch(tx, owned, { ...before, status: 'pulling', images }, box.ownershipEpoch)
+    const pulling = await prefetch(tx, owned, rollout, { ...before, status: 'pulling', images }, box.ownershipEpoch)
     await replaceAction(tx, action, pulling)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: pulling })
     return pulling
@@ -70,9 +71,18 @@ const imagesOf = ({ services }: Observed['report']): Record<string, string> =>
 const digestsOf = ({ services }: Observed['report']): Record<string, string | null> =>
   Object.fromEntries(Object.entries(services).map(([service, running]) => [service, running?.digest ?? null]))
 
-function prefetch(tx: Tx, { needs }: Owned, action: StoredAction, ownershipEpoch: number): Promise<StoredAction> {
+/** What is pinned is pulled by its digest, wherever its tag has gone since. */
+function prefetch(
+  tx: Tx,
+  { needs }: Owned,
+  { digests }: StoredRollout,
+  action: StoredAction,
+  ownershipEpoch: number,
+): Promise<StoredAction> {
   const { tenantSlug: slug, boxId, images, to } = action
-  const services = Object.fromEntries(Object.entries(images).map(([service, image]) => [service as VersionedService, { image }]))
+  const services = Object.fromEntries(
+    Object.entries(images).map(([service, image]) => [service as VersionedService, { image, digest: digests[image] }]),
+  )
   const payload = { slug, boxId, ownershipEpoch, targets: { services, migrationsHead: to.migrationsHead } }
   return send(tx, needs, action, { step: 'prefetch', kind: 'tenant-box.prefetch', payload, deadlineMs: leftMs(needs, action) })
 }
