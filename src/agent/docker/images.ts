@@ -1,3 +1,4 @@
+import { parseImage } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { LocalImage } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
@@ -45,17 +46,36 @@ function timeOf(said: unknown): string | null {
   return at > 0 ? new Date(at).toISOString() : null
 }
 
-/** Name by name, without force: what somebody pinned or runs meanwhile keeps its layers, and is told. */
+/** Name by name, without force: what somebody pinned or runs meanwhile keeps its layers and gets its names back, and is told. */
 export async function removeImage(docker: Docker, id: string): Promise<void> {
   try {
     const image = await lookAt(docker, id)
     if (!image) return
-    if (image.pinned) throw problem('CONFLICT', `the image ${image.names.join(', ')} is pinned`)
+    if (image.pinned) throw pinned(image)
     // The last name takes the digests of its repository, and the layers, with it.
-    for (const name of image.names) await docker.getImage(name).remove({ noprune: true }).catch(ignoring(404))
-    for (const name of (await lookAt(docker, id))?.names ?? []) await docker.getImage(name).remove({ noprune: true }).catch(ignoring(404))
+    await removeNames(docker, image)
+    const left = await lookAt(docker, id)
+    // Another agent of this engine: a pin alone keeps the layers, but nobody would find them by the name that compose files hold.
+    if (left?.pinned) {
+      for (const name of image.names.filter(isTag)) await docker.getImage(id).tag(tagOf(name))
+      throw pinned(image)
+    }
+    if (left) await removeNames(docker, left)
   } catch (error) {
     if (hasStatus(error, 409)) throw problem('CONFLICT', `the image ${id.slice(7, 19)} is in use`, { cause: error })
     throw engineProblem(error, `removing the image ${id.slice(7, 19)}`, 'DOCKER_UNAVAILABLE')
   }
 }
+
+async function removeNames(docker: Docker, { names }: Pick<Looked, 'names'>): Promise<void> {
+  for (const name of names) await docker.getImage(name).remove({ noprune: true }).catch(ignoring(404))
+}
+
+const isTag = (name: string): boolean => !name.includes('@')
+
+function tagOf(name: string): { repo: string; tag: string } {
+  const { repository, tag } = parseImage(name)
+  return { repo: repository, tag }
+}
+
+const pinned = ({ names }: Pick<Looked, 'names'>) => problem('CONFLICT', `the image ${names.join(', ')} is pinned`)

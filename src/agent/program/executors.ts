@@ -8,6 +8,7 @@ import {
   composeRecord,
   type FindFacts,
   healthcheck,
+  knownMirrors,
   type LocalBoxes,
   logs,
   maintain,
@@ -48,7 +49,7 @@ export type ExecutorNeeds = Readonly<{
 
 /** Everything that an agent can do. */
 export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
-  const registries = registryAccess()
+  const registries = registryAccess(knownMirrors(given.stateFolder))
   const ledger = roomLedger()
   const needs = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
   const changes = {

@@ -1,5 +1,6 @@
 import { type BoxCommandKind, boxCommands, type CommandSecrets } from '../../core/boxes/index.ts'
-import type { CommandContext, CommandExecutors, ContainerEngine } from '../ports/index.ts'
+import type { KnownMirrors } from '../boxes/index.ts'
+import type { CommandContext, CommandExecutors, ContainerEngine, PullOptions } from '../ports/index.ts'
 
 type AnyExecutor = (context: CommandContext, payload: never) => Promise<unknown>
 
@@ -14,7 +15,7 @@ export type RegistryAccess = Readonly<{
   offering(executors: CommandExecutors): CommandExecutors
 }>
 
-export function registryAccess(): RegistryAccess {
+export function registryAccess(mirrors: Pick<KnownMirrors, 'note'>): RegistryAccess {
   const sources = new Set<() => Promise<CommandSecrets>>()
   const offering = (kind: BoxCommandKind, execute: AnyExecutor): AnyExecutor => {
     const wanted: readonly string[] = boxCommands[kind].secrets
@@ -43,7 +44,12 @@ export function registryAccess(): RegistryAccess {
   return {
     pulling: (engine) => ({
       ...engine,
-      pull: async (image, options) => engine.pull(image, await asTheyWant(options)),
+      pull: async (image, options) => {
+        const wanted = await asTheyWant<PullOptions>(options)
+        // What is not noted only takes room for longer.
+        if (wanted.registries) await mirrors.note(wanted.registries).catch(() => undefined)
+        return engine.pull(image, wanted)
+      },
       resolve: async (image, options) => engine.resolve(image, await asTheyWant(options)),
     }),
     offering: (executors) =>

@@ -4,7 +4,7 @@ import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
 import { type Logger, makeLogger } from '../../node/index.ts'
 import { packageVersion } from '../../node/package.ts'
 import { hostDisk } from '../backup/index.ts'
-import { portInUse, reportVersions } from '../boxes/index.ts'
+import { knownMirrors, portInUse, reportVersions } from '../boxes/index.ts'
 import { type CommandShelf, commandShelf, runAgent } from '../channel/index.ts'
 import { sweepDrills } from '../drill/index.ts'
 import {
@@ -18,7 +18,7 @@ import {
   withBallast,
 } from '../journal/index.ts'
 import { disownBox } from '../move/index.ts'
-import { imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
+import { imageRemovals, imageSweeper, pinSweeper, sweepWork } from '../update/index.ts'
 import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
@@ -60,7 +60,8 @@ async function serve(
   const shelf = commandShelf(kept('commands'), onDamaged)
   const sweepPins = pinSweeper({ engine: host.engine, journal, clock })
   const { images: allowedImages, keepImagesDays: keepDays } = settings
-  const sweepImages = imageSweeper({ ...host, journal, clock, allowedImages, keepDays })
+  const removals = imageRemovals()
+  const sweepImages = imageSweeper({ ...host, journal, clock, removals, mirrors: knownMirrors(host.owner), allowedImages, keepDays })
   const giveDiskBack = async () => {
     const removed = await sweepImages().catch(() => [])
     if (removed.length > 0) log.info({ images: removed }, 'removed images that no box has had for long')
@@ -72,7 +73,12 @@ async function serve(
     log,
     identity,
     agentVersion: packageVersion(),
-    executors: boxExecutors({ ...host, ...realHost(settings, host), journal, clock, random, releaseBallast: ballast.release }),
+    executors: boxExecutors({
+      ...host,
+      ...realHost(settings, host),
+      engine: removals.waitedFor(host.engine),
+      ...{ journal, clock, random, releaseBallast: ballast.release },
+    }),
     shelf,
     resume: () => resume({ machine, host, journal, shelf, log }),
     disown: (box) => disownBox({ ...host, ...realHost(settings, host), clock, journal, workFolder: join(host.owner, 'work') }, box),

@@ -1,15 +1,26 @@
 import { readFile } from 'node:fs/promises'
 import { unneededImages } from '../../core/boxes/index.ts'
 import { type Clock, isoIn, isProblem } from '../../core/kit/index.ts'
-import { fullName, fullRepository, isAllowedName, isLiteralImage, type LocalBoxes, plainCompose } from '../boxes/index.ts'
+import {
+  fullName,
+  fullRepository,
+  isAllowedName,
+  isLiteralImage,
+  type KnownMirrors,
+  type LocalBoxes,
+  plainCompose,
+} from '../boxes/index.ts'
 import type { CommandJournal } from '../journal/index.ts'
-import type { ContainerEngine } from '../ports/index.ts'
+import type { ContainerEngine, LocalImage } from '../ports/index.ts'
+import type { ImageRemovals } from './image-removals.ts'
 
 type Needs = Readonly<{
   engine: Pick<ContainerEngine, 'images' | 'removeImage'>
   journal: Pick<CommandJournal, 'open'>
   boxes: Pick<LocalBoxes, 'list' | 'unreadable'>
   clock: Clock
+  mirrors: Pick<KnownMirrors, 'originNames'>
+  removals: Pick<ImageRemovals, 'alone'>
   allowedImages: readonly string[]
   keepDays: number
 }>
@@ -19,8 +30,9 @@ const everyMs = 3_600_000
 
 /**
  * Gives back the disk that former versions of boxes take: each image that this host may run, and that no container, no pin and no compose file
- * of a box has, goes some time after it was pulled or pinned last. Answers their names. Called again and again by one agent, it looks once an
- * hour, and never while something is done to a box: what a command has just found here must stay.
+ * of a box has, goes some time after it was pulled or pinned last. A name that a mirror gave it counts as the one that was asked for. Answers
+ * their names. Called again and again by one agent, it looks once an hour, and never while something is done to a box: what a command has just
+ * found here must stay.
  */
 export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
   const { clock, journal } = needs
@@ -36,22 +48,26 @@ export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
 type Wanted = (name: string) => boolean
 
 async function sweep(needs: Needs, wanted: Wanted): Promise<string[]> {
-  const { engine, journal, clock, allowedImages, keepDays } = needs
+  const { engine, clock, mirrors, removals, allowedImages, keepDays } = needs
+  const originName = await mirrors.originNames()
   const unneeded = unneededImages({
     images: await engine.images(),
-    isOurs: (name) => isAllowedName(allowedImages, name),
+    isOurs: (name) => isAllowedName(allowedImages, originName(name)),
     wanted,
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []
-  for (const { id, names } of unneeded) {
-    if ((await journal.open()).length > 0) break
-    // A box that is being made is in no journal: its compose file is there before its images are looked for.
-    const wantedNow = await wantedByBoxes(needs)
-    if (!wantedNow || names.some(wantedNow)) continue
-    if (await engine.removeImage(id).then(() => true, unlessInUse)) removed.push(...names)
-  }
+  for (const image of unneeded) if (await removals.alone(() => removeUnlessWanted(needs, image))) removed.push(...image.names)
   return removed
+}
+
+/** Answers whether it went: by now a command may have begun, which finds here what it finds. */
+async function removeUnlessWanted(needs: Needs, { id, names }: LocalImage): Promise<boolean> {
+  if ((await needs.journal.open()).length > 0) return false
+  // A box that is being made is in no journal: its compose file is there before its images are looked for.
+  const wanted = await wantedByBoxes(needs)
+  if (!wanted || names.some(wanted)) return false
+  return needs.engine.removeImage(id).then(() => true, unlessInUse)
 }
 
 /** Somebody took it meanwhile. */
@@ -64,7 +80,7 @@ function unlessInUse(error: unknown): false {
  * Undefined where a box cannot be read: then nobody knows what it needs. Of an image that is not written as `repository:tag`, but with a digest,
  * a variable or no tag, all of its repository may be what the box has.
  */
-async function wantedByBoxes({ boxes }: Needs): Promise<Wanted | undefined> {
+async function wantedByBoxes({ boxes, mirrors }: Needs): Promise<Wanted | undefined> {
   if ((await boxes.unreadable()).length > 0) return undefined
   try {
     const texts = await Promise.all((await boxes.list()).map(({ project }) => readFile(project.composeFile, 'utf8')))
@@ -72,7 +88,8 @@ async function wantedByBoxes({ boxes }: Needs): Promise<Wanted | undefined> {
     const unclear = images.filter((image) => !isLiteralImage(image)).map(fullRepository)
     if (unclear.some((repository) => repository.includes('$'))) return undefined
     const [names, repositories] = [new Set(images.map(fullName)), new Set(unclear)]
-    return (name) => names.has(fullName(name)) || repositories.has(fullRepository(name))
+    const originName = await mirrors.originNames()
+    return (given) => [given, originName(given)].some((name) => names.has(fullName(name)) || repositories.has(fullRepository(name)))
   } catch {
     return undefined
   }

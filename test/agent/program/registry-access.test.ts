@@ -9,9 +9,10 @@ const registries = { 'docker.io': { mirror: 'mirror.example' } }
 /** Executors that pull one image, before a daemon that gives what `secrets` says. */
 function aHost() {
   const pulled: PullOptions[] = []
+  const noted: unknown[] = []
   const note = async (_: string, options: PullOptions) => void pulled.push(options)
   const engine = { pull: note, resolve: note } as unknown as ContainerEngine
-  const access = registryAccess()
+  const access = registryAccess({ note: async (named) => void noted.push(named) })
   const pulling = access.pulling(engine)
   const executors = access.offering({
     'tenant-box.provision': async () => pulling.pull('nginx:1', {}),
@@ -20,13 +21,14 @@ function aHost() {
   } as unknown as CommandExecutors)
   const run = (kind: BoxCommandKind, secrets: () => Promise<CommandSecrets>) =>
     (executors[kind] as (context: CommandContext, payload: unknown) => Promise<unknown>)({ secrets } as CommandContext, {})
-  return { pulled, pulling, run }
+  return { pulled, noted, pulling, run }
 }
 
 test('a command that may have registries fetches them when it pulls, and nobody else knows them afterwards', async () => {
-  const { pulled, pulling, run } = aHost()
+  const { pulled, noted, pulling, run } = aHost()
   await run('tenant-box.provision', async () => ({ registries }))
   await pulling.pull('nginx:1', {})
+  expect(noted).toEqual([registries])
   expect(pulled).toEqual([{ registries }, {}])
 })
 

@@ -1,13 +1,18 @@
 import { rm, writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
-import { localBoxes } from '../../../src/agent/boxes/index.ts'
+import { describe, expect, test } from 'vitest'
+import { knownMirrors, localBoxes } from '../../../src/agent/boxes/index.ts'
+import { keepImage } from '../../../src/agent/guarded/index.ts'
 import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalImage } from '../../../src/agent/ports/index.ts'
-import { imageSweeper } from '../../../src/agent/update/index.ts'
+import { simulatedImage } from '../../../src/agent/simulated/index.ts'
+import { imageRemovals, imageSweeper } from '../../../src/agent/update/index.ts'
 import { aHost, aRunningBox, composeText, images, moving } from '../simulated/boxes.ts'
 import { aPayload, aWorld, newSynapse } from './an-update.ts'
 
 const day = 86_400_000
+
+/** As they are where no mirror was ever asked and nobody looks for an image meanwhile. */
+const alone = { removals: imageRemovals(), mirrors: { originNames: async () => (name: string) => name } }
 
 async function aSweptHost({ keepDays = 30, allowedImages = ['registry.test/tenantry/*'] } = {}) {
   const host = await aHost()
@@ -16,7 +21,7 @@ async function aSweptHost({ keepDays = 30, allowedImages = ['registry.test/tenan
   await boxes.put(box)
   const journal = await openJournal({ shelf: memoryShelf(), clock: host.clock })
   await moving(host.clock, () => host.engine.pull(newSynapse, {}))
-  const sweep = imageSweeper({ ...host, journal, boxes, allowedImages, keepDays })
+  const sweep = imageSweeper({ ...host, ...alone, journal, boxes, allowedImages, keepDays })
   const here = async () => (await host.engine.images()).flatMap(({ names }) => names).sort()
   return { host, box, boxes, journal, sweep, here }
 }
@@ -37,7 +42,7 @@ test('the former image of an update stays for as long after it: its rollout may 
   await world.host.clock.advance(100 * day)
   expect(await world.run(aPayload())).toMatchObject({ outcome: 'committed' })
   const { journal, boxes } = await world.agent()
-  const sweep = imageSweeper({ ...world.host, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  const sweep = imageSweeper({ ...world.host, ...alone, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
   expect(await sweep()).toEqual([])
   await world.host.clock.advance(31 * day)
   expect(await sweep()).toEqual([images.synapse])
@@ -91,8 +96,8 @@ test('nothing goes while something is done to a box, nor where it is to be kept 
   expect(await sweep()).toEqual([])
   await journal.close('u1', {})
   const needs = { ...host, journal, boxes }
-  expect(await imageSweeper({ ...needs, allowedImages: ['registry.test/tenantry/*'], keepDays: 0 })()).toEqual([])
-  expect(await imageSweeper({ ...needs, allowedImages: ['registry.test/tenantry/postgres'], keepDays: 30 })()).toEqual([])
+  expect(await imageSweeper({ ...needs, ...alone, allowedImages: ['registry.test/tenantry/*'], keepDays: 0 })()).toEqual([])
+  expect(await imageSweeper({ ...needs, ...alone, allowedImages: ['registry.test/tenantry/postgres'], keepDays: 30 })()).toEqual([])
   expect(await sweep()).toEqual([newSynapse])
 })
 
@@ -107,8 +112,106 @@ test('one that is taken between the look and the removal stays', async () => {
       return seen
     },
   }
-  const sweep = imageSweeper({ ...host, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  const sweep = imageSweeper({ ...host, ...alone, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
   expect(await sweep()).toEqual([])
+})
+
+test('one that a command looks for while it goes is here once it was brought, and so is its pin', async () => {
+  const { host, journal, boxes } = await aSweptHost()
+  await host.clock.advance(31 * day)
+  const removals = imageRemovals()
+  let looked: () => void = () => undefined
+  const hasLooked = new Promise<void>((resolve) => {
+    looked = resolve
+  })
+  const waiting = removals.waitedFor(host.engine)
+  const localDigest = (image: string) => {
+    const found = waiting.localDigest(image)
+    looked()
+    return found
+  }
+  const bringing = { clock: host.clock, engine: { ...waiting, localDigest } }
+  const { digest } = simulatedImage(newSynapse)
+  let brought: Promise<void> = Promise.resolve()
+  const removeImage = async (id: string) => {
+    await journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} })
+    brought = keepImage(bringing, { image: newSynapse, digest, signal: new AbortController().signal }, 'oak')
+    await hasLooked
+    await host.engine.removeImage(id)
+  }
+  const engine = { ...host.engine, removeImage }
+  const sweep = imageSweeper({
+    ...host,
+    ...alone,
+    removals,
+    engine,
+    journal,
+    boxes,
+    allowedImages: ['registry.test/tenantry/*'],
+    keepDays: 30,
+  })
+  expect(await sweep()).toEqual([newSynapse])
+  await moving(host.clock, () => brought)
+  expect(await host.engine.localDigest(newSynapse)).toBe(digest)
+  expect(host.pinnedImages()).toEqual([newSynapse])
+})
+
+test('a command that begins before the removal does keeps what it will find here', async () => {
+  const { host, journal, boxes, here } = await aSweptHost()
+  await host.clock.advance(31 * day)
+  const removals = imageRemovals()
+  const before = removals.alone(() => journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} }))
+  const engine = { ...host.engine, images: async () => host.engine.images() }
+  const sweep = imageSweeper({
+    ...host,
+    ...alone,
+    removals,
+    engine,
+    journal,
+    boxes,
+    allowedImages: ['registry.test/tenantry/*'],
+    keepDays: 30,
+  })
+  expect(await sweep()).toEqual([])
+  await before
+  expect(await here()).toContain(newSynapse)
+})
+
+describe('an image that is known by the name of its mirror', () => {
+  const mirror = 'mirror.test:5000/hub'
+  const sweepOf = async (names: readonly string[], noted: Parameters<ReturnType<typeof knownMirrors>['note']>[0]) => {
+    const { host, box, journal, boxes } = await aSweptHost()
+    await host.clock.advance(31 * day)
+    const removed: string[] = []
+    const facts = { pulled: true, pinned: false, used: false, namedAt: new Date(0).toISOString() }
+    const engine = { images: async () => [{ id: 'sha256:1', names, ...facts }], removeImage: async (id: string) => void removed.push(id) }
+    const mirrors = knownMirrors(host.folder)
+    await mirrors.note(noted)
+    const needs = { ...host, engine, journal, boxes, removals: imageRemovals(), allowedImages: ['registry.test/tenantry/*'], keepDays: 30 }
+    return { box, removed, sweep: imageSweeper({ ...needs, mirrors: knownMirrors(host.folder) }) }
+  }
+
+  test.each([
+    ['by a tag of it', [`${mirror}/tenantry/synapse:v1`]],
+    ['by a digest alone', [`${mirror}/tenantry/synapse@sha256:${'0'.repeat(64)}`]],
+    ['beside the name that was asked for', [`${mirror}/tenantry/synapse:v1`, 'registry.test/tenantry/synapse:v1']],
+  ])('goes as that which it stands for would, %s', async (_, names) => {
+    const { sweep, removed } = await sweepOf(names, { 'registry.test': { mirror } })
+    expect(await sweep()).toEqual(names)
+    expect(removed).toEqual(['sha256:1'])
+  })
+
+  test.each([
+    ['where this host never asked that mirror', [`${mirror}/tenantry/synapse:v1`], { 'registry.test': {} }],
+    ['where the mirror is of another registry', [`${mirror}/tenantry/synapse:v1`], { 'other.test': { mirror } }],
+    ['where this host may not run it', [`${mirror}/others/synapse:v1`], { 'registry.test': { mirror } }],
+    ['where a name only begins like the mirror', [`${mirror}2/tenantry/synapse:v1`], { 'registry.test': { mirror } }],
+    ['where a compose file names what it stands for', [images.synapse.replace('registry.test', mirror)], { 'registry.test': { mirror } }],
+  ])('stays %s', async (_, names, noted) => {
+    const { sweep, removed } = await sweepOf(names, noted)
+    expect(await sweep()).toEqual([])
+    expect(removed).toEqual([])
+  })
 })
 
 test('one that a box which is made meanwhile will start stays', async () => {
@@ -121,7 +224,7 @@ test('one that a box which is made meanwhile will start stays', async () => {
       return host.engine.images()
     },
   }
-  const sweep = imageSweeper({ ...host, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  const sweep = imageSweeper({ ...host, ...alone, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
   expect(await sweep()).toEqual([])
 })
 
@@ -133,7 +236,7 @@ test('the engine is asked once an hour at most', async () => {
     return host.engine.images()
   }
   const engine = { ...host.engine, images: looking }
-  const sweep = imageSweeper({ ...host, engine, journal, boxes, allowedImages: [], keepDays: 30 })
+  const sweep = imageSweeper({ ...host, ...alone, engine, journal, boxes, allowedImages: [], keepDays: 30 })
   for (let minutes = 0; minutes < 120; minutes += 10) {
     await sweep()
     await host.clock.advance(10 * 60_000)
