@@ -1,3 +1,5 @@
+import { on } from 'node:events'
+import { watch } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -45,33 +47,41 @@ async function startRollout(): Promise<string> {
   return (await fleet.must('rollouts', 'create', '--target', slug, '--start', '--json')).json<Detail>().id
 }
 
-const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
-const ended = (id: string) =>
-  eventually(`${id} has ended`, async () => {
-    const rollout = await show(id)
-    return ['done', 'paused', 'failed'].includes(rollout.status) ? rollout : undefined
-  })
+const isOver = async (id: string) => {
+  const rollout = await fleet.api.rollouts.getRollout({ params: { id } })
+  return ['done', 'paused', 'failed'].includes(rollout.status) && rollout
+}
+const ended = async (id: string) => {
+  await eventually(`${id} has ended`, () => isOver(id))
+  return (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
+}
 
 /** Once the journal of the rollout's update says that the step was begun. An update that ends without it fails at once, and says why. */
 const begun = async (id: string, step: string) => {
   const seen = new AbortController()
-  const journalled = eventually(`${step} was begun`, () => journalNames(id, step), { everyMs: 3 }).finally(() => seen.abort())
-  await Promise.race([journalled, endedWithout(id, step, seen.signal)])
+  await Promise.race([journalled(id, step, seen.signal), endedWithout(id, step, seen.signal)]).finally(() => seen.abort())
+}
+
+const journal = () => join(fleet.folder, 'agent', 'journal')
+
+/** Looks at each change of the journal: a step may be over within milliseconds, and asking all the time slows down what is waited for. */
+async function journalled(id: string, step: string, signal: AbortSignal): Promise<void> {
+  const changes = on(watch(journal(), { signal }), 'change', { signal })
+  if (await journalNames(id, step)) return
+  for await (const _ of changes) if (await journalNames(id, step)) return
 }
 
 async function journalNames(id: string, step: string): Promise<boolean> {
-  const folder = join(fleet.folder, 'agent', 'journal')
-  const files = (await readdir(folder, { recursive: true })).filter((name) => name.includes(id) && name.includes('update'))
+  const folder = journal()
+  const files = (await readdir(folder)).filter((name) => name.includes(id) && name.includes('update'))
   const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8').catch(() => '')))
   return texts.some((text) => new RegExp(`"step":\\s*"${step}"`).test(text))
 }
 
-const overWithoutEnd = ['done', 'paused', 'failed']
 async function endedWithout(id: string, step: string, seen: AbortSignal): Promise<void> {
   const over = await eventually('the step was seen, or the rollout is over', async () => {
     if (seen.aborted) return 'seen' as const
-    const rollout = await show(id)
-    return overWithoutEnd.includes(rollout.status) ? rollout : undefined
+    return isOver(id)
   })
   if (over !== 'seen' && !seen.aborted) throw new Error(`the rollout is over without "${step}": ${JSON.stringify(over.actions, null, 1)}`)
 }

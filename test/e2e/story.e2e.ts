@@ -20,25 +20,19 @@ type Action = {
   from: { synapse: string }
   to: { synapse: string }
 }
-type Detail = { id: string; status: string; pauseReason: string | null; counts: { running: number }; actions: Action[] }
+type Detail = { id: string; status: string; pauseReason: string | null; actions: Action[] }
 
 let fleet: Fleet
 let light: ReachableBox
 let pro: ReachableBox
 const talks = new Map<string, Conversation>()
 const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--json')).json<Detail>()
-// An update takes many seconds; each asking is a program that starts beside it.
-const everyMs = 1500
-const underWay = (id: string) => eventually('a box is under way', async () => (await show(id)).counts.running === 1, { everyMs })
-const cameToRest = (id: string) =>
-  eventually(
-    'no box is under way',
-    async () => {
-      const rollout = await show(id)
-      return rollout.counts.running === 0 && rollout
-    },
-    { everyMs },
-  )
+const running = async (id: string) => (await fleet.api.rollouts.getRollout({ params: { id } })).counts.running
+const underWay = (id: string) => eventually('a box is under way', async () => (await running(id)) === 1)
+const cameToRest = async (id: string) => {
+  await eventually('no box is under way', async () => (await running(id)) === 0)
+  return show(id)
+}
 
 beforeAll(async () => {
   fleet = await startFleet()

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterEach } from 'vitest'
 import { stringify } from 'yaml'
+import { type Api, connect } from '../../../src/cli/kit/api.ts'
+import { storedLogins } from '../../../src/cli/kit/stored-logins.ts'
 import { dockerEnvironment, readTestbed, type Testbed } from '../../testbed/testbed.ts'
 import { type ReachableBox, reachableBox } from './conversation.ts'
 import { freePorts } from './ports.ts'
@@ -21,6 +23,8 @@ export type Fleet = Readonly<{
   tenantry(...args: string[]): Promise<Ran>
   /** As `tenantry`, but a failure fails the test with what was printed. */
   must(...args: string[]): Promise<Ran>
+  /** The same operator's calls without a program that starts for each: for what is asked again and again beside servers that start. */
+  api: Api
   /** The manifest with another Synapse in every tier, applied. */
   applySynapse(version: string): Promise<void>
   provision(slug: string, plan: 'light' | 'pro' | 'dedicated', synapse?: string): Promise<ReachableBox>
@@ -75,12 +79,14 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
 
   const tenantry = (...args: string[]) => run('tenantry', args, operatorEnv)
   const must = async (...args: string[]) => ok(await tenantry(...args))
+  const headers = async () => ({ authorization: `Bearer ${(await storedLogins(operatorEnv).at(url))?.token}` })
+  const api = await connect({ baseUrl: url, headers })
   const invited = (await must('hosts', 'invite', 'host-1', '--json')).json<{ token: string }>()
   await writeFile(join(folder, 'invite'), invited.token, { mode: 0o600 })
   ok(await run('tenantry-agent', ['enrol', '--url', url, '--token-file', join(folder, 'invite')], agentEnv))
   agent.start()
   await eventually('the host is online', async () => {
-    const { hosts } = (await must('hosts', 'list', '--json')).json<{ hosts: { status: string }[] }>()
+    const { hosts } = await api.hosts.listHosts({})
     return hosts[0]?.status === 'online'
   })
 
@@ -114,7 +120,7 @@ export async function startFleet(more: Environment = {}): Promise<Fleet> {
     await removeBoxes(testbed, folder)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, url, testbed, daemon, agent, tenantry, must, applySynapse, provision, boxFolder, end }
+  return { folder, url, testbed, daemon, agent, tenantry, must, api, applySynapse, provision, boxFolder, end }
 }
 
 function ok(ran: Ran): Ran {
@@ -122,7 +128,7 @@ function ok(ran: Ran): Ran {
   return ran
 }
 
-function manifestOf({ images, registry }: Testbed, synapse: string) {
+export function manifestOf({ images, registry }: Testbed, synapse: string) {
   const versions = { migrationsHead: '0000', postgres: images.postgres.tag, synapse, minio: images.minio.tag }
   const at = (name: string, tag: string) => `${registry}/tenantry/${name}:${tag}`
   return {
