@@ -95,7 +95,7 @@ async function until(condition: () => unknown): Promise<void> {
   throw new Error('it never came to that')
 }
 
-async function ask<Kind extends 'tenant-box.provision' | 'tenant-box.prefetch' | 'tenant-box.update'>(
+async function ask<Kind extends 'tenant-box.provision' | 'tenant-box.resolve_images' | 'tenant-box.prefetch' | 'tenant-box.update'>(
   id: string,
   kind: Kind,
   payload: unknown,
@@ -120,9 +120,18 @@ test('a box is provisioned and updated over the channel; an agent that dies in t
   expect(report.installed.synapse).toBe('1.157.1')
   expect(world.told.outputs).toHaveLength(1)
 
+  const near = 'near.test:5000/tenantry/synapse:v1.163.2'
+  const gone = host.inject({ kind: 'registry-down', image: near })
+  world.told.secrets = { ...world.told.secrets, registries: { 'registry.test': { mirror: 'near.test:5000' } } }
+  const question = { ...named, images: [newer, 'elsewhere.test/synapse:v1.163.2'], withinMs: 3_000 }
+  const { images } = await (await ask('resolve', 'tenant-box.resolve_images', question)).result()
+  expect(images).toMatchObject([{ error: null }, { digest: null, error: { code: 'IMAGE_NOT_ALLOWED' } }])
+  gone()
+
   const targets = { services: { synapse: { image: newer } }, migrationsHead: '0000' }
   const { digests } = await (await ask('prefetch', 'tenant-box.prefetch', { ...named, targets })).result()
 
+  expect(digests[newer]).toBe(images[0]?.digest)
   const pinned = { ...targets, services: { synapse: { image: newer, digest: digests[newer] } } }
   const update = await ask('update', 'tenant-box.update', {
     ...named,
