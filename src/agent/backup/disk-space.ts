@@ -57,6 +57,9 @@ export const reserveBytes = 256 * 1024 * 1024
 /** What will be written, and below which path. */
 export type Part = Readonly<{ path: string; bytes: number }>
 
+/** What a step leaves that was given room, so that it is held again after a restart; absent in what earlier agents wrote down. */
+export type Roomed = Readonly<{ room?: readonly Part[] }>
+
 /** A disk on which not all parts find room beside the reserve and what others were promised; known by their paths on it. */
 type Shortage = Readonly<{ paths: readonly string[]; neededBytes: number; freeBytes: number; promised: Promised }>
 
@@ -99,9 +102,14 @@ export async function needRoom(disk: Asked, holder: Holder, parts: readonly Part
   disk.ledger?.hold(holder, bytesOf(looks))
 }
 
-/** For a command that goes on after a crash, which was given its room before: it is not asked again whether there is any. */
-export async function keepRoom(disk: Asked, holder: Holder, parts: readonly Part[]): Promise<void> {
-  if (disk.ledger) disk.ledger.hold(holder, bytesOf(await lookAt(disk, parts)))
+/**
+ * For a command that goes on after a crash, with the room that it wrote down as given: it is not asked again whether there is any. A disk that
+ * does not answer must keep nobody from going on.
+ */
+export async function keepRoom(disk: Asked, holder: Holder, room: readonly Part[] | undefined): Promise<void> {
+  if (!disk.ledger || !room) return
+  const looks = await lookAt(disk, room).catch(() => [])
+  disk.ledger.hold(holder, bytesOf(looks))
 }
 
 const bytesOf = (looks: readonly Look[]): Map<string, number> => new Map(looks.map(({ disk, bytes }) => [disk, bytes]))

@@ -3,12 +3,22 @@
 // that has the right one is whole.
 // It never fences, stops or starts anything, and never says when a snapshot is due or which one may go.
 export { type DataFolder, dataFolders } from './data-folders.ts'
-export { type DiskSpace, freeBeside, hostDisk, keepRoom, needRoom, type Part, reserveBytes, volumeBytes } from './disk-space.ts'
+export {
+  type DiskSpace,
+  freeBeside,
+  hostDisk,
+  keepRoom,
+  needRoom,
+  type Part,
+  type Roomed,
+  reserveBytes,
+  volumeBytes,
+} from './disk-space.ts'
 export { holdsAll, isTelling, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
 export { fetchData, fetchDumpAgain, fetchSnapshot } from './fetch-snapshot.ts'
 export { fetchRepository, repositoryOnce } from './repository-of-command.ts'
 export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'
-export { type RoomLedger, roomLedger } from './room-ledger.ts'
+export { type Holder, type RoomLedger, roomLedger } from './room-ledger.ts'
 export { sideBySide } from './side-by-side.ts'
 export { type SnapshotNeeds, snapshot } from './snapshot.ts'
 export { clearDump, dumpFolderOf, takeBoxSnapshot } from './take-box-snapshot.ts'

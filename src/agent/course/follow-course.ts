@@ -72,7 +72,7 @@ function startRun<Step extends string>(needs: Needs, following: Following<Step>)
     },
     now,
     elapsedMs,
-    left: (step) => record.entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data,
+    left: (step) => leftIn(record, step),
     write: async (step, mark, data) => {
       const entry = { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) }
       record = await patiently({ needs, context: following.context }, 'the journal cannot be written', () =>
@@ -81,6 +81,10 @@ function startRun<Step extends string>(needs: Needs, following: Following<Step>)
     },
   }
 }
+
+/** What a step answered when it was done last, in whatever life of the agent. */
+export const leftIn = ({ entries }: Pick<CommandRecord, 'entries'>, step: string): unknown =>
+  entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data
 
 const lookAgainMs = 5_000
 

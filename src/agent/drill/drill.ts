@@ -1,9 +1,10 @@
 import { type AgentError, type DrillResult, drillCourse, endedCleanly, isCommitted, type ProbeResult } from '../../core/boxes/index.ts'
+import { keepRoom, type Roomed } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
-import { type Followed, followCourse } from '../course/index.ts'
+import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type DrillNeeds, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
-import { drillSteps } from './steps.ts'
+import { drillSteps, holderOf } from './steps.ts'
 
 const kind = 'tenant-box.drill'
 
@@ -22,6 +23,7 @@ export const drill =
         perform: async (record) => {
           const original = await boxOfBegun(needs.boxes, payload)
           const run = startDrill(needs, { context, payload, original })
+          await keepRoom(needs.disk, holderOf(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
           const steps = drillSteps(run)
           return sumUp(run, await followCourse(needs, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
         },

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
-import { fetchSnapshot, needRoom, roomForSnapshot, volumeBytes } from '../backup/index.ts'
+import { fetchSnapshot, type Holder, needRoom, type Part, type Roomed, roomForSnapshot, volumeBytes } from '../backup/index.ts'
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt } from '../course/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
@@ -19,9 +19,9 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
   fetch: async ({ signal }) => {
     const { snapshotId, snapshotSha256: manifestSha256 } = run.payload
     const repository = await run.repository()
-    const admit = (snapshot: StoredSnapshot) => needRoomBeside(run, snapshot, false)
+    const admit = async (snapshot: StoredSnapshot) => void (await needRoomBeside(run, snapshot, false))
     const fetched = await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
-    await needRoomBeside(run, fetched.snapshot, true)
+    return { room: await needRoomBeside(run, fetched.snapshot, true) } satisfies Roomed
   },
   images: async ({ signal }) => {
     const { manifest } = await fetchedBefore(run.folder)
@@ -45,8 +45,14 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
   clear: () => clear(run),
 })
 
+export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'original'>): Holder => ({
+  commandId: context.commandId,
+  what: `a drill of ${original.slug}`,
+})
+
 /** Copy and original lie side by side, and what is fetched beside both. */
-async function needRoomBeside({ needs, context, original, folder }: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<void> {
+async function needRoomBeside(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly Part[]> {
+  const { needs, original, folder } = run
   const containers = await needs.engine.containers(original.project)
   const bytesOf = (services: readonly string[]) =>
     volumeBytes(
@@ -54,8 +60,9 @@ async function needRoomBeside({ needs, context, original, folder }: DrillRun, sn
       containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
     )
   const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
-  const holder = { commandId: context.commandId, what: `a drill of ${original.slug}` }
-  await needRoom(needs.disk, holder, await roomForSnapshot(needs, { snapshot, folder, fetched, now }))
+  const room = await roomForSnapshot(needs, { snapshot, folder, fetched, now })
+  await needRoom(needs.disk, holderOf(run), room)
+  return room
 }
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {

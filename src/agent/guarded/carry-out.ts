@@ -3,7 +3,7 @@ import { keepRoom, type Part } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand, needManaged, refuseMaintenance } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type DriveRules, drive } from './drive.ts'
-import { type GuardedNeeds, type GuardedRun, type Run, startGuardedRun } from './guarded-run.ts'
+import { type GuardedNeeds, type Run, startGuardedRun } from './guarded-run.ts'
 
 type Kind = 'tenant-box.update' | 'tenant-box.restore'
 type Driven<K extends Kind, Step extends string, Facts extends StepFacts<Step>, Evidence> = Run<Step, Facts, BoxCommandPayload<K>, Evidence>
@@ -42,19 +42,9 @@ export const carryOut =
         perform: async (record) => {
           const box = await boxOfBegun(needs.boxes, payload)
           const run = startGuardedRun<Step, Facts, BoxCommandPayload<K>, Evidence>({ needs, context, payload, box, record }, change)
-          await keepItsRoom(run, change)
+          const holder = { commandId: context.commandId, what: `${change.doing} ${box.slug}` }
+          await keepRoom(needs.disk, holder, change.room(run.evidence()))
           return change.close(run, await drive(run, change))
         },
       },
     )
-
-type Keeping<Evidence> = Readonly<{ doing: string; room(evidence: Evidence): readonly Part[] | undefined }>
-
-/** One that goes on after a crash. A disk that does not answer must keep no box from its way back. */
-async function keepItsRoom<Evidence>(
-  run: GuardedRun & Readonly<{ evidence(): Evidence }>,
-  { doing, room }: Keeping<Evidence>,
-): Promise<void> {
-  const holder = { commandId: run.context.commandId, what: `${doing} ${run.box.slug}` }
-  await keepRoom(run.needs.disk, holder, room(run.evidence()) ?? []).catch(() => undefined)
-}

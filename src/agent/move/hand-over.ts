@@ -11,7 +11,17 @@ import {
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
 import { isoNow, plural, problem } from '../../core/kit/index.ts'
-import { clearDump, needRoom, repositoryOnce, roomForDump, takeBoxSnapshot, volumeBytes } from '../backup/index.ts'
+import {
+  clearDump,
+  type Holder,
+  keepRoom,
+  needRoom,
+  type Roomed,
+  repositoryOnce,
+  roomForDump,
+  takeBoxSnapshot,
+  volumeBytes,
+} from '../backup/index.ts'
 import {
   boxOfBegun,
   boxOfCommand,
@@ -25,7 +35,7 @@ import {
   waitForService,
   waitUntilStable,
 } from '../boxes/index.ts'
-import { type Followed, followCourse, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
+import { type Followed, followCourse, leftIn, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
 import { isAlive, readComposeText } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import type { MoveNeeds } from './needs.ts'
@@ -54,6 +64,7 @@ export const handOver =
         perform: async (record) => {
           const box = await boxOfBegun(needs.boxes, payload)
           const run = { needs, context, payload, box, repository: repositoryOnce(context) }
+          await keepRoom(needs.disk, holderOf(run), (leftIn(record, 'ready') as Readied | undefined)?.room)
           const steps = stepsOf(run)
           const holds = () => whatHolds(run)
           return sumUp(
@@ -79,7 +90,12 @@ async function whatHolds({ needs, context, box }: Run): Promise<(step: HandOverS
   return (step) => seen[step] ?? true
 }
 
-type Readied = Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+type Readied = Roomed & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
+
+const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): Holder => ({
+  commandId: context.commandId,
+  what: `the last dump of ${box.slug}`,
+})
 
 const stepsOf = (run: Run): Steps<HandOverStep> => {
   const { needs, context, box } = run
@@ -110,7 +126,8 @@ const stepsOf = (run: Run): Steps<HandOverStep> => {
   }
 }
 
-async function getReady({ needs, box, context, repository }: Run): Promise<Readied> {
+async function getReady(run: Run): Promise<Readied> {
+  const { needs, box, repository } = run
   await needSafeFolder(box.project)
   await refuseOtherServices(box)
   const containers = await needs.engine.containers(box.project)
@@ -120,10 +137,10 @@ async function getReady({ needs, box, context, repository }: Run): Promise<Readi
   const keptIn = await repository()
   await needs.snapshots.prepare(keptIn)
   const bytes = await volumeBytes(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const holder = { commandId: context.commandId, what: `the last dump of ${box.slug}` }
-  await needRoom(needs.disk, holder, roomForDump(needs.workFolder, keptIn, bytes))
+  const room = roomForDump(needs.workFolder, keptIn, bytes)
+  await needRoom(needs.disk, holderOf(run), room)
   const { installed } = await reportVersions(needs, box)
-  return { installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
+  return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }
 
 /** A snapshot holds nothing of theirs, and the next host would not start them. */

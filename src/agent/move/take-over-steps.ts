@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { fetchSnapshot } from '../backup/index.ts'
+import { fetchSnapshot, type Part, type Roomed } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
@@ -17,13 +17,17 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
   return {
     fetch: async ({ signal }) => {
       const repository = await run.repository()
-      const admit = (snapshot: StoredSnapshot) => needRoomFor(run, snapshot)
+      let room: readonly Part[] = []
+      const admit = async (snapshot: StoredSnapshot) => {
+        room = await needRoomFor(run, snapshot)
+      }
       const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder, admit, signal })
       const { slug, boxId, box } = fetched.manifest
       if (slug !== payload.slug || boxId !== payload.boxId)
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
       if (!box.managed)
         throw problem('BOX_NOT_MANAGED', `the snapshot ${snapshotId} is of a box that was only observed: it cannot be moved`)
+      return { room } satisfies Roomed
     },
     images: async ({ signal }) => {
       const { manifest } = await fetchedBefore(folder)

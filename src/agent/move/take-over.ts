@@ -10,10 +10,11 @@ import {
   takeOverCourse,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { dumpFolderOf, fetchRepository } from '../backup/index.ts'
+import { dumpFolderOf, fetchRepository, keepRoom, type Roomed } from '../backup/index.ts'
 import { plainUrl, projectOf, refuseOlderOwner, refuseTaken, reportVersions } from '../boxes/index.ts'
-import { type Followed, followCourse } from '../course/index.ts'
+import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import { incomingHolder } from './need-room-for.ts'
 import type { MoveNeeds } from './needs.ts'
 import { takeOverSteps } from './take-over-steps.ts'
 import { untilAnswered } from './until-answered.ts'
@@ -48,6 +49,7 @@ export const takeOver =
         admit: () => admit(needs, payload),
         perform: async (record) => {
           const run = startRun(needs, context, payload)
+          await keepRoom(needs.disk, incomingHolder(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
           const steps = takeOverSteps(run)
           return sumUp(run, await followCourse(needs, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
         },

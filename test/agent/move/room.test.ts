@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { reserveBytes } from '../../../src/agent/backup/index.ts'
+import { reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
+import type { Promised } from '../../../src/agent/backup/room-ledger.ts'
+import { drill } from '../../../src/agent/drill/index.ts'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { needRoomFor } from '../../../src/agent/move/need-room-for.ts'
-import type { ContainerEngine, SnapshotStore, StoredSnapshot } from '../../../src/agent/ports/index.ts'
+import type { CommandContext, ContainerEngine, SnapshotStore, StoredSnapshot } from '../../../src/agent/ports/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
-import { aContext, handOverPayload, takeOverPayload, twoHosts } from './a-move.ts'
+import { aContext, address, around, handOverPayload, type MovingHost, type Needs, takeOverPayload, twoHosts } from './a-move.ts'
+import { snapshotOfBox } from './a-snapshot.ts'
 
 describe('a take-over without room', () => {
   /** What the snapshot says that is needed, to the byte, and how often anything was fetched when there is that much and `lacking` less. */
@@ -72,7 +75,7 @@ test.each([
       },
       facts as StoredSnapshot,
     )
-  await expect(asked(reserveBytes + bytes)).resolves.toBeUndefined()
+  expect(await asked(reserveBytes + bytes)).toEqual([{ path: '/agent/work', bytes }])
   await expect(asked(reserveBytes + bytes - 1)).rejects.toMatchObject({ code: 'DISK_FULL' })
 })
 
@@ -82,7 +85,11 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
     needRoomFor(
       {
         needs: {
-          disk: aDisk({ freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN), usedBytes: async () => already }),
+          disk: aDisk({
+            freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN),
+            usedBytes: async () => already,
+            diskOf: async (path) => path,
+          }),
           engine: { volumesFolder: async () => volumes } as unknown as ContainerEngine,
           workFolder: work,
         },
@@ -102,11 +109,67 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
       volumes,
     ],
   ])('%s', async (_, enough, less, where) => {
-    await expect(asked(enough)).resolves.toBeUndefined()
+    expect(await asked(enough)).toEqual([
+      { path: work, bytes: 900 },
+      { path: volumes, bytes: 10_900 },
+    ])
     await expect(asked(less)).rejects.toMatchObject({ code: 'DISK_FULL', message: expect.stringContaining(` free at ${where}, `) })
   })
 
   test('no more for what an interrupted try has brought', async () => {
-    await expect(asked({ [work]: 890, [volumes]: 10_890 }, 10)).resolves.toBeUndefined()
+    expect(await asked({ [work]: 890, [volumes]: 10_890 }, 10)).toHaveLength(2)
+  })
+})
+
+describe('the room that it was given is held again by an agent that was restarted, and told by the same words:', () => {
+  type Lives = Readonly<{ two: Awaited<ReturnType<typeof twoHosts>>; run(needs: Needs, context: CommandContext): Promise<unknown> }>
+
+  /** What others are told is promised while `call` is made: by the agent that is ended there, and by the next one. */
+  async function promisedAt(call: string, { two, run }: Lives, host: MovingHost) {
+    const seen: Promised[] = []
+    const life = async (over?: AbortController) => {
+      const ledger = roomLedger()
+      const touch = async (name: string, act: () => Promise<unknown>) => {
+        if (name === call) {
+          seen.push(ledger.promisedToOthers('another', 'the only one'))
+          over?.abort()
+          over?.signal.throwIfAborted()
+        }
+        return act()
+      }
+      const needs = await host.agent(around(touch))
+      const context = aContext('c1', over ? { signal: over.signal } : {})
+      return moving(two.clock, () => run({ ...needs, disk: aDisk({ ledger }) }, context), 5_000)
+    }
+    await expect(life(new AbortController())).rejects.toBeDefined()
+    await life()
+    return seen.slice(0, 2)
+  }
+
+  test('a hand-over', async () => {
+    const two = await twoHosts()
+    const run = (needs: Needs, context: CommandContext) => handOver(needs)(context, handOverPayload())
+    const [first, second] = await promisedAt('dumpDatabase', { two, run }, two.old)
+    expect(first).toEqual({ bytes: expect.any(Number), to: ['the last dump of oak'] })
+    expect(second).toEqual(first)
+  })
+
+  test('a take-over', async () => {
+    const two = await twoHosts()
+    const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
+    const run = (needs: Needs, context: CommandContext) => takeOver(needs)(context, takeOverPayload(snapshot))
+    const [first, second] = await promisedAt('loadDatabase', { two, run }, two.next)
+    expect(first).toEqual({ bytes: expect.any(Number), to: ['taking over oak'] })
+    expect(second).toEqual(first)
+  })
+
+  test('a drill', async () => {
+    const two = await twoHosts()
+    const { snapshotId, snapshotSha256 } = await snapshotOfBox(two.old, two.box, 'daily')
+    const payload = { ...address, ownershipEpoch: 1, snapshotId, snapshotSha256, deadlineMs: 30 * 86_400_000 }
+    const run = (needs: Needs, context: CommandContext) => drill(needs)(context, payload)
+    const [first, second] = await promisedAt('loadDatabase', { two, run }, two.old)
+    expect(first).toEqual({ bytes: expect.any(Number), to: ['a drill of oak'] })
+    expect(second).toEqual(first)
   })
 })
