@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { AgentSettings } from '../src/agent/program/settings.ts'
+
+// What was learnt when the units ran on a machine with systemd (test/e2e/units.e2e.ts), held where no machine is needed.
+
+const read = (name: string) => readFile(`deploy/${name}`, 'utf8')
+const valuesOf = (unit: string, key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value as string)
+const agent = await read('tenantry-agent.service')
+const readme = await read('README.md')
+
+test('the agent may write back a folder that has the bit of its group: a snapshot with one could not be restored, or lost it', () => {
+  expect(valuesOf(agent, 'RestrictSUIDSGID')).toEqual([])
+  expect(valuesOf(agent, 'CapabilityBoundingSet').join(' ').split(' ')).toContain('CAP_FSETID')
+})
+
+test('the folders that the agent cannot make itself are made by its unit, or by the README before the unit starts', () => {
+  const made = valuesOf(agent, 'StateDirectory').flatMap((names) => names.split(' ').map((name) => `/var/lib/${name}`))
+  expect(made).toEqual(['/var/lib/tenantry-agent', '/var/lib/tenantry-snapshots'])
+  const writable = valuesOf(agent, 'ReadWritePaths').flatMap((paths) => paths.split(' '))
+  // What has a hyphen before it is the engine's, and there before the agent.
+  for (const path of writable.filter((path) => !path.startsWith('-'))) expect(readme).toContain(`install -d -m 0700 ${path}\n`)
+})
+
+test('the settings that the README writes for the agent are those of its unit: what is typed by hand reads the file alone', async () => {
+  const [, lines = ''] = /^printf '%s\\n' (.*) > \/etc\/tenantry\/tenantry-agent\.yaml$/m.exec(readme) ?? []
+  const file = AgentSettings.parse(parse([...lines.matchAll(/'([^']*)'/g)].map(([, line]) => line).join('\n')))
+  expect(valuesOf(agent, 'Environment')).toEqual(
+    expect.arrayContaining([`TENANTRY_AGENT_STATE_DIR=${file.stateDir}`, `TENANTRY_AGENT_BOXES_DIR=${file.boxesDir}`]),
+  )
+  const [, usual = ''] = /^const usualSettings = '(.*)'$/m.exec(await readFile('src/agent/program/main.ts', 'utf8')) ?? []
+  expect(valuesOf(agent, 'ExecStart')).toEqual([`/usr/bin/tenantry-agent --config ${usual} run`])
+})
+
+test('an agent has time to drain before systemd kills it', () => {
+  const { drainMs } = AgentSettings.parse({})
+  // Beside it: telling outcomes takes up to 10 s, breaking off 5.
+  expect(Number(valuesOf(agent, 'TimeoutStopSec')[0]) * 1000).toBeGreaterThan(drainMs + 15_000)
+})
