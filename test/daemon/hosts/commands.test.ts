@@ -113,6 +113,8 @@ onBothDialects('commands of agents', (fresh) => {
     const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
     const change = { hostId, boxId: 'box_1', kind: 'tenant-box.adopt', deadlineMs: 600_000 } as const
     await enqueue({ id: 'cmd_old', hostId })
+    const question = { ...payload, images: ['registry.example/synapse:v1'], withinMs: 1 }
+    await enqueue({ id: 'cmd_tags', hostId, kind: 'tenant-box.resolve_images', payload: question })
     await enqueue({ id: 'ro_1.elm-school.1.observe', hostId })
     const adopt = { ...change, id: 'cmd_adopt', payload: { ...payload, folder: '/srv/elm', project: 'elm' } }
     await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, adopt))
@@ -121,7 +123,7 @@ onBothDialects('commands of agents', (fresh) => {
     await sweep()
     await clock.advance(6 * 86_400_000)
     await sweep()
-    expect(await ids()).toHaveLength(3)
+    expect(await ids()).toHaveLength(4)
     await enqueue({ id: 'cmd_new', hostId })
     await clock.advance(2 * 86_400_000)
     await sweep()
