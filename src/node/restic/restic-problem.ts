@@ -9,6 +9,9 @@ const cutOff =
 const refused =
   /AccessDenied|Access Denied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|RequestTimeTooSkewed|SlowDown|reduce your request rate|ServiceUnavailable|InternalError|RequestTimeout|403 Forbidden|429 Too Many|50[0-9] (?:Service|Internal|Bad|Gateway)/i
 
+const readOnly = /read-only file system|EROFS/i
+/** Its last line of all, which says how often, and of what nothing. */
+const countOfErrors = /^Fatal: There were \d+ errors$/
 const noBucket = /specified bucket does not exist|NoSuchBucket/i
 
 /** What restic's exit code and last words mean. Its words carry paths and addresses, never the password. */
@@ -30,13 +33,18 @@ export function resticProblem(failure: Failure, { repository }: Repository): Pro
     return make('DISK_FULL', `no space left for the snapshot in ${repository}, free some there and try again`)
   if (failure.timedOut || cutOff.test(failure.stderr) || refused.test(failure.stderr))
     return make('SNAPSHOT_STORE_UNAVAILABLE', `the snapshot store of ${repository} does not answer`)
+  if (readOnly.test(failure.stderr))
+    return make('SNAPSHOT_FAILED', 'a folder is read-only here; where systemd runs this program, ReadWritePaths= of its unit must name it')
   if (failure.exitCode === 3) return make('SNAPSHOT_FAILED', 'restic could not read everything, so the snapshot is not complete')
   return make('SNAPSHOT_FAILED', `restic ended with exit code ${failure.exitCode}`)
 }
 
 // The first line that is no retry notice says most; with --json it is wrapped.
 function lastWords(stderr: string): string {
-  const lines = stderr.split('\n').map(unwrapped).filter(Boolean)
+  const lines = stderr
+    .split('\n')
+    .map(unwrapped)
+    .filter((line) => line !== '' && !countOfErrors.test(line))
   const line = lines.findLast((line) => line.startsWith('Fatal:') || line.includes('error')) ?? lines.at(-1) ?? ''
   return printable(line).slice(0, 300)
 }

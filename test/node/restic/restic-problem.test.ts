@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { resticProblem } from '../../../src/node/restic/index.ts'
+
+const repository = { repository: 'file:/srv/snapshots/oak', password: 'x', env: {} }
+const said = (lines: readonly object[], exitCode = 1) =>
+  resticProblem({ exitCode, stderr: lines.map((line) => JSON.stringify(line)).join('\n'), timedOut: false, missing: false }, repository)
+
+const ofItem = (message: string, item: string) => ({ message_type: 'error', error: { message }, during: 'restore', item })
+const counted = { message_type: 'exit_error', code: 1, message: 'Fatal: There were 1 errors\n' }
+
+test('what could not be written back is named, and not only counted', () => {
+  const { message } = said([ofItem('chmod /work/media/shared: operation not permitted', '/media/shared'), counted])
+  expect(message).toBe('restic ended with exit code 1: chmod /work/media/shared: operation not permitted')
+})
+
+test('a count alone says no more than the exit code', () => {
+  expect(said([counted]).message).toBe('restic ended with exit code 1')
+})
+
+test('a folder that a unit does not let be written is told with what to set', () => {
+  const problem = said([
+    { message_type: 'exit_error', code: 1, message: 'Fatal: create repository at /mnt/s failed: mkdir /mnt/s: read-only file system' },
+  ])
+  expect(problem.code).toBe('SNAPSHOT_FAILED')
+  expect(problem.message).toMatch(/ReadWritePaths=.*: Fatal: create repository at \/mnt\/s failed: mkdir \/mnt\/s: read-only file system$/)
+})
