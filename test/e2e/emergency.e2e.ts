@@ -15,16 +15,20 @@ type Detail = {
   pauseReason: string | null
   actions: Action[]
   auditLog: { action: string; data: Record<string, unknown> }[]
+  digests: Record<string, string>
+  plan: { images: { image: string; digest: string | null; from: string; askedFrom?: string }[] }
 }
+type Attempts = { attempts: { digestsAfter: Record<string, string> }[] }
 
 const token = 'the approval token of this test'
 /** The same Synapse under a name that is older than the emergency's. */
 const staged = '1.157.9'
 const talks: Conversation[] = []
 let fleet: Fleet
+let stagedDigest: string
 
 beforeAll(async () => {
-  await pushTag('synapse', 'v1.157.1', `v${staged}`, { relabel: true })
+  stagedDigest = await pushTag('synapse', 'v1.157.1', `v${staged}`, { relabel: true })
   // Two boxes are recreated at the same time here, which takes a slow machine longer than one.
   fleet = await startFleet({ TENANTRY_APPROVAL_TOKEN_SHA256: sha256Hex(token), TENANTRY_PROBE_TIMEOUT_MS: '240000' })
   await writeFile(join(fleet.folder, 'token'), `${token}\n`, { mode: 0o600 })
@@ -45,7 +49,13 @@ const show = async (id: string) => (await fleet.must('rollouts', 'show', id, '--
 
 test('an emergency pauses the staged rollout, waits for its box under way, and goes to pro before free', async () => {
   await fleet.applySynapse(staged)
-  const running = (await fleet.must('rollouts', 'create', '--target', 'em-frei,em-prima', '--start', '--json')).json<Detail>()
+  const running = (await fleet.must('rollouts', 'create', '--target', 'em-frei,em-prima', '--json')).json<Detail>()
+  const image = `${fleet.testbed.images['synapse-1.157.1'].repository}:v${staged}`
+  expect(running.plan.images).toEqual([{ image, digest: stagedDigest, from: 'registry', askedFrom: expect.any(String) }])
+  expect(running.digests).toEqual({ [image]: stagedDigest })
+  // Nobody approved what stands there now, and nobody gets it.
+  await pushTag('synapse', 'v1.163.2', `v${staged}`)
+  await fleet.must('rollouts', 'start', running.id)
   const order = [
     '--cve',
     'CVE-2026-12345',
@@ -69,6 +79,8 @@ test('an emergency pauses the staged rollout, waits for its box under way, and g
   ])
   const paused = await show(running.id)
   expect(paused).toMatchObject({ status: 'paused', pauseReason: expect.stringContaining(emergency.id) })
+  const { attempts } = (await fleet.must('rollouts', 'show', running.id, '--box', 'em-frei', '--json')).json<Attempts>()
+  expect(attempts.map(({ digestsAfter }) => digestsAfter.synapse)).toEqual([stagedDigest])
   for (const talk of talks) await talk.expectComplete()
 
   const resumed = await fleet.must('rollouts', 'resume', running.id, '--wait', '--json')
