@@ -405,6 +405,22 @@ onBothDialects('the rollout engine', (fresh) => {
     expect((await holdsOf(world.needs.db, world.clock)).get('box_acme' as never)?.holder).toBe('restore:cmd_1')
   })
 
+  test('nor is one whose hold was released meanwhile, until it has been looked at anew: others may have brought it further', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const id = await world.started()
+    await world.tick()
+    for (const command of await world.open()) await world.work(command)
+    await world.tick()
+    await world.needs.db.deleteFrom('box_holds').execute()
+    await world.settle()
+    const error = { code: 'BOX_HELD', message: expect.stringContaining('the hold of acme was released') }
+    expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error })
+    expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    expect(await world.statuses(id)).toEqual({ acme: 'succeeded' })
+  })
+
   describe('an agent that is not heard of', () => {
     const atUpdate = async () => {
       const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])

@@ -89,4 +89,13 @@ export const takenByOthers = (slug: string): ActionError => ({
   message: `somebody else has taken the box ${slug} meanwhile; nothing was stopped: try again once it is free`,
 })
 
+/**
+ * A hold that was released and taken again by nobody tells nothing of who had the box between: an emergency may have brought it further than it
+ * was when it was looked at.
+ */
+export const releasedMeanwhile = (slug: string): ActionError => ({
+  code: 'BOX_HELD',
+  message: `the hold of ${slug} was released after it had been looked at, and others may have acted on it since; nothing was stopped: try again`,
+})
+
 const gone = (slug: string): ActionError => ({ code: 'NOT_FOUND', message: `${slug} has no live box any more: leave it out` })

@@ -7,16 +7,16 @@ import type { RolloutsNeeds } from '../needs.ts'
 import type { BoxAsked } from './observed-box.ts'
 
 /** Of a live box what ordering something in it needs: what it said and how its host is does not matter any more. */
-export type BoxInTurn = Pick<KnownBox, 'boxId' | 'hostId' | 'ownershipEpoch' | 'window'>
+export type BoxInTurn = Pick<KnownBox, 'boxId' | 'hostId' | 'ownershipEpoch' | 'window' | 'heldBy'>
 
 type Needs = Pick<RolloutsNeeds, 'windows'>
 
-/** As it is now; undefined when it is gone. */
+/** As it is now; undefined when it is gone. `heldBy`: who had it last and gave it back to nobody, also when its time is over. */
 export async function boxInTurn({ windows }: Needs, db: DbOrTx, slug: string): Promise<BoxInTurn | undefined> {
   const row = await liveBox(db, slug)
   if (!row) return undefined
   const window = windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
-  return { boxId: row.id, hostId: row.host_id, ownershipEpoch: row.ownership_epoch, window }
+  return { boxId: row.id, hostId: row.host_id, ownershipEpoch: row.ownership_epoch, window, heldBy: row.holder }
 }
 
 /** The same with its host, all but what its agent has just answered itself. */
@@ -47,6 +47,7 @@ const columns = (db: DbOrTx) =>
     .selectFrom('boxes')
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')
     .innerJoin('hosts', 'hosts.id', 'boxes.host_id')
+    .leftJoin('box_holds', 'box_holds.box_id', 'boxes.id')
     .select([
       'boxes.slug',
       'boxes.id',
@@ -58,7 +59,7 @@ const columns = (db: DbOrTx) =>
       'boxes.last_probe',
     ])
     .select(['tenants.plan', 'tenants.time_zone', 'tenants.maintenance_window'])
-    .select(['hosts.name as host_name', 'hosts.agent_version', 'hosts.protocol_version', 'hosts.clock_offset_ms'])
+    .select(['hosts.name as host_name', 'hosts.agent_version', 'hosts.protocol_version', 'hosts.clock_offset_ms', 'box_holds.holder'])
 
 type Row = Awaited<ReturnType<ReturnType<typeof columns>['execute']>>[number]
 
