@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { InstalledVersions } from './command-parts.ts'
 import type { Manifest, TierVersions } from './manifest.ts'
 import { Component, type Tier } from './names.ts'
+import { isUnknown } from './older.ts'
 
 // How far a box is from the manifest (spec 4.10). What is not known is never called in sync.
 
@@ -49,7 +50,7 @@ export function driftOf(component: Component, installed: string, target: string)
 }
 
 function judge(component: Component, installed: string, target: string): Verdict {
-  if (installed === 'unknown' || installed === 'latest' || installed === '') return unknown
+  if (isUnknown(installed)) return unknown
   if (component === 'migrationsHead')
     return installed === target ? inSync : major(`migrations differ: ${installed} here, ${target} in the manifest`)
   if (component === 'minio') return judgeMinio(installed, target)

@@ -74,6 +74,7 @@ export {
   worstOf,
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
+export { type Fix, holesText, ReopenedHole, reopenedHoles } from './fixes.ts'
 export { boxHeld, holdText } from './held.ts'
 export { unneededImages } from './image-retention.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
@@ -108,6 +109,7 @@ export {
   tierOf,
   VersionedService,
 } from './names.ts'
+export { isOlder, isUnknown } from './older.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
 export { type PullSource, pullSources } from './pull-sources.ts'

@@ -86,11 +86,13 @@ export function readEmergencyOrder({ order, unknownFields }: UncheckedOrder, tok
 export const orderFields = ['reason', ...targetNames, 'triggeredBy'] as const
 const fieldNames = [...orderFields, 'approvalToken']
 
+/** What an emergency is about: the named components alone. */
+export const versionsNamed = (targets: EmergencyTargets): Partial<TierVersions> =>
+  Object.fromEntries(targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])))
+
 /** The same manifest with these versions in all tiers. */
 export function emergencyManifest({ images, tiers }: Manifest, targets: EmergencyTargets): Manifest {
-  const changes = Object.fromEntries(
-    targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])),
-  )
+  const changes = versionsNamed(targets)
   const moved = (versions: TierVersions): TierVersions => ({ ...versions, ...changes })
   return { images, tiers: { free: moved(tiers.free), pro: moved(tiers.pro), enterprise: moved(tiers.enterprise) } }
 }

@@ -1,11 +1,11 @@
-import semver from 'semver'
 import {
   type Component,
   type InstalledVersions,
+  isOlder,
+  isUnknown,
   type SynapseSchema,
   synapseSchemaOf,
   type TierVersions,
-  type VersionedService,
 } from '../boxes/index.ts'
 import { type Finding, refuse, warn } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
@@ -15,8 +15,6 @@ export function versionFindings(box: KnownBox, target: TierVersions, changes: re
   const each = changes.flatMap((component) => componentFindings(component, box, target))
   return changes.includes('synapse') ? [...each, ...synapseFindings(box, target, limits)] : each
 }
-
-export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
 
 function componentFindings(component: Component, { slug, installed, report }: KnownBox, target: TierVersions): Finding[] {
   const [from, to] = [installed[component], target[component]]
@@ -40,7 +38,7 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
     return [
       refuse('POSTGRES_MAJOR', `PostgreSQL ${from} → ${to} crosses a major version: its files do not fit, it needs a dump and a load`),
     ]
-  if (isDowngrade(component, from, to))
+  if (isOlder(component, to, from))
     return [refuse('DOWNGRADE', `${component} ${from} → ${to} goes back: older programs do not read what newer ones wrote`)]
   return component === 'postgres' ? collationFindings(slug, report?.facts?.collation ?? null, to) : []
 }
@@ -100,15 +98,3 @@ export function schemaTooNew(
 }
 
 export const majorOf = (version: string): string => /\d+/.exec(version)?.[0] ?? version
-
-/** Object storage is named by time of release, the other two by number. What cannot be compared is no downgrade. */
-function isDowngrade(component: VersionedService, from: string, to: string): boolean {
-  if (component === 'minio') return releaseTime(to) < releaseTime(from)
-  // PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count.
-  const read = (version: string) => (component === 'synapse' ? semver.parse(version, { loose: true }) : null) ?? semver.coerce(version)
-  const [before, after] = [read(from), read(to)]
-  return before !== null && after !== null && semver.lt(after, before)
-}
-
-/** `RELEASE.2025-09-07T16-13-09Z` and `2025-09-07T16:13:09Z` are the same moment: its digits in their order sort as time. */
-const releaseTime = (version: string): string => (/\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d/.exec(version)?.[0] ?? '').replace(/\D/g, '')

@@ -35,6 +35,7 @@ export const FindingCode = z.enum([
   // the way back
   'NO_EVIDENCE',
   'CHANGED_SINCE',
+  'REOPENS_HOLE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
   'SYNC_POSITIONS',

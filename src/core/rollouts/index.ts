@@ -34,6 +34,7 @@ export {
   newEmergencyId,
   readEmergencyOrder,
   type UncheckedOrder,
+  versionsNamed,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
 export { AttemptEvidence, evidenceOf } from './evidence.ts'

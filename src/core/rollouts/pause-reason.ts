@@ -52,7 +52,7 @@ export const explainEmergencyPause = (emergencyId: string, cveId: string | null)
 /** Why boxes that were to be brought back stay as they are when an emergency starts. */
 export const explainEmergencyStop = (emergencyId: string, cveId: string | null): string =>
   `left as it is: the emergency ${emergencyId}${cveId === null ? '' : ` (${cveId})`} has started, and its way back might lead to the hole. ` +
-  'Next: once the emergency is over, look whether it should still go back; resuming the undo tries it again.'
+  'Next: once the emergency is over, resuming the undo brings back what does not open that hole again.'
 
 /** Why a box does not begin at its turn. */
 export const explainWait = (held: Held): string => ('window' in held ? explainWindow(held) : explainHolder(held))

@@ -1,4 +1,4 @@
-import type { InstalledVersions, VersionedService } from '../boxes/index.ts'
+import type { Fix, InstalledVersions, VersionedService } from '../boxes/index.ts'
 import { spanMs } from '../kit/index.ts'
 import type { UndoMode } from './action.ts'
 import { isRefused } from './examine-box.ts'
@@ -6,7 +6,7 @@ import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { imagesBack, takenBack } from './undo-by-images.ts'
 import { snapshotFindings } from './undo-by-snapshot.ts'
-import { standingFindings } from './undo-findings.ts'
+import { type GoingBack, holeFindings, standingFindings } from './undo-findings.ts'
 import type { UndoneBox, UndoPlan } from './undo-plan.ts'
 
 /** The snapshot from before an update, as the registry has it. */
@@ -29,7 +29,10 @@ export type DoneUpdate = Readonly<{
   snapshot: KeptSnapshot | null
 }>
 
-type UndoInput = Limits &
+/** `fixes`: what emergencies that began since the rollout was made have brought. */
+type UndoLimits = Limits & Readonly<{ fixes: readonly Fix[] }>
+
+type UndoInput = UndoLimits &
   Readonly<{
     rolloutId: string
     mode: UndoMode
@@ -54,9 +57,10 @@ export const lastFirst = (a: InOrder, b: InOrder): number => {
 }
 
 /** How one box would go back, and what speaks against it. The same look is taken when planning and again at its turn. */
-export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: Limits): UndoneBox {
-  const findings = [...standingFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, box, limits) : [])]
+export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: UndoLimits): UndoneBox {
   const byImages = mode === 'images'
+  const to = byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from
+  const findings = [...standingFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, { ...box, to }, limits) : [])]
   const lost = byImages ? null : (update.snapshot?.takenAt ?? null)
   return {
     tenantSlug: update.slug,
@@ -65,7 +69,7 @@ export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | u
     hostName: box?.hostName ?? update.hostId,
     does: isRefused(findings) ? 'refuse' : 'undo',
     from: box?.installed ?? update.to,
-    to: byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from,
+    to,
     images: byImages ? imagesBack(update) : {},
     snapshotId: byImages ? null : (update.snapshot?.snapshotId ?? null),
     losesSince: lost,
@@ -74,8 +78,10 @@ export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | u
   }
 }
 
-const findingsOf = (mode: UndoMode, update: DoneUpdate, box: KnownBox, limits: Limits): Finding[] =>
-  mode === 'images' ? takenBack(update, box, limits) : snapshotFindings(update)
+const findingsOf = (mode: UndoMode, update: DoneUpdate, box: GoingBack, limits: UndoLimits): Finding[] => [
+  ...holeFindings(box, limits.fixes),
+  ...(mode === 'images' ? takenBack(update, box, limits) : snapshotFindings(update)),
+]
 
 /** Data stays, and with it the box's own tables and the object store. */
 function versionsByImages(update: DoneUpdate, now: InstalledVersions): InstalledVersions {

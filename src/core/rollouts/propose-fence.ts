@@ -1,5 +1,4 @@
-import type { InstalledVersions, TierVersions } from '../boxes/index.ts'
-import { isUnknown } from './examine-versions.ts'
+import { type InstalledVersions, isUnknown, type TierVersions } from '../boxes/index.ts'
 import type { PlannedBox } from './plan.ts'
 import type { FenceMode, RolloutKind } from './rollout.ts'
 

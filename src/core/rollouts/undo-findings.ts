@@ -1,4 +1,4 @@
-import { VersionedService } from '../boxes/index.ts'
+import { type Fix, holesText, type InstalledVersions, reopenedHoles, VersionedService } from '../boxes/index.ts'
 import type { UndoMode } from './action.ts'
 import { fenceFindings, hostFindings, reportFindings } from './examine-state.ts'
 import { type Finding, refuse, warn } from './finding.ts'
@@ -24,6 +24,17 @@ export function standingFindings(mode: UndoMode, update: DoneUpdate, box: KnownB
     ...changedSince(mode, update, box),
     ...syncFindings(update, box),
   ]
+}
+
+/** A box, and what it would run once it has gone back. */
+export type GoingBack = KnownBox & Readonly<{ to: InstalledVersions }>
+
+/** An emergency that began since then found it fixed, or fixed it: what was to go back before it would go back behind it. */
+export function holeFindings({ slug, installed, to }: GoingBack, fixes: readonly Fix[]): Finding[] {
+  const holes = reopenedHoles(fixes, { from: installed, to })
+  if (holes.length === 0) return []
+  const message = `${slug} would have ${holesText(holes)} again: where that must be, \`tenantry snapshots restore ${slug} --allow-hole\` does it, box by box`
+  return [refuse('REOPENS_HOLE', message)]
 }
 
 /** What somebody did to it after the rollout is not the rollout's to take back. */

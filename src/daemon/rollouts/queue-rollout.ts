@@ -1,4 +1,5 @@
 import type { NewAlert } from '../../core/alerts/index.ts'
+import type { Fix } from '../../core/boxes/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import { type PlannedBox, pinnedDigests, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
@@ -37,6 +38,8 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
 type Queued = Readonly<{
   plan: RolloutPlan
   repeat: Repeat | null
+  /** What an emergency is about. */
+  fixes?: Fix['versions']
   actor: Actor
   alert?: NewAlert
   /** What the audit log holds beside the rest. */
@@ -48,9 +51,9 @@ export async function queueRollout(
   tx: Tx,
   clock: Clock,
   rollout: StoredRollout,
-  { plan, repeat, actor, alert, data: more = {} }: Queued,
+  { plan, repeat, fixes, actor, alert, data: more = {} }: Queued,
 ): Promise<void> {
-  await insertRollout(tx, rollout, plan, repeat)
+  await insertRollout(tx, rollout, { plan, repeat, fixes })
   await insertActions(
     tx,
     plan.boxes.map((box) => actionFor(rollout, box)),

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { Manifest } from '../../core/boxes/index.ts'
+import type { Fix, Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import {
   inFlightStatuses,
@@ -101,7 +101,9 @@ const lockById = prepared<{ id: string }, Row>((db, place) =>
 
 type Repeat = Readonly<{ key: string; sum: string }>
 
-export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: RolloutPlan, repeat: Repeat | null): Promise<void> {
+type Beside = Readonly<{ plan: RolloutPlan; repeat: Repeat | null; fixes?: Fix['versions'] | undefined }>
+
+export async function insertRollout(tx: Tx, rollout: StoredRollout, { plan, repeat, fixes }: Beside): Promise<void> {
   await tx
     .insertInto('rollouts')
     .values({
@@ -114,6 +116,7 @@ export async function insertRollout(tx: Tx, rollout: StoredRollout, plan: Rollou
       created_by: rollout.createdBy,
       manifest_revision: rollout.manifestRevision,
       manifest: JSON.stringify(rollout.manifest),
+      fixes: fixes ? JSON.stringify(fixes) : null,
       target_slugs: rollout.targetSlugs && JSON.stringify(rollout.targetSlugs),
       failure_threshold: rollout.failureThreshold,
       hold_after: rollout.holdAfter,

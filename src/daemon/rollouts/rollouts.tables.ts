@@ -24,6 +24,8 @@ export type RolloutTable = {
   manifest_revision: number
   /** The manifest itself: what a rollout does may not change when revisions do. */
   manifest: string
+  /** Of an emergency, the versions that it was about; null in staged rollouts, and in those from before it was kept. */
+  fixes: string | null
   /** Image reference to the digest that the first pull found. */
   digests: string
   target_slugs: string | null

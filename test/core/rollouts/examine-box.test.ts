@@ -151,6 +151,7 @@ const foundElsewhere = [
   'AHEAD_OF_PLAN',
   'NO_EVIDENCE',
   'CHANGED_SINCE',
+  'REOPENS_HOLE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
   'SYNC_POSITIONS',

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
 import { resumeUndo } from '../../../src/daemon/rollouts/undo/resume-undo.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -57,8 +58,10 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   })
 
   test('takes in a box that is on its way back, once that is over', async () => {
-    const { staged, queued, start, settle, tick, rollBack, show, versions } = await begin()
+    const { staged, queued, start, settle, tick, open, work, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
+    await tick()
+    for (const look of await open()) await work(look)
     await tick()
     const goingBack = (await show(staged)).actions.filter(({ undo }) => undo?.status === 'running').map(({ tenantSlug }) => tenantSlug)
     expect(goingBack).not.toEqual([])
@@ -69,6 +72,17 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     await settle() // the box was free only then
     expect((await show(staged)).counts.undo).toMatchObject({ undone: goingBack.length, pending: 0 })
     expect((await show(id)).status).toBe('done')
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test('leaves as it is a box that is only being looked at for its way back', async () => {
+    const { staged, queued, start, settle, tick, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    await tick()
+    await start(await queued())
+    await settle()
+    await settle() // the box was free only then
+    expect((await show(staged)).counts.undo).toMatchObject({ undone: 0, failed: 3 })
     expect(versions()).toEqual(allFixed)
   })
 
@@ -107,5 +121,46 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect((await show(id)).status).toBe('done')
     await resumeUndo(needs, anOperator, { id: staged })
     expect((await show(staged)).counts.undo).toMatchObject({ pending: 3 })
+  })
+
+  test('nor does any box go back to the hole once it is over, whether asked again or for the first time', async () => {
+    const { needs, staged, queued, start, settle, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    const id = await queued()
+    await start(id)
+    await settle()
+    await resumeUndo(needs, anOperator, { id: staged })
+    await settle()
+    expect(versions()).toEqual(allFixed)
+    const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
+    const says = expect.stringMatching(
+      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*${id} brought 1.163.2.*snapshots restore acme --allow-hole`),
+    )
+    expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
+  })
+
+  test('nor is that planned', async () => {
+    const { staged, queued, start, settle, show, rollBack } = await begin()
+    await start(await queued())
+    await settle()
+    const refused = { code: 'PLAN_REFUSED', message: expect.stringContaining('acme: REOPENS_HOLE') }
+    await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
+    expect((await show(staged)).status).toBe('paused')
+  })
+
+  test('but an emergency whose own boxes were sent back keeps no others from it', async () => {
+    const { needs, fates, installed, staged, queued, start, settle, rollBack, versions } = await begin()
+    installed.set('cora', { ...(installed.get('cora') as InstalledVersions), synapse: '1.157.1' })
+    await needs.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'cora').execute()
+    const id = await queued()
+    fates.set('dora', ['pull-fails'])
+    await start(id)
+    await settle()
+    expect(versions()).toMatchObject({ cora: '1.163.2' })
+    await rollBack(id, 'images')
+    await settle()
+    await rollBack(staged, 'images', { skipRefused: true })
+    await settle()
+    expect(versions()).toEqual({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1', dora: '1.157.1' })
   })
 })

@@ -253,10 +253,12 @@ onBothDialects('what cannot go back', (fresh) => {
   })
 
   test.each([
-    ['images', 'observe'],
-    ['images', 'prefetch'],
-    ['snapshot', 'observe'],
-  ] as const)('by %s: a box that somebody else took after %s is left alone', async (mode, last) => {
+    ['images', 'observe', 'took'],
+    ['images', 'prefetch', 'took'],
+    ['images', 'prefetch', 'released'],
+    ['snapshot', 'observe', 'took'],
+    ['snapshot', 'observe', 'released'],
+  ] as const)('by %s: a box that after %s somebody %s is left alone', async (mode, last, what) => {
     const world = await rolloutWorld(await fresh(), [
       { slug: 'acme', canary: true },
       { slug: 'beta', plan: 'pro' },
@@ -270,12 +272,13 @@ onBothDialects('what cannot go back', (fresh) => {
       await world.tick()
     }
     expect((await world.open()).map((command) => command.id)).toEqual([`${id}.acme.2.${last}`])
-    await db.updateTable('box_holds').set({ holder: 'move:mov_1', until: '2999-01-01T00:00:00.000Z' }).execute()
+    if (what === 'released') await db.deleteFrom('box_holds').execute()
+    else await db.updateTable('box_holds').set({ holder: 'move:mov_1', until: '2999-01-01T00:00:00.000Z' }).execute()
     await world.settle()
     const [acme] = (await world.show(id)).actions
     expect(acme).toMatchObject({ status: 'succeeded', undo: { status: 'failed', error: { code: 'BOX_HELD' } } })
     expect((await world.commandIds()).filter((command) => /acme\.2\.(update|restore)/.test(command))).toEqual([])
-    expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([{ holder: 'move:mov_1' }])
+    expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual(what === 'released' ? [] : [{ holder: 'move:mov_1' }])
   })
 
   test('a snapshot that is gone from its repository leads nowhere', async () => {

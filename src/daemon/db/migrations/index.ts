@@ -31,6 +31,7 @@ import { passwordTurns } from './0030-password-turns.ts'
 import { lookBack } from './0031-look-back.ts'
 import { whatGrows } from './0032-what-grows.ts'
 import { databaseBack } from './0033-database-back.ts'
+import { fixes } from './0035-fixes.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -68,4 +69,5 @@ export const migrations: readonly Migration[] = [
   lookBack,
   whatGrows,
   databaseBack,
+  fixes,
 ]

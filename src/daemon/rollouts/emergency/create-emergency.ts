@@ -1,6 +1,13 @@
 import { alertOf } from '../../../core/alerts/index.ts'
 import { type AdminActor, actorLabel, problem, type Secret } from '../../../core/kit/index.ts'
-import { cveIdIn, type EmergencyOrder, type RolloutDetail, readEmergencyOrder, type UncheckedOrder } from '../../../core/rollouts/index.ts'
+import {
+  cveIdIn,
+  type EmergencyOrder,
+  type RolloutDetail,
+  readEmergencyOrder,
+  type UncheckedOrder,
+  versionsNamed,
+} from '../../../core/rollouts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { raiseManifest } from '../../boxes/index.ts'
 import { isUniqueViolation } from '../../db/index.ts'
@@ -74,7 +81,11 @@ async function store(
     await db.transaction().execute(async (tx) => {
       const revision = plan.manifestRevision
       const changes = await raiseManifest(tx, clock, actor, { revision, manifest })
-      await queueRollout(tx, clock, rollout, { plan, repeat, actor, alert, data: { cveId, triggeredBy, targets } })
+      await queueRollout(tx, clock, rollout, {
+        ...{ plan, repeat, actor, alert },
+        fixes: versionsNamed(targets),
+        data: { cveId, triggeredBy, targets },
+      })
       const subject = `revision ${revision}`
       await recordAudit(tx, clock, { actor, action: 'manifest.applied', subject, data: { revision, changes, rolloutId: id } })
     })

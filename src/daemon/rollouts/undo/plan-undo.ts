@@ -1,9 +1,10 @@
 import { isoNow } from '../../../core/kit/index.ts'
 import { planUndo as plan, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
+import { fixesSince } from '../emergency/fixes.repo.ts'
 import { knownBoxes } from '../known-boxes.ts'
 import type { RolloutsNeeds } from '../needs.ts'
-import { rolloutById } from '../rollouts.repo.ts'
+import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
 import { doneUpdates } from './done-updates.ts'
 import { refuseEnded } from './refuse-ended.ts'
 
@@ -20,16 +21,17 @@ export async function planUndo(
   const rollout = await rolloutById(needs.db, id)
   refuseEnded(rollout)
   transition(rollout, { type: 'rollback', reason: 'as it would be', at: isoNow(needs.clock) })
-  return undoPlanOf(needs, needs.db, id, boxes)
+  return undoPlanOf(needs, needs.db, rollout, boxes)
 }
 
 /** The same in the transaction that acts upon it. */
-export async function undoPlanOf(needs: UndoNeeds, db: DbOrTx, rolloutId: string, mode: UndoMode): Promise<UndoPlan> {
+export async function undoPlanOf(needs: UndoNeeds, db: DbOrTx, rollout: StoredRollout, mode: UndoMode): Promise<UndoPlan> {
   const { staleAfterMs, schemas, daemonVersion } = needs
   return plan({
-    rolloutId,
+    rolloutId: rollout.id,
     mode,
-    updates: await doneUpdates(db, { rolloutId }),
+    updates: await doneUpdates(db, { rolloutId: rollout.id }),
+    fixes: await fixesSince(db, rollout),
     boxes: new Map((await knownBoxes(needs, db)).map((box) => [box.slug, box])),
     now: isoNow(needs.clock),
     staleAfterMs,

@@ -46,11 +46,11 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
 
 type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
 
-async function undosWanted(needs: Needs, tx: Tx, { id }: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
-  const plan = await undoPlanOf(needs, tx, id, mode)
+async function undosWanted(needs: Needs, tx: Tx, rollout: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
+  const plan = await undoPlanOf(needs, tx, rollout, mode)
   if (!skipRefused) refuseRefused(plan)
   const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, explain(box)]))
-  const actions = await actionsOf(tx, id, ['succeeded', ...inFlightStatuses])
+  const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
   return actions.map((action) => {
     const message = refusals.get(action.tenantSlug)
     if (message === undefined) return { action, undo: { mode, status: 'pending', error: null } }

@@ -5,12 +5,13 @@ import type { Tx } from '../../../db/index.ts'
 import { noteRestore } from '../../../snapshots/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { keepEvidence } from '../../attempts.repo.ts'
+import { fixesSince } from '../../emergency/fixes.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
 import { tell } from '../../tell.ts'
 import { doneUpdates } from '../../undo/done-updates.ts'
-import { hold, takenByOthers } from '../begin-action.ts'
+import { hold, releasedMeanwhile, takenByOthers } from '../begin-action.ts'
 import { observedBox } from '../observed-box.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
@@ -26,13 +27,15 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
     const update = await updateOf(tx, rollout.id, slug)
     const box = await knownBox(needs, tx, slug)
     const seen = box && observedBox(box, report, isoNow(needs.clock))
-    const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, limitsOf(needs))
+    const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, { ...limitsOf(needs), fixes: await fixesSince(tx, rollout) })
     if (!seen || planned.does === 'refuse') {
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned) }
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(error), evidence: { report } })
     }
-    if (!(await hold(tx, needs, rollout, seen)))
-      return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(takenByOthers(slug)), evidence: { report } })
+    if (box.heldBy === null || !(await hold(tx, needs, rollout, seen))) {
+      const lost = box.heldBy === null ? releasedMeanwhile(slug) : takenByOthers(slug)
+      return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(lost), evidence: { report } })
+    }
     await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, runningNow(report))
     const ordered = await order(tx, needs, rollout, action, { update, planned, box: seen })
     await replaceAction(tx, action, ordered)

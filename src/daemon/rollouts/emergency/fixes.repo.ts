@@ -1,0 +1,55 @@
+import type { Fix } from '../../../core/boxes/index.ts'
+import { type DbOrTx, forUpdate, prepared, type Tx } from '../../db/index.ts'
+import type { StoredRollout } from '../rollouts.repo.ts'
+
+/**
+ * What the emergencies that were ever begun have brought, whatever became of them; the oldest first. One whose boxes were sent back stands for
+ * nothing any more: a person took its versions for worse than the hole.
+ */
+export async function fixesOfEmergencies(tx: Tx): Promise<Fix[]> {
+  await holdUpEmergencies(tx)
+  const { rows } = await begunEmergencies(tx, {})
+  return rows.map(fixOf)
+}
+
+/** None begins until the commit: it would pass over a box that is about to go back behind it. One that is just beginning is waited for. */
+async function holdUpEmergencies(tx: Tx): Promise<void> {
+  const queued = tx.selectFrom('rollouts').select('id').where('kind', '=', 'emergency_cve').where('status', '=', 'queued').orderBy('id')
+  await queued.modifyEnd(forUpdate(tx)).execute()
+}
+
+/** Those that began since a rollout was made, beside itself: what it did before was not theirs yet, and is theirs by now. */
+export async function fixesSince(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fix[]> {
+  const { rows } = await begunEmergencies(db, {})
+  return rows.filter((row) => row.id !== id && row.started_at !== null && row.started_at >= createdAt).map(fixOf)
+}
+
+type Row = Readonly<{
+  id: string
+  cve_id: string | null
+  fixes: string | null
+  manifest: string
+  started_at: string | null
+  finished_at: string | null
+}>
+
+/** One from before that was kept was about all that its manifest asked for, as far as anybody knows. */
+const fixOf = ({ id, cve_id, fixes, manifest, finished_at }: Row): Fix => ({
+  emergency: id,
+  cveId: cve_id,
+  overAt: finished_at,
+  versions: fixes === null ? JSON.parse(manifest).tiers.free : JSON.parse(fixes),
+})
+
+/** They are few. */
+const begunEmergencies = prepared<Record<never, never>, Row>((db) =>
+  db
+    .selectFrom('rollouts')
+    .select(['id', 'cve_id', 'fixes', 'manifest', 'started_at', 'finished_at'])
+    .where('kind', '=', 'emergency_cve')
+    .where('started_at', 'is not', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom('rollout_actions').select('id').whereRef('rollout_id', '=', 'rollouts.id').where('undo_mode', 'is not', null))),
+    )
+    .orderBy('started_at'),
+)
