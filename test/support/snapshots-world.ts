@@ -16,7 +16,7 @@ import { snapshotsContract } from '../../src/core/snapshots/index.ts'
 import { boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
 import { agentRoutes, commandById, commandSweep, type HostsNeeds, listenedTo } from '../../src/daemon/hosts/index.ts'
-import { snapshotsOfRollouts } from '../../src/daemon/rollouts/index.ts'
+import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { type SnapshotsNeeds, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
@@ -41,6 +41,8 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
     rule: snapshotRule({ snapshots: rule }),
     deadlineMs: 6 * hourMs,
     references: [snapshotsOfRollouts],
+    fixes: fixesOfEmergencies,
+    versionsBefore: versionsBeforeUpdate,
     tend: () => Promise.reject(new Error('the daemon has no store of its own here')),
     ...change,
     clock: room.clock,

@@ -1,13 +1,13 @@
-import type { RestoreResult } from '../../core/boxes/index.ts'
+import { holesText, type ReopenedHole, type RestoreResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
-import { duration, problem } from '../../core/kit/index.ts'
+import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
 import { type Context, clean, command, flag, type Look, lasted, required, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
 import { shortId } from './snapshots.view.ts'
 
-type Asked = Readonly<{ commandId: string; snapshotId: string }>
+type Asked = Readonly<{ commandId: string; snapshotId: string; reopens: readonly ReopenedHole[] }>
 
 const outcomeOf = (restored: CommandView | Asked): RestoreResult | undefined =>
   'result' in restored ? (restored.result as RestoreResult) : undefined
@@ -18,12 +18,14 @@ export const restore = command(
   {
     snapshot: required(text('--snapshot <id>', 'which one; the beginning of its id is enough')),
     reason: required(text('--reason <text>', 'why; it stands in the audit log')),
+    allowHole: flag('--allow-hole', 'also where the snapshot has a hole that an emergency closed: it is open again'),
     wait: flag('--wait', 'wait for the agent, and tell each step'),
   },
-  async (context, { slug, snapshot, reason, wait }): Promise<CommandView | Asked> => {
+  async (context, { slug, snapshot, reason, allowHole, wait }): Promise<CommandView | Asked> => {
     const meant = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await askPerson(context, slug, meant)
-    const asked = await context.api.snapshots.restoreBox({ params: { slug }, body: { snapshotId: meant.snapshotId, reason } })
+    const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason, allowHole })
+    if (asked.reopens.length > 0) context.stderr.write(`${holeView(slug, asked)}\n`)
     return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
   },
   restoreView,
@@ -32,6 +34,25 @@ export const restore = command(
     examples: ["restore anna-schule --snapshot 3f2a91c0 --reason 'the import went wrong' --wait"],
   },
 )
+
+type Body = Readonly<{ snapshotId: string; reason: string; allowHole: boolean }>
+
+/** Where it would open a hole again a person is asked once more, who sees which; a script must have said so before. */
+async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body: Body): Promise<Asked> {
+  const restoreBox = (change: Partial<Body> = {}) => api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...change } })
+  try {
+    return await restoreBox()
+  } catch (error) {
+    if (yes || !isProblem(error, 'REOPENS_HOLE')) throw error
+    stderr.write(`\n${clean(error.message)}\n`)
+    const typed = await ask.text('Type "open" to do it all the same:', 'give --allow-hole to go on without being asked')
+    if (typed.trim() !== 'open') throw problem('CANCELLED', 'nothing was changed')
+    return restoreBox({ allowHole: true })
+  }
+}
+
+const holeView = (slug: string, { reopens }: Asked): string =>
+  clean(`${slug} will have ${holesText(reopens)} again. Once it is back: tenantry rollouts create --target ${slug} --start`)
 
 /** A restore cannot be taken back by a keystroke, so it takes more than one to ask for it. */
 async function askPerson({ ask, stderr, look }: Context, slug: string, snapshot: Snapshot): Promise<void> {

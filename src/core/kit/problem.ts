@@ -72,6 +72,7 @@ export const catalogue = {
   RESTORE_FAILED: entry(500, 1, 'The restore failed'),
   DOCKER_UNAVAILABLE: entry(503, 6, 'The container engine does not answer', true),
   PREFLIGHT_REFUSED: entry(409, 5, 'The pre-flight refused the box'),
+  REOPENS_HOLE: entry(409, 5, 'It would open a hole again that an emergency closed'),
   PORT_TAKEN: entry(409, 5, 'The port is in use'),
   // rollouts
   PLAN_REFUSED: entry(409, 5, 'The plan has refusals'),

@@ -1,9 +1,9 @@
-import type { ProbeRule, TendedSnapshots } from '../../core/boxes/index.ts'
+import type { Fix, InstalledVersions, ProbeRule, TendedSnapshots } from '../../core/boxes/index.ts'
 import type { Random } from '../../core/kit/index.ts'
 import type { RetentionRule } from '../../core/snapshots/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { FleetNeeds } from '../boxes/index.ts'
-import type { Db, DbOrTx } from '../db/index.ts'
+import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
 import type { SnapshotSettings, upkeepRepository } from './snapshot-store.ts'
 
@@ -31,5 +31,9 @@ export type SnapshotsNeeds = FleetNeeds &
     deadlineMs: number
     probe: ProbeRule
     references: readonly SnapshotReferences[]
+    /** What emergencies have brought; none begins until the commit. */
+    fixes: (tx: Tx) => Promise<readonly Fix[]>
+    /** What a box ran before the update of this command; null where nobody knows, or it was none. */
+    versionsBefore: (tx: Tx, commandId: string) => Promise<InstalledVersions | null>
     tend: Tend
   }>

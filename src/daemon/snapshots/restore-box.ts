@@ -1,15 +1,17 @@
-import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
+import type { ReopenedHole } from '../../core/boxes/index.ts'
+import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox, holdBox } from '../boxes/index.ts'
-import type { Tx } from '../db/index.ts'
+import { type BoxRecord, existingBox, holdBox, holdsBySlug } from '../boxes/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
+import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import { noteRestore } from './note-restore.ts'
 import { addressed, readyBox, waitingMs } from './ready-box.ts'
 import { lockRepository, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
 
-type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string }>
-type Accepted = Readonly<{ commandId: string; snapshotId: string }>
+type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string; allowHole: boolean }>
+type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: ReopenedHole[] }>
 
 /** Until a box is heard of again it stays held: the agent may be in the middle of it. */
 const silentMs = 24 * 60 * 60_000
@@ -17,24 +19,32 @@ const silentMs = 24 * 60 * 60_000
 /** Who holds a box that is being restored. */
 export const restoreHolder = (commandId: string): string => `restore:${commandId}`
 
+/** Boxes that are being brought back to a snapshot by a person’s word. */
+export async function slugsBeingRestored(db: DbOrTx, clock: Clock): Promise<string[]> {
+  return [...(await holdsBySlug(db, clock))].flatMap(([slug, { holder }]) => (holder.startsWith(restoreHolder('')) ? [slug] : []))
+}
+
 /**
  * Asks for a box to be brought back to a snapshot, and holds the box until its agent has told how that ended. Throws NOT_FOUND for a snapshot
- * that is not of this tenant, CONFLICT for one that is gone, and what a box that is not ready throws.
+ * that is not of this tenant, CONFLICT for one that is gone, REOPENS_HOLE for one from before an emergency unless that is allowed, and what a
+ * box that is not ready throws.
  */
-export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId, reason }: Wanted): Promise<Accepted> {
+export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId, reason, allowHole }: Wanted): Promise<Accepted> {
   const { db, clock, random, bus } = needs
   const commandId = newId(random, 'cmd')
-  const hostId = await db.transaction().execute(async (tx) => {
+  const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
     const box = await readyBox(needs, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
+    const reopens = await holesOfSnapshot(needs, tx, box, snapshot)
+    if (!allowHole) refuseHoles(slug, snapshotId, reopens)
     await enqueueRestore(needs, tx, { box, snapshot, commandId, reason })
-    const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason }
+    const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason, ...(reopens.length > 0 ? { reopens } : {}) }
     await recordAudit(tx, clock, { actor, action: 'box.restore', subject: slug, data })
-    return box.hostId
+    return { hostId: box.hostId, reopens }
   })
   bus.queued(hostId)
-  return { commandId, snapshotId }
+  return { commandId, snapshotId, reopens }
 }
 
 /** Throws NOT_FOUND, CONFLICT. A damaged one may be tried: it can be all there is. */

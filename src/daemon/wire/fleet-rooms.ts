@@ -5,7 +5,7 @@ import { boxSide, snapshotsOfLife } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, listenedTo, makeCommandBus, registrySecrets, secretsByKind, tellFailures } from '../hosts/index.ts'
-import { askRegistries, makeRolloutBus, snapshotsOfRollouts } from '../rollouts/index.ts'
+import { askRegistries, fixesOfEmergencies, makeRolloutBus, snapshotsOfRollouts, versionsBeforeUpdate } from '../rollouts/index.ts'
 import {
   commandSecrets,
   requireSnapshots,
@@ -61,6 +61,8 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     rule: snapshotRule(config),
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLife],
+    fixes: fixesOfEmergencies,
+    versionsBefore: versionsBeforeUpdate,
     tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
   return { boxes, hosts, rollouts, snapshots }

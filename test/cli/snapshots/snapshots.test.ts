@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import { restore } from '../../../src/cli/snapshots/restore.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import type { Snapshot } from '../../../src/core/snapshots/index.ts'
 import { aProbe } from '../../support/boxes.ts'
 import { type Answers, problemAnswer, tenantry } from '../../support/command-line.ts'
@@ -125,7 +126,7 @@ describe('restore', () => {
   const line = ['snapshots', 'restore', 'anna-schule', '--snapshot', '3f2a', '--reason', 'the import went wrong']
   const restoring: Answers = {
     [listed]: page(aSnapshot()),
-    'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_1', snapshotId: id('3f2a91c0') },
+    'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] },
   }
   const result = { outcome: 'restored', snapshotId: id('3f2a'), preRestore: { snapshotId: id('77aa') }, fencedMs: 80_000, error: null }
   const ended = (change: object = {}) => aCommand({ kind: 'tenant-box.restore', result: { ...result, probes: [aProbe()], ...change } })
@@ -142,8 +143,8 @@ describe('restore', () => {
   test('the beginning of an id is enough, and the whole one is sent', async () => {
     const ran = await tenantry([...line, '--yes', '--json'], { answers: restoring })
     expect(ran.asked[0]?.search).toBe('?slug=anna-schule&id=3f2a&limit=2')
-    expect(ran.asked[1]?.body).toEqual({ snapshotId: id('3f2a91c0'), reason: 'the import went wrong' })
-    expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, { commandId: 'cmd_1', snapshotId: id('3f2a91c0') }])
+    expect(ran.asked[1]?.body).toEqual({ snapshotId: id('3f2a91c0'), reason: 'the import went wrong', allowHole: false })
+    expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] }])
   })
 
   test('a beginning that several have is a usage error; one that none has is not found', async () => {
@@ -188,7 +189,7 @@ describe('restore', () => {
           listSnapshots: async () => page(aSnapshot()),
           restoreBox: async (call: unknown) => {
             restored.push(call)
-            return { commandId: 'cmd_1', snapshotId: id('3f2a91c0') }
+            return { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] }
           },
         },
       },
@@ -198,6 +199,48 @@ describe('restore', () => {
     if (restores) await asked
     else await expect(asked).rejects.toThrow(/nothing was changed/)
     expect(restored).toHaveLength(restores ? 1 : 0)
+  })
+
+  describe('that would open a hole again', () => {
+    const hole = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.2', version: '1.157.1' }
+    const says = 'the hole of CVE-2026-12345 (synapse 1.157.1'
+    const run = async (typed: readonly string[], { yes = false, allowHole = false } = {}) => {
+      const [asked, told, answers]: [unknown[], string[], string[]] = [[], [], [...typed]]
+      const restoreBox = async ({ body }: { body: { allowHole: boolean } }) => {
+        asked.push(body.allowHole)
+        if (!body.allowHole) throw problem('REOPENS_HOLE', `anna-schule would have ${says}) again`)
+        return { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [hole] }
+      }
+      const context = {
+        yes,
+        ask: { text: async () => answers.shift() ?? '' },
+        stderr: { write: (line: string) => told.push(line) },
+        look: () => ({ now: new Date(at('02:00:00')), paint: paintWith(false), width: 100 }),
+        api: { snapshots: { listSnapshots: async () => page(aSnapshot()), restoreBox } },
+      }
+      const input = { slug: 'anna-schule', snapshot: '3f2a', reason: 'because', allowHole, wait: false }
+      const code = await Promise.resolve(restore.run(context as never, input as never)).then(
+        () => 'restores',
+        (error) => error.code,
+      )
+      return { code, asked, told: told.join('') }
+    }
+
+    test('asks a person once more, who reads which', async () => {
+      const { code, asked, told } = await run(['anna-schule', 'open'])
+      expect([code, asked]).toEqual(['restores', [false, true]])
+      expect(told.match(/the hole of CVE-2026-12345/g)).toHaveLength(2) // before it is asked, and what stays to be done
+      expect(told).toContain('Once it is back: tenantry rollouts create --target anna-schule --start')
+    })
+
+    test('is not done where that person types anything else, nor by --yes alone', async () => {
+      expect(await run(['anna-schule', 'anna-schule'])).toMatchObject({ code: 'CANCELLED', asked: [false] })
+      expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: [false] })
+    })
+
+    test('is done where a script says so', async () => {
+      expect(await run([], { yes: true, allowHole: true })).toMatchObject({ code: 'restores', asked: [true] })
+    })
   })
 
   test('a reason and a snapshot must be given', async () => {
