@@ -1,7 +1,8 @@
+import semver from 'semver'
 import { expect } from 'vitest'
 import type { BoxCommandPayload } from '../../src/core/boxes/index.ts'
 import { isProblem } from '../../src/core/kit/index.ts'
-import { isInFlight, isOver, phaseOf, type RolloutStatus } from '../../src/core/rollouts/index.ts'
+import { isInFlight, isOver, phaseOf, type RolloutDetail, type RolloutStatus } from '../../src/core/rollouts/index.ts'
 import { verifyAudit } from '../../src/daemon/audit/verify-audit.ts'
 import type { Command } from '../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
@@ -14,8 +15,6 @@ import type { Fate, RolloutWorld } from './rollout-world.ts'
 /** What is expected of the rollout, from what was done to it; the rest is looked at in the world itself. */
 export type RolloutModel = { status: RolloutStatus }
 
-const former = '1.157.1'
-const wanted = '1.163.2'
 const changesBox = (kind: string) => kind === 'tenant-box.update' || kind === 'tenant-box.restore'
 const slugOf = ({ payload }: Command): string => (payload as { slug: string }).slug
 
@@ -28,10 +27,15 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   const replicas = [world.engine, world.replica('replica-2')]
   const effects = new Map<string, number>()
   const fenced = new Set<string>()
+  /** Which rollout changed a box last. */
+  const changedBy = new Map<string, string>()
+  const emergencies: string[] = []
   let born = 0
 
   const did = (command: Command) => {
-    if (changesBox(command.kind)) effects.set(command.id, (effects.get(command.id) ?? 0) + 1)
+    if (!changesBox(command.kind)) return
+    effects.set(command.id, (effects.get(command.id) ?? 0) + 1)
+    changedBy.set(slugOf(command), command.id.split('.')[0] as string)
   }
   /** A box that came to rest stays shut; every other outcome opens it. */
   const opens = (slug: string, fate: Fate) => {
@@ -85,7 +89,7 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   const statusOf = async (): Promise<RolloutStatus> =>
     (await needs.db.selectFrom('rollouts').select('status').where('id', '=', id).executeTakeFirstOrThrow()).status as RolloutStatus
 
-  return { world, id, replicas, effects, fenced, work, answerLate, take, tickMortally, tickMeanwhile, statusOf }
+  return { world, id, emergencies, replicas, effects, fenced, changedBy, work, answerLate, take, tickMortally, tickMeanwhile, statusOf }
 }
 
 /** Nothing but a problem may be answered to a verb; its code, or undefined when it was done. */
@@ -101,25 +105,48 @@ export async function refusalOf(verb: () => Promise<unknown>): Promise<string | 
 
 /** What holds after everything that may happen. */
 export async function expectSound(model: RolloutModel, subject: RolloutSubject): Promise<void> {
-  const { world, id, effects } = subject
-  const { status, actions } = await world.show(id)
-  if (isOver(model.status)) expect(status).toBe(model.status)
-  model.status = status
-  const flying = actions.filter((action) => isInFlight(action.status))
-  expect(flying.length).toBeLessThanOrEqual(3)
-  expect(new Set(flying.map(({ hostId }) => hostId)).size).toBe(flying.length)
-  for (const { tenantSlug, status, snapshotId } of actions) {
-    const runs = world.installed.get(tenantSlug)?.synapse
-    if (status === 'rolled_back') expect(`${tenantSlug} ${runs}`).toBe(`${tenantSlug} ${former}`)
-    if (status === 'succeeded') expect(`${tenantSlug} ${runs} ${snapshotId !== null}`).toBe(`${tenantSlug} ${wanted} true`)
-  }
+  const { world, id, emergencies, effects } = subject
+  const staged = await world.show(id)
+  if (isOver(model.status)) expect(staged.status).toBe(model.status)
+  model.status = staged.status
+  const others = await Promise.all(emergencies.map(world.show))
+  for (const rollout of [staged, ...others]) expectSoundActions(subject, rollout)
+  expectEmergenciesKept(subject, staged, others)
   expect([...effects].filter(([, times]) => times !== 1)).toEqual([])
-  const boxes = (await world.open()).map(({ boxId }) => boxId)
+  const boxes = (await world.open()).filter(({ kind }) => changesBox(kind)).map(({ boxId }) => boxId)
   expect(new Set(boxes).size).toBe(boxes.length)
 }
 
+/** What an action says of a box that nobody changed after it is so. */
+function expectSoundActions({ world, changedBy }: RolloutSubject, { id, actions }: RolloutDetail): void {
+  const flying = actions.filter((action) => isInFlight(action.status))
+  expect(flying.length).toBeLessThanOrEqual(3)
+  expect(new Set(flying.map(({ hostId }) => hostId)).size).toBe(flying.length)
+  for (const { tenantSlug, status, snapshotId, from, to } of actions) {
+    if (changedBy.get(tenantSlug) !== id) continue
+    const runs = world.installed.get(tenantSlug)?.synapse
+    if (status === 'rolled_back') expect(`${tenantSlug} ${runs}`).toBe(`${tenantSlug} ${from.synapse}`)
+    if (status === 'succeeded') expect(`${tenantSlug} ${runs} ${snapshotId !== null}`).toBe(`${tenantSlug} ${to.synapse} true`)
+  }
+}
+
+/** A staged rollout makes way, and no box that an emergency brought to its version, or left alone because it ran it, goes below it again. */
+function expectEmergenciesKept({ world }: RolloutSubject, staged: RolloutDetail, emergencies: readonly RolloutDetail[]): void {
+  const begun = emergencies.filter(({ startedAt }) => startedAt !== null)
+  if (begun.some(({ status }) => !isOver(status))) expect(isRunning(staged)).toBe(false)
+  const kept = begun.filter(({ status, actions }) => status !== 'rolled_back' || actions.every(({ undo }) => undo === null))
+  const open = kept.flatMap(({ id, actions }) =>
+    actions.flatMap(({ tenantSlug, status, findings, to }) => {
+      const runs = world.installed.get(tenantSlug)?.synapse as string
+      const isFixed = status === 'succeeded' || (status === 'skipped' && findings.length === 0)
+      return isFixed && semver.lt(runs, to.synapse) ? [`${tenantSlug} runs ${runs} though ${id} brought ${to.synapse}`] : []
+    }),
+  )
+  expect(open).toEqual([])
+}
+
 /** What holds once whoever can has looked once more: nothing is shut that nobody was told of, and the whole story adds up. */
-export async function expectSoundStory({ world, id, fenced, replicas }: RolloutSubject): Promise<void> {
+export async function expectSoundStory({ world, id, emergencies, fenced, replicas }: RolloutSubject): Promise<void> {
   const { db } = world.needs
   await world.clock.advance(60_000)
   await world.heartbeat()
@@ -130,7 +157,9 @@ export async function expectSoundStory({ world, id, fenced, replicas }: RolloutS
   expect([...fenced].filter((slug) => !open.has(slug) && !told.has(slug))).toEqual([])
   const { parallel, perHost } = world.needs.settings
   expect(violationsIn(await historyOf(db, id), { parallel, perHost })).toEqual([])
+  for (const emergency of emergencies)
+    expect(violationsIn(await historyOf(db, emergency), { parallel, perHost, kind: 'emergency_cve' })).toEqual([])
   expect((await verifyAudit({ db }, {})).filter(({ ok }) => !ok)).toEqual([])
 }
 
-export const isRunning = ({ status }: RolloutModel): boolean => phaseOf({ kind: 'staged', status }) !== undefined
+export const isRunning = ({ status }: Pick<RolloutModel, 'status'>): boolean => phaseOf({ kind: 'staged', status }) !== undefined

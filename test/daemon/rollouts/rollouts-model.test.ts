@@ -1,175 +1,11 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { isOver } from '../../../src/core/rollouts/index.ts'
-import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
-import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { test } from 'vitest'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
-import { resumeUndo, stopUndo } from '../../../src/daemon/rollouts/undo/resume-undo.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
-import {
-  aSubject,
-  expectSound,
-  expectSoundStory,
-  isRunning,
-  type RolloutModel,
-  type RolloutSubject,
-  refusalOf,
-} from '../../support/rollout-model.ts'
-import { type Fate, rolloutWorld } from '../../support/rollout-world.ts'
-
-const boxes = Array.from({ length: 8 }, (_, nth) => ({
-  slug: `box-${nth}`,
-  host: `host-${2 + (nth % 5)}`,
-  plan: nth > 5 ? ('pro' as const) : ('light' as const),
-  canary: nth < 4, // a phase with more boxes than may be in flight, and two after it
-}))
-
-type Happening = fc.AsyncCommand<RolloutModel, RolloutSubject>
-
-/** Whatever happens, what must hold is looked at after it. */
-const happening = (name: string, run: (model: RolloutModel, subject: RolloutSubject) => Promise<unknown>): Happening => ({
-  check: () => true,
-  run: async (model, subject) => {
-    await run(model, subject)
-    await expectSound(model, subject)
-  },
-  toString: () => name,
-})
-
-/** A verb of an operator: where it is not allowed it changes nothing, and what is over allows none. */
-const verb = (name: string, leadsTo: (status: RolloutModel) => boolean, run: (subject: RolloutSubject) => Promise<unknown>): Happening =>
-  happening(name, async (model, subject) => {
-    const before = await subject.statusOf()
-    const refusal = await refusalOf(() => run(subject))
-    const status = await subject.statusOf()
-    if (refusal === undefined) expect([name, status, leadsTo({ status })]).toEqual([name, status, true])
-    else expect([name, status]).toEqual([name, before])
-    if (isOver(before)) expect([name, refusal]).toEqual([name, 'INVALID_TRANSITION'])
-    model.status = status
-  })
-
-const fates: Fate[] = ['commits', 'pull-fails', 'fails', 'rolls-back', 'rollback-fails', 'lies', 'refuses']
-const aFate = fc.constantFrom(...fates, 'commits' as const, 'commits' as const, 'commits' as const, 'commits' as const)
-const pick = fc.nat(7)
-const steps = ['prefetch', 'stop', 'snapshot', 'probe', 'restore-data'] as const
-
-const start = fc.constant(verb('start', isRunning, ({ world, id }) => startRollout(world.needs, anOperator, { id })))
-const pause = fc.constant(
-  verb(
-    'pause',
-    ({ status }) => status === 'paused',
-    ({ world, id }) => pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' }),
-  ),
-)
-const resume = fc
-  .boolean()
-  .map((skipFailed) =>
-    verb(`resume${skipFailed ? ' without what failed' : ''}`, isRunning, ({ world, id }) =>
-      resumeRollout(world.needs, anOperator, { id, skipFailed }),
-    ),
-  )
-const abort = fc.constant(
-  verb(
-    'abort',
-    ({ status }) => status === 'failed',
-    ({ world, id }) => abortRollout(world.needs, anOperator, { id }),
-  ),
-)
-const rollBack = fc.constantFrom('none' as const, 'images' as const, 'snapshot' as const).map((mode) =>
-  verb(
-    `roll back, boxes ${mode}`,
-    ({ status }) => status === 'rolled_back',
-    ({ world, id }) => world.rollBack(id, mode, { skipRefused: true }),
-  ),
-)
-const undo = fc
-  .constantFrom('resume' as const, 'stop' as const)
-  .map((what) =>
-    happening(`${what} the undo`, (_, { world: { needs }, id }) =>
-      refusalOf(() => (what === 'stop' ? stopUndo(needs, anOperator, { id, reason: 'no more' }) : resumeUndo(needs, anOperator, { id }))),
-    ),
-  )
-
-const tick = fc
-  .nat(1)
-  .map((which) => happening(`replica ${which + 1} looks`, (_, { replicas, world }) => replicas[which]!.tick(world.signal)))
-const together = fc.constant(
-  happening('both replicas look', (_, { replicas, world }) => Promise.all(replicas.map((replica) => replica.tick(world.signal)))),
-)
-const killed = fc
-  .integer({ min: 1, max: 90 })
-  .map((after) => happening(`a replica is killed after ${after} steps`, (_, { tickMortally }) => tickMortally(after)))
-const time = fc.constantFrom(3_000, 12_000, 31_000, 70_000).map((ms) =>
-  happening(`${ms / 1000} s pass`, async (_, { world }) => {
-    await world.clock.advance(ms)
-    await world.heartbeat()
-  }),
-)
-
-/** A person's word, or an agent's, between what a replica has decided and what it does. */
-const meanwhile = fc
-  .record({
-    nth: fc.integer({ min: 1, max: 4 }),
-    what: fc.constantFrom('pause', 'pause', 'resume', 'abort', 'roll back', 'work', 'other replica'),
-  })
-  .map(({ nth, what }) =>
-    happening(`${what}, right before step ${nth} of a replica`, (_, { tickMeanwhile, world, id, replicas, work }) => {
-      const { needs } = world
-      const words: Record<string, () => Promise<unknown>> = {
-        pause: () => pauseRollout(needs, anOperator, { id, reason: 'lunch time' }),
-        resume: () => resumeRollout(needs, anOperator, { id, skipFailed: true }),
-        abort: () => abortRollout(needs, anOperator, { id }),
-        'roll back': () => world.rollBack(id, 'images', { skipRefused: true }),
-        work: async () => {
-          for (const command of await world.open()) await work(command, 'commits')
-        },
-        'other replica': async () => {
-          await world.clock.advance(31_000)
-          await replicas[1]!.tick(world.signal)
-        },
-      }
-      return tickMeanwhile(nth, () => refusalOf(words[what]!))
-    }),
-  )
-
-const ofOpen = (
-  what: string,
-  does: (subject: RolloutSubject, command: Awaited<ReturnType<RolloutSubject['world']['open']>>[number]) => unknown,
-) =>
-  pick.map((nth) =>
-    happening(`${what} ${nth}`, async (_, subject) => {
-      const open = await subject.world.open()
-      const command = open[nth % Math.max(1, open.length)]
-      if (command) await does(subject, command)
-    }),
-  )
-const work = fc
-  .tuple(pick, aFate)
-  .chain(([nth, fate]) => ofOpen(`${fate}:`, (subject, command) => subject.work(command, fate)).map((one) => ({ one, nth })))
-  .map(({ one }) => one)
-const take = ofOpen('is taken:', (subject, command) => subject.take(command))
-const progress = fc
-  .constantFrom(...steps)
-  .chain((step) => ofOpen(`tells of ${step}:`, async ({ world }, { id, status }) => status === 'running' && world.tellProgress(id, step)))
-const expire = ofOpen('is given up:', ({ world }, { id }) => world.expire(id))
-const late = aFate.map((fate) =>
-  happening(`answers late: ${fate}`, async (_, subject) => {
-    const [command] = await subject.world.lost()
-    if (command) await subject.answerLate(command, fate)
-  }),
-)
-
-const often = <Value>(times: number, value: fc.Arbitrary<Value>) => Array.from({ length: times }, () => value)
-const happenings = [
-  ...often(8, tick),
-  ...often(2, together),
-  ...often(10, work),
-  ...often(2, take),
-  ...often(6, meanwhile),
-  ...[start, start, pause, resume, resume, resume, progress, expire, late, late, killed, killed, time, time, time, rollBack, undo, abort],
-]
+import { happenings, modelFleet } from '../../support/rollout-happenings.ts'
+import { aSubject, expectSoundStory } from '../../support/rollout-model.ts'
+import { rolloutWorld } from '../../support/rollout-world.ts'
 
 test('whatever happens to a rollout in whatever order, what was promised holds', async () => {
   await fc.assert(
@@ -179,7 +15,7 @@ test('whatever happens to a rollout in whatever order, what was promised holds',
       async (commands, failureThreshold) => {
         const { db } = await emptyDatabase('sqlite')
         try {
-          const world = await rolloutWorld(db, boxes)
+          const world = await rolloutWorld(db, modelFleet)
           const subject = await aSubject(world, failureThreshold)
           await startRollout(world.needs, anOperator, { id: subject.id })
           await fc.asyncModelRun(async () => ({ model: { status: await subject.statusOf() }, real: subject }), commands)
