@@ -183,7 +183,7 @@ onBothDialects('the rollout engine', (fresh) => {
       expect((payload as { deadlineMs: number }).deadlineMs).toBe(world.needs.settings.actionDeadlineMs)
     })
 
-    test('a tag that moved between two pulls is refused before anything is stopped', async () => {
+    test('every pull after the first is by its digest, and another image than that is refused before anything is stopped', async () => {
       const world = await rolloutWorld(await fresh(), [
         { slug: 'acme', canary: true },
         { slug: 'prima', plan: 'pro' },
@@ -192,9 +192,11 @@ onBothDialects('the rollout engine', (fresh) => {
       for (let turn = 0; turn < 20; turn++) {
         await world.tick()
         for (const command of await world.open()) {
-          if (command.id === `${id}.prima.1.prefetch`)
+          if (command.id === `${id}.prima.1.prefetch`) {
+            const { targets } = command.payload as { targets: { services: object } }
+            expect(targets.services).toEqual({ synapse: { image: newImage, digest: digestOf(newImage) } })
             await world.answer(command.id, { digests: { [newImage]: digestOf('moved') }, pulledMs: 1 })
-          else await world.work(command)
+          } else await world.work(command)
         }
       }
       const { status, actions } = await world.show(id)
