@@ -7,6 +7,7 @@ import { containersIn } from './containers.ts'
 import { engineProblem } from './engine-problem.ts'
 import { engineEvents } from './events.ts'
 import { execIn } from './exec.ts'
+import { imageFolders, volumesFolder } from './folders.ts'
 import { imagesOn, removeImage } from './images.ts'
 import { libcOf } from './libc.ts'
 import { logs } from './logs.ts'
@@ -16,7 +17,7 @@ import { localDigests, pull } from './pull.ts'
 import { resolve } from './resolve.ts'
 import { composeArguments, runDocker } from './run-compose.ts'
 import { ignoring, up } from './up.ts'
-import { createVolume, removeVolume, volumePath, volumesFolder } from './volumes.ts'
+import { createVolume, removeVolume, volumePath } from './volumes.ts'
 
 /** The container engine of this host: its API for what is there, the compose plugin for what a file says. */
 export function dockerEngine(settings: DockerSettings): ContainerEngine {
@@ -49,6 +50,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     logs: (id, lines, options) => logs(questions, id, lines, options),
     volumePath: (name) => volumePath(questions, name),
     volumesFolder: () => volumesFolder(questions),
+    imageFolders: () => imageFolders(questions),
     createVolume: (project, key, name) => createVolume(questions, project, key, name),
     removeVolume: (name) => removeVolume(changes, name),
     events: (signal) => engineEvents(streams, signal),

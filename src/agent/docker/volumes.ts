@@ -1,5 +1,3 @@
-import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
@@ -12,17 +10,6 @@ export async function volumePath(docker: Docker, name: string): Promise<string |
     if (hasStatus(error, 404)) return undefined
     throw engineProblem(error, `looking at the volume ${name}`, 'DOCKER_UNAVAILABLE')
   }
-}
-
-export async function volumesFolder(docker: Docker): Promise<string | undefined> {
-  const { DockerRootDir } = (await docker.info().catch((error) => {
-    throw engineProblem(error, 'asking where its volumes lie', 'DOCKER_UNAVAILABLE')
-  })) as { DockerRootDir: string }
-  const folder = join(DockerRootDir, 'volumes')
-  return stat(folder).then(
-    () => folder,
-    () => undefined,
-  )
 }
 
 /** With compose's own labels, so that compose takes it for its own. */

@@ -119,6 +119,8 @@ export type ContainerEngine = Readonly<{
   volumePath(name: string): Promise<string | undefined>
   /** Folder on this host in which named volumes lie; undefined when the engine keeps them on another machine. */
   volumesFolder(): Promise<string | undefined>
+  /** Folders on this host below which images lie; none when the engine keeps them on another machine. */
+  imageFolders(): Promise<readonly string[]>
   /** Makes an empty named volume of the project, as compose would; `key` is its name in the file. One that exists stays as it is. */
   createVolume(project: Project, key: string, name: string): Promise<void>
   /** A volume that does not exist is no failure; one in use is CONFLICT. */

@@ -1,56 +1,66 @@
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type DiskSpace, reserveBytes } from '../backup/index.ts'
-import type { BoxInside, ContainerEngine } from '../ports/index.ts'
+import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
-type Needs = Readonly<{ clock: Clock; disk: Pick<DiskSpace, 'freeBytes'> }>
-type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside }>
+type Needs = Readonly<{
+  clock: Clock
+  disk: Pick<DiskSpace, 'freeBytes'>
+  /** The agent's own: journals, dumps and what is remembered of snapshots. */
+  stateFolder: string
+}>
+type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
 
 const lookEveryMs = 1_000
 
 /**
- * The same ports, whose pulls and dumps end before they use up what is kept free for the boxes and the journal (SAFETY, Agents): whatever was
- * reckoned before, an image is as large as it is, and others write to the disk too. They throw DISK_FULL then, as on a full disk.
+ * The same ports, whose pulls, dumps and snapshots end before they use up what is kept free for the boxes and the journal (SAFETY, Agents):
+ * whatever was reckoned before, an image is as large as it is, and others write to the disks too. They throw DISK_FULL then, as on a full
+ * disk. What a snapshot is brought back to is not watched: the way back may use all that there is.
  */
-export const keepingReserve = (needs: Needs, { engine, inside }: Ports): Ports => ({
+export const keepingReserve = (needs: Needs, { engine, inside, snapshots }: Ports): Ports => ({
   engine: {
     ...engine,
     pull: async (image, options) => {
-      const folder = await engine.volumesFolder()
-      if (folder === undefined) return engine.pull(image, options) // the engine's disk is another machine's
+      const [images, volumes] = await Promise.all([engine.imageFolders(), engine.volumesFolder()])
+      if (volumes === undefined) return engine.pull(image, options) // the engine's disk is another machine's
       const pull = (signal: AbortSignal) => engine.pull(image, { ...options, signal })
-      return whileRoom(needs, { what: `${image} cannot be pulled`, folder, signal: options.signal }, pull)
+      return whileRoom(needs, { what: `${image} cannot be pulled`, folders: [...images, volumes], signal: options.signal }, pull)
     },
   },
   inside: {
     ...inside,
     dumpDatabase: (box, folder, signal) =>
-      whileRoom(needs, { what: `the database of ${box.slug} cannot be dumped`, folder, signal }, (within) =>
+      whileRoom(needs, { what: `the database of ${box.slug} cannot be dumped`, folders: [folder], signal }, (within) =>
         inside.dumpDatabase(box, folder, within),
+      ),
+  },
+  snapshots: {
+    ...snapshots,
+    take: (repository, request, signal) =>
+      whileRoom(needs, { what: `no snapshot of ${request.slug} can be taken`, folders: [needs.stateFolder], signal }, (within) =>
+        snapshots.take(repository, request, within),
       ),
   },
 })
 
-type Writing = Readonly<{ what: string; folder: string; signal: AbortSignal | undefined }>
+type Writing = Readonly<{ what: string; folders: readonly string[]; signal: AbortSignal | undefined }>
 
 async function whileRoom<Value>(
   needs: Needs,
-  { what, folder, signal }: Writing,
+  { what, folders, signal }: Writing,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const [short, over] = [new AbortController(), new AbortController()]
-  const isShort = async () => (await needs.disk.freeBytes(folder)) < reserveBytes
-  const refusal = () =>
-    problem(
-      'DISK_FULL',
-      `${what}: less than ${reserveBytes / 1024 / 1024} MB are free at ${folder}, which stay free for the boxes; free some there, then try again`,
-    )
+  const shortAt = () => firstShort(needs, folders)
   signal?.throwIfAborted()
-  if (await isShort()) throw refusal()
+  const full = await shortAt()
+  if (full !== undefined) throw refusal(what, full)
   const watch = async () => {
     while (!over.signal.aborted) {
       await needs.clock.sleep(lookEveryMs, over.signal)
       // A disk that cannot be asked is no full one.
-      if (!over.signal.aborted && (await isShort().catch(() => false))) return short.abort(refusal())
+      const full = over.signal.aborted ? undefined : await shortAt().catch(() => undefined)
+      if (full !== undefined) return short.abort(refusal(what, full))
     }
   }
   void watch()
@@ -63,6 +73,17 @@ async function whileRoom<Value>(
     over.abort(ended)
   }
 }
+
+async function firstShort({ disk }: Needs, folders: readonly string[]): Promise<string | undefined> {
+  for (const folder of folders) if ((await disk.freeBytes(folder)) < reserveBytes) return folder
+  return undefined
+}
+
+const refusal = (what: string, folder: string) =>
+  problem(
+    'DISK_FULL',
+    `${what}: less than ${reserveBytes / 1024 / 1024} MB are free at ${folder}, which stay free for the boxes; free some there, then try again`,
+  )
 
 /** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
 const ended = 'ended'

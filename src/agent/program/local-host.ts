@@ -35,13 +35,20 @@ export function localHost(
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
   })
-  const { engine, inside } = keepingReserve({ clock, disk: hostDisk }, { engine: bare, inside: boxInside({ engine: bare, clock, random }) })
+  const { engine, inside, snapshots } = keepingReserve(
+    { clock, disk: hostDisk, stateFolder: owner },
+    {
+      engine: bare,
+      inside: boxInside({ engine: bare, clock, random }),
+      snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
+    },
+  )
   const boxes = localBoxes(owner)
   return {
     owner,
     engine,
     inside,
-    snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
+    snapshots,
     boxes,
     findFacts: factFinder({ engine, clock, disk: hostDisk, compose: composeRecord({ stateFolder: owner, boxes }) }),
   }

@@ -115,6 +115,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
     },
     volumePath: async (name) => volumes.path(name),
     volumesFolder: async () => volumes.root,
+    imageFolders: async () => [volumes.root],
     createVolume: async (project, key, name) => createVolume(world, project.name, name, key),
     removeVolume: async (name) => {
       const user = [...world.containers.values()].find((container) => container.volumes.includes(name))

@@ -1,20 +1,27 @@
 import { expect, test } from 'vitest'
-import { reserveBytes } from '../../../src/agent/backup/index.ts'
+import { type DiskSpace, reserveBytes } from '../../../src/agent/backup/index.ts'
 import { keepingReserve } from '../../../src/agent/program/keep-reserve.ts'
 import { aHost, aRunningBox, images, moving } from '../simulated/boxes.ts'
 
 const newer = 'registry.test/tenantry/synapse:v1.163.2'
 
 /** A host whose disk has so much room beside the reserve at each look, the last for ever. */
-async function aHostWithRoom(...room: number[]) {
+function aHostWithRoom(...room: number[]) {
+  let looks = 0
+  return aWatchedHost({ freeBytes: async () => reserveBytes + (room[Math.min(looks++, room.length - 1)] ?? 0) }, () => looks)
+}
+
+const repository = { repository: 'sim:oak', password: 'a key', env: {} }
+
+async function aWatchedHost(disk: Pick<DiskSpace, 'freeBytes'>, looks = () => 0) {
   const host = await aHost()
   const box = await aRunningBox(host)
-  let looks = 0
-  const disk = { freeBytes: async () => reserveBytes + (room[Math.min(looks++, room.length - 1)] ?? 0) }
+  await host.snapshots.prepare(repository)
   const slow = (signal: AbortSignal | undefined) => host.clock.sleep(60_000, signal).then(() => signal?.throwIfAborted())
   const bare = {
     engine: {
       ...host.engine,
+      imageFolders: async () => ['/images', '/more-images'],
       pull: async (...given: Parameters<typeof host.engine.pull>) => {
         await slow(given[1].signal)
         return host.engine.pull(...given)
@@ -27,29 +34,66 @@ async function aHostWithRoom(...room: number[]) {
         return host.inside.dumpDatabase(...given)
       },
     },
+    snapshots: {
+      ...host.snapshots,
+      take: async (...given: Parameters<typeof host.snapshots.take>) => {
+        await slow(given[2])
+        return host.snapshots.take(...given)
+      },
+    },
   }
-  const ports = keepingReserve({ clock: host.clock, disk }, bare)
-  const works: Readonly<Record<'pull' | 'dump', (signal?: AbortSignal) => Promise<unknown>>> = {
+  const ports = keepingReserve({ clock: host.clock, disk, stateFolder: '/state' }, bare)
+  const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [box.project.folder] } as const
+  const works: Readonly<Record<'pull' | 'dump' | 'snapshot', (signal?: AbortSignal) => Promise<unknown>>> = {
     pull: (signal?: AbortSignal) => ports.engine.pull(newer, signal ? { signal } : {}),
     dump: (signal?: AbortSignal) => ports.inside.dumpDatabase(box, `${host.folder}/dump`, signal),
+    snapshot: (signal?: AbortSignal) => ports.snapshots.take(repository, request, signal),
   }
-  return { host, works, ports, looks: () => looks }
+  return { host, works, ports, looks }
 }
 
-test.each(['pull', 'dump'] as const)('a %s ends before it uses up what is kept free, and says where to make room', async (name) => {
-  const { host, works } = await aHostWithRoom(5_000, 1_000, -1)
-  const refused = await moving(host.clock, () => works[name]().catch((error) => error))
-  expect(refused).toMatchObject({ code: 'DISK_FULL', message: expect.stringMatching(/less than 256 MB are free at \/.+; free some there/) })
-  expect(await host.engine.localDigest(newer)).toBeUndefined()
+test.each(['pull', 'dump', 'snapshot'] as const)(
+  'a %s ends before it uses up what is kept free, and says where to make room',
+  async (name) => {
+    const { host, works } = await aHostWithRoom(5_000, 1_000, -1)
+    const refused = await moving(host.clock, () => works[name]().catch((error) => error))
+    expect(refused).toMatchObject({
+      code: 'DISK_FULL',
+      message: expect.stringMatching(/less than 256 MB are free at \/.+; free some there/),
+    })
+    expect(await host.engine.localDigest(newer)).toBeUndefined()
+    expect(await host.snapshots.ofCommand(repository, 'sn_1')).toBeUndefined()
+  },
+)
+
+test.each([
+  ['pull', '/images'],
+  ['pull', '/more-images'],
+  ['pull', 'volumes'],
+  ['dump', 'dump'],
+  ['snapshot', '/state'],
+] as const)('a %s ends for the disk of %s, whatever room others have', async (name, folder) => {
+  const { works } = await aWatchedHost({ freeBytes: async (path) => (path.endsWith(folder) ? reserveBytes - 1 : 1e12) })
+  await expect(works[name]()).rejects.toMatchObject({
+    code: 'DISK_FULL',
+    message: expect.stringMatching(new RegExp(`free at \\S*${folder},`)),
+  })
 })
 
-test.each(['pull', 'dump'] as const)('a %s is not begun where the reserve is used up already', async (name) => {
+test('what brings a snapshot back goes on where the reserve is used up: it may be the way back', async () => {
+  const { host, ports } = await aWatchedHost({ freeBytes: async () => 0 })
+  const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [host.folder] } as const
+  const { id } = await host.snapshots.take(repository, request)
+  await ports.snapshots.restore(repository, id, host.folder, `${host.folder}/back`)
+})
+
+test.each(['pull', 'dump', 'snapshot'] as const)('a %s is not begun where the reserve is used up already', async (name) => {
   const { works, looks } = await aHostWithRoom(-1)
   await expect(works[name]()).rejects.toMatchObject({ code: 'DISK_FULL' })
   expect(looks()).toBe(1)
 })
 
-test.each(['pull', 'dump'] as const)('a %s that finds room comes to its end, and nobody looks on', async (name) => {
+test.each(['pull', 'dump', 'snapshot'] as const)('a %s that finds room comes to its end, and nobody looks on', async (name) => {
   const { host, works } = await aHostWithRoom(1)
   await moving(host.clock, () => works[name]())
   expect(host.clock.sleepers()).toBe(0)

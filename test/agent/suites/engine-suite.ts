@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -394,6 +394,9 @@ export function engineSuite(title: string, fresh: () => Promise<EngineUnderTest>
         await engine.createVolume(project, 'extra', name)
         await engine.createVolume(project, 'extra', name)
         expect(await engine.volumePath(name)).toBe(join((await engine.volumesFolder()) ?? '', name, '_data'))
+        const folders = await engine.imageFolders()
+        expect(folders.length).toBeGreaterThan(0)
+        for (const folder of folders) expect((await stat(folder)).isDirectory()).toBe(true)
         await engine.removeVolume(name)
         await engine.removeVolume(name)
         expect(await engine.volumePath(name)).toBeUndefined()
