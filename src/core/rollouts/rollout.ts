@@ -33,7 +33,7 @@ export type Phase = z.infer<typeof Phase>
 export const TierTargets = z.record(Tier, TierVersions)
 export type TierTargets = z.infer<typeof TierTargets>
 
-/** What a tag was when the rollout first pulled it; every later box must get the same. */
+/** What a tag was when its registry told the plan, or else when the rollout first pulled it; every box must get the same. */
 const PinnedDigests = z.record(ImageRef, Digest)
 
 const UndoCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })

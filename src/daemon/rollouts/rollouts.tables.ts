@@ -26,7 +26,7 @@ export type RolloutTable = {
   manifest: string
   /** Of an emergency, the versions that it was about; null in staged rollouts, and in those from before it was kept. */
   fixes: string | null
-  /** Image reference to the digest that the first pull found. */
+  /** Image reference to the digest that its registry told the plan, or that the first pull found. */
   digests: string
   target_slugs: string | null
   failure_threshold: number

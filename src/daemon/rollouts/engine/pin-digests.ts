@@ -13,7 +13,10 @@ import { settle } from './settle.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
 
-/** The first pull of a tag decides for the whole rollout what the tag is; with that known, the update itself is ordered. */
+/**
+ * Where the plan could not, the first pull of a tag decides for the whole rollout what the tag is; with that known, the update itself is
+ * ordered.
+ */
 export const pinDigests = (owned: Owned, slug: string, commandId: string, { digests }: Pulled): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { needs } = owned
