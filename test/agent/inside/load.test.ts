@@ -6,7 +6,7 @@ import { loadDatabase } from '../../../src/agent/inside/load.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 
 /** A box whose database takes a load, and what was run in it. */
-async function aLoadedBox() {
+async function aLoadedBox(signal?: AbortSignal, dumpFolder?: string) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   for (const name of ['database.dump', 'globals.sql']) await writeFile(join(folder, name), '')
@@ -16,12 +16,17 @@ async function aLoadedBox() {
     exec: async (_: string, argv: readonly string[], { stdin = '' }: { stdin?: unknown } = {}) => {
       ran.push({ argv: argv.join(' '), stdin: String(stdin) })
       if (argv[0] === 'printenv') return { exitCode: 0, stdout: 'synapse\n', stderr: '' }
-      return { exitCode: 0, stdout: String(stdin).startsWith('select count(*)') ? '0\n' : '', stderr: '' }
+      return { exitCode: 0, stdout: '', stderr: '' }
     },
   } as unknown as ContainerEngine
-  await loadDatabase(engine, { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox, folder, {})
+  await loadDatabase(engine, { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox, dumpFolder ?? folder, {}, signal)
   return ran
 }
+
+test('all that comes before the dump is one program in the container: each costs a process there', async () => {
+  const before = (await aLoadedBox()).map(({ argv }) => argv.split(' ')[0]).filter((program) => program !== 'printenv')
+  expect(before).toEqual(['psql', 'env', 'psql', 'psql'])
+})
 
 test('only the statements of the dump do not wait for the disk, and after them there is one that does, for all of them', async () => {
   const ran = await aLoadedBox()
@@ -37,4 +42,8 @@ test('only the statements of the dump do not wait for the disk, and after them t
     .slice(-2)
   // A transaction that writes nothing would not wait.
   expect(last).toEqual(['set synchronous_commit = local;', "select pg_logical_emit_message(true, 'tenantry', 'loaded');"])
+})
+
+test('a load that is to stop says so, and does not look for its dump', async () => {
+  await expect(aLoadedBox(AbortSignal.abort(new Error('drained')), '/nothing')).rejects.toThrow('drained')
 })
