@@ -80,6 +80,23 @@ ${more}`
     })
     afterAll(() => engine.down(project, { volumes: true }))
 
+    test('an image for several machines is told under the digest of their list, by which it is pulled and known', async () => {
+      const { images, registry } = readTestbed()
+      const [one, several] = [`one-${process.pid}`, `several-${process.pid}`]
+      const digest = await pushList('edge', await pushTag('edge', images.edge.tag, one, { relabel: true }), several)
+      const image = `${registry}/tenantry/edge:${several}`
+      try {
+        expect(await engine.resolve(image, {})).toBe(digest)
+        expect(await engine.pull(image, { digest })).toBe(digest)
+        expect(await engine.pull(image, {})).toBe(digest)
+        expect(await engine.localDigest(image)).toBe(digest)
+      } finally {
+        for (const tag of [one, several]) await deleteTag('edge', tag)
+        const { id } = (await engine.images()).find(({ names }) => names.includes(image)) ?? {}
+        if (id) await engine.removeImage(id)
+      }
+    })
+
     test('exec answers exit code, output and errors, and feeds the program', async () => {
       expect(await engine.exec(edge, ['sh', '-c', 'cat; echo oh >&2; exit 7'], { stdin: 'fed' })).toEqual({
         exitCode: 7,
@@ -188,6 +205,24 @@ ${more}`
     })
   })
 })
+
+/** A list of machines under a tag; all of them get the one image. Answers its digest. */
+async function pushList(repo: string, manifest: string, tag: string): Promise<string> {
+  const api = `http://${readTestbed().registry}/v2/tenantry/${repo}/manifests`
+  const mediaType = 'application/vnd.docker.distribution.manifest.v2+json'
+  const { size } = await (await fetch(`${api}/${manifest}`, { headers: { accept: mediaType } })).blob()
+  const listType = 'application/vnd.docker.distribution.manifest.list.v2+json'
+  const manifests = ['amd64', 'arm64'].map((architecture) => ({
+    mediaType,
+    size,
+    digest: manifest,
+    platform: { architecture, os: 'linux' },
+  }))
+  const body = JSON.stringify({ schemaVersion: 2, mediaType: listType, manifests })
+  const pushed = await fetch(`${api}/${tag}`, { method: 'PUT', headers: { 'content-type': listType }, body })
+  if (!pushed.ok) throw new Error(`${tag} was not pushed: ${await pushed.text()}`)
+  return pushed.headers.get('docker-content-digest') as string
+}
 
 const processes = async (engine: ContainerEngine, id: string): Promise<string> =>
   (await engine.exec(id, ['sh', '-c', 'cat /proc/[0-9]*/cmdline | tr "\\0" " "'])).stdout
