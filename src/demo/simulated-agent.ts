@@ -8,6 +8,7 @@ import { boxExecutors } from '../agent/program/index.ts'
 import { type Fault, realistic, type SimulatedVaults, seededRandom, simulatedHost } from '../agent/simulated/index.ts'
 import { isProblem, secret } from '../core/kit/index.ts'
 import { acceleratedClock, packageRoot, packageVersion, silentLogger, systemClock, systemRandom } from '../node/index.ts'
+import { inWallTime } from './wall-time.ts'
 
 export type SimulatedAgent = Readonly<{
   name: string
@@ -53,7 +54,7 @@ export async function runSimulatedAgent({ name, daemonUrl, token, folder, faults
     log: silentLogger(),
     identity,
     agentVersion,
-    executors: boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) }),
+    executors: inWallTime(timesFaster, boxExecutors({ ...here, portInUse: async () => false, settings: settings(folder) })),
     shelf: commandShelf(memoryShelf()),
     disown: (box) => disownBox({ ...here, settings: settings(folder), workFolder: join(folder, 'state', 'work') }, box),
     acknowledge: journal.acknowledge,

@@ -1,0 +1,25 @@
+import type { CommandExecutors } from '../agent/ports/index.ts'
+
+/**
+ * What boxes do takes a fraction of its time here, and its agent measures the whole. What it tells is as anybody measures who looks on, as are the
+ * times at which it tells it: the steps of an update then add up to how long it took.
+ */
+export const inWallTime = (timesFaster: number, executors: CommandExecutors): CommandExecutors =>
+  Object.fromEntries(
+    Object.entries(executors).map(([kind, execute]) => [
+      kind,
+      async (...given: Parameters<typeof execute>) => shortened(await (execute as (...all: unknown[]) => unknown)(...given), timesFaster),
+    ]),
+  ) as unknown as CommandExecutors
+
+/** Every duration in a result, by its name: `durationMs`, `fencedMs`, `tookMs`. */
+function shortened(told: unknown, factor: number): unknown {
+  if (Array.isArray(told)) return told.map((one) => shortened(one, factor))
+  if (typeof told !== 'object' || told === null) return told
+  return Object.fromEntries(
+    Object.entries(told).map(([name, value]) => [
+      name,
+      typeof value === 'number' && name.endsWith('Ms') ? Math.round(value / factor) : shortened(value, factor),
+    ]),
+  )
+}

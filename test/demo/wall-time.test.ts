@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import type { CommandExecutors } from '../../src/agent/ports/index.ts'
+import { inWallTime } from '../../src/demo/wall-time.ts'
+
+test('what an agent of the demonstration measured is told as it passed for everybody else, and nothing else of it changes', async () => {
+  const result = {
+    outcome: 'rolled_back',
+    durationMs: 600_000,
+    fencedMs: 59,
+    restored: { from: 'cold-copy', tookMs: 6_000 },
+    probes: [{ at: '2026-01-05T02:00:00.000Z', components: { chatApi: { ok: true, ms: 120 } } }],
+    snapshotId: null,
+  }
+  const executors = { 'tenant-box.update': async () => result } as unknown as CommandExecutors
+  const told = await inWallTime(60, executors)['tenant-box.update']({} as never, {} as never)
+  expect(told).toEqual({ ...result, durationMs: 10_000, fencedMs: 1, restored: { from: 'cold-copy', tookMs: 100 } })
+})
