@@ -93,10 +93,18 @@ function lost(error: unknown): never {
 
 const refused = (error: Problem): CommandOutcome => ({ ok: false, error: { code: error.code, message: error.message.slice(0, 4000) } })
 
+/** What the host refuses has nothing to do with the command; a unit of systemd makes all read-only that it does not name. */
+const refusalsOfTheHost: Readonly<Record<string, (said: string) => Problem>> = {
+  ENOSPC: (said) => problem('DISK_FULL', `the disk of the host is full: ${said}`),
+  EROFS: (said) =>
+    problem('CONFIG', `the agent may not write there; where systemd runs it, ReadWritePaths= of its unit must name the folder: ${said}`),
+}
+
 function failure({ log }: Needs, { id, kind }: ShelvedCommand, error: unknown): CommandOutcome {
   if (isProblem(error)) return refused(error)
-  if ((error as NodeJS.ErrnoException)?.code === 'ENOSPC')
-    return refused(problem('DISK_FULL', `the disk of the host is full: ${(error as Error).message}`))
+  const { code = '', message } = Object(error) as NodeJS.ErrnoException
+  const ofTheHost = Object.hasOwn(refusalsOfTheHost, code) ? refusalsOfTheHost[code] : undefined
+  if (ofTheHost) return refused(ofTheHost(message))
   log.error({ commandId: id, kind, err: error }, 'a command failed by a fault of the agent')
   return refused(problem('INTERNAL', `a fault of the agent: ${(error as Error).message}`))
 }

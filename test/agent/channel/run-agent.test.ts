@@ -147,6 +147,18 @@ test('failures travel as problems, and a fault of the agent as one too', async (
   expect((await commandById(world.needs.db, 'two')).error?.code).toBe('INTERNAL')
 })
 
+test.each([
+  ['ENOSPC', 'DISK_FULL', /disk of the host is full: .* mkdir '\/mnt\/oak'$/],
+  ['EROFS', 'CONFIG', /ReadWritePaths=.*: .* mkdir '\/mnt\/oak'$/],
+])('a host that answers %s is no fault of the agent', async (code, told, says) => {
+  const { identity } = await anAgent(async () => {
+    throw Object.assign(new Error(`${code}: it said so, mkdir '/mnt/oak'`), { code })
+  })
+  await world.enqueue({ id: 'one', hostId: identity.hostId })
+  await until(async () => (await status('one')) === 'failed')
+  expect((await commandById(world.needs.db, 'one')).error).toEqual({ code: told, message: expect.stringMatching(says) })
+})
+
 test('boxes are worked on at the same time, one command each, and not more than there are slots', async () => {
   let now = 0
   let most = 0
