@@ -63,9 +63,11 @@ describe.skipIf(!testbedExists())('the box template', () => {
     }
   }
   const secret = (box: BoxByHand) => ({ 'x-tenantry-edge-secret': box.edgeSecret })
+  const serves = (box: BoxByHand) =>
+    eventually(async () => expect((await raw(box.platformPort, '/health', { headers: secret(box) })).status).toBe(200))
   const up = async (box: BoxByHand) => {
     await on(box)('up', '--detach')
-    await eventually(async () => expect((await raw(box.platformPort, '/health', { headers: secret(box) })).status).toBe(200))
+    await serves(box)
   }
   const startBox = async (slug: string, synapse: TestbedImageKey) => {
     const box = await renderBoxByHand({ folder: join(root, slug), slug, firstPort: boxPorts().public, synapse })
@@ -73,13 +75,11 @@ describe.skipIf(!testbedExists())('the box template', () => {
     await up(box)
     return box
   }
+  const engine = (...args: string[]) => execa(testbed!.docker, args, { env: dockerEnvironment(testbed!), extendEnv: false })
+  const containerOf = async (box: BoxByHand, service: string) => (await on(box)('ps', '--all', '--quiet', service)).stdout
   const keepsDying = (box: BoxByHand) =>
     eventually(async () => {
-      const { stdout: id } = await on(box)('ps', '--all', '--quiet', 'synapse')
-      const { stdout } = await execa(testbed!.docker, ['inspect', '--format', '{{.RestartCount}} {{.State.ExitCode}}', id], {
-        env: dockerEnvironment(testbed!),
-        extendEnv: false,
-      })
+      const { stdout } = await engine('inspect', '--format', '{{.RestartCount}} {{.State.ExitCode}}', await containerOf(box, 'synapse'))
       expect(stdout).toMatch(/^[1-9]\d* 1$/)
     })
   const setSynapse = async (box: BoxByHand, image: TestbedImageKey) => {
@@ -271,6 +271,16 @@ describe.skipIf(!testbedExists())('the box template', () => {
       expect(log).toContain('database system is shut down')
       expect(log).not.toContain('was interrupted')
       expect(log).not.toContain('not properly shut down')
+    })
+
+    // So it is after a reboot of the host, where the engine starts containers in no order, and after a start by hand, which waits for no health.
+    test('a Synapse that is there before PostgreSQL ends, and the engine starts it again until it serves', async () => {
+      await on(box)('stop', 'synapse', 'postgres')
+      await engine('start', await containerOf(box, 'synapse'))
+      await keepsDying(box)
+      await engine('start', await containerOf(box, 'postgres'))
+      await serves(box)
+      expect(await talked.read()).toEqual(said)
     })
 
     test('the database is UTF8 and sorts by C', async () => {
