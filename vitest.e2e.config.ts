@@ -34,6 +34,8 @@ export default defineConfig({
     include: ['test/testbed/**/*.e2e.ts', 'test/e2e/**/*.e2e.ts'],
     globalSetup: ['test/testbed/global-setup.ts'],
     setupFiles: ['test/e2e/support/settled-fetch.ts'],
+    // As for the other tests: what a file imports is read once per worker.
+    isolate: false,
     // Real boxes share one engine and its processors. Each file has names and ports of its own, so that more workers may be tried.
     maxWorkers: 1,
     sequence: { sequencer: LongestFirst },
