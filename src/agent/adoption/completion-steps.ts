@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { CompletionStep, ProbeResult, Service } from '../../core/boxes/index.ts'
 import { problem, secret } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { probeFile, readBoxSecrets, readCompose, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
+import { bringImages, probeFile, readBoxSecrets, readCompose, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
 import type { CommandContext, LocalBox } from '../ports/index.ts'
 import { pendingFile } from './box-secrets-of.ts'
@@ -67,9 +67,10 @@ export function beforeOf(at: Pick<StepAt<CompletionStep>, 'left'>): Before {
 }
 
 async function bringEdge({ needs, payload, context }: Completion, signal: AbortSignal): Promise<void> {
-  if ((await needs.engine.localDigest(payload.edgeImage)) !== undefined) return
-  const onProgress = ({ percent, detail }: { percent: number; detail: string }) => context.progress({ step: 'images', percent, detail })
-  await needs.engine.pull(payload.edgeImage, { signal, onProgress })
+  const image = payload.edgeImage
+  if ((await needs.engine.localDigest(image)) !== undefined) return
+  const { allowedImages } = needs.settings
+  await bringImages({ ...needs, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
 }
 
 /** The texts, secrets among them: 0600 in the agent's own folder, as long as the command is open. */

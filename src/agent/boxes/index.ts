@@ -22,6 +22,7 @@ export {
   secretsText,
   writeProbeAccount,
 } from './box-secrets.ts'
+export { bringImages, keepImage } from './bring-images.ts'
 export { type ComposeFacts, isLiteralImage, mountSources, plainCompose, readCompose } from './compose-file.ts'
 export { standingFindings } from './compose-findings.ts'
 export { type ComposeRecord, composeRecord } from './compose-record.ts'

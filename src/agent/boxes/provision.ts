@@ -2,6 +2,7 @@ import { type BoxCommandPayload, boxCommands, noMigrations } from '../../core/bo
 import { type Clock, type Random, secret } from '../../core/kit/index.ts'
 import type { BoxInside, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type BoxSecrets, writeProbeAccount } from './box-secrets.ts'
+import { bringImages } from './bring-images.ts'
 import { needAllowedImage } from './image-allow-list.ts'
 import { layOut } from './lay-out.ts'
 import type { LocalBoxes } from './local-boxes.ts'
@@ -45,7 +46,7 @@ export const provision =
     for (const image of Object.values(payload.images)) needAllowedImage(needs.settings.allowedImages, image)
     context.progress({ step: 'files' })
     const { box, secrets } = await layOut(needs, payload)
-    await pullAll(needs, context, payload)
+    await pullMissing(needs, context, payload)
     await startAll(needs, context, box, payload.migrationsHead ?? noMigrations)
     await makeProbeAccount(needs, context, box, secrets)
     const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
@@ -65,13 +66,14 @@ export const provision =
     return { report: await reportVersions(needs, managed), probe }
   }
 
-async function pullAll({ engine }: ProvisionNeeds, context: CommandContext, { images }: Provision): Promise<void> {
+/** What is here stays what it is: whoever provisions names tags. */
+async function pullMissing({ engine, clock, settings }: ProvisionNeeds, context: CommandContext, { images }: Provision): Promise<void> {
+  const { signal } = context
   for (const image of Object.values(images)) {
-    context.signal.throwIfAborted()
+    signal.throwIfAborted()
     if ((await engine.localDigest(image)) !== undefined) continue
-    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
-      context.progress({ step: 'pull', detail: `${image}: ${detail}`.slice(0, 500), percent })
-    await engine.pull(image, { signal: context.signal, onProgress })
+    const { allowedImages } = settings
+    await bringImages({ engine, clock, allowedImages }, { images: { [image]: { image } }, step: 'pull', context, signal })
   }
 }
 

@@ -7,7 +7,7 @@ import { fetchSnapshot, type Holder, needRoom, type Part, type Roomed, roomForSn
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt } from '../course/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
 import { drillCompose, drilledServices } from './drill-compose.ts'
 import type { DrillRun, DrillSteps } from './drill-run.ts'
 import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
@@ -25,7 +25,7 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
   },
   images: async ({ signal }) => {
     const { manifest } = await fetchedBefore(run.folder)
-    await bringImages(run.needs, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
+    await bringFormerImages(run.needs, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
   },
   files: async () => {
     const { manifest, boxFolder } = await fetchedBefore(run.folder)

@@ -1,9 +1,8 @@
 import { rm } from 'node:fs/promises'
 import type { AgentError, StepFacts } from '../../core/boxes/index.ts'
 import { clearDump } from '../backup/index.ts'
-import { reportVersions } from '../boxes/index.ts'
+import { readFence, reportVersions } from '../boxes/index.ts'
 import { patiently } from '../course/index.ts'
-import { letImagesGo } from './bring-image.ts'
 import { failedAs, type What } from './drive.ts'
 import type { GuardedRun } from './guarded-run.ts'
 import { fencedMs, probesOf } from './journal-lines.ts'
@@ -45,6 +44,11 @@ export async function clearUp(run: GuardedRun, { volumes, imagesStay = false, mi
   await quietly(rm(run.fetchFolder, { recursive: true, force: true }))
   if (migrationsHead === undefined || migrationsHead === box.migrationsHead) return
   await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
+}
+
+/** A box that is fenced still rests for somebody to decide, and may need the images of whoever left it there. */
+async function letImagesGo({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>): Promise<void> {
+  if ((await readFence(box.project)) === undefined) await needs.engine.unpin(box.slug)
 }
 
 const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

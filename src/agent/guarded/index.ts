@@ -1,7 +1,6 @@
 // What every guarded change of a box is made of: a run whose memory is the journal, the loop that observes, plans and does one step at a
 // time, the fence, stopping and starting in the right order, the compose file's exchange, images, the proof of health, and its entry and end.
 // Core plans, the rooms of the changes (update, restore) say what their steps do. Nothing in here decides what is next or what is kept.
-export { bringImage, keepImage } from './bring-image.ts'
 export { carryOut } from './carry-out.ts'
 export { clearUp, sumUpRun, whyEnded } from './close.ts'
 export { composeBackup, formerCompose, putComposeBack, readComposeText, replaceCompose } from './compose-exchange.ts'

@@ -5,7 +5,7 @@ import { fetchSnapshot, type Part, type Roomed } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
-import { bringImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
 import { needRoomFor } from './need-room-for.ts'
 import { bringToRest, closeBox } from './rest.ts'
@@ -31,7 +31,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
     },
     images: async ({ signal }) => {
       const { manifest } = await fetchedBefore(folder)
-      await bringImages(needs, manifest, { services: Service.options, pin: payload.slug, context, signal })
+      await bringFormerImages(needs, manifest, { services: Service.options, pin: payload.slug, context, signal })
     },
     files: async ({ signal }) => {
       const fetched = await fetchedBefore(folder)

@@ -13,10 +13,10 @@ import {
   type TellingManifest,
   volumeBytes,
 } from '../backup/index.ts'
-import { type ComposeFacts, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
-import { dropTries, keepImage, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
+import { type ComposeFacts, keepImage, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
+import { dropTries, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringImages } from '../revive/index.ts'
+import { bringFormerImages } from '../revive/index.ts'
 import { restingUnder } from './observe.ts'
 import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -45,7 +45,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
   for (const { image, digest } of Object.values(before.images))
     await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
-  await bringImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
+  await bringFormerImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
   // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
   const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest

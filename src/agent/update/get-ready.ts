@@ -4,8 +4,8 @@ import { VersionedService } from '../../core/boxes/index.ts'
 import { plural, problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { needRoom, type Part, roomForDump, volumeBytes } from '../backup/index.ts'
-import { migrationsFor, needAllowedImage, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
-import { bringImage, keepImage, readComposeText } from '../guarded/index.ts'
+import { bringImages, keepImage, migrationsFor, needSafeFolder, refuseOtherDatabases } from '../boxes/index.ts'
+import { readComposeText } from '../guarded/index.ts'
 import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
 import { observeBefore } from './former-box.ts'
@@ -23,7 +23,7 @@ export async function getReady(run: UpdateRun): Promise<Before> {
   await refuseOtherDatabases(needs, box)
   const migrations = await migrationsFor(needs, context, box, payload.targets.migrationsHead)
   await needs.snapshots.prepare(await run.repository())
-  await bringImages(run, before)
+  await keepAndBring(run, before)
   const [from, to] = [before.containers.postgres, payload.targets.services.postgres]
   if (from && to && before.planned.includes('postgres')) await needSameLibc(needs, box, from.image, to.image)
   const room = await needRoomBeside(run, before)
@@ -31,19 +31,13 @@ export async function getReady(run: UpdateRun): Promise<Before> {
   return { ...before, migrations, room }
 }
 
-async function bringImages(run: UpdateRun, before: Before): Promise<void> {
-  const { needs, payload, box, signal, context } = run
+async function keepAndBring({ needs, payload, box, signal, context }: UpdateRun, { containers, planned }: Before): Promise<void> {
   for (const service of VersionedService.options) {
-    const former = before.containers[service]
+    const former = containers[service]
     if (former) await keepImage(needs, { image: former.image, digest: former.digest ?? undefined, signal }, box.slug)
-    const target = payload.targets.services[service]
-    if (!target || !before.planned.includes(service)) continue
-    needAllowedImage(needs.allowedImages, target.image)
-    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
-      context.progress({ step: 'prefetch', percent, detail: `${service}: ${detail}` })
-    await bringImage(needs, { ...target, signal, onProgress })
-    await needs.engine.pin(target.image, box.slug)
   }
+  const images = Object.fromEntries(planned.map((service) => [service, payload.targets.services[service]]))
+  await bringImages(needs, { images, pin: box.slug, step: 'prefetch', context, signal })
 }
 
 /** At most one dump, and at worst a second database beside the first. */

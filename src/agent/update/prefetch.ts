@@ -1,8 +1,8 @@
-import { type BoxCommandResult, VersionedService } from '../../core/boxes/index.ts'
+import type { BoxCommandResult } from '../../core/boxes/index.ts'
 import { dataFolders, fetchRepository } from '../backup/index.ts'
-import { boxOfCommand, migrationsFor, needAllowedImage, needManaged } from '../boxes/index.ts'
+import { boxOfCommand, bringImages, keepImage, migrationsFor, needManaged } from '../boxes/index.ts'
 import { onceToAnEnd } from '../course/index.ts'
-import { bringImage, type GuardedNeeds } from '../guarded/index.ts'
+import type { GuardedNeeds } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { needSameLibc } from './need-same-libc.ts'
 
@@ -28,21 +28,13 @@ async function managedBox({ boxes }: GuardedNeeds, payload: Payload): Promise<Lo
 }
 
 async function bringAll(needs: GuardedNeeds, context: CommandContext, payload: Payload): Promise<Result> {
-  const { engine, clock } = needs
+  const { clock } = needs
   const box = await managedBox(needs, payload)
   const begun = clock.monotonicMs()
-  const digests: Result['digests'] = {}
   await migrationsFor(needs, context, box, payload.targets.migrationsHead)
   await keepFormer(needs, context, box)
-  for (const service of VersionedService.options) {
-    const target = payload.targets.services[service]
-    if (!target) continue
-    needAllowedImage(needs.allowedImages, target.image)
-    const onProgress = ({ percent, detail }: { percent: number; detail: string }) =>
-      context.progress({ step: 'pull', percent, detail: `${service}: ${detail}` })
-    digests[target.image] = await bringImage(needs, { ...target, signal: context.signal, onProgress })
-    await engine.pin(target.image, box.slug)
-  }
+  const { services } = payload.targets
+  const digests = await bringImages(needs, { images: services, pin: box.slug, step: 'pull', context, signal: context.signal })
   await refuseOtherLibc(needs, box, payload)
   const pulledMs = clock.monotonicMs() - begun
   await warmSnapshot(needs, context, box)
@@ -56,12 +48,9 @@ async function refuseOtherLibc(needs: GuardedNeeds, box: LocalBox, { targets }: 
 }
 
 // What runs must still be here when the update has to go back.
-async function keepFormer({ engine, ...needs }: GuardedNeeds, { signal }: CommandContext, box: LocalBox): Promise<void> {
-  for (const { image, digest } of await engine.containers(box.project)) {
-    if ((await engine.localDigest(image)) === undefined)
-      await bringImage({ engine, ...needs }, { image, digest: digest ?? undefined, signal })
-    await engine.pin(image, box.slug)
-  }
+async function keepFormer(needs: GuardedNeeds, { signal }: CommandContext, box: LocalBox): Promise<void> {
+  for (const { image, digest } of await needs.engine.containers(box.project))
+    await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
 }
 
 async function warmSnapshot(needs: GuardedNeeds, context: CommandContext, box: LocalBox): Promise<void> {

@@ -223,6 +223,12 @@ describe('failures on the way are typed, and the next run goes on', () => {
     expect((await run(agent)).probe.verdict).toBe('ok')
   })
 
+  test('a registry that is away for a moment is asked again', async () => {
+    const agent = await anAgent()
+    agent.host.inject({ kind: 'registry-down', times: 2 })
+    expect((await run(agent)).probe.verdict).toBe('ok')
+  })
+
   test('an abort ends it', async () => {
     const agent = await anAgent({ profile: realistic })
     const abort = new AbortController()

@@ -1,7 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { knownMirrors, localBoxes } from '../../../src/agent/boxes/index.ts'
-import { keepImage } from '../../../src/agent/guarded/index.ts'
+import { keepImage, knownMirrors, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryShelf, openJournal } from '../../../src/agent/journal/index.ts'
 import type { LocalImage } from '../../../src/agent/ports/index.ts'
 import { simulatedImage } from '../../../src/agent/simulated/index.ts'

@@ -1,7 +1,7 @@
 import pRetry from 'p-retry'
 import { type Clock, isProblem, problem } from '../../core/kit/index.ts'
-import { readFence } from '../boxes/index.ts'
-import type { ContainerEngine, LocalBox, PullProgress } from '../ports/index.ts'
+import type { CommandContext, ContainerEngine, PullProgress } from '../ports/index.ts'
+import { needAllowedImage } from './image-allow-list.ts'
 
 type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
 type Wanted = Readonly<{
@@ -18,7 +18,7 @@ const firstWaitMs = 2_000
  * Sees to it that an image is on the host and answers its digest. One that is here with the wanted digest is not pulled again.
  * A registry that does not answer is tried again, a tag that it does not have is not. Throws DIGEST_MISMATCH.
  */
-export async function bringImage({ engine, clock }: Needs, { image, digest, signal, onProgress }: Wanted): Promise<string> {
+async function bringImage({ engine, clock }: Needs, { image, digest, signal, onProgress }: Wanted): Promise<string> {
   if (digest !== undefined && (await engine.localDigest(image)) === digest) return digest
   const options = { signal, ...(digest === undefined ? {} : { digest }), ...(onProgress ? { onProgress } : {}) }
   const pulled = await pRetry(() => engine.pull(image, options), {
@@ -43,7 +43,31 @@ export async function keepImage(needs: Needs, { image, digest, signal }: Wanted,
   await needs.engine.pin(image, label)
 }
 
-/** Once a change has ended. A box that is fenced still rests for somebody to decide, and may need the images of whoever left it there. */
-export async function letImagesGo({ needs, box }: Readonly<{ needs: Pick<Needs, 'engine'>; box: LocalBox }>): Promise<void> {
-  if ((await readFence(box.project)) === undefined) await needs.engine.unpin(box.slug)
+type WantedImages = Readonly<{
+  /** By what they are for, as progress tells; without a digest it is what the registry has now. */
+  images: Readonly<Record<string, Readonly<{ image: string; digest?: string | null | undefined }> | undefined>>
+  /** What keeps them from being pruned until `unpin`; absent for those that a compose file names already. */
+  pin?: string
+  /** As progress names it. */
+  step: string
+  context: Pick<CommandContext, 'progress'>
+  signal: AbortSignal
+}>
+
+/** Brings images one after the other, and answers their digests. Throws IMAGE_NOT_ALLOWED, PULL_FAILED and its kin. */
+export async function bringImages(
+  needs: Needs & Readonly<{ allowedImages: readonly string[] }>,
+  { images, pin, step, context, signal }: WantedImages,
+): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {}
+  for (const [what, wanted] of Object.entries(images)) {
+    if (!wanted) continue
+    const { image, digest } = wanted
+    needAllowedImage(needs.allowedImages, image)
+    const onProgress = ({ percent, detail }: PullProgress) =>
+      context.progress({ step, percent, detail: `${what}: ${detail}`.slice(0, 500) })
+    digests[image] = await bringImage(needs, { image, digest: digest ?? undefined, signal, onProgress })
+    if (pin !== undefined) await needs.engine.pin(image, pin)
+  }
+  return digests
 }
