@@ -44,7 +44,7 @@ const columns = ({ now }: Look): Column<BoxRow>[] => [
   { title: 'MINIO', value: ({ installed }) => installed.minio, priority: 5, least: 12 },
   { title: 'REPORT', value: ({ reportedAt }) => ago(reportedAt, now), priority: 3 },
   { title: 'HELD BY', value: ({ heldBy }) => heldBy, priority: 4, least: 8 },
-  { title: 'MARKS', value: marks, priority: 3 },
+  { title: 'MARKS', value: marks, priority: 2 },
 ]
 
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>

@@ -54,9 +54,10 @@ function fitTo<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn
   const last = drawn.reduce((lowest, one) => (priorityOf(one) >= priorityOf(lowest) ? one : lowest))
   const withoutLast = drawn.filter((one) => one !== last)
   if (priorityOf(last) >= extra) return fitTo(withoutLast, width)
-  const shrunk = shrink(drawn, tooWide)
+  const mayGo = priorityOf(last) > 1 && drawn.length > 1
+  const shrunk = shrink(drawn, tooWide, mayGo ? usualName : 1)
   if (totalWidth(shrunk) <= width) return shrunk
-  return priorityOf(last) === 1 || drawn.length === 1 ? squeeze(shrunk, width) : fitTo(withoutLast, width)
+  return mayGo ? fitTo(withoutLast, width) : squeeze(shrunk, width)
 }
 
 const priorityOf = ({ column }: Drawn<never>) => column.priority ?? 2
@@ -64,11 +65,12 @@ const priorityOf = ({ column }: Drawn<never>) => column.priority ?? 2
 const totalWidth = (drawn: readonly Drawn<never>[]) => drawn.reduce((sum, one) => sum + one.width, gap * Math.max(0, drawn.length - 1))
 
 /** Takes from the columns that may be cut, the widest first; from the first one, which names the row, only when the others gave all. */
-function shrink<Row>(drawn: readonly Drawn<Row>[], by: number): readonly Drawn<Row>[] {
+function shrink<Row>(drawn: readonly Drawn<Row>[], by: number, leastName = 1): readonly Drawn<Row>[] {
   const widths = new Map(drawn.map((one) => [one, one.width]))
   const widthOf = (one: Drawn<Row>) => widths.get(one) as number
+  const leastOf = (one: Drawn<Row>) => (one === drawn[0] ? Math.max(leastWidth(one), leastName) : leastWidth(one))
   for (let left = by; left > 0; left--) {
-    const cuttable = drawn.filter((one) => widthOf(one) > leastWidth(one))
+    const cuttable = drawn.filter((one) => widthOf(one) > leastOf(one))
     const [widest] = [...cuttable.filter((one) => one !== drawn[0]).sort((a, b) => widthOf(b) - widthOf(a)), ...cuttable.slice(0, 1)]
     if (!widest) break
     widths.set(widest, widthOf(widest) - 1)
@@ -77,6 +79,9 @@ function shrink<Row>(drawn: readonly Drawn<Row>[], by: number): readonly Drawn<R
 }
 
 const leastWidth = ({ column, width }: Drawn<never>) => (column.least === undefined ? width : Math.max(column.least, 1))
+
+/** What names a row is typed next: a name of usual length stays whole as long as another column may go instead. */
+const usualName = 20
 
 /** Nothing may be dropped any more: everything but the first column is cut. */
 function squeeze<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {

@@ -111,7 +111,7 @@ const stepColumns: readonly Column<StepSpread>[] = [
   { title: 'BOXES', value: ({ boxes }) => boxes, priority: 3, align: 'right' },
   { title: 'MIDDLE', value: ({ medianMs }) => duration(medianMs), priority: 1, align: 'right' },
   { title: 'WORST', value: ({ worstMs }) => duration(worstMs), priority: 1, align: 'right' },
-  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, least: 10 },
+  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, least: 20 },
 ]
 
 /** A rollout of a few boxes is shown whole; of a large one what matters. Failures were told. */

@@ -31,6 +31,13 @@ describe('a table', () => {
     expect(table(look(width), columns, rows).split('\n')).toEqual(expected)
   })
 
+  test('drops another column before it cuts a name of usual length, which is typed next', () => {
+    const slugs = [{ name: 'gesamtschule-mitte', count: 7, note: 'short' }]
+    const [head, line] = table(look(30), columns, slugs).split('\n')
+    expect([head, line]).toEqual(['NAME                COUNT', 'gesamtschule-mitte      7'])
+    expect(table(look(30), columns, [{ ...(slugs[0] as Row), name: 'a'.repeat(40) }]).split('\n')[1]).toContain('a…')
+  })
+
   test('is never cut where there is no terminal', () => {
     expect(table(look(Number.POSITIVE_INFINITY), columns, rows)).toContain('a note that is rather long')
   })
