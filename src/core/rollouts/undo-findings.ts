@@ -33,7 +33,7 @@ export type GoingBack = KnownBox & Readonly<{ to: InstalledVersions }>
 export function holeFindings({ slug, installed, to }: GoingBack, fixes: readonly Fix[]): Finding[] {
   const holes = reopenedHoles(fixes, { from: installed, to })
   if (holes.length === 0) return []
-  const message = `${slug} would have ${holesText(holes)} again: where that must be, \`tenantry snapshots restore ${slug} --allow-hole\` does it, box by box`
+  const message = `${slug} would have ${holesText(holes)} again: where that must be, \`tenantry snapshots restore ${slug} --snapshot <id> --reason <why> --allow-hole\` does it, box by box`
   return [refuse('REOPENS_HOLE', message)]
 }
 

@@ -134,7 +134,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(versions()).toEqual(allFixed)
     const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
     const says = expect.stringMatching(
-      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*${id} brought 1.163.2.*snapshots restore acme --allow-hole`),
+      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*${id} brought 1.163.2.*snapshots restore acme .*--allow-hole`),
     )
     expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
   })
