@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { createReadStream, createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -9,10 +19,18 @@ import { dockerEngine } from '../dist/agent/docker/index.js'
 import { boxInside } from '../dist/agent/inside/index.js'
 import { fillVolumes } from '../dist/agent/revive/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
+import { syncDisk } from '../dist/agent/snapshots/sync-disk.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
+import { telling, told, toldSteps } from './steps-told.js'
 
 const rounds = 3
-const [rows, fileCount, fileBytes] = [1_000_000, 200, 2_000_000]
+const rows = 1_000_000
+/** In media and objects, half of them in each: `[how many, bytes]` of thumbnails, photos and papers, and films. */
+const files = [
+  [1_000, 30_000],
+  [400, 2_000_000],
+  [20, 50_000_000],
+]
 const most = 1.1
 const what = [
   'snapshot through the agent against pg_dump and plain restic',
@@ -23,9 +41,13 @@ const reach = `at most ${most}×`
 const testbedFile = join(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenantry-testbed', 'testbed.json')
 
 /**
- * The same database, media and objects are taken and brought back by both, each into a repository of its own, one after the other with the
+ * The same database, media and objects are taken and brought back by both, each into a repository of its own that begins as a copy of one: restic makes
+ * each so slow to open as it finds the machine at that moment, and two could differ by half. They are taken one after the other with the
  * order changed at each round: whoever is second finds what the first left in the disk's cache. By hand means what a careful shell script
  * does, step by step: it proves no sum, counts no rows, lists no dump and syncs no disk. All that the agent does besides is in the ratio.
+ * There is as much of it as a school's box is taken to have, at the lower end: some hundred MB of database, and files of a few GB (1.8 here), most
+ * of which are small while most of the bytes are in few. It was 0.4 GB of files once, by which the start of programs weighed more: ratios of then and
+ * now are not to be compared.
  * The disk is brought up to date before each restore: the agent's own waits for all that is written there, and would pay for the snapshots
  * of both and for what is restored by hand.
  */
@@ -39,12 +61,12 @@ export async function snapshotOverhead() {
     for (let round = 0; round < rounds; round++) {
       const [plain, ours] = [byHand(world, round), throughAgent(world, round)]
       const inTurn = round % 2 === 0 ? [plain, ours] : [ours, plain]
-      for (const side of inTurn) side.takenMs = await timed(side.take)
+      for (const side of inTurn) side.takenMs = await timed(side.take, `snapshot ${side.name}`)
       taken.push(ours.takenMs / plain.takenMs)
       for (const side of inTurn) {
         await world.emptyDatabase()
         execFileSync('sync')
-        side.restoredMs = await timed(side.restore)
+        side.restoredMs = await timed(side.restore, `restore ${side.name}`)
       }
       restored.push(ours.restoredMs / plain.restoredMs)
       for (const { folder } of inTurn) rmSync(folder, { recursive: true, force: true })
@@ -58,9 +80,15 @@ export async function snapshotOverhead() {
   }
 }
 
-async function timed(work) {
+/** A program in a container, with the beginning of what it is asked. */
+const programOf = (method, [, argv, options]) =>
+  method === 'exec'
+    ? [argv[0], argv[2], typeof options?.stdin === 'string' ? options.stdin.slice(0, 60) : ''].join(' ').replaceAll('\n', ' ')
+    : method
+
+async function timed(work, title) {
   const begun = performance.now()
-  await work()
+  await toldSteps(title, work)
   return performance.now() - begun
 }
 
@@ -91,7 +119,7 @@ services:
 volumes: { postgres: {}, media: {}, objects: {} }
 `,
   )
-  const engine = dockerEngine({ dockerHost, dockerConfig, docker })
+  const engine = telling(dockerEngine({ dockerHost, dockerConfig, docker }), programOf)
   const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
   const box = { slug: 'bench', boxId: 'box_bench', ownershipEpoch: 1, managed: true, chatDomain: 'bench.test', project, ports: null }
   await engine.up(project, ['postgres', 'synapse', 'minio'])
@@ -109,9 +137,12 @@ volumes: { postgres: {}, media: {}, objects: {} }
   )
   await psql('synapse', 'create index on events (id)')
   const folders = await Promise.all(['media', 'objects'].map((key) => engine.volumePath(`${name}_${key}`)))
-  for (let file = 0; file < fileCount; file++) writeFileSync(join(folders[file % 2], `file-${file}`), systemRandom.bytes(fileBytes))
+  for (const [count, bytes] of files)
+    for (let file = 0; file < count; file++) writeFileSync(join(folders[file % 2], `${bytes}-${file}`), systemRandom.bytes(bytes))
+  const repository = join(folder, 'repository')
+  execFileSync(restic, ['-r', repository, '--no-cache', 'init'], { input: 'a key\n', stdio: ['pipe', 'ignore', 'inherit'] })
   return {
-    ...{ folder, engine, inside, box, folders, restic, docker, dockerHost, id, emptyDatabase },
+    ...{ folder, engine, inside, box, folders, restic, repository, docker, dockerHost, id, emptyDatabase },
     remove: async () => {
       await engine.down(project, { volumes: true })
       rmSync(folder, { recursive: true, force: true })
@@ -119,11 +150,15 @@ volumes: { postgres: {}, media: {}, objects: {} }
   }
 }
 
-function byHand({ folder, box, folders, restic, docker, dockerHost, id, emptyDatabase }, round) {
+function byHand({ folder, box, folders, restic, repository, docker, dockerHost, id, emptyDatabase }, round) {
   const at = join(folder, `by-hand-${round}`)
   const [dump, back] = [join(at, 'dump'), join(at, 'back')]
   mkdirSync(dump, { recursive: true })
-  const run = (...args) => execa(restic, ['-r', join(at, 'repository'), '--cache-dir', join(at, 'cache'), ...args], { input: 'a key\n' })
+  cpSync(repository, join(at, 'repository'), { recursive: true })
+  const run = (...args) =>
+    told(`restic ${args[0]}`, () =>
+      execa(restic, ['-r', join(at, 'repository'), '--cache-dir', join(at, 'cache'), ...args], { input: 'a key\n' }),
+    )
   const inBox = (...args) => [docker, ['exec', '-i', id, ...args], { env: { DOCKER_HOST: dockerHost }, buffer: false, reject: false }]
   const toFile = async (name, ...args) => {
     const child = execa(...inBox(...args))
@@ -132,9 +167,9 @@ function byHand({ folder, box, folders, restic, docker, dockerHost, id, emptyDat
   }
   const login = ['-h', '127.0.0.1', '-U', 'synapse']
   return {
+    name: 'by hand',
     folder: at,
     take: async () => {
-      await run('init')
       await toFile('database.dump', 'pg_dump', '-Fc', '--no-sync', ...login, '-d', 'synapse')
       await toFile('globals.sql', 'pg_dumpall', '--globals-only', ...login)
       await run('backup', dump, box.project.folder, ...folders)
@@ -142,23 +177,28 @@ function byHand({ folder, box, folders, restic, docker, dockerHost, id, emptyDat
     restore: async () => {
       await emptyDatabase()
       await run('restore', 'latest', '--target', back)
-      const child = execa(...inBox('pg_restore', '--exit-on-error', ...login, '-d', 'synapse'))
-      await pipeline(createReadStream(join(back, dump, 'database.dump')), child.stdin)
-      if ((await child).failed) throw new Error('pg_restore failed')
+      await told('pg_restore', async () => {
+        const child = execa(...inBox('pg_restore', '--exit-on-error', ...login, '-d', 'synapse'))
+        await pipeline(createReadStream(join(back, dump, 'database.dump')), child.stdin)
+        if ((await child).failed) throw new Error('pg_restore failed')
+      })
       // Whoever brings a database back sees to its statistics: without them it is slow for hours.
-      await execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze'))
+      await told('analyze', () => execa(...inBox('psql', ...login, '-d', 'synapse', '-c', 'analyze')))
     },
   }
 }
 
-function throughAgent({ folder, engine, inside, box, restic }, round) {
+function throughAgent({ folder, engine, inside, box, restic, repository: empty }, round) {
   const at = join(folder, `through-agent-${round}`)
+  cpSync(empty, join(at, 'repository'), { recursive: true })
   const repository = { repository: `file:${join(at, 'repository')}`, password: 'a key', env: {} }
-  const snapshots = resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache') })
+  const sync = (...args) => told('sync of the disk', () => syncDisk(...args))
+  const snapshots = telling(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
   const needs = { engine, inside, snapshots, clock: systemClock, workFolder: join(at, 'work') }
   const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
   let taken
   return {
+    name: 'through the agent',
     folder: at,
     take: async () => {
       await snapshots.prepare(repository)
