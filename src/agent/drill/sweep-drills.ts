@@ -6,7 +6,7 @@ type Needs = Readonly<{ engine: ContainerEngine; journal: CommandJournal; stateF
 
 /**
  * Removes what drills left on the engine, when the agent starts: all of this agent's whose command is over or unknown. An open command clears
- * its own away. Answers the projects.
+ * its own away. Answers the projects. Images that one which could not clear away has pinned are let go too: nothing else may be left of it.
  */
 export async function sweepDrills({ engine, journal, stateFolder }: Needs): Promise<readonly string[]> {
   const open = new Set((await journal.open()).map(({ commandId }) => drillProject(stateFolder, commandId)))
@@ -15,5 +15,9 @@ export async function sweepDrills({ engine, journal, stateFolder }: Needs): Prom
     await engine.removeProject(name)
     await engine.unpin(name)
   }
+  const failed = (await journal.all()).filter(({ kind, closed }) => kind === 'tenant-box.drill' && hasError(closed?.result))
+  for (const { commandId } of failed) await engine.unpin(drillProject(stateFolder, commandId))
   return left
 }
+
+const hasError = (result: unknown): boolean => Boolean((result as { error?: unknown } | null | undefined)?.error)

@@ -161,8 +161,8 @@ async function snapshot({ needs, context, box, repository }: Run, { signal, left
 
 async function serveAgain({ needs, context, box }: Run, signal: AbortSignal): Promise<void> {
   const { engine, inside, boxes } = needs
-  // Killed after `keep` had written it, before that was known to be done: what serves again is this host's.
-  const { handedOver, ...owned } = box
+  // `keep` may have written it before it was killed, or failed over a disk that then said no: what serves again is this host's.
+  const { handedOver, ...owned } = (await boxes.find(box.slug)) ?? box
   if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
   await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))

@@ -48,6 +48,9 @@ async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
   if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
 }
 
+/** `handedOver` is absent in what earlier agents wrote down. */
+type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalBox['handedOver']> }>
+
 const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => ({
   start: async ({ signal }) => {
     const { engine, inside } = needs
@@ -55,7 +58,7 @@ const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => 
     await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
     await engine.up(box.project, ['synapse', 'edge'], signal)
     // The record forgets it with `keep`; whose fence is to be lifted must be known after that too.
-    return { holder: box.handedOver?.holder ?? null }
+    return { holder: box.handedOver?.holder ?? null, ...(box.handedOver ? { handedOver: box.handedOver } : {}) } satisfies Started
   },
   probe: ({ signal }) => {
     const inside = watchfulInside(needs.inside, needs.engine)
@@ -72,10 +75,15 @@ const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => 
     return needs.boxes.put(owned)
   },
   open: async ({ left }) => {
-    const { holder } = left('start') as { holder: string | null }
+    const { holder } = left('start') as Started
     if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
   },
-  rest: () => bringToRest(needs, box, ['synapse', 'minio', 'postgres']),
+  rest: async ({ left }) => {
+    await bringToRest(needs, box, ['synapse', 'minio', 'postgres'])
+    // `keep` may have written it, and failed over a disk that then said no: what rests as before can be taken back as before.
+    const handedOver = box.handedOver ?? (left('start') as Started | undefined)?.handedOver
+    if (handedOver && !(await needs.boxes.find(box.slug))?.handedOver) await needs.boxes.put({ ...box, handedOver })
+  },
 })
 
 async function sumUp(run: Pick<Run, 'needs' | 'context'>, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {

@@ -2,6 +2,7 @@ import { readdir, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
 import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { aContext, address, around, type MovingHost, mortalAtChange, type Needs, running, twoHosts } from '../move/a-move.ts'
 import { snapshotOfBox } from '../move/a-snapshot.ts'
 import { moving } from '../simulated/boxes.ts'
@@ -211,6 +212,16 @@ test('what a drill left whose command is over or unknown goes when the agent sta
   expect(await sweepDrills(forgetful)).toHaveLength(1)
   expect(await left(world.old)).toEqual([])
   expect(world.old.host.volumeNames()).toHaveLength(3)
+})
+
+test('images that a drill could not let go of are let go at the next start, though nothing else of it is left', async () => {
+  const world = await drilled()
+  const needs = await world.old.agent()
+  const unpin = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'it does not answer'))
+  expect(await world.run({ ...needs, engine: { ...needs.engine, unpin } })).toMatchObject({ ok: false })
+  expect(world.old.host.pinnedImages()).toHaveLength(3)
+  expect(await sweepDrills(await world.old.agent())).toEqual([])
+  expect(world.old.host.pinnedImages()).toEqual([])
 })
 
 test('the drills of another agent on the same engine are left alone', async () => {

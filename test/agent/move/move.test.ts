@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { fenceSwitch, reportVersions } from '../../../src/agent/boxes/index.ts'
+import { fenceSwitch, type LocalBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
 import { disownBox, handOver, remove, takeBack, takeOver } from '../../../src/agent/move/index.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import { whyAtRest } from '../../../src/core/boxes/index.ts'
@@ -189,6 +189,46 @@ test.each(['snapshot-fails', 'dump-fails', 'store-down'] as const)(
     expect(await readdir(`${two.old.folder}/state/work`).catch(() => [])).toEqual([])
   },
 )
+
+/** A disk that keeps a record and then says that it failed, the first time that one is written which `is` so. */
+const failingAfter = (boxes: LocalBoxes, is: (box: LocalBox) => boolean): LocalBoxes => {
+  let failed = false
+  return {
+    ...boxes,
+    put: async (box) => {
+      await boxes.put(box)
+      if (failed || !is(box)) return
+      failed = true
+      throw problem('DISK_FULL', 'the folder of the record cannot be synced')
+    },
+  }
+}
+
+test('a hand-over whose record was written by a disk that then failed leads back to a box that takes commands', async () => {
+  const two = await twoHosts()
+  const needs = await two.old.agent()
+  const boxes = failingAfter(needs.boxes, ({ handedOver }) => handedOver !== undefined)
+  const giving = () => handOver({ ...needs, boxes })(aContext('hand-over'), handOverPayload())
+  await expect(moving(two.clock, giving, 5_000)).rejects.toMatchObject({ message: expect.stringMatching(/serves as before/) })
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
+  expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
+})
+
+test('a take-back whose record was written by a disk that then failed rests as before, and is taken back by the next one', async () => {
+  const two = await twoHosts()
+  await given(two)
+  const rested = await two.old.boxes.find('oak')
+  const needs = await two.old.agent()
+  const boxes = failingAfter(needs.boxes, ({ handedOver }) => handedOver === undefined)
+  const taking = () => takeBack({ ...needs, boxes })(aContext('take-back'), { ...address, ownershipEpoch: 2, probe: patient })
+  await expect(moving(two.clock, taking, 5_000)).rejects.toMatchObject({
+    message: expect.stringMatching(/rests fenced and stopped as before/),
+  })
+  expect((await two.old.boxes.find('oak'))!.handedOver).toEqual(rested!.handedOver)
+  expect(running(two.old, two.box)).toEqual(['edge'])
+  expect(await back(two, 2, 'take-back-2')).toMatchObject({ error: null })
+  expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
+})
 
 test('a hand-over that was killed after its record was written, and then fails, leads back to a box that takes commands', async () => {
   const two = await twoHosts()
