@@ -12,7 +12,15 @@ import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from '
 import { type Complete, type FileChange, type Plan, type PlanNeeds, planCompletion } from './plan-completion.ts'
 
 /** What the journal keeps of the box before: enough to put it back without the plan. */
-export type Before = Readonly<{ files: readonly KeptFile[]; hadEdge: boolean; hadProbe: boolean; reread: readonly Service[]; diff: string }>
+export type Before = Readonly<{
+  files: readonly KeptFile[]
+  hadEdge: boolean
+  hadProbe: boolean
+  reread: readonly Service[]
+  diff: string
+  /** As it was recorded; absent in what earlier agents wrote down. */
+  recorded?: Pick<LocalBox, 'chatDomain' | 'ports'>
+}>
 
 export type Completion = Readonly<{
   needs: PlanNeeds
@@ -49,6 +57,8 @@ export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
     const { files, hadProbe } = beforeOf(at)
     await putBack(files)
     if (!hadProbe) await rm(probeFile(run.box.project), { force: true })
+    // `manage` may have written it, and failed over a disk that then said no: a box with its former files is only observed.
+    if ((await run.needs.boxes.find(run.box.slug))?.managed) await run.needs.boxes.put({ ...run.box, ...observed(at), managed: false })
   },
   'start-again': async (at) => {
     const { hadEdge, reread } = beforeOf(at)
@@ -65,6 +75,8 @@ export function beforeOf(at: Pick<StepAt<CompletionStep>, 'left'>): Before {
   if (!before) throw problem('INTERNAL', 'the journal does not say what the box was before')
   return before
 }
+
+const observed = (at: Pick<StepAt<CompletionStep>, 'left'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
 
 async function bringEdge({ needs, payload, context }: Completion, signal: AbortSignal): Promise<void> {
   const image = payload.edgeImage
@@ -89,6 +101,7 @@ async function keep(run: Completion): Promise<Before> {
     hadProbe: (await readIfThere(probeFile(box.project))) !== undefined,
     reread: rereaders(box, plan.changes),
     diff: plan.diff,
+    recorded: { chatDomain: box.chatDomain, ports: box.ports },
   }
 }
 

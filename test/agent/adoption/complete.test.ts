@@ -291,6 +291,23 @@ test('a platform that does not take the secrets leaves the box as it was', async
   expect(await stack.all()).toEqual(before)
 })
 
+test('a record that was written by a disk that then failed says again that the box is only observed', async () => {
+  const stack = await aStack()
+  const payload = await stack.seen()
+  const needs = await stack.agent()
+  const before = await needs.boxes.find('elm')
+  let failed = false
+  const put: typeof needs.boxes.put = async (box) => {
+    await needs.boxes.put(box)
+    if (failed || !box.managed) return
+    failed = true
+    throw problem('DISK_FULL', 'the folder of the record cannot be synced')
+  }
+  await expect(stack.run(payload, { ...needs, boxes: { ...needs.boxes, put } })).rejects.toMatchObject({ code: 'DISK_FULL' })
+  expect(failed).toBe(true)
+  expect(await needs.boxes.find('elm')).toEqual(before)
+})
+
 test('an edge image that this host does not allow, and ports that are taken, are refused', async () => {
   const stack = await aStack()
   await expect(stack.run(aCompletion({ edgeImage: 'evil.test/edge:1' }))).rejects.toMatchObject({ code: 'IMAGE_NOT_ALLOWED' })
