@@ -11,6 +11,7 @@ const longest = [
   'undo',
   'restore-box',
   'snapshots',
+  'units',
   'move',
   'drill',
   'homeserver',

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# parts.sh base | minio | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
+# parts.sh base | machine | minio | synapse <version>: what goes into the images, made on the host, since a container here has no way out to package indexes.
 set -euo pipefail
 source "$(dirname -- "$0")/cache.sh"
 
@@ -23,6 +23,19 @@ base() {
   rm -rf "$root"
 }
 
+# A whole Debian with systemd and an engine of its own, on which the shipped units are tried. Node.js, compose, restic and the registry come from here.
+machine() {
+  local root=$CACHE/parts/machine-root mirror
+  mirror=$(debian_mirror)
+  rm -rf "$root"
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,docker.io,iptables,iproute2,procps,openssl,curl,ca-certificates,libstdc++6 \
+    "$DEBIAN_SUITE" "$root" "$mirror"
+  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,i18n,info}/* \
+    "$root"/etc/systemd/system/multi-user.target.wants/e2scrub_reap.service
+  tar -C "$root" --sort=name --exclude=./dev --exclude=./proc --exclude=./sys -cf - . | docker import - tenantry-testbed/machine
+  rm -rf "$root"
+}
+
 minio() {
   local time=${MINIO_RELEASE#RELEASE.}
   # Unless told, a build from source calls itself DEVELOPMENT.
@@ -42,9 +55,13 @@ synapse() {
   rm -rf "${site:?}/bin"
 }
 
+# An engine that was pruned has lost it: nothing is pushed.
+if [[ ${1:-} == machine ]] && ! docker image inspect tenantry-testbed/machine >/dev/null 2>&1; then rm -f "$CACHE/stamps/machine"; fi
+
 case ${1:-} in
   base) once base "$DEBIAN_SUITE $(declare -f base | sha256sum | cut -c1-16)" base ;;
+  machine) once machine "$DEBIAN_SUITE $(declare -f machine | sha256sum | cut -c1-16)" machine ;;
   minio) once minio "$MINIO_MODULE $MINIO_RELEASE" minio ;;
   synapse) once "synapse-$2" "$(hash_of "images/synapse/lock-$2.txt")" synapse "$2" ;;
-  *) die 'usage: parts.sh base | minio | synapse <version>' ;;
+  *) die 'usage: parts.sh base | machine | minio | synapse <version>' ;;
 esac

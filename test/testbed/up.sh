@@ -21,6 +21,7 @@ step registry.sh 9>&-
 step parts.sh minio & parts=($!)
 for version in "${SYNAPSE_VERSIONS[@]}"; do step parts.sh synapse "$version" & parts+=($!); done
 step parts.sh base
+step parts.sh machine & parts+=($!)
 step images.sh postgres
 step images.sh edge
 for part in "${parts[@]}"; do wait "$part"; done
