@@ -136,8 +136,11 @@ function drive(
   const blocked = failures.length >= rollout.failureThreshold
   if (!blocked && waiting.length > 0) return begin(waiting, flying, limits)
   if (flying.length > 0) return []
-  return failures.length > 0 ? [{ do: 'pause', reason: explainPause(phase, failures) }] : [{ do: 'advance', from: phase }]
+  return failures.length > 0 ? [{ do: 'pause', reason: explainPause(phase, failures.toSorted(bySlug)) }] : [{ do: 'advance', from: phase }]
 }
+
+/** The reason names only some: which, is not left to the order in which a database finds them. */
+const bySlug = (a: EngineAction, b: EngineAction): number => (a.slug < b.slug ? -1 : 1)
 
 /** A held box takes no place from the others; that it waits, and for whom, is told once. */
 function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {

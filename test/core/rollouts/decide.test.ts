@@ -97,6 +97,13 @@ describe('the queue', () => {
 describe('a failure', () => {
   const failed = anEngineAction('a', { status: 'failed', error: { code: 'PULL_FAILED', message: 'no such\ntag' } })
 
+  test('is told by the names of its boxes in their order, however a database finds them', () => {
+    const failed = ['d', 'b', 'a', 'c'].map((slug) => anEngineAction(slug, { status: slug === 'a' ? 'rolled_back' : 'failed' }))
+    const [step] = next(failed)
+    expect(step).toMatchObject({ do: 'pause', reason: expect.stringMatching(/a failed and was restored; b failed; c failed; and 1 more/) })
+    expect(next(failed.toReversed())).toEqual([step])
+  })
+
   test('starts no further tenant, and the phase pauses once nothing is in flight', () => {
     expect(next([failed, anEngineAction('b'), flying('c')], [anEngineCommand('c.1')])).toEqual([])
     const [step] = next([failed, anEngineAction('b')])
