@@ -49,7 +49,7 @@ export { type ClosedWindow, explainEmergencyPause, explainEmergencyStop, explain
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
-export { type HostToAsk, hostsToAsk, pinnedDigests, type ResolvedImage, type ResolvedImages, unresolvedImages } from './plan-images.ts'
+export { type HostToAsk, hostsToAsk, pinnedDigests, type RegistryAnswer, type RegistryAnswers, unresolvedImages } from './plan-images.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
 export { type DoneUpdate, planUndo, planUndoOf } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'

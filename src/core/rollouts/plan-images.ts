@@ -4,15 +4,15 @@ import type { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 // Which image stands behind each tag of a plan: what the fleet runs under it, else what its registry said. What nobody can tell is decided
 // by the first pull.
 
-/** What a registry said of a tag, asked from a host; or why nobody could say. */
-export type ResolvedImage = Readonly<{ digest: string; host: string } | { digest: null; why: string }>
-export type ResolvedImages = ReadonlyMap<string, ResolvedImage>
+/** What a registry said of a tag, and the host from which it was asked; or why nobody could say. */
+export type RegistryAnswer = Readonly<{ digest: string; host: string } | { digest: null; why: string }>
+export type RegistryAnswers = ReadonlyMap<string, RegistryAnswer>
 
 /** A host from which registries may be asked: one of its boxes moves, so it will pull from them anyway. */
 export type HostToAsk = Readonly<{ hostId: string; hostName: string; boxId: string }>
 
 /** How each image is known, by its reference. Under a tag of which the fleet runs several images, none is the one. */
-export function knownImages(boxes: readonly KnownBox[], resolved: ResolvedImages): (image: string) => PlannedImage {
+export function knownImages(boxes: readonly KnownBox[], resolved: RegistryAnswers): (image: string) => PlannedImage {
   const seen = digestsSeen(boxes)
   return (image) => {
     const running = seen.get(image)

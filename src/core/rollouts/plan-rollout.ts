@@ -6,7 +6,7 @@ import { makespanMs, type Parallelism } from './makespan.ts'
 import { assignPhases } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
-import { imagesOf, knownImages, type ResolvedImages } from './plan-images.ts'
+import { imagesOf, knownImages, type RegistryAnswers } from './plan-images.ts'
 import { type PastWayBack, proposeFenceMode } from './propose-fence.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
@@ -32,7 +32,7 @@ export type PlanInput = Limits &
     /** Maintenance windows keep no box from its turn, as in an emergency. */
     ignoreWindows?: boolean
     /** What registries said of images that the fleet does not run; absent: nobody was asked. */
-    resolved?: ResolvedImages
+    resolved?: RegistryAnswers
   }>
 
 /** Who goes when, from what to what, what speaks against it, and how long it takes. Throws VALIDATION for slugs that no box has. */

@@ -6,7 +6,7 @@ import {
   hostsToAsk,
   newEmergencyId,
   planRollout as plan,
-  type ResolvedImages,
+  type RegistryAnswers,
   type RolloutKind,
   type RolloutPlan,
   unresolvedImages,
@@ -80,7 +80,7 @@ export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets)
  * Registries are asked once about what the fleet does not run. The answer takes its time, so the plan is made anew with it: what it says of
  * the fleet is from now.
  */
-async function withImages({ askRegistries }: PlanNeeds, draft: (resolved: ResolvedImages) => Promise<Planned>): Promise<Planned> {
+async function withImages({ askRegistries }: PlanNeeds, draft: (resolved: RegistryAnswers) => Promise<Planned>): Promise<Planned> {
   const first = await draft(new Map())
   const images = unresolvedImages(first.plan)
   if (!askRegistries || images.length === 0) return first

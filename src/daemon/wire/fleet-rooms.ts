@@ -49,7 +49,7 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     schemas: needs.schemas,
     daemonVersion: packageVersion(),
     approvalTokenSha256: config.approvalTokenSha256,
-    askRegistries: askRegistries(boxes),
+    askRegistries: askRegistries({ ...boxes, log }),
     rehearse: needs.rehearse,
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })

@@ -6,7 +6,7 @@ import {
   imagesOf,
   knownImages,
   pinnedDigests,
-  type ResolvedImage,
+  type RegistryAnswer,
   unresolvedImages,
 } from '../../../src/core/rollouts/plan-images.ts'
 import { aReport } from '../../support/boxes.ts'
@@ -19,11 +19,11 @@ const running = (slug: string, digest: string | null): KnownBox => {
   const synapse = { image, digest, state: 'running', restartCount: 0 }
   return aKnownBox(slug, { report: aReport(slug, { services: { synapse } as never }) })
 }
-const told: ResolvedImage = { digest: sum('c'), host: 'amsel' }
-const silent: ResolvedImage = { digest: null, why: 'amsel: no answer within 5 s' }
+const told: RegistryAnswer = { digest: sum('c'), host: 'amsel' }
+const silent: RegistryAnswer = { digest: null, why: 'amsel: no answer within 5 s' }
 
 describe('what an image is', () => {
-  test.each<[string, KnownBox[], ResolvedImage | undefined, object]>([
+  test.each<[string, KnownBox[], RegistryAnswer | undefined, object]>([
     ['is what the fleet runs', [running('a', sum('a'))], undefined, { digest: sum('a'), from: 'fleet' }],
     ['is what the fleet runs, whatever its registry says', [running('a', sum('a'))], told, { digest: sum('a'), from: 'fleet' }],
     ['is what its registry says, if the fleet does not run it', [], told, { digest: sum('c'), from: 'registry', askedFrom: 'amsel' }],

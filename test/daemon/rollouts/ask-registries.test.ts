@@ -6,7 +6,7 @@ import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../../src/daemon/rollouts/create-rollout.ts'
 import { createEmergency } from '../../../src/daemon/rollouts/emergency/create-emergency.ts'
 import { askRegistries, type RolloutsNeeds, startRollout } from '../../../src/daemon/rollouts/index.ts'
-import { planStaged } from '../../../src/daemon/rollouts/plan-rollout.ts'
+import { planEmergency, planStaged } from '../../../src/daemon/rollouts/plan-rollout.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'
@@ -133,6 +133,19 @@ onBothDialects('the tags of a plan', (fresh) => {
     expect(boxes[0]?.images.synapse?.digest).toBeNull()
   })
 
+  test('are asked of a second host where the first is silent, also on a clock that tells parts of milliseconds', async () => {
+    const { world, needs, nextQuestion, slept, tell } = await aWorld(await fresh())
+    const clock = { ...world.clock, monotonicMs: () => world.clock.monotonicMs() * 1.0001 }
+    const planning = planStaged({ ...needs, askRegistries: askRegistries({ ...needs, clock }) }, { allowLongFence: false })
+    const first = await nextQuestion()
+    await slept()
+    await world.clock.advance(5_000)
+    const second = await nextQuestion(first)
+    expect([second.hostId, payloadOf(second).withinMs]).toEqual(['hst_sperling', 3_499])
+    await tell(second, { [newImage]: digestOf(newImage) })
+    expect((await planning).plan.images).toMatchObject([{ digest: digestOf(newImage), askedFrom: 'sperling' }])
+  })
+
   test('hold up nobody for longer than ten seconds', async () => {
     const { world, needs, nextQuestion, slept } = await aWorld(await fresh())
     const began = world.clock.monotonicMs()
@@ -163,6 +176,61 @@ onBothDialects('the tags of a plan', (fresh) => {
     expect([plan.manifestRevision, manifest]).toEqual([3, (await currentManifest(needs.db)).manifest])
     expect(plan.madeAt).toBe(world.clock.now().toISOString())
     expect(plan.images).toEqual([{ image: 'registry.example/synapse:v1.163.4', digest: null, from: 'first-pull' }])
+  })
+
+  describe('of many plans', () => {
+    const asked = async ({ db }: RolloutsNeeds) =>
+      (await db.selectFrom('commands').select('host_id').where('kind', '=', 'tenant-box.resolve_images').execute()).length
+    const emergency = (needs: RolloutsNeeds, toChatServer: string) => planEmergency(needs, { toChatServer })
+
+    test('are asked for once, and again only when the answer is ten seconds old', async () => {
+      const { world, needs, nextQuestion, tell, plan } = await aWorld(await fresh())
+      const plans = [plan(), plan(), plan()]
+      const first = await nextQuestion()
+      await tell(first, { [newImage]: digestOf(newImage) })
+      const known = [{ digest: digestOf(newImage), from: 'registry' }]
+      for (const { images } of await Promise.all(plans)) expect(images).toMatchObject(known)
+      await world.clock.advance(9_999)
+      const { digests } = await createRollout(needs, anOperator, wanted)
+      expect([digests, await asked(needs)]).toEqual([{ [newImage]: digestOf(newImage) }, 1])
+      await world.clock.advance(1)
+      const anew = plan()
+      await tell(await nextQuestion(first), { [newImage]: digestOf('moved') })
+      expect((await anew).images).toMatchObject([{ digest: digestOf('moved') }])
+    })
+
+    test('leave a host its places for other questions: it is asked one thing after the other', async () => {
+      const { world, needs, nextQuestion, tell } = await aWorld(await fresh())
+      const versions = ['1.163.5', '1.163.6', '1.163.7']
+      const plans = versions.map((version) => emergency(needs, version))
+      let before: Command | undefined
+      const seen: string[] = []
+      for (const _ of versions) {
+        before = await nextQuestion(before)
+        expect((await world.open()).map(({ hostId }) => hostId)).toEqual(['hst_sperling'])
+        const [image = ''] = payloadOf(before).images
+        seen.push(image)
+        await tell(before, { [image]: digestOf(image) })
+      }
+      const images = (await Promise.all(plans)).flatMap(({ plan }) => plan.images?.map(({ image, digest }) => [image, digest]))
+      expect(images).toEqual(versions.map((version) => `registry.example/synapse:v${version}`).map((image) => [image, digestOf(image)]))
+      expect(seen.toSorted()).toEqual(images.map((one) => one?.[0]))
+    })
+
+    test('go on without what a host has no time for, and none waits for longer than ten seconds', async () => {
+      const { world, needs, nextQuestion, slept } = await aWorld(await fresh(), [{ slug: 'acme', canary: true, host: 'amsel' }])
+      const began = world.clock.monotonicMs()
+      const first = emergency(needs, '1.163.5')
+      await nextQuestion()
+      await slept()
+      const second = emergency(needs, '1.163.6')
+      while (world.clock.sleepers() < 2) await new Promise((resolve) => setImmediate(resolve))
+      await world.clock.advance(2_500)
+      expect((await second).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: other plans kept asking it' }])
+      await world.clock.advance(2_500)
+      expect((await first).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: no answer within 5 s' }])
+      expect([world.clock.monotonicMs() - began, await asked(needs)]).toEqual([5_000, 1])
+    })
   })
 
   describe('of an emergency', () => {
