@@ -84,7 +84,7 @@ function refuseMoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
   if (moved.length > 0)
     throw problem(
       'CONFLICT',
-      `${moved.join('; ')}: somebody moved the tag. The rollout ${id} stays queued with what it is now: \`tenantry rollouts show ${id} --plan\`, then \`tenantry rollouts start ${id}\` or \`abort\``,
+      `${moved.join('; ')}. The rollout ${id} stays queued as it was made: \`tenantry rollouts show ${id} --plan\`, then \`tenantry rollouts start ${id}\` or \`abort\``,
     )
 }
 

@@ -30,12 +30,8 @@ export const emergency = command(
     if (start && !skipRefused) refuseRefused(plan)
     await typedCve(context, order.cveId, confirm)
     const made = await sent(context, order, { tokenFile, idempotencyKey })
-    if (made.manifestRevision !== plan.manifestRevision)
-      context.stderr.write(
-        'The manifest was changed meanwhile, and the emergency builds upon that: look at its plan before you start it.\n',
-      )
-    for (const moved of movedTags(plan, made.plan)) context.stderr.write(`${moved}: look at its plan before you start it.\n`)
-    if (start) return begun(context, made, { skipRefused, watch, wait })
+    const isOther = tellOther(context, plan, made)
+    if (start && !(isOther && isAsked(context))) return begun(context, made, { skipRefused, watch, wait })
     return offered(context, made)
   },
   followedView,
@@ -96,6 +92,18 @@ async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
   return secret(token)
 }
 
+/** True when it was made of something else than what was shown. */
+function tellOther({ stderr }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
+  const other = movedTags(seen, made.plan)
+  if (made.manifestRevision !== seen.manifestRevision)
+    other.unshift('The manifest was changed meanwhile, and the emergency builds upon that')
+  for (const one of other) stderr.write(`${one}: see \`tenantry rollouts show ${made.id} --plan\`\n`)
+  return other.length > 0
+}
+
+/** What nobody has seen is begun only where nobody sits to be asked. */
+const isAsked = ({ ask, yes, json }: Context): boolean => ask.interactive && !yes && !json
+
 type Start = Readonly<{ skipRefused: boolean; watch: boolean; wait: boolean }>
 
 async function begun(context: Context, { id }: RolloutDetail, { skipRefused, ...how }: Start) {
@@ -108,10 +116,9 @@ async function begun(context: Context, { id }: RolloutDetail, { skipRefused, ...
 
 /** Whoever sits there may start it at once, and then watches it. */
 async function offered(context: Context, made: RolloutDetail) {
-  const { ask, yes, json } = context
-  if (!ask.interactive || yes || json) return made
+  if (!isAsked(context)) return made
   const { refusals } = made.plan
   const without = refusals > 0 ? `, without ${plural(refusals, 'refused box', 'refused boxes')}` : ''
-  if (!(await ask.confirm(`${made.id} is queued. Start it now${without}, and watch it?`))) return made
+  if (!(await context.ask.confirm(`${made.id} is queued. Start it now${without}, and watch it?`))) return made
   return begun(context, made, { skipRefused: refusals > 0, watch: true, wait: false })
 }

@@ -193,7 +193,7 @@ describe('before it is sent', () => {
     })
     expect([ran.exit, ran.stderr]).toEqual([
       0,
-      expect.stringContaining(`${image} was ${digest('a')} a moment ago and is ${digest('b')} now`),
+      expect.stringContaining(`${image} was ${digest('a')} a moment ago, and is ${digest('b')} now`),
     ])
   })
 })
@@ -245,6 +245,24 @@ describe('for a person', () => {
     expect(prompts.asked.find(({ kind }) => kind === 'password')?.mask).toBe(false)
     expect(`${ran.stdout}${ran.stderr}`).not.toContain(token)
     expect(ran.stdout).toContain(`tenantry rollouts start ${id} --watch`)
+  })
+
+  test('what it was not shown is not begun without its word, though it was to be started', async () => {
+    const begin = `POST /admin/tenant-boxes/rollouts/${id}/start`
+    const images = (digest: string | null, why?: string) => ({
+      images: [{ image: 'registry.example/synapse:v1.163.2', digest, from: 'registry' as const, ...(why ? { why } : {}) }],
+    })
+    const asked = (more: object, now: object) =>
+      person(
+        [...typed, false],
+        { [plan]: { ...planOf(), ...images(`sha256:${'a'.repeat(64)}`) }, [create]: { ...made(), ...now }, ...more },
+        ['--start'],
+      )
+    const away = await asked({}, { plan: { ...planOf(), ...images(null, 'amsel: no answer within 5 s') } })
+    expect([away.exit, paths(away.asked).includes(begin)]).toEqual([0, false])
+    expect(away.stderr.replaceAll(/\s+/g, ' ')).toContain('a moment ago, and nobody can say now what it is (amsel: no answer within 5 s)')
+    const changed = await asked({}, { manifestRevision: 6 })
+    expect([changed.exit, paths(changed.asked).includes(begin)]).toEqual([0, false])
   })
 
   test('it asks again for what cannot be right', async () => {

@@ -152,9 +152,12 @@ test('who sits there reads what will be done before it begins; a script does not
 
 test('a tag that was moved between the plan that a person read and the rollout keeps it from starting', async () => {
   const image = 'registry.example/synapse:v1.163.2'
-  const planOf = (sign: string) =>
-    aPlan([aPlannedBox('a')], { images: [{ image, digest: `sha256:${sign.repeat(64)}`, from: 'registry', askedFrom: 'amsel' }] })
-  const create = (made: string, person: boolean) =>
+  const planOf = (sign: string | null) => {
+    const known =
+      sign === null ? { digest: null, from: 'first-pull' as const } : { digest: `sha256:${sign.repeat(64)}`, from: 'registry' as const }
+    return aPlan([aPlannedBox('a')], { images: [{ image, ...known }] })
+  }
+  const create = (made: string | null, person: boolean) =>
     tenantry(['rollouts', 'create', '--start'], {
       person,
       answers: {
@@ -165,8 +168,10 @@ test('a tag that was moved between the plan that a person read and the rollout k
     })
   const moved = await create('b', true)
   expect([moved.exit, moved.asked.map(({ path }) => path).filter((asked) => asked.endsWith('/start'))]).toEqual([5, []])
-  expect(moved.stderr).toContain(`${image} was sha256:${'a'.repeat(64)} a moment ago and is sha256:${'b'.repeat(64)} now`)
+  expect(moved.stderr).toContain(`${image} was sha256:${'a'.repeat(64)} a moment ago, and is sha256:${'b'.repeat(64)} now`)
   expect(moved.stderr.replaceAll(/\s+/g, ' ')).toContain(`tenantry rollouts start ${rolloutId}`)
+  const away = await create(null, true)
+  expect([away.exit, away.stderr.replaceAll(/\s+/g, ' ')]).toEqual([5, expect.stringContaining('nobody can say now what it is')])
   expect([(await create('a', true)).exit, (await create('b', false)).exit]).toEqual([0, 0])
 })
 
