@@ -13,9 +13,10 @@ export const resolveImages =
   async ({ signal }, payload) => {
     await boxOfCommand(needs.boxes, payload, { handedOver: 'welcome' })
     const over = new AbortController()
-    const late = lateness(needs.clock, payload.withinMs, AbortSignal.any([signal, over.signal]))
+    const ended = AbortSignal.any([signal, over.signal])
+    const late = lateness(needs.clock, payload.withinMs, ended)
     try {
-      const images = await Promise.all(payload.images.map((image) => resolveOne(needs, image, late)))
+      const images = await Promise.all(payload.images.map((image) => resolveOne(needs, image, late, ended)))
       signal.throwIfAborted()
       return { images }
     } finally {
@@ -23,10 +24,15 @@ export const resolveImages =
     }
   }
 
-async function resolveOne({ engine, allowedImages }: Needs, image: string, late: Promise<Problem>): Promise<ResolvedImage> {
+async function resolveOne(
+  { engine, allowedImages }: Needs,
+  image: string,
+  late: Promise<Problem>,
+  signal: AbortSignal,
+): Promise<ResolvedImage> {
   try {
     needAllowedImage(allowedImages, image)
-    const answer = await Promise.race([engine.resolve(image, {}), late])
+    const answer = await Promise.race([engine.resolve(image, { signal }), late])
     if (typeof answer !== 'string') throw answer
     return { image, digest: answer, error: null }
   } catch (error) {

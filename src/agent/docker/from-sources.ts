@@ -1,11 +1,11 @@
 import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import type { PullOptions } from '../ports/index.ts'
+import type { ResolveOptions } from '../ports/index.ts'
 
 /** Asks the mirror of an image first, where there is one, and the registry itself if that one has it not. Both reasons are told when both fail. */
 export async function fromSources<Answer>(
   image: string,
-  { registries, signal }: Pick<PullOptions, 'registries' | 'signal'>,
+  { registries, signal }: ResolveOptions,
   ask: (source: PullSource) => Promise<Answer>,
 ): Promise<Answer> {
   const { mirror, origin } = pullSources(parseImage(image).repository, registries)

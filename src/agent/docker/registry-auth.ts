@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type PullSource, registryOf } from '../../core/boxes/index.ts'
 import type { DockerSettings } from './connect.ts'
 
-type AuthConfig = Readonly<{ username: string; password: string; serveraddress: string }>
+export type AuthConfig = Readonly<{ username: string; password: string; serveraddress: string }>
 
 /** As whom the engine asks: the account of the source, else what `docker login` left. The API takes it each time; the engine has none of its own. */
 export async function authFor(settings: DockerSettings, { repository, account }: PullSource): Promise<AuthConfig | undefined> {

@@ -33,6 +33,8 @@ export type PullOptions = Readonly<{
   registries?: CommandSecrets['registries']
 }>
 
+export type ResolveOptions = Pick<PullOptions, 'registries' | 'signal'>
+
 export type ExecResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>
 export type ExecOptions = Readonly<{
   stdin?: string | NodeJS.ReadableStream
@@ -76,7 +78,7 @@ export type ContainerEngine = Readonly<{
    */
   pull(image: string, options: PullOptions): Promise<string>
   /** The digest that a pull of `repository:tag` would answer now, asked of the same registries; nothing is pulled. */
-  resolve(image: string, options: Pick<PullOptions, 'registries'>): Promise<string>
+  resolve(image: string, options: ResolveOptions): Promise<string>
   /** Registry digest of a local image; null when it has none; undefined when the image is not here. */
   localDigest(image: string): Promise<string | null | undefined>
   /** Of a local image; null where it cannot be told. Throws NOT_FOUND for one that is not here. */

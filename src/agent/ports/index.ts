@@ -14,6 +14,7 @@ export type {
   Project,
   PullOptions,
   PullProgress,
+  ResolveOptions,
 } from './container-engine.ts'
 export type { LocalBox } from './local-box.ts'
 export type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'

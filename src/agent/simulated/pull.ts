@@ -1,6 +1,6 @@
 import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
 import { isoNow, isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
-import type { PullOptions } from '../ports/index.ts'
+import type { PullOptions, ResolveOptions } from '../ports/index.ts'
 import { within } from './faults.ts'
 import { needEngine, type World } from './world.ts'
 
@@ -14,8 +14,9 @@ export async function pullSimulated(world: World, image: string, options: PullOp
 }
 
 /** What the same registries say of a tag now; one that lies says something else each time. */
-export async function resolveSimulated(world: World, image: string, options: Pick<PullOptions, 'registries'>): Promise<string> {
+export async function resolveSimulated(world: World, image: string, options: ResolveOptions): Promise<string> {
   needEngine(world)
+  options.signal?.throwIfAborted()
   return fromSources(image, options, async (source) => askRegistry(world, referenceAt(source, image), source, world.image(image).digest))
 }
 

@@ -42,9 +42,14 @@ test('a tag that lies is told as something else, which no pull by digest finds',
   await expect(host.engine.pull(newer, { digest })).rejects.toMatchObject({ code: 'PULL_FAILED' })
 })
 
-test('a registry that is silent counts as away in time, and what others said is told', async () => {
+test('a registry that is silent counts as away in time and is not asked on, and what others said is told', async () => {
+  let waiting: AbortSignal | undefined
   const { host, ask } = await anAgent({
-    resolve: (image) => (image === newer ? new Promise(() => undefined) : Promise.resolve(simulatedImage(image).digest)),
+    resolve: (image, { signal }) => {
+      if (image !== newer) return Promise.resolve(simulatedImage(image).digest)
+      waiting = signal
+      return new Promise(() => undefined)
+    },
   })
   const asked = ask([newer, images.postgres])
   await host.clock.advance(3_000)
@@ -52,6 +57,7 @@ test('a registry that is silent counts as away in time, and what others said is 
     { digest: null, error: { code: 'REGISTRY_UNAVAILABLE', message: 'no registry answered within 3 s' } },
     { digest: simulatedImage(images.postgres).digest, error: null },
   ])
+  expect(waiting?.aborted).toBe(true)
 })
 
 test('only about a box of this host, and never for a former owner', async () => {

@@ -45,6 +45,7 @@ test.each([
   ['localDigest', () => engine.localDigest('registry.test/a:1')],
   ['pin', () => engine.pin('registry.test/a:1', 'oak')],
   ['unpin', () => engine.unpin('oak')],
+  ['resolve', () => engine.resolve('registry.test/a:1', {})],
   ['pull', () => engine.pull('registry.test/a:1', {})],
   ['logs', () => engine.logs('id', 5)],
   ['volumePath', () => engine.volumePath('v')],
@@ -70,3 +71,16 @@ test('a file that no program came to read is closed', async () => {
   await expect(engine.exec('id', ['pg_restore'], { stdin: tooLate, signal: AbortSignal.abort('stop') })).rejects.toBe('stop')
   expect([unread.destroyed, tooLate.destroyed]).toEqual([true, true])
 })
+
+test('a registry that is asked what a tag is keeps no connection open once nobody waits for it', async () => {
+  const patient = dockerEngine({ dockerHost: `unix://${folder}/docker.sock` })
+  const over = new AbortController()
+  const called = new Promise<Socket>((resolve) => silent.once('connection', resolve))
+  const asked = patient.resolve('registry.test/a:1', { signal: over.signal })
+  const socket = await called
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  over.abort('over')
+  await expect(asked).rejects.toBe('over')
+  await closed
+  await expect(patient.resolve('registry.test/a:1', { signal: over.signal })).rejects.toBe('over')
+}, 5_000)
