@@ -1,9 +1,8 @@
-import { type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { PullOptions } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus, saidProblem } from './engine-problem.ts'
-import { fromSources } from './from-sources.ts'
 import { type PullLine, pullProgress } from './pull-progress.ts'
 import { authFor } from './registry-auth.ts'
 

@@ -1,9 +1,8 @@
-import { type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { ResolveOptions } from '../ports/index.ts'
 import type { Docker, DockerSettings } from './connect.ts'
 import { engineProblem } from './engine-problem.ts'
-import { fromSources } from './from-sources.ts'
 import { type AuthConfig, authFor } from './registry-auth.ts'
 
 /**

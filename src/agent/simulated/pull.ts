@@ -1,5 +1,5 @@
-import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
-import { isoNow, isProblem, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
+import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
+import { isoNow, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import type { PullOptions, ResolveOptions } from '../ports/index.ts'
 import { within } from './faults.ts'
 import { needEngine, type World } from './world.ts'
@@ -18,22 +18,6 @@ export async function resolveSimulated(world: World, image: string, options: Res
   needEngine(world)
   options.signal?.throwIfAborted()
   return fromSources(image, options, async (source) => askRegistry(world, referenceAt(source, image), source, world.image(image).digest))
-}
-
-async function fromSources(
-  image: string,
-  { registries }: Pick<PullOptions, 'registries'>,
-  ask: (source: PullSource) => Promise<string>,
-): Promise<string> {
-  const { mirror, origin } = pullSources(parseImage(image).repository, registries)
-  if (mirror) {
-    try {
-      return await ask(mirror)
-    } catch (error) {
-      if (!isProblem(error, 'PULL_FAILED') && !isProblem(error, 'REGISTRY_UNAVAILABLE')) throw error
-    }
-  }
-  return ask(origin)
 }
 
 const referenceAt = ({ repository }: PullSource, image: string): string => `${repository}:${parseImage(image).tag}`

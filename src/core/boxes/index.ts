@@ -1,5 +1,6 @@
 // What a tenant box is: its names, images, versions, manifest, probe, and what daemon and agent say about it.
 // It decides what is right for one box; it never orders boxes (that is rollouts) and never touches one (that is the agent).
+
 export {
   AppliedMigration,
   BoxMigration,
@@ -75,6 +76,7 @@ export {
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
 export { type Fix, holesText, ReopenedHole, reopenedHoles } from './fixes.ts'
+export { fromSources } from './from-sources.ts'
 export { boxHeld, holdText } from './held.ts'
 export { unneededImages } from './image-retention.ts'
 export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
@@ -112,7 +114,7 @@ export {
 export { isOlder, isUnknown } from './older.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
-export { type PullSource, pullSources } from './pull-sources.ts'
+export type { PullSource } from './pull-sources.ts'
 export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
 export { whyAtRest } from './resting.ts'
 export {

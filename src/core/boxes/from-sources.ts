@@ -1,11 +1,14 @@
-import { type PullSource, parseImage, pullSources } from '../../core/boxes/index.ts'
-import { isProblem, problem } from '../../core/kit/index.ts'
-import type { ResolveOptions } from '../ports/index.ts'
+import { isProblem, problem } from '../kit/index.ts'
+import type { CommandSecrets } from './commands.ts'
+import { parseImage } from './images.ts'
+import { type PullSource, pullSources } from './pull-sources.ts'
+
+type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
 
 /** Asks the mirror of an image first, where there is one, and the registry itself if that one has it not. Both reasons are told when both fail. */
 export async function fromSources<Answer>(
   image: string,
-  { registries, signal }: ResolveOptions,
+  { registries, signal }: From,
   ask: (source: PullSource) => Promise<Answer>,
 ): Promise<Answer> {
   const { mirror, origin } = pullSources(parseImage(image).repository, registries)

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { fromSources } from '../../../src/core/boxes/index.ts'
+import { type ProblemCode, problem } from '../../../src/core/kit/index.ts'
+
+const [image, own, mirror] = ['registry.example/a/b:1', 'registry.example/a/b', 'mirror.example/cache/a/b']
+const registries = { 'registry.example': { mirror: 'mirror.example/cache' } }
+
+/** Asks of the sources in turn; each answers its name, or fails with the code that stands there. */
+async function asked(fails: Readonly<Record<string, ProblemCode>>, given: Parameters<typeof fromSources>[1] = { registries }) {
+  const sources: string[] = []
+  const answer = fromSources(image, given, async ({ repository }) => {
+    sources.push(repository)
+    const code = fails[repository]
+    if (code) throw problem(code, `${repository} says ${code}`)
+    return repository
+  })
+  return { sources, answer: await answer.catch((error: unknown) => error) }
+}
+
+test.each<[string, Record<string, ProblemCode>, string[], unknown]>([
+  ['the mirror alone, where it has the image', {}, [mirror], mirror],
+  ['the registry too, where the mirror does not answer', { [mirror]: 'REGISTRY_UNAVAILABLE' }, [mirror, own], own],
+  ['the registry too, where the mirror lacks it', { [mirror]: 'PULL_FAILED' }, [mirror, own], own],
+  ['the registry too, where the mirror has another', { [mirror]: 'DIGEST_MISMATCH' }, [mirror, own], own],
+  ['nobody else, where it is no fault of the mirror', { [mirror]: 'DISK_FULL' }, [mirror], expect.objectContaining({ code: 'DISK_FULL' })],
+  [
+    'both, and both reasons are told',
+    { [mirror]: 'PULL_FAILED', [own]: 'REGISTRY_UNAVAILABLE' },
+    [mirror, own],
+    expect.objectContaining({
+      code: 'REGISTRY_UNAVAILABLE',
+      message: `${own} says REGISTRY_UNAVAILABLE; and from its mirror: ${mirror} says PULL_FAILED`,
+    }),
+  ],
+])('what is asked: %s', async (_, fails, sources, answer) => {
+  expect(await asked(fails)).toEqual({ sources, answer })
+})
+
+test('without a mirror only the registry is asked, and nobody once it is broken off', async () => {
+  expect(await asked({}, {})).toEqual({ sources: [own], answer: own })
+  const over = { registries, signal: AbortSignal.abort('over') }
+  expect(await asked({ [mirror]: 'REGISTRY_UNAVAILABLE' }, over)).toEqual({ sources: [mirror], answer: 'over' })
+})
