@@ -35,6 +35,6 @@ test('the settings that the README writes for the agent are those of its unit: w
 
 test('an agent has time to drain before systemd kills it', () => {
   const { drainMs } = AgentSettings.parse({})
-  // Beside it: telling outcomes takes up to 10 s, breaking off 5.
+  // Beside it: what is broken off ends, and outcomes are told, within 10 s; the last answer takes up to 5.
   expect(Number(valuesOf(agent, 'TimeoutStopSec')[0]) * 1000).toBeGreaterThan(drainMs + 15_000)
 })

@@ -11,9 +11,9 @@ import { progressOf, runCommand } from './run-command.ts'
 type Needs = AgentNeeds & Readonly<{ client: AgentClient }>
 type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void>; abandoned: AbortController }
 
+/** An executor that was broken off ends at its next step; outcomes are told meanwhile. */
 const deliveryGraceMs = 10_000
-/** An executor that was broken off ends at its next step. */
-const stepGraceMs = 5000
+const lastAnswerMs = 5000
 const lastProgressMs = 2000
 /** A stop of a server, or the end of a dump, takes this long at most; afterwards the box's lock decides. */
 const abandonGraceMs = 150_000
@@ -34,6 +34,7 @@ export class CommandDesk {
   readonly #slots: number
   readonly #inHand = new Map<string, InHand>()
   readonly #breakOff = new AbortController()
+  readonly #tellNoMore = new AbortController()
   #tellEnd: () => void = () => undefined
   /** Resolves when the next execution ends. */
   #nextEnd: Promise<void>
@@ -82,7 +83,7 @@ export class CommandDesk {
     while (this.#executing((kind) => !isBeside(kind)) > 0 && !signal.aborted) await orAborted(this.#nextEnd, signal)
   }
 
-  /** Lets commands finish for `drainMs`, breaks off the rest, and returns; what is not over stays on the shelf. */
+  /** Lets commands finish for `drainMs`, breaks off the rest, tells what became of them, and returns; what is not over stays on the shelf. */
   async drain(): Promise<void> {
     const { drainMs = 30_000 } = this.#needs
     const all = () => Promise.all([...this.#inHand.values()].map(({ over }) => over))
@@ -90,9 +91,10 @@ export class CommandDesk {
       while (this.#executing(() => true) > 0) await this.#nextEnd
     }
     await this.#atMost(drainMs, executed())
-    await this.#atMost(deliveryGraceMs, all())
     this.#breakOff.abort()
-    await this.#atMost(stepGraceMs, all())
+    await this.#atMost(deliveryGraceMs, all())
+    this.#tellNoMore.abort()
+    await this.#atMost(lastAnswerMs, all())
   }
 
   /** Breaks off what was begun under an older epoch on a box that is another host's by now: it ends as lost, and is not gone on with. */
@@ -187,7 +189,7 @@ export class CommandDesk {
       await client.postResult({ params: { id }, body: { leaseToken: hand.command.leaseToken, outcome: what } })
       return true
     }
-    const patience = { signal: this.#breakOff.signal, givesUp: isAnswer }
+    const patience = { signal: this.#tellNoMore.signal, givesUp: isAnswer }
     try {
       if (!(await patiently(this.#needs, send(outcome), patience))) return false
     } catch (error) {

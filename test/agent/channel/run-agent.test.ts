@@ -340,20 +340,44 @@ test('on its signal an agent finishes what runs, and takes nothing new', async (
   expect(await status('new')).toBe('queued')
 })
 
-test('what is not over when the drain ends is broken off and stays on the shelf without an outcome', async () => {
+test('what is not over when the drain ends is broken off then, and stays on the shelf without an outcome', async () => {
   const texts = memoryShelf()
+  let brokenOffAt = Number.NaN
   const { identity, leave } = await anAgent(
     ({ signal }) =>
       new Promise((_, reject) => {
-        signal.addEventListener('abort', () => reject(signal.reason))
+        signal.addEventListener('abort', () => {
+          brokenOffAt = world.clock.monotonicMs()
+          reject(signal.reason)
+        })
       }),
     { texts, drainMs: 10_000 },
   )
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'running')
+  const beganAt = world.clock.monotonicMs()
   expect(await leave()).toBe('drained')
+  expect(brokenOffAt - beganAt).toBeGreaterThanOrEqual(10_000)
+  // What the drain gives to outcomes that are being told is no more time for work.
+  expect(brokenOffAt - beganAt).toBeLessThan(15_000)
   expect(await commandShelf(texts).all()).toMatchObject([{ id, outcome: null }])
   expect(await status()).toBe('running')
+})
+
+test('what came to its end as it was broken off is told all the same', async () => {
+  const texts = memoryShelf()
+  const { identity, leave } = await anAgent(
+    async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return answer()
+    },
+    { texts, drainMs: 10_000 },
+  )
+  await world.enqueue({ id, hostId: identity.hostId })
+  await until(async () => (await status()) === 'running')
+  expect(await leave()).toBe('drained')
+  expect(await status()).toBe('succeeded')
+  expect(await commandShelf(texts).all()).toEqual([])
 })
 
 test('an agent whose host is revoked ends with the reason, and finishes what it was doing first', async () => {
