@@ -3,7 +3,7 @@
 // The daemon is asked for nothing but the snapshot password, before the fence. It never restores after a commit and never lifts a fence
 // that another raised.
 export type { GuardedNeeds as UpdateNeeds } from '../guarded/index.ts'
-export { type ImageRemovals, imageRemovals } from './image-removals.ts'
+export { imageRemovals } from './image-removals.ts'
 export { prefetch } from './prefetch.ts'
 export { type UpdateSteps, updateSteps } from './steps.ts'
 export { imageSweeper } from './sweep-images.ts'
