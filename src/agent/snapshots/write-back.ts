@@ -26,6 +26,10 @@ async function readWithoutLock(options: ResticOptions, repository: Repository, a
     return await runRestic(options, repository, { args: ['--no-lock', ...args], signal })
   } catch (error) {
     if (!isProblem(error, 'SNAPSHOT_FAILED')) throw error
-    return runWaiting(options, repository, { args, signal })
+    return await runWaiting(options, repository, { args, signal }).catch((second) => {
+      // One that could not even take the lock does not say what is missed.
+      if (!isProblem(second) || second.message === error.message) throw second
+      throw problem(second.code, `${second.message}; and without the lock: ${error.message}`, { cause: second })
+    })
   }
 }

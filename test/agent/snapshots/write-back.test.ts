@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
+import { writeBack } from '../../../src/agent/snapshots/write-back.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { resticCare } from '../../../src/node/restic/index.ts'
 import { resticProgram } from './restic-program.ts'
@@ -75,4 +76,23 @@ describe.skipIf(!program)('what a prune takes away while a snapshot is written b
     await expect(restore()).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
     expect((await first())[0]).toBe('1')
   })
+})
+
+test('where the lock cannot be taken for another reading, what was missed is told too', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenantry-back-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const path = join(folder, 'restic')
+  await writeFile(
+    path,
+    `#!/bin/sh\n[ "$1" = --no-lock ] && echo "Load(<data/ab>) failed" >&2 || echo "cannot lock: AccessDenied" >&2\nexit 1\n`,
+  )
+  await chmod(path, 0o755)
+  const options = { program: path, cacheFolder: join(folder, 'cache') }
+  const message = expect.stringMatching(/cannot lock.*without the lock: .*Load\(<data\/ab>\)/)
+  const written = writeBack(
+    options,
+    { repository: 'file:/r', password: '', env: {} },
+    { id: 'ab', path: '/data', into: join(folder, 'back') },
+  )
+  await expect(written).rejects.toMatchObject({ code: 'SNAPSHOT_STORE_UNAVAILABLE', message })
 })
