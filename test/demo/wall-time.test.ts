@@ -15,3 +15,10 @@ test('what an agent of the demonstration measured is told as it passed for every
   const told = await inWallTime(60, executors)['tenant-box.update']({} as never, {} as never)
   expect(told).toEqual({ ...result, durationMs: 10_000, fencedMs: 1, restored: { from: 'cold-copy', tookMs: 100 } })
 })
+
+test('an answer that somebody waits for has the time that passes for them', async () => {
+  const given: unknown[] = []
+  const executors = { 'tenant-box.resolve_images': async (_: unknown, payload: unknown) => void given.push(payload) } as unknown
+  await inWallTime(60, executors as CommandExecutors)['tenant-box.resolve_images']({} as never, { withinMs: 3_500, slug: 'oak' } as never)
+  expect(given).toEqual([{ withinMs: 210_000, slug: 'oak' }])
+})
