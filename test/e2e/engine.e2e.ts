@@ -92,8 +92,8 @@ ${more}`
         expect(await engine.localDigest(image)).toBe(digest)
       } finally {
         for (const tag of [one, several]) await deleteTag('edge', tag)
-        const { id } = (await engine.images()).find(({ names }) => names.includes(image)) ?? {}
-        if (id) await engine.removeImage(id)
+        const here = (await engine.images()).find(({ names }) => names.includes(image))
+        if (here) await engine.removeImage(here)
       }
     })
 

@@ -35,7 +35,7 @@ export function dockerEngine(settings: DockerSettings): ContainerEngine {
     pin: (image, label) => pin(questions, image, label),
     unpin: (label) => unpin(questions, label),
     images: () => imagesOn(questions),
-    removeImage: (id) => removeImage(changes, id),
+    removeImage: (image) => removeImage(changes, image),
     containers: (project) => containersIn(questions, project),
     configHashes: (project) => configHashes(settings, project),
     up: (project, services, signal) => up(changes, settings, project, services, signal),

@@ -46,25 +46,45 @@ function timeOf(said: unknown): string | null {
   return at > 0 ? new Date(at).toISOString() : null
 }
 
-/** Name by name, without force: what somebody pinned or runs meanwhile keeps its layers and gets its names back, and is told. */
-export async function removeImage(docker: Docker, id: string): Promise<void> {
+type Judged = Pick<LocalImage, 'id' | 'names'>
+
+/** Name by name, without force: what somebody names anew, pins or runs meanwhile keeps its layers and gets its names back, and is told. */
+export async function removeImage(docker: Docker, judged: Judged): Promise<void> {
+  const what = judged.id.slice(7, 19)
   try {
-    const image = await lookAt(docker, id)
-    if (!image) return
-    if (image.pinned) throw pinned(image)
+    const image = await lookAt(docker, judged.id)
+    if (image) await removeLooked(docker, judged, image)
+  } catch (error) {
+    if (hasStatus(error, 409)) throw problem('CONFLICT', `the image ${what} is in use`, { cause: error })
+    throw engineProblem(error, `removing the image ${what}`, 'DOCKER_UNAVAILABLE')
+  }
+}
+
+async function removeLooked(docker: Docker, judged: Judged, image: Looked): Promise<void> {
+  refuseTaken(judged, image)
+  try {
     // The last name takes the digests of its repository, and the layers, with it.
     await removeNames(docker, image)
-    const left = await lookAt(docker, id)
-    // Another agent of this engine: a pin alone keeps the layers, but nobody would find them by the name that compose files hold.
-    if (left?.pinned) {
-      for (const name of image.names.filter(isTag)) await docker.getImage(id).tag(tagOf(name))
-      throw pinned(image)
-    }
-    if (left) await removeNames(docker, left)
+    const left = await lookAt(docker, judged.id)
+    if (!left) return
+    refuseTaken(judged, left)
+    await removeNames(docker, left)
   } catch (error) {
-    if (hasStatus(error, 409)) throw problem('CONFLICT', `the image ${id.slice(7, 19)} is in use`, { cause: error })
-    throw engineProblem(error, `removing the image ${id.slice(7, 19)}`, 'DOCKER_UNAVAILABLE')
+    // A pin or a container alone keeps the layers, but nobody would find them by the name that compose files hold.
+    for (const name of image.names.filter(isTag))
+      await docker
+        .getImage(judged.id)
+        .tag(tagOf(name))
+        .catch(() => undefined)
+    throw error
   }
+}
+
+/** By another agent of this engine, or for a box that is made: a name that it did not have is one that nobody judged. */
+function refuseTaken({ names: known }: Judged, { names, pinned }: Looked): void {
+  if (pinned) throw problem('CONFLICT', `the image ${names.join(', ')} is pinned`)
+  const added = names.filter((name) => isTag(name) && !known.includes(name))
+  if (added.length > 0) throw problem('CONFLICT', `the image ${added.join(', ')} was named meanwhile`)
 }
 
 async function removeNames(docker: Docker, { names }: Pick<Looked, 'names'>): Promise<void> {
@@ -77,5 +97,3 @@ function tagOf(name: string): { repo: string; tag: string } {
   const { repository, tag } = parseImage(name)
   return { repo: repository, tag }
 }
-
-const pinned = ({ names }: Pick<Looked, 'names'>) => problem('CONFLICT', `the image ${names.join(', ')} is pinned`)

@@ -88,8 +88,11 @@ export type ContainerEngine = Readonly<{
   unpin(label: string): Promise<void>
   /** All that are on the host, whoever brought them. */
   images(): Promise<readonly LocalImage[]>
-  /** Removes one image with its names, and nothing else. One that is pinned or used by now is left: CONFLICT. One that is gone is no failure. */
-  removeImage(id: string): Promise<void>
+  /**
+   * Removes one image with its names, as `images` told it, and nothing else. One that is pinned, used or has another name by now is left with
+   * all that it has: CONFLICT. One that is gone is no failure.
+   */
+  removeImage(image: Pick<LocalImage, 'id' | 'names'>): Promise<void>
   containers(project: Project): Promise<readonly ContainerState[]>
   /** What compose would label each service with now, from the file as it stands. Throws COMPOSE_INVALID. */
   configHashes(project: Project): Promise<Readonly<Record<string, readonly string[]>>>

@@ -52,7 +52,7 @@ export function simulatedEngine(world: World, execScript: ExecScript = () => und
       needEngine(world)
       return [...local.keys()].map((image) => localImage(world, image))
     },
-    removeImage: async (image) => {
+    removeImage: async ({ id: image }) => {
       needEngine(world)
       if (!local.has(image)) return
       const { pinned, used } = localImage(world, image)

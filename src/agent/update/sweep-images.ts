@@ -62,12 +62,12 @@ async function sweep(needs: Needs, wanted: Wanted): Promise<string[]> {
 }
 
 /** Answers whether it went: by now a command may have begun, which finds here what it finds. */
-async function removeUnlessWanted(needs: Needs, { id, names }: LocalImage): Promise<boolean> {
+async function removeUnlessWanted(needs: Needs, image: LocalImage): Promise<boolean> {
   if ((await needs.journal.open()).length > 0) return false
   // A box that is being made is in no journal: its compose file is there before its images are looked for.
   const wanted = await wantedByBoxes(needs)
-  if (!wanted || names.some(wanted)) return false
-  return needs.engine.removeImage(id).then(() => true, unlessInUse)
+  if (!wanted || image.names.some(wanted)) return false
+  return needs.engine.removeImage(image).then(() => true, unlessInUse)
 }
 
 /** Somebody took it meanwhile. */

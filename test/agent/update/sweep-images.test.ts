@@ -132,11 +132,11 @@ test('one that a command looks for while it goes is here once it was brought, an
   const bringing = { clock: host.clock, engine: { ...waiting, localDigest } }
   const { digest } = simulatedImage(newSynapse)
   let brought: Promise<void> = Promise.resolve()
-  const removeImage = async (id: string) => {
+  const removeImage = async (image: LocalImage) => {
     await journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} })
     brought = keepImage(bringing, { image: newSynapse, digest, signal: new AbortController().signal }, 'oak')
     await hasLooked
-    await host.engine.removeImage(id)
+    await host.engine.removeImage(image)
   }
   const engine = { ...host.engine, removeImage }
   const sweep = imageSweeper({
@@ -183,7 +183,10 @@ describe('an image that is known by the name of its mirror', () => {
     await host.clock.advance(31 * day)
     const removed: string[] = []
     const facts = { pulled: true, pinned: false, used: false, namedAt: new Date(0).toISOString() }
-    const engine = { images: async () => [{ id: 'sha256:1', names, ...facts }], removeImage: async (id: string) => void removed.push(id) }
+    const engine = {
+      images: async () => [{ id: 'sha256:1', names, ...facts }],
+      removeImage: async ({ id }: Pick<LocalImage, 'id'>) => void removed.push(id),
+    }
     const mirrors = knownMirrors(host.folder)
     await mirrors.note(noted)
     const needs = { ...host, engine, journal, boxes, removals: imageRemovals(), allowedImages: ['registry.test/tenantry/*'], keepDays: 30 }
