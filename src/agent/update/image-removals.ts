@@ -7,7 +7,7 @@ import type { ContainerEngine } from '../ports/index.ts'
 export type ImageRemovals = Readonly<{
   /** Does what looks once more whether an image is needed, and removes it: one after the other, and with nobody else looking. */
   alone<Value>(work: () => Promise<Value>): Promise<Value>
-  /** The same engine, which says whether an image is here once none is being removed. */
+  /** The same engine, which says whether an image is here, and brings one, once none is being removed. */
   waitedFor(engine: ContainerEngine): ContainerEngine
 }>
 
@@ -24,6 +24,11 @@ export function imageRemovals(): ImageRemovals {
       localDigest: async (image) => {
         await last
         return engine.localDigest(image)
+      },
+      // One without a digest is brought unseen: layers that are about to go would count as here.
+      pull: async (image, options) => {
+        await last
+        return engine.pull(image, options)
       },
     }),
   }
