@@ -23,13 +23,14 @@ export function askInTurn(clock: Clock, leastMs: number, ask: AskHost): AskHost 
     hosts.set(host.hostId, asked)
     const known = toldOf(clock, asked, images)
     if (known.size === images.length) return known
-    const end = await turn(clock, asked, withinMs - leastMs)
+    const end = await turn(clock, asked, withinMs)
     if (!end) return new Map([...busy(host, images), ...known])
     try {
       const before = toldOf(clock, asked, images)
       const open = images.filter((image) => !before.has(image))
-      if (open.length === 0) return before
-      const answers = await ask(host, open, untilMs - clock.monotonicMs())
+      const leftMs = untilMs - clock.monotonicMs()
+      if (leftMs < leastMs) return new Map([...busy(host, open), ...before])
+      const answers = open.length > 0 ? await ask(host, open, leftMs) : []
       for (const [image, answer] of answers) asked.told.set(image, { answer, untilMs: clock.monotonicMs() + keptMs })
       return new Map([...before, ...answers])
     } finally {
