@@ -1,13 +1,13 @@
 import type { Service } from '../../core/boxes/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
+import { deathWatch } from './deaths.ts'
 import { lastSaid } from './last-said.ts'
 import { waitUntil } from './wait-until.ts'
 
 type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
 
 const patienceMs = 10 * 60_000
-const mostDeaths = 3
 
 /** Until a service answers. Throws BOX_UNHEALTHY with its last words when it dies again and again, or does not answer in time. */
 export async function waitForService(
@@ -17,11 +17,11 @@ export async function waitForService(
   service: Service,
   isUp: () => Promise<boolean>,
 ): Promise<void> {
+  const keepsDying = deathWatch()
   const up = await waitUntil({ clock, everyMs: 1_000, timeoutMs: patienceMs, signal }, async () => {
-    // Asked first: one that answers may have died before, when the host or a person started it beside its database.
     if (await isUp()) return true
     const container = (await engine.containers(box.project)).find((candidate) => candidate.service === service)
-    if (container && container.restartCount >= mostDeaths) throw await gaveUp(engine, box, container.id, service)
+    if (container && keepsDying(container)) throw await gaveUp(engine, box, container.id, service)
     return false
   })
   if (!up) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} did not answer in time`)

@@ -6,8 +6,19 @@ import { manualClock } from '../../../src/core/kit/index.ts'
 const box = { slug: 'oak', project: { name: 'oak' } } as unknown as LocalBox
 const { signal } = new AbortController()
 
-const dying = (log: string) =>
-  ({ containers: async () => [{ id: 'c1', service: 'synapse', restartCount: 3 }], logs: async () => log }) as unknown as ContainerEngine
+/** How often it has died at each look; the last stays. */
+const dying = (deaths: readonly number[], log = '') => {
+  const looks = [...deaths]
+  const restartCount = () => (looks.length > 1 ? looks.shift() : looks[0])
+  const containers = async () => [{ id: 'c1', service: 'synapse', restartCount: restartCount() }]
+  return { containers, logs: async () => log } as unknown as ContainerEngine
+}
+
+/** Time goes on by itself. */
+function running() {
+  const clock = manualClock()
+  return { ...clock, sleep: (ms: number) => clock.advance(ms) }
+}
 
 const stars = '*'.repeat(82)
 
@@ -19,11 +30,23 @@ test.each([
   ],
   ['that nothing was said', '\n\n', 'it says nothing'],
 ])('of a server that dies again and again its last words are told: %s', async (_, log, words) => {
-  const waited = waitForService({ engine: dying(log), clock: manualClock() }, { signal }, box, 'synapse', async () => false)
+  const waited = waitForService({ engine: dying([0, 1, 3], log), clock: running() }, { signal }, box, 'synapse', async () => false)
   await expect(waited).rejects.toMatchObject({ code: 'BOX_UNHEALTHY', message: `synapse of oak dies again and again: ${words}` })
 })
 
-test('a server that answers is up, however often it died while its database was not', async () => {
-  const waited = waitForService({ engine: dying(''), clock: manualClock() }, { signal }, box, 'synapse', async () => true)
+test('a server that died while its database was not up is waited for: the engine starts it again after a pause', async () => {
+  const answers = [false, false, false, true]
+  const waited = waitForService(
+    { engine: dying([7, 7, 8]), clock: running() },
+    { signal },
+    box,
+    'synapse',
+    async () => answers.shift() ?? false,
+  )
   await expect(waited).resolves.toBeUndefined()
+})
+
+test('one that somebody started by hand meanwhile is counted from there', async () => {
+  const waited = waitForService({ engine: dying([7, 0, 3]), clock: running() }, { signal }, box, 'synapse', async () => false)
+  await expect(waited).rejects.toThrow('again and again')
 })
