@@ -36,9 +36,12 @@ export async function loadDatabase(
 async function makeFresh(run: SqlRun, globals: string): Promise<void> {
   const { view, login } = run
   // Roles that are there already are no failure; one that lacks shows in the load itself.
-  const sql = `${emptySql}${asRole(asSuperuser(login))}${lenient(globals)}${freshSql(login.database, login.user)}`
-  const [, tables] = /^filled (.*)$/m.exec(await needSql(run, sql, 'RESTORE_FAILED')) ?? []
+  const sql = `${emptySql}${asRole(asSuperuser(login))}${lenient(globals)}${freshSql(login.database, login.user)}\\echo fresh\n`
+  const said = await needSql(run, sql, 'RESTORE_FAILED')
+  const [, tables] = /^filled (.*)$/m.exec(said) ?? []
   if (tables !== undefined) throw problem('RESTORE_FAILED', `the database of ${view.box.slug} is not empty: it has ${tables} tables`)
+  // psql ends well too where it was given nothing, or where a text that a torn file of roles leaves open swallows the rest.
+  if (!/^fresh$/m.test(said)) throw problem('RESTORE_FAILED', `the database of ${view.box.slug} was not made anew: psql did not come to it`)
 }
 
 /**

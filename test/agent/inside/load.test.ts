@@ -5,18 +5,19 @@ import { expect, onTestFinished, test } from 'vitest'
 import { loadDatabase } from '../../../src/agent/inside/load.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 
-/** A box whose database takes a load, and what was run in it. */
-async function aLoadedBox(signal?: AbortSignal, dumpFolder?: string) {
+type Given = Readonly<{ signal?: AbortSignal; dumpFolder?: string; freshened?: string; ran?: { argv: string; stdin: string }[] }>
+
+/** A box whose database takes a load, and what was run in it; `freshened`: what psql says that makes the database anew. */
+async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', ran = [] }: Given = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   for (const name of ['database.dump', 'globals.sql']) await writeFile(join(folder, name), '')
-  const ran: { argv: string; stdin: string }[] = []
   const engine = {
     containers: async () => [{ id: 'db', service: 'postgres', state: 'running' }],
     exec: async (_: string, argv: readonly string[], { stdin = '' }: { stdin?: unknown } = {}) => {
       ran.push({ argv: argv.join(' '), stdin: String(stdin) })
       if (argv[0] === 'printenv') return { exitCode: 0, stdout: 'synapse\n', stderr: '' }
-      return { exitCode: 0, stdout: '', stderr: '' }
+      return { exitCode: 0, stdout: String(stdin).includes('create database') ? freshened : '', stderr: '' }
     },
   } as unknown as ContainerEngine
   await loadDatabase(engine, { slug: 'oak', project: { name: 'box-oak', folder } } as LocalBox, dumpFolder ?? folder, {}, signal)
@@ -26,6 +27,16 @@ async function aLoadedBox(signal?: AbortSignal, dumpFolder?: string) {
 test('all that comes before the dump is one program in the container: each costs a process there', async () => {
   const before = (await aLoadedBox()).map(({ argv }) => argv.split(' ')[0]).filter((program) => program !== 'printenv')
   expect(before).toEqual(['psql', 'env', 'psql', 'psql'])
+})
+
+test.each([
+  ['has tables', 'filled 190\n', 'is not empty: it has 190 tables'],
+  ['was not made anew, though psql ended well', '', 'was not made anew'],
+])('nothing is loaded into a database that %s', async (_, freshened, message) => {
+  const ran: NonNullable<Given['ran']> = []
+  const loaded = aLoadedBox({ freshened, ran })
+  await expect(loaded).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining(message) })
+  expect(ran.filter(({ argv }) => argv.includes('pg_restore'))).toEqual([])
 })
 
 test('only the statements of the dump do not wait for the disk, and after them there is one that does, for all of them', async () => {
@@ -45,5 +56,5 @@ test('only the statements of the dump do not wait for the disk, and after them t
 })
 
 test('a load that is to stop says so, and does not look for its dump', async () => {
-  await expect(aLoadedBox(AbortSignal.abort(new Error('drained')), '/nothing')).rejects.toThrow('drained')
+  await expect(aLoadedBox({ signal: AbortSignal.abort(new Error('drained')), dumpFolder: '/nothing' })).rejects.toThrow('drained')
 })
