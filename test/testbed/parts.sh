@@ -24,16 +24,14 @@ base() {
 }
 
 # A whole Debian with systemd and an engine of its own, on which the shipped units are tried. Node.js, compose, restic and the registry come from here.
+# Not from the root of `base`, whose servers would start with it.
 machine() {
-  local root=$CACHE/parts/machine-root mirror
+  local mirror
   mirror=$(debian_mirror)
-  rm -rf "$root"
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,docker.io,iptables,iproute2,procps,openssl,curl,ca-certificates,libstdc++6 \
-    "$DEBIAN_SUITE" "$root" "$mirror"
-  rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,i18n,info}/* \
-    "$root"/etc/systemd/system/multi-user.target.wants/e2scrub_reap.service
-  tar -C "$root" --sort=name --exclude=./dev --exclude=./proc --exclude=./sys -cf - . | docker import - tenantry-testbed/machine
-  rm -rf "$root"
+  mmdebstrap --variant=minbase --include=systemd,systemd-sysv,dbus,docker.io,iptables,iproute2,procps,openssl,curl,ca-certificates,libstdc++6 \
+    --dpkgopt=path-exclude='/usr/share/doc/*' --dpkgopt=path-exclude='/usr/share/man/*' --dpkgopt=path-exclude='/usr/share/locale/*' \
+    --customize-hook='rm "$1"/etc/systemd/system/multi-user.target.wants/e2scrub_reap.service' \
+    --skip=cleanup/reproducible --skip=output/dev "$DEBIAN_SUITE" - "$mirror" | docker import - tenantry-testbed/machine
 }
 
 minio() {

@@ -4,7 +4,7 @@ set -euo pipefail
 source "$(dirname -- "$0")/cache.sh"
 
 # The package that brings each command; a Docker CLI that is already there is left as it is.
-declare -A PACKAGE_OF=([dockerd]=docker.io [docker]=docker.io [iptables]=iptables [debootstrap]=debootstrap [curl]=curl [python3]=python3
+declare -A PACKAGE_OF=([dockerd]=docker.io [docker]=docker.io [iptables]=iptables [debootstrap]=debootstrap [mmdebstrap]=mmdebstrap [curl]=curl [python3]=python3
   [nginx]=nginx-light [openssl]=openssl [redis-server]=redis-server)
 
 missing_packages() {
