@@ -67,9 +67,15 @@ async function readGlobals(box: LocalBox, folder: string): Promise<string> {
     await access(join(folder, dumpFile))
     return await readFile(join(folder, globalsFile), 'utf8')
   } catch (error) {
-    throw problem('RESTORE_FAILED', `the dump of ${box.slug} cannot be read: ${(error as Error).message}`, { cause: error })
+    throw unreadable(box, error)
   }
 }
+
+const unreadable = ({ slug }: LocalBox, cause: unknown) =>
+  problem('RESTORE_FAILED', `the dump of ${slug} cannot be read: ${(cause as Error).message}`, { cause })
+
+/** What a disk says of what it lost. No connection ever does, though the engine is what reads the dump then. */
+const isLost = (error: unknown): boolean => ((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EIO'
 
 async function restoreDump(
   engine: ContainerEngine,
@@ -79,7 +85,10 @@ async function restoreDump(
   path: string,
   signal?: AbortSignal,
 ): Promise<void> {
-  const { exitCode, stderr } = await engine.exec(id, argv, { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
+  const fed = engine.exec(id, argv, { stdin: createReadStream(path), ...(signal ? { signal } : {}) })
+  const { exitCode, stderr } = await fed.catch((error) => {
+    throw isLost(error) ? unreadable(box, (error as Error).cause) : error
+  })
   if (exitCode === 0) return
   if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `no space left to load the database of ${box.slug}`)
   throw problem('RESTORE_FAILED', `pg_restore of ${box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)

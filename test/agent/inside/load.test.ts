@@ -2,13 +2,20 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { engineProblem } from '../../../src/agent/docker/engine-problem.ts'
 import { loadDatabase } from '../../../src/agent/inside/load.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 
-type Given = Readonly<{ signal?: AbortSignal; dumpFolder?: string; freshened?: string; ran?: { argv: string; stdin: string }[] }>
+type Given = Readonly<{
+  signal?: AbortSignal
+  dumpFolder?: string
+  freshened?: string
+  fails?: unknown
+  ran?: { argv: string; stdin: string }[]
+}>
 
-/** A box whose database takes a load, and what was run in it; `freshened`: what psql says that makes the database anew. */
-async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', ran = [] }: Given = {}) {
+/** A box whose database takes a load, and what was run in it; `freshened`: what psql says that makes the database anew; `fails`: with what pg_restore does. */
+async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', fails, ran = [] }: Given = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'tenantry-load-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   for (const name of ['database.dump', 'globals.sql']) await writeFile(join(folder, name), '')
@@ -16,6 +23,7 @@ async function aLoadedBox({ signal, dumpFolder, freshened = 'fresh\n', ran = [] 
     containers: async () => [{ id: 'db', service: 'postgres', state: 'running' }],
     exec: async (_: string, argv: readonly string[], { stdin = '' }: { stdin?: unknown } = {}) => {
       ran.push({ argv: argv.join(' '), stdin: String(stdin) })
+      if (fails && argv.includes('pg_restore')) throw fails
       if (argv[0] === 'printenv') return { exitCode: 0, stdout: 'synapse\n', stderr: '' }
       return { exitCode: 0, stdout: String(stdin).includes('create database') ? freshened : '', stderr: '' }
     },
@@ -37,6 +45,15 @@ test.each([
   const loaded = aLoadedBox({ freshened, ran })
   await expect(loaded).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining(message) })
   expect(ran.filter(({ argv }) => argv.includes('pg_restore'))).toEqual([])
+})
+
+test.each([
+  ['EIO', 'RESTORE_FAILED', 'the dump of oak cannot be read: i/o error, read'],
+  ['ECONNREFUSED', 'DOCKER_UNAVAILABLE', 'the container engine does not answer (ECONNREFUSED)'],
+])('a dump that the disk lost is told as one, and not as an engine that does not answer: %s', async (lost, code, message) => {
+  const cause = Object.assign(new Error('i/o error, read'), { code: lost })
+  const loaded = aLoadedBox({ fails: engineProblem(cause, 'pg_restore', 'DOCKER_UNAVAILABLE') })
+  await expect(loaded).rejects.toMatchObject({ code, message })
 })
 
 test('only the statements of the dump do not wait for the disk, and after them there is one that does, for all of them', async () => {
