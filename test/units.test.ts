@@ -8,11 +8,20 @@ import { AgentSettings } from '../src/agent/program/settings.ts'
 const read = (name: string) => readFile(`deploy/${name}`, 'utf8')
 const valuesOf = (unit: string, key: string) => [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value]) => value as string)
 const agent = await read('tenantry-agent.service')
+const daemon = await read('tenantryd.service')
 const readme = await read('README.md')
 
 test('the agent may write back a folder that has the bit of its group: a snapshot with one could not be restored, or lost it', () => {
   expect(valuesOf(agent, 'RestrictSUIDSGID')).toEqual([])
   expect(valuesOf(agent, 'CapabilityBoundingSet').join(' ').split(' ')).toContain('CAP_FSETID')
+  // The daemon writes no such folders.
+  expect(valuesOf(daemon, 'RestrictSUIDSGID')).toEqual(['yes'])
+})
+
+test('the programs that the README installs are where both units see them, and where these start them', () => {
+  const [, folder, programs] = /^for name in .* ln -sf (\S+)\/bin\/\S+ (\S+)\/\$name; done$/m.exec(readme) ?? []
+  expect(folder).not.toMatch(/^\/(home|root|tmp|var\/tmp|run\/user)\b/)
+  for (const unit of [agent, daemon]) expect(valuesOf(unit, 'ExecStart')[0]).toMatch(new RegExp(`^${programs}/`))
 })
 
 test('the folders that the agent cannot make itself are made by its unit, or by the README before the unit starts', () => {
