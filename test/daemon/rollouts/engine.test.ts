@@ -4,6 +4,7 @@ import { evidenceSum } from '../../../src/core/audit/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
 import { commandById } from '../../../src/daemon/hosts/index.ts'
 import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
@@ -407,15 +408,22 @@ onBothDialects('the rollout engine', (fresh) => {
     expect((await holdsOf(world.needs.db, world.clock)).get('box_acme' as never)?.holder).toBe('restore:cmd_1')
   })
 
-  test('nor is one whose hold was released meanwhile, until it has been looked at anew: others may have brought it further', async () => {
+  test.each([
+    ['was released', 'the hold of acme was released', (db: Db) => db.deleteFrom('box_holds')],
+    [
+      'ran out in the hands of another',
+      'somebody else has taken the box acme',
+      (db: Db) => db.updateTable('box_holds').set({ holder: 'rollout:cve-1', until: '2020-01-01T00:00:00.000Z' }),
+    ],
+  ])('nor is one whose hold %s meanwhile, until it has been looked at anew: others may have brought it further', async (_, says, lose) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()
     await world.tick()
     for (const command of await world.open()) await world.work(command)
     await world.tick()
-    await world.needs.db.deleteFrom('box_holds').execute()
+    await lose(world.needs.db).execute()
     await world.settle()
-    const error = { code: 'BOX_HELD', message: expect.stringContaining('the hold of acme was released') }
+    const error = { code: 'BOX_HELD', message: expect.stringContaining(says) }
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error })
     expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
     await resumeRollout(world.needs, anOperator, { id, skipFailed: false })

@@ -83,19 +83,24 @@ export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout,
   }
 }
 
-/** A person may have released its hold, or it ran out while no daemon ran: nothing is stopped in a box that others act on by now. */
-export const takenByOthers = (slug: string): ActionError => ({
-  code: 'BOX_HELD',
-  message: `somebody else has taken the box ${slug} meanwhile; nothing was stopped: try again once it is free`,
-})
-
 /**
- * A hold that was released and taken again by nobody tells nothing of who had the box between: an emergency may have brought it further than it
- * was when it was looked at.
+ * Holds a box again that was looked at before; what to say where it is the rollout's no more. A person may have released its hold, or it ran out
+ * while no daemon ran: nothing is stopped in a box that others act on by now. Nor in one that nobody has: an emergency may have had it between,
+ * and brought it further than it was.
  */
-export const releasedMeanwhile = (slug: string): ActionError => ({
-  code: 'BOX_HELD',
-  message: `the hold of ${slug} was released after it had been looked at, and others may have acted on it since; nothing was stopped: try again`,
-})
+export async function holdStill(
+  tx: Tx,
+  needs: RolloutsNeeds,
+  rollout: StoredRollout,
+  slug: string,
+  box: Pick<BoxInTurn, 'boxId' | 'heldBy'>,
+): Promise<ActionError | undefined> {
+  if (box.heldBy === null)
+    return lost(`the hold of ${slug} was released after it had been looked at, and others may have acted on it since`)
+  if (box.heldBy === streamOf(rollout.id) && (await hold(tx, needs, rollout, box))) return undefined
+  return lost(`somebody else has taken the box ${slug} meanwhile`)
+}
+
+const lost = (what: string): ActionError => ({ code: 'BOX_HELD', message: `${what}; nothing was stopped: try again once it is free` })
 
 const gone = (slug: string): ActionError => ({ code: 'NOT_FOUND', message: `${slug} has no live box any more: leave it out` })

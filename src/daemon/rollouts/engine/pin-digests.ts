@@ -4,7 +4,7 @@ import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
-import { hold, isClosed, releasedMeanwhile, takenByOthers } from './begin-action.ts'
+import { holdStill, isClosed } from './begin-action.ts'
 import { boxInTurn } from './box-asked.repo.ts'
 import { otherThanPlanned } from './other-than-planned.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from './owned.ts'
@@ -34,8 +34,8 @@ export const pinDigests = (owned: Owned, slug: string, commandId: string, { dige
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
     if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
     if (isClosed(needs, rollout, box, fenceNeedsMs(action))) return putOff(tx, needs, rollout, action)
-    if (box.heldBy === null) return settle(tx, needs, rollout, action, { status: 'failed', error: releasedMeanwhile(slug) })
-    if (!(await hold(tx, needs, rollout, box))) return settle(tx, needs, rollout, action, { status: 'failed', error: takenByOthers(slug) })
+    const lost = await holdStill(tx, needs, rollout, slug, box)
+    if (lost) return settle(tx, needs, rollout, action, { status: 'failed', error: lost })
     const updating = await update(tx, owned, rollout, { ...action, progress: null }, pinned, box.ownershipEpoch)
     await replaceAction(tx, action, updating)
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: updating })

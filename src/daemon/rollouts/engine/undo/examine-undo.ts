@@ -11,7 +11,7 @@ import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
 import { tell } from '../../tell.ts'
 import { doneUpdates } from '../../undo/done-updates.ts'
-import { hold, releasedMeanwhile, takenByOthers } from '../begin-action.ts'
+import { holdStill } from '../begin-action.ts'
 import { observedBox } from '../observed-box.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
@@ -32,10 +32,8 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
       const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned) }
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(error), evidence: { report } })
     }
-    if (box.heldBy === null || !(await hold(tx, needs, rollout, seen))) {
-      const lost = box.heldBy === null ? releasedMeanwhile(slug) : takenByOthers(slug)
-      return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(lost), evidence: { report } })
-    }
+    const lost = await holdStill(tx, needs, rollout, slug, box)
+    if (lost) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(lost), evidence: { report } })
     await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, runningNow(report))
     const ordered = await order(tx, needs, rollout, action, { update, planned, box: seen })
     await replaceAction(tx, action, ordered)

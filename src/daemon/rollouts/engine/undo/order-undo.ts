@@ -3,7 +3,7 @@ import { type DoneUpdate, undoFailed } from '../../../../core/rollouts/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import { tell } from '../../tell.ts'
-import { hold, releasedMeanwhile, takenByOthers } from '../begin-action.ts'
+import { holdStill } from '../begin-action.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { updateOf } from './examine-undo.ts'
 import { settleUndo } from './settle-undo.ts'
@@ -25,8 +25,8 @@ export const orderUndo = (owned: Owned, slug: string, commandId: string, { diges
         : `${slug} has no live box any more`
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed({ code: box ? 'DIGEST_MISMATCH' : 'NOT_FOUND', message }) })
     }
-    if (box.heldBy === null) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(releasedMeanwhile(slug)) })
-    if (!(await hold(tx, needs, rollout, box))) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(takenByOthers(slug)) })
+    const lost = await holdStill(tx, needs, rollout, slug, box)
+    if (lost) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(lost) })
     const services = Object.fromEntries(
       Object.entries(action.images).map(([service, image]) => [service, { image, digest: wanted[service] as string }]),
     )
