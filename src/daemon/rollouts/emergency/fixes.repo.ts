@@ -1,4 +1,5 @@
-import type { Fix } from '../../../core/boxes/index.ts'
+import { sql } from 'kysely'
+import { Component, type Fix, type Manifest, Tier } from '../../../core/boxes/index.ts'
 import { type DbOrTx, forUpdate, prepared, type Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
@@ -29,23 +30,31 @@ type Row = Readonly<{
   cve_id: string | null
   fixes: string | null
   manifest: string
+  /** The revision that it was made from. */
+  before: string | null
   started_at: string | null
   finished_at: string | null
 }>
 
-/** One from before that was kept was about all that its manifest asked for, as far as anybody knows. */
-const fixOf = ({ id, cve_id, fixes, manifest, finished_at }: Row): Fix => ({
+const fixOf = ({ id, cve_id, fixes, manifest, before, finished_at }: Row): Fix => ({
   emergency: id,
   cveId: cve_id,
   overAt: finished_at,
-  versions: fixes === null ? JSON.parse(manifest).tiers.free : JSON.parse(fixes),
+  versions: fixes === null ? changed(JSON.parse(manifest), before && JSON.parse(before)) : JSON.parse(fixes),
 })
+
+/** One from before that was kept was about what it changed of the manifest; made anew it changed nothing, and may have been about all of it. */
+function changed({ tiers }: Manifest, before: Manifest | null): Fix['versions'] {
+  const others = Component.options.filter((name) => Tier.options.some((tier) => tiers[tier][name] !== before?.tiers[tier][name]))
+  return Object.fromEntries((others.length > 0 ? others : Component.options).map((name) => [name, tiers.free[name]]))
+}
 
 /** They are few. */
 const begunEmergencies = prepared<Record<never, never>, Row>((db) =>
   db
     .selectFrom('rollouts')
-    .select(['id', 'cve_id', 'fixes', 'manifest', 'started_at', 'finished_at'])
+    .leftJoin('manifests as former', (join) => join.on('former.revision', '=', sql<number>`rollouts.manifest_revision - 1`))
+    .select(['id', 'cve_id', 'fixes', 'manifest', 'former.content as before', 'started_at', 'finished_at'])
     .where('kind', '=', 'emergency_cve')
     .where('started_at', 'is not', null)
     .where(({ not, exists, selectFrom }) =>
