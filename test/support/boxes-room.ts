@@ -37,7 +37,7 @@ export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {
     fenceMaxMs: 15 * 60_000,
     requireSnapshots: () => undefined,
     newestSnapshot: async () => undefined,
-    givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock }), [id]),
+    givenUp: (tx, { id }) => tellFailures(tx, snapshotListener({ clock, versionsBefore: async () => null }), [id]),
     snapshotsOfBox,
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }

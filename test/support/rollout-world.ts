@@ -16,7 +16,7 @@ import { applyManifest, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type Command, commandById, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
-import { makeRolloutBus, makeRolloutEngine, type RolloutsNeeds } from '../../src/daemon/rollouts/index.ts'
+import { makeRolloutBus, makeRolloutEngine, type RolloutsNeeds, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { showRollout } from '../../src/daemon/rollouts/show-rollout.ts'
 import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
 import { rollbackRollout } from '../../src/daemon/rollouts/undo/roll-back.ts'
@@ -77,7 +77,10 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
   /** What each snapshot holds. */
   const snapshots = new Map<string, InstalledVersions>()
   const taken = new Map<string, number>()
-  const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
+  const side = listenedTo(
+    boxSide({ ...room, secretsFor: async () => ({}) }),
+    snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+  )
   const engine = makeRolloutEngine(needs)
 
   const reportOf = (slug: string): VersionsReport => {

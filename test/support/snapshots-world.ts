@@ -47,7 +47,10 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
     ...change,
     clock: room.clock,
   }
-  const side = listenedTo(boxSide({ ...room, secretsFor: async () => ({}) }), snapshotListener(room))
+  const side = listenedTo(
+    boxSide({ ...room, secretsFor: async () => ({}) }),
+    snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
+  )
   const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsNeeds
   const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(needs), ...agentRoutes(hosts)], {
     authenticate: {

@@ -49,3 +49,7 @@ export const holesText = (holes: readonly ReopenedHole[]): string =>
       return `the hole of ${cveId ?? emergency} (${runs}, and the emergency ${emergency} brought ${fixed})`
     })
     .join(', and ')
+
+/** Where a person let it be open: what it means, and what closes it. */
+export const reopenedText = (slug: string, holes: readonly ReopenedHole[]): string =>
+  `${slug} will have ${holesText(holes)} again. Once it is back: tenantry rollouts create --target ${slug} --start`

@@ -75,7 +75,7 @@ export {
   worstOf,
 } from './drift.ts'
 export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
-export { type Fix, holesText, ReopenedHole, reopenedHoles } from './fixes.ts'
+export { type Fix, holesText, ReopenedHole, reopenedHoles, reopenedText } from './fixes.ts'
 export { fromSources } from './from-sources.ts'
 export { boxHeld, holdText } from './held.ts'
 export { unneededImages } from './image-retention.ts'

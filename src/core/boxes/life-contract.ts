@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint, Timestamp } from '../contract/index.ts'
+import { ReopenedHole } from './fixes.ts'
 import { BoxMove } from './move.ts'
 import { Service, Slug } from './names.ts'
 import { BoxRemoval } from './removal.ts'
@@ -25,7 +26,14 @@ const MovePlan = z.object({
   to: z.string(),
   ports: z.object({ public: z.number().int(), platform: z.number().int(), probe: z.number().int() }),
   /** Only when the old host is dead: otherwise the snapshot is taken when the box stands still, and nothing is lost. */
-  snapshot: z.object({ snapshotId: z.string(), takenAt: Timestamp, damaged: z.boolean() }).nullable(),
+  snapshot: z
+    .object({
+      snapshotId: z.string(),
+      takenAt: Timestamp,
+      damaged: z.boolean(),
+      reopens: z.array(ReopenedHole).meta({ description: 'Holes that emergencies closed, and that the box has again with it' }),
+    })
+    .nullable(),
   losesMs: z.number(),
 })
 

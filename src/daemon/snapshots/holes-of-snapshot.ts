@@ -5,17 +5,21 @@ import type { Tx } from '../db/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
-type Needs = Pick<SnapshotsNeeds, 'fixes' | 'versionsBefore'>
+export type HoleNeeds = Pick<SnapshotsNeeds, 'fixes' | 'versionsBefore'>
 
 /** The holes that a box has again with a snapshot. One of which nobody knows what it holds has those of emergencies that were not over when it was taken. */
-export async function holesOfSnapshot(needs: Needs, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
+export async function holesOfSnapshot(needs: HoleNeeds, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
   const fixes = await needs.fixes(tx)
   const to = await versionsIn(needs, tx, snapshot)
   const about = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
   return reopenedHoles(about, { from: box.installed, to })
 }
 
-async function versionsIn({ versionsBefore }: Needs, tx: Tx, { installed, command_id }: SnapshotRow): Promise<InstalledVersions | null> {
+async function versionsIn(
+  { versionsBefore }: HoleNeeds,
+  tx: Tx,
+  { installed, command_id }: SnapshotRow,
+): Promise<InstalledVersions | null> {
   if (installed !== null) return InstalledVersions.parse(JSON.parse(installed))
   return command_id === null ? null : versionsBefore(tx, command_id)
 }

@@ -4,9 +4,10 @@ import { drillFailures, drillResults } from './finish-drills.ts'
 import { restoreFailures, restoreResults } from './finish-restores.ts'
 import { snapshotFailures, snapshotResults } from './finish-snapshots.ts'
 import { tendingFailures, tendingResults } from './finish-tending.ts'
+import type { SnapshotsNeeds } from './needs.ts'
 
 /** What this room takes in of how commands end. */
-export const snapshotListener = (needs: Readonly<{ clock: Clock }>): CommandListener => ({
+export const snapshotListener = (needs: Readonly<{ clock: Clock }> & Pick<SnapshotsNeeds, 'versionsBefore'>): CommandListener => ({
   resultHandlers: { ...snapshotResults(needs), ...restoreResults(needs), ...drillResults(needs), ...tendingResults(needs) },
   failureHandlers: { ...snapshotFailures(needs), ...restoreFailures(needs), ...drillFailures(needs), ...tendingFailures(needs) },
 })

@@ -19,6 +19,9 @@ import { spacesListener } from '../spaces/index.ts'
 import { usersListener } from '../users/index.ts'
 import { hourMs, type WireNeeds } from './wire-needs.ts'
 
+/** Which holes emergencies closed, and what snapshots of updates hold. */
+const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
+
 export type FleetRooms = ReturnType<typeof fleetRooms>
 
 /** What the rooms of boxes, hosts, rollouts and snapshots stand on. */
@@ -26,7 +29,7 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
   const { config, db, clock, random, keyring, log, migrations } = needs
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
-  const snapshotsListen = snapshotListener(needs)
+  const snapshotsListen = snapshotListener({ clock, ...holes })
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
   const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
   const secretsFor = secretsByKind({
@@ -61,8 +64,7 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     rule: snapshotRule(config),
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLife],
-    fixes: fixesOfEmergencies,
-    versionsBefore: versionsBeforeUpdate,
+    ...holes,
     tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
@@ -79,7 +81,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
 const lifeNeeds = (config: Config) => ({
   ...lifeRules(config),
   requireSnapshots: () => requireSnapshots(config),
-  newestSnapshot: snapshotForMove,
+  newestSnapshot: snapshotForMove(holes),
   snapshotsOfBox,
   windows: { timeZone: config.timeZone, windows: config.windows },
 })

@@ -1,11 +1,19 @@
 import { expect, test } from 'vitest'
+import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
+import { isoNow } from '../../../src/core/kit/index.ts'
+import { type BoxRecord, boxBySlug, holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
+import { insertMove } from '../../../src/daemon/boxes/life/moves.repo.ts'
 import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/rollouts/index.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import { snapshotIdOf } from '../../support/rollout-world.ts'
+
+const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
 
 onBothDialects('a person who brings a box back behind an emergency', (fresh) => {
   const begin = async () => {
@@ -16,8 +24,7 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
       ...world.needs,
       settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
       deadlineMs: 3_600_000,
-      fixes: fixesOfEmergencies,
-      versionsBefore: versionsBeforeUpdate,
+      ...holes,
     }
     const restore = (slug: string, allowHole = false, nth = 1) =>
       restoreBox(needs as never, anOperator, { slug, snapshotId: snapshotIdOf(slug, nth), reason: 'its database broke', allowHole })
@@ -46,6 +53,14 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect([await held(), await said()]).toEqual([[], []])
   })
 
+  test('is told the same of the newest snapshot when its host is dead, and nothing keeps the box down', async () => {
+    const { db, emergency } = await begin()
+    const hole = { emergency: await emergency(), cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
+    const box = (await boxBySlug(db, 'acme')) as BoxRecord
+    const chosen = await db.transaction().execute((tx) => snapshotForMove(holes)(tx, box))
+    expect(chosen).toMatchObject({ snapshotId: snapshotIdOf('acme'), reopens: [hole] })
+  })
+
   test('may do it all the same by saying so, which the audit log keeps', async () => {
     const { restore, emergency, held, said } = await begin()
     const hole = { emergency: await emergency(), cveId: 'CVE-2026-12345', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
@@ -53,6 +68,18 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(reopens).toEqual([hole])
     expect(await held()).toEqual([{ holder: `restore:${commandId}` }])
     expect(await said()).toMatchObject([{ reason: 'its database broke', reopens: [hole] }])
+  })
+
+  test('is asked about no more than an emergency changed that was made before what it is about was kept', async () => {
+    const { db, emergency, restore } = await begin()
+    await emergency()
+    const older = { migrationsHead: '0000', postgres: '17.5', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
+    await db
+      .updateTable('snapshots')
+      .set({ installed: JSON.stringify(older) })
+      .execute()
+    await db.updateTable('rollouts').set({ fixes: null }).execute()
+    expect((await restore('acme', true)).reopens).toMatchObject([{ component: 'synapse', fixed: '1.163.4' }])
   })
 
   test('is asked nothing where the box has the hole anyway, or the snapshot has none', async () => {
@@ -65,14 +92,70 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     expect(await said()).toEqual([expect.not.objectContaining({ reopens: expect.anything() })])
   })
 
+  test.each([
+    ['kept with it', {}, 'synapse 1.157.1'],
+    ['not kept with it, as in a database from before that', { installed: null }, 'nobody knows'],
+  ])('of a snapshot from an attempt before the emergency, which is repeated after it, when what it holds is %s', async (_, kept, says) => {
+    const { needs, db, fates, started, settle, emergency, restore, statuses } = await begin()
+    fates.set('acme', ['rolls-back'])
+    const staged = await started()
+    await settle()
+    await emergency()
+    await resumeRollout(needs, anOperator, { id: staged, skipFailed: false })
+    await settle()
+    expect(await statuses(staged)).toMatchObject({ acme: 'skipped' })
+    await db
+      .updateTable('snapshots')
+      .set({ slug: 'acme', ...kept })
+      .where('snapshot_id', '=', snapshotIdOf('acme'))
+      .execute()
+    await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(says) })
+  })
+
   test('of a snapshot that holds nobody knows what, by when it was taken', async () => {
     const { db, clock, restore, emergency } = await begin()
     await emergency()
-    await db.updateTable('snapshots').set({ command_id: null }).execute()
+    await db.updateTable('snapshots').set({ command_id: null, installed: null }).execute()
     await expect(restore('acme')).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining('nobody knows') })
     await clock.advance(1000)
     await db.updateTable('snapshots').set({ taken_at: clock.now().toISOString() }).execute()
     expect(await restore('acme')).toMatchObject({ reopens: [] })
+  })
+
+  test('takes in what a move from a dead host brings back then, though it ran the fixed version; what is handed over stays as it was', async () => {
+    const { db, installed, clock, queue, start, settle, started, show } = await begin()
+    await started()
+    await settle()
+    const id = await queue('1.163.2')
+    const move = async (slug: string, oldHostIsDead: boolean) => {
+      const box = (await boxBySlug(db, slug)) as BoxRecord
+      const holder = { boxId: box.id, holder: `move:mov_${slug}` }
+      const sides = { boxId: box.id, fromHostId: box.hostId, toHostId: box.hostId, fromPort: null, toPort: slug === 'acme' ? 1 : 2 }
+      const asked = {
+        id: `mov_${slug}`,
+        fromCopy: true,
+        toCopy: true,
+        snapshot: null,
+        reason: 'why',
+        by: 'anna',
+        state: 'taking_over' as const,
+      }
+      const at = { startedAt: isoNow(clock), changedAt: isoNow(clock), keepUntil: null, epoch: 1, orders: 1, commandId: null, error: null }
+      await db.transaction().execute(async (tx) => {
+        await holdBox(tx, clock, { ...holder, until: '9999-12-31T23:59:59.999Z' })
+        await insertMove(tx, { ...sides, ...asked, ...at, oldHostIsDead })
+      })
+      return () => db.transaction().execute((tx) => releaseHold(tx, holder))
+    }
+    const moved = await move('acme', true)
+    await move('beta', false)
+    await start(id)
+    expect((await show(id)).actions.map(({ status }) => status)).toEqual(['pending', 'skipped'])
+    installed.set('acme', { ...(installed.get('acme') as InstalledVersions), synapse: '1.157.1' })
+    await moved()
+    await settle()
+    expect(await show(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded' }, { status: 'skipped' }] })
+    expect(installed.get('acme')?.synapse).toBe('1.163.2')
   })
 
   test('before it begins is overtaken by it: what a restore has in hand is taken in, though it ran the fixed version', async () => {

@@ -156,7 +156,8 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
 
   test('a box whose host is gone comes back from a damaged snapshot where no other is left, and from one that failed a drill last of all', async () => {
     const { tend, db, box } = await setUp()
-    const forMove = () => db.transaction().execute((tx) => snapshotForMove(tx, box.tenantId))
+    const forMove = () =>
+      db.transaction().execute((tx) => snapshotForMove({ fixes: async () => [], versionsBefore: async () => null })(tx, box))
     const change = (word: string, to: object) => db.updateTable('snapshots').set(to).where('snapshot_id', '=', idOf(word)).execute()
     await tend(aTended(['a', 'b'], { check: { ok: false, error: { code: 'SNAPSHOT_FAILED', message: 'one pack is damaged' } } }))
     expect(await forMove()).toMatchObject({ snapshotId: idOf('b'), damaged: true })

@@ -4,7 +4,7 @@ import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { holdBox } from '../box-holds.ts'
 import { callOff } from './call-off.ts'
 import { highestEpoch, insertMove, type Move, moveView } from './moves.repo.ts'
-import { forever, type LifeNeeds } from './needs.ts'
+import { type ChosenSnapshot, forever, type LifeNeeds } from './needs.ts'
 import { type MoveWish, planMove } from './plan-move.ts'
 import { giveOrder, hostOfOrder, moveHolder, stepMove, tellMove } from './step-move.ts'
 
@@ -14,9 +14,13 @@ type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
 export const showMovePlan = ({ db, ...needs }: LifeNeeds, slug: string, wish: MoveWish) =>
   db.transaction().execute(async (tx) => {
     const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...needs }, tx, slug, wish)
-    const shown = snapshot && { snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt, damaged: snapshot.damaged ?? false }
-    return { from: from.name, to: to.name, ports, snapshot: shown, losesMs }
+    return { from: from.name, to: to.name, ports, snapshot: snapshot && snapshotView(snapshot), losesMs }
   })
+
+const snapshotView = ({ snapshotId, takenAt, damaged = false, reopens = [] }: ChosenSnapshot) => ({
+  ...{ snapshotId, takenAt, damaged },
+  reopens: [...reopens],
+})
 
 /** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */
 export async function moveBox(needs: LifeNeeds, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
@@ -64,7 +68,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reaso
   await holdBox(tx, clock, { boxId: box.id, holder: moveHolder(asked), until: forever })
   const move = await giveOrder(needs, tx, box, asked)
   await insertMove(tx, move)
-  await tellMove(tx, clock, box, move, actor)
+  await tellMove(tx, clock, box, move, actor, snapshot?.reopens)
   return { move, view: moveView(move, (id) => (id === from.id ? from.name : to.name)) }
 }
 

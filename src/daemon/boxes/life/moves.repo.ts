@@ -76,6 +76,19 @@ export async function openMove(db: DbOrTx, boxId: BoxId): Promise<Move | undefin
   return row && toMove(row)
 }
 
+/** Boxes whose host is dead and that another makes anew from their newest snapshot, which may be from long before what they ran last. */
+export async function slugsBroughtBack(db: DbOrTx): Promise<string[]> {
+  const rows = await db
+    .selectFrom('box_moves')
+    .innerJoin('boxes', 'boxes.id', 'box_moves.box_id')
+    .select('boxes.slug')
+    .where('box_moves.finished_at', 'is', null)
+    .where('box_moves.old_host_dead', '=', 1)
+    .where('box_moves.state', '=', 'taking_over')
+    .execute()
+  return rows.map(({ slug }) => slug)
+}
+
 /** The move that waits for this very command. */
 export async function moveAwaiting(tx: Tx, commandId: string): Promise<Move | undefined> {
   const row = await tx

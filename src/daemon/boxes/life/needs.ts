@@ -1,7 +1,8 @@
-import type { ProbeRule, TenantId } from '../../../core/boxes/index.ts'
+import type { ProbeRule, ReopenedHole } from '../../../core/boxes/index.ts'
 import type { Clock } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { Command } from '../../hosts/index.ts'
+import type { BoxRecord } from '../box-record.ts'
 import type { SetUpNeeds } from '../set-up-box.ts'
 import type { MoveSnapshot } from './moves.repo.ts'
 
@@ -19,8 +20,8 @@ export type LifeRules = Readonly<{
 /** What is needed to go on with what was begun. */
 export type StepNeeds = LifeRules & Readonly<{ clock: Clock }>
 
-/** `damaged`: a check or a drill found it so, and there is no better one. */
-export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean }>
+/** `damaged`: a check or a drill found it so, and there is no better one. `reopens`: what emergencies closed and the box would have again. */
+export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean; reopens?: readonly ReopenedHole[] }>
 
 export type LifeNeeds = SetUpNeeds &
   LifeRules &
@@ -30,8 +31,8 @@ export type LifeNeeds = SetUpNeeds &
     requireSnapshots(): unknown
     /** What other rooms have to do when a command that nobody took is given up. */
     givenUp(tx: Tx, command: Command): Promise<void>
-    /** Of the box's tenant; it is not given up before the commit. */
-    newestSnapshot(tx: Tx, tenantId: TenantId): Promise<ChosenSnapshot | undefined>
+    /** Of the box's tenant; it is not given up before the commit, nor does an emergency begin. */
+    newestSnapshot(tx: Tx, box: BoxRecord): Promise<ChosenSnapshot | undefined>
   }>
 
 /** Waiting for an agent that is briefly away is not part of the work. */

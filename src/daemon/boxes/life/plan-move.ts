@@ -92,8 +92,9 @@ async function replaced({ clock }: LifeNeeds, tx: Tx, { id, slug }: BoxRecord, d
 const nextOf = ({ state }: Move, slug: string): string =>
   state === 'confirming' ? `\`tenantry boxes move ${slug} --confirm\` ends that move` : `\`tenantry boxes show ${slug}\` tells how far`
 
-async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, { slug, tenantId }: BoxRecord): Promise<ChosenSnapshot> {
-  const snapshot = await newestSnapshot(tx, tenantId)
+async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
+  const { slug } = box
+  const snapshot = await newestSnapshot(tx, box)
   if (snapshot) return snapshot
   throw problem('CONFLICT', `there is no snapshot of ${slug} to bring it back from: \`tenantry snapshots list --slug ${slug}\` shows all`)
 }

@@ -1,5 +1,14 @@
 import { alertOf } from '../../../core/alerts/index.ts'
-import { type BoxCommandPayload, type HostId, type MoveEvent, moveHolds, moveOn, orderOf, portsFrom } from '../../../core/boxes/index.ts'
+import {
+  type BoxCommandPayload,
+  type HostId,
+  type MoveEvent,
+  moveHolds,
+  moveOn,
+  orderOf,
+  portsFrom,
+  type ReopenedHole,
+} from '../../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, isoNow, problem, type SystemActor } from '../../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
@@ -68,11 +77,18 @@ function payloadOf({ probe, workMs: deadlineMs }: StepNeeds, box: BoxRecord, mov
   return { ...addressed, snapshotId, snapshotSha256, chatDomain, publicUrl, ports: portsFrom(move.toPort), probe, deadlineMs }
 }
 
-export async function tellMove(tx: Tx, clock: Clock, box: BoxRecord, move: Move, actor: Actor): Promise<void> {
+export async function tellMove(
+  tx: Tx,
+  clock: Clock,
+  box: BoxRecord,
+  move: Move,
+  actor: Actor,
+  reopens: readonly ReopenedHole[] = [],
+): Promise<void> {
   const { id: moveId, state, fromHostId, toHostId, epoch, error } = move
   const payload = { boxId: box.id, slug: box.slug, moveId, state, fromHostId, toHostId }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.move', payload })
-  const data = { moveId, fromHostId, toHostId, epoch, ...(error ? { error } : {}) }
+  const data = { moveId, fromHostId, toHostId, epoch, ...(error ? { error } : {}), ...(reopens.length > 0 ? { reopens } : {}) }
   await recordAudit(tx, clock, { actor, action: `box.move.${state}`, subject: box.slug, data })
 }
 

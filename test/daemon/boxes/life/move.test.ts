@@ -279,12 +279,27 @@ onBothDialects('a move from a dead host', (fresh) => {
   const snapshot = { snapshotId: sha256Hex('daily'), snapshotSha256: null, takenAt: '2026-01-05T00:00:00.000Z' }
   const dead = { ...north, body: { to: 'host-2', reason: 'it burned', oldHostIsDead: 'host-1' } }
 
-  test('says in its plan that the snapshot was found damaged, when there is no better one', async () => {
-    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => ({ ...snapshot, damaged: true }) })
+  const hole = {
+    emergency: 'cve-20260105-abcd2345',
+    cveId: 'CVE-2026-1',
+    component: 'synapse' as const,
+    fixed: '1.163.4',
+    version: '1.157.1',
+  }
+
+  test('says in its plan that the snapshot was found damaged, when there is no better one, and which hole it has; so does the log', async () => {
+    const world = await lifeWorld(await fresh(), { newestSnapshot: async () => ({ ...snapshot, damaged: true, reopens: [hole] }) })
     await world.aBox('north')
     await world.silence('host-1')
     const plan = await (await world.api()).planMove({ ...north, body: { to: 'host-2', oldHostIsDead: 'host-1' } })
-    expect(plan.snapshot).toEqual({ snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt, damaged: true })
+    expect(plan.snapshot).toEqual({ snapshotId: snapshot.snapshotId, takenAt: snapshot.takenAt, damaged: true, reopens: [hole] })
+    await (await world.api()).moveBox(dead)
+    const { data } = await world.db
+      .selectFrom('audit')
+      .select('data')
+      .where('action', '=', 'box.move.taking_over')
+      .executeTakeFirstOrThrow()
+    expect(JSON.parse(data)).toMatchObject({ reopens: [hole] })
   })
 
   test('skips the hand-over and says how much of the box is lost', async () => {
