@@ -1,6 +1,6 @@
-import type { BoxMove } from '../../core/boxes/index.ts'
+import { type BoxMove, reopenedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import { type Context, command, flag, mustConfirm, text } from '../kit/index.ts'
+import { type Context, clean, command, flag, mustConfirm, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { moveView } from './life.view.ts'
 import { shownBox } from './shown-box.ts'
@@ -67,6 +67,8 @@ async function moved({ api, ask, stderr }: Context, slug: string, { to, reason, 
       stderr.write(
         `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.\n`,
       )
+    const { reopens = [] } = plan.snapshot // an older daemon does not know
+    if (reopens.length > 0) stderr.write(`${clean(reopenedText(slug, reopens))}\n`)
   } else stderr.write(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.\n`)
   await mustConfirm(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })

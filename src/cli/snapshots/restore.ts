@@ -1,4 +1,4 @@
-import { holesText, type ReopenedHole, type RestoreResult } from '../../core/boxes/index.ts'
+import { type ReopenedHole, type RestoreResult, reopenedText } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
@@ -7,7 +7,8 @@ import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
 import { shortId } from './snapshots.view.ts'
 
-type Asked = Readonly<{ commandId: string; snapshotId: string; reopens: readonly ReopenedHole[] }>
+/** `reopens`: a daemon from before it knew of holes says nothing of them. */
+type Asked = Readonly<{ commandId: string; snapshotId: string; reopens?: readonly ReopenedHole[] }>
 
 const outcomeOf = (restored: CommandView | Asked): RestoreResult | undefined =>
   'result' in restored ? (restored.result as RestoreResult) : undefined
@@ -24,8 +25,8 @@ export const restore = command(
   async (context, { slug, snapshot, reason, allowHole, wait }): Promise<CommandView | Asked> => {
     const meant = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await askPerson(context, slug, meant)
-    const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason, allowHole })
-    if (asked.reopens.length > 0) context.stderr.write(`${holeView(slug, asked)}\n`)
+    const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason }, allowHole)
+    if (asked.reopens?.length) context.stderr.write(`${clean(reopenedText(slug, asked.reopens))}\n`)
     return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
   },
   restoreView,
@@ -35,24 +36,23 @@ export const restore = command(
   },
 )
 
-type Body = Readonly<{ snapshotId: string; reason: string; allowHole: boolean }>
+type Body = Readonly<{ snapshotId: string; reason: string }>
 
 /** Where it would open a hole again a person is asked once more, who sees which; a script must have said so before. */
-async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body: Body): Promise<Asked> {
-  const restoreBox = (change: Partial<Body> = {}) => api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...change } })
+async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body: Body, allowHole: boolean): Promise<Asked> {
+  // Said only where it is meant: an older daemon refuses what it does not know, and its restores must not fail for that.
+  const restoreBox = (allowed: boolean) =>
+    api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })
   try {
-    return await restoreBox()
+    return await restoreBox(allowHole)
   } catch (error) {
     if (yes || !isProblem(error, 'REOPENS_HOLE')) throw error
     stderr.write(`\n${clean(error.message)}\n`)
     const typed = await ask.text('Type "open" to do it all the same:', 'give --allow-hole to go on without being asked')
     if (typed.trim() !== 'open') throw problem('CANCELLED', 'nothing was changed')
-    return restoreBox({ allowHole: true })
+    return restoreBox(true)
   }
 }
-
-const holeView = (slug: string, { reopens }: Asked): string =>
-  clean(`${slug} will have ${holesText(reopens)} again. Once it is back: tenantry rollouts create --target ${slug} --start`)
 
 /** A restore cannot be taken back by a keystroke, so it takes more than one to ask for it. */
 async function askPerson({ ask, stderr, look }: Context, slug: string, snapshot: Snapshot): Promise<void> {

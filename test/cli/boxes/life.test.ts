@@ -104,9 +104,14 @@ describe('move', () => {
     const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
     expect(ran.stderr).toContain('ALL that was written in the 2 h 00 min since is lost')
     expect(ran.stderr).not.toContain('DAMAGED')
-    const broken = { ...dead, [`POST ${base}/move/plan`]: { ...plan, snapshot: { ...snapshot, damaged: true }, losesMs: 7_200_000 } }
+    const hole = { emergency: 'cve-1', cveId: 'CVE-2026-1', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
+    const broken = {
+      ...dead,
+      [`POST ${base}/move/plan`]: { ...plan, snapshot: { ...snapshot, damaged: true, reopens: [hole] }, losesMs: 7_200_000 },
+    }
     const warned = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: broken })
     expect(warned.stderr).toMatch(/snapshot \(aaaaaaaa\) was found DAMAGED, and there is no better one/)
+    expect(warned.stderr).toContain('will have the hole of CVE-2026-1 (synapse 1.157.1, and the emergency cve-1 brought 1.163.4) again')
     expect(ran.asked[1]?.body).toEqual({ to: 'host-2', reason: 'full', oldHostIsDead: 'host-1' })
   })
 

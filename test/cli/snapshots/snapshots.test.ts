@@ -143,8 +143,13 @@ describe('restore', () => {
   test('the beginning of an id is enough, and the whole one is sent', async () => {
     const ran = await tenantry([...line, '--yes', '--json'], { answers: restoring })
     expect(ran.asked[0]?.search).toBe('?slug=anna-schule&id=3f2a&limit=2')
-    expect(ran.asked[1]?.body).toEqual({ snapshotId: id('3f2a91c0'), reason: 'the import went wrong', allowHole: false })
+    expect(ran.asked[1]?.body).toEqual({ snapshotId: id('3f2a91c0'), reason: 'the import went wrong' })
     expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([0, { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [] }])
+  })
+
+  test('a daemon from before it knew of holes is told nothing of them, and need say nothing', async () => {
+    const older = { 'POST /api/admin/v1/boxes/anna-schule/restore': { commandId: 'cmd_1', snapshotId: id('3f2a91c0') } }
+    expect((await tenantry([...line, '--yes', '--json'], { answers: { ...restoring, ...older } })).exit).toBe(0)
   })
 
   test('a beginning that several have is a usage error; one that none has is not found', async () => {
@@ -206,8 +211,8 @@ describe('restore', () => {
     const says = 'the hole of CVE-2026-12345 (synapse 1.157.1'
     const run = async (typed: readonly string[], { yes = false, allowHole = false } = {}) => {
       const [asked, told, answers]: [unknown[], string[], string[]] = [[], [], [...typed]]
-      const restoreBox = async ({ body }: { body: { allowHole: boolean } }) => {
-        asked.push(body.allowHole)
+      const restoreBox = async ({ body }: { body: { allowHole?: boolean } }) => {
+        asked.push(body.allowHole ?? 'unsaid')
         if (!body.allowHole) throw problem('REOPENS_HOLE', `anna-schule would have ${says}) again`)
         return { commandId: 'cmd_1', snapshotId: id('3f2a91c0'), reopens: [hole] }
       }
@@ -228,14 +233,14 @@ describe('restore', () => {
 
     test('asks a person once more, who reads which', async () => {
       const { code, asked, told } = await run(['anna-schule', 'open'])
-      expect([code, asked]).toEqual(['restores', [false, true]])
+      expect([code, asked]).toEqual(['restores', ['unsaid', true]])
       expect(told.match(/the hole of CVE-2026-12345/g)).toHaveLength(2) // before it is asked, and what stays to be done
       expect(told).toContain('Once it is back: tenantry rollouts create --target anna-schule --start')
     })
 
     test('is not done where that person types anything else, nor by --yes alone', async () => {
-      expect(await run(['anna-schule', 'anna-schule'])).toMatchObject({ code: 'CANCELLED', asked: [false] })
-      expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: [false] })
+      expect(await run(['anna-schule', 'anna-schule'])).toMatchObject({ code: 'CANCELLED', asked: ['unsaid'] })
+      expect(await run([], { yes: true })).toMatchObject({ code: 'REOPENS_HOLE', asked: ['unsaid'] })
     })
 
     test('is done where a script says so', async () => {
