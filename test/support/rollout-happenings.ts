@@ -7,16 +7,39 @@ import { resumeRollout } from '../../src/daemon/rollouts/resume-rollout.ts'
 import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
 import { resumeUndo, stopUndo } from '../../src/daemon/rollouts/undo/resume-undo.ts'
 import { anOperator } from './boxes-room.ts'
-import { expectSound, isRunning, type RolloutModel, type RolloutSubject, refusalOf } from './rollout-model.ts'
-import type { Fate } from './rollout-world.ts'
+import { emptyDatabase } from './databases.ts'
+import { aSubject, expectSound, expectSoundStory, isRunning, type RolloutModel, type RolloutSubject, refusalOf } from './rollout-model.ts'
+import { type Fate, rolloutWorld } from './rollout-world.ts'
 
 /** A phase with more boxes than may be in flight, and two after it. */
-export const modelFleet = Array.from({ length: 8 }, (_, nth) => ({
+const modelFleet = Array.from({ length: 8 }, (_, nth) => ({
   slug: `box-${nth}`,
   host: `host-${2 + (nth % 5)}`,
   plan: nth > 5 ? ('pro' as const) : ('light' as const),
   canary: nth < 4,
 }))
+
+/** Runs the fleet through happenings in any order, in a database of its own each time; what was promised is looked at after each and at the end. */
+export const whateverHappens = (happenings: readonly fc.Arbitrary<Happening>[], failureThresholds: readonly number[]): Promise<void> =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.commands([...happenings], { maxCommands: 120, size: 'max' }),
+      fc.constantFrom(...failureThresholds),
+      async (commands, failureThreshold) => {
+        const { db } = await emptyDatabase('sqlite')
+        try {
+          const world = await rolloutWorld(db, modelFleet)
+          const subject = await aSubject(world, failureThreshold)
+          await startRollout(world.needs, anOperator, { id: subject.id })
+          await fc.asyncModelRun(async () => ({ model: { status: await subject.statusOf() }, real: subject }), commands)
+          await expectSoundStory(subject)
+        } finally {
+          await db.destroy()
+        }
+      },
+    ),
+    { numRuns: 25 },
+  )
 
 export type Happening = fc.AsyncCommand<RolloutModel, RolloutSubject>
 

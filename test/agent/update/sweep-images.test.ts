@@ -20,9 +20,11 @@ async function aSweptHost({ keepDays = 30, allowedImages = ['registry.test/tenan
   await boxes.put(box)
   const journal = await openJournal({ shelf: memoryShelf(), clock: host.clock })
   await moving(host.clock, () => host.engine.pull(newSynapse, {}))
-  const sweep = imageSweeper({ ...host, ...alone, journal, boxes, allowedImages, keepDays })
+  const sweeping = (other: Partial<Parameters<typeof imageSweeper>[0]>) =>
+    imageSweeper({ ...host, ...alone, journal, boxes, allowedImages, keepDays, ...other })
+  const sweep = sweeping({})
   const here = async () => (await host.engine.images()).flatMap(({ names }) => names).sort()
-  return { host, box, boxes, journal, sweep, here }
+  return { host, box, boxes, journal, sweep, sweeping, here }
 }
 
 const ofBox = Object.values(images).sort()
@@ -89,19 +91,18 @@ test('where a box cannot be read nothing goes', async () => {
 })
 
 test('nothing goes while something is done to a box, nor where it is to be kept for ever, nor what this host may not run', async () => {
-  const { host, journal, sweep, boxes } = await aSweptHost()
+  const { host, journal, sweep, sweeping } = await aSweptHost()
   await host.clock.advance(31 * day)
   await journal.begin({ commandId: 'u1', kind: 'tenant-box.update', slug: 'oak', payload: {} })
   expect(await sweep()).toEqual([])
   await journal.close('u1', {})
-  const needs = { ...host, journal, boxes }
-  expect(await imageSweeper({ ...needs, ...alone, allowedImages: ['registry.test/tenantry/*'], keepDays: 0 })()).toEqual([])
-  expect(await imageSweeper({ ...needs, ...alone, allowedImages: ['registry.test/tenantry/postgres'], keepDays: 30 })()).toEqual([])
+  expect(await sweeping({ keepDays: 0 })()).toEqual([])
+  expect(await sweeping({ allowedImages: ['registry.test/tenantry/postgres'] })()).toEqual([])
   expect(await sweep()).toEqual([newSynapse])
 })
 
 test('one that is taken between the look and the removal stays', async () => {
-  const { host, journal, boxes } = await aSweptHost()
+  const { host, sweeping } = await aSweptHost()
   await host.clock.advance(31 * day)
   const engine = {
     ...host.engine,
@@ -111,12 +112,12 @@ test('one that is taken between the look and the removal stays', async () => {
       return seen
     },
   }
-  const sweep = imageSweeper({ ...host, ...alone, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  const sweep = sweeping({ engine })
   expect(await sweep()).toEqual([])
 })
 
 test('one that a command looks for while it goes is here once it was brought, and so is its pin', async () => {
-  const { host, journal, boxes } = await aSweptHost()
+  const { host, journal, sweeping } = await aSweptHost()
   await host.clock.advance(31 * day)
   const removals = imageRemovals()
   let looked: () => void = () => undefined
@@ -139,16 +140,7 @@ test('one that a command looks for while it goes is here once it was brought, an
     await host.engine.removeImage(image)
   }
   const engine = { ...host.engine, removeImage }
-  const sweep = imageSweeper({
-    ...host,
-    ...alone,
-    removals,
-    engine,
-    journal,
-    boxes,
-    allowedImages: ['registry.test/tenantry/*'],
-    keepDays: 30,
-  })
+  const sweep = sweeping({ engine, removals })
   expect(await sweep()).toEqual([newSynapse])
   await moving(host.clock, () => brought)
   expect(await host.engine.localDigest(newSynapse)).toBe(digest)
@@ -156,21 +148,12 @@ test('one that a command looks for while it goes is here once it was brought, an
 })
 
 test('a command that begins before the removal does keeps what it will find here', async () => {
-  const { host, journal, boxes, here } = await aSweptHost()
+  const { host, journal, sweeping, here } = await aSweptHost()
   await host.clock.advance(31 * day)
   const removals = imageRemovals()
   const before = removals.alone(() => journal.begin({ commandId: 'u1', kind: 'tenant-box.prefetch', slug: 'oak', payload: {} }))
   const engine = { ...host.engine, images: async () => host.engine.images() }
-  const sweep = imageSweeper({
-    ...host,
-    ...alone,
-    removals,
-    engine,
-    journal,
-    boxes,
-    allowedImages: ['registry.test/tenantry/*'],
-    keepDays: 30,
-  })
+  const sweep = sweeping({ engine, removals })
   expect(await sweep()).toEqual([])
   await before
   expect(await here()).toContain(newSynapse)
@@ -217,7 +200,7 @@ describe('an image that is known by the name of its mirror', () => {
 })
 
 test('one that a box which is made meanwhile will start stays', async () => {
-  const { host, box, journal, boxes } = await aSweptHost()
+  const { host, box, sweeping } = await aSweptHost()
   await host.clock.advance(31 * day)
   const engine = {
     ...host.engine,
@@ -226,7 +209,7 @@ test('one that a box which is made meanwhile will start stays', async () => {
       return host.engine.images()
     },
   }
-  const sweep = imageSweeper({ ...host, ...alone, engine, journal, boxes, allowedImages: ['registry.test/tenantry/*'], keepDays: 30 })
+  const sweep = sweeping({ engine })
   expect(await sweep()).toEqual([])
 })
 

@@ -9,8 +9,8 @@ const ofItem = (message: string, item: string) => ({ message_type: 'error', erro
 const counted = { message_type: 'exit_error', code: 1, message: 'Fatal: There were 1 errors\n' }
 
 test('what could not be written back is named, and not only counted', () => {
-  const { message } = said([ofItem('chmod /work/media/shared: operation not permitted', '/media/shared'), counted])
-  expect(message).toBe('restic ended with exit code 1: chmod /work/media/shared: operation not permitted')
+  const { message } = said([ofItem('chmod /box/media/shared: operation not permitted', '/media/shared'), counted])
+  expect(message).toBe('restic ended with exit code 1: chmod /box/media/shared: operation not permitted')
 })
 
 test('a count alone says no more than the exit code', () => {
