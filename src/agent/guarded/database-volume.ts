@@ -30,11 +30,20 @@ export async function needMounted({ needs, box }: Pick<GuardedRun, 'needs' | 'bo
  * Brings up the database, with the volume that the compose file names now, and drops those of other tries.
  */
 export async function upDatabaseOn(run: GuardedRun, volume: string, tries: readonly string[]): Promise<void> {
+  const given = tries.filter((name) => name !== volume)
+  await discardDatabaseOn(run, given)
   await run.needs.engine.up(run.box.project, ['postgres'], run.signal)
   await needMounted(run, volume)
-  await dropTries(
-    run.needs,
-    tries.filter((name) => name !== volume),
-  )
+  await dropTries(run.needs, given)
   await waitForDatabase(run)
+}
+
+/**
+ * The server of a try that was given up is taken away by force: what it holds is thrown away, and one that has just been started may not hear that
+ * it is to stop, so that the engine would wait for the two minutes that a database may take for it.
+ */
+async function discardDatabaseOn({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>, given: readonly string[]): Promise<void> {
+  const containers = await needs.engine.containers(box.project)
+  const isGiven = containers.some(({ service, volumes }) => service === 'postgres' && volumes.some((name) => given.includes(name)))
+  if (isGiven) await needs.engine.discard(box.project, ['postgres'])
 }
