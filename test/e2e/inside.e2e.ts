@@ -69,6 +69,43 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
+  test('a table that is about to be changed while it is dumped is changed, and dumped after that', async () => {
+    const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')!.id
+    const sql = (text: string) =>
+      engine.exec(database, [
+        'psql',
+        '-X',
+        '-A',
+        '-t',
+        '-v',
+        'ON_ERROR_STOP=1',
+        '-h',
+        '127.0.0.1',
+        '-U',
+        'synapse',
+        '-d',
+        'synapse',
+        '-c',
+        text,
+      ])
+    let changing: Promise<unknown> = Promise.resolve()
+    const dumps: string[][] = []
+    const exec: ContainerEngine['exec'] = async (id, argv, options) => {
+      if (argv[0] === 'pg_dump' && dumps.push([...argv]) === 1) {
+        changing = sql('alter table events add column if not exists tenantry_try integer; alter table events drop column tenantry_try')
+        await expect
+          .poll(async () => (await sql("select count(*) from pg_locks where not granted and mode = 'AccessExclusiveLock'")).stdout.trim())
+          .toBe('1')
+      }
+      return engine.exec(id, argv, options)
+    }
+    const watched = boxInside({ engine: { ...engine, exec }, clock: systemClock, random: systemRandom })
+    const counts = await watched.dumpDatabase(box, join(folder, 'while-changed'))
+    expect(await changing).toMatchObject({ exitCode: 0 })
+    expect(counts.events).toBeGreaterThanOrEqual(0)
+    expect(dumps.length).toBeGreaterThan(1)
+  })
+
   test('provisioning delivered what the platform needs', async () => {
     const secrets = (await readBoxSecrets(box.project))!
     expect(answered.delivered[0]).toEqual({

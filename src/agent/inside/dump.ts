@@ -5,7 +5,7 @@ import { problem } from '../../core/kit/index.ts'
 import { sideBySide } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports/index.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
-import { withHeldSnapshot } from './held-snapshot.ts'
+import { isLockTimeout, lockWaitMs, withHeldSnapshot } from './held-snapshot.ts'
 import { countSql, parseCounts } from './row-counts.ts'
 import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine } from './sql.ts'
 
@@ -20,11 +20,27 @@ export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folde
   const run = (argv: string[], options: ExecOptions) => needProgram(engine, view, argv, options)
   const toFile = (argv: string[], name: string) => (within: AbortSignal) => run(argv, { stdoutFile: join(folder, name), signal: within })
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
-  const counts = await withHeldSnapshot({ engine, view, login, signal }, countSql, (snapshot) =>
-    sideBySide([toFile(['pg_dump', '-Fc', '--no-sync', `--snapshot=${snapshot}`, ...connection(login)], dumpFile), globals], signal),
+  const dump = (snapshot: string) =>
+    toFile(['pg_dump', '-Fc', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
+  const counts = await pastChanges(() =>
+    withHeldSnapshot({ engine, view, login, signal }, countSql, (snapshot) => sideBySide([dump(snapshot), globals], signal)),
   )
   await needListable(run, box, join(folder, dumpFile), signal)
   return parseCounts(counts)
+}
+
+/** How often a table may be about to be changed between being kept and being dumped. */
+const retries = 5
+
+/** Its failure lets go of all tables, so that the change is made, and the next try is of a later moment. */
+async function pastChanges<Done>(work: () => Promise<Done>): Promise<Done> {
+  for (let triesLeft = retries; ; triesLeft--) {
+    try {
+      return await work()
+    } catch (error) {
+      if (triesLeft === 0 || !isLockTimeout(error)) throw error
+    }
+  }
 }
 
 const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]
@@ -33,7 +49,10 @@ async function needProgram(engine: ContainerEngine, view: BoxView, argv: string[
   const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'postgres'), argv, options)
   if (exitCode === 0) return stdout
   if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `no space left for ${argv[0]} of ${view.box.slug}`)
-  throw problem('SNAPSHOT_FAILED', `${argv[0]} of ${view.box.slug} ended with exit code ${exitCode}: ${lastLine(stderr)}`)
+  throw problem(
+    'SNAPSHOT_FAILED',
+    `${argv[0]} of ${view.box.slug} ended with exit code ${exitCode}: ${/ERROR: .*/.exec(stderr)?.[0] ?? lastLine(stderr)}`,
+  )
 }
 
 /** A dump that cannot be listed is none, whatever the exit code said. */

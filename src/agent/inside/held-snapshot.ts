@@ -4,12 +4,23 @@ import type { ExecResult } from '../ports/index.ts'
 import { lastLine, psql, type SqlRun } from './sql.ts'
 
 /**
+ * Whoever wants to change a table waits for those who keep it, and whoever wants to keep it from then on waits behind. The dump would so wait for
+ * the change, and the change for this session, which waits for the dump; and the chat server, behind them all, would stand still.
+ */
+export const lockWaitMs = 5_000
+
+/** A table was being changed: by the next try that is done. `pg_dump` waits for its locks by a time for statements, and has no other. */
+export const isLockTimeout = (error: unknown): boolean =>
+  isProblem(error, 'SNAPSHOT_FAILED') && /due to (lock|statement) timeout/.test(error.message)
+
+/**
  * A box may end sessions that are idle or slow; this one is both, as often as the database is large. A table that is dropped is gone for
  * sessions of an earlier moment too (Synapse drops those of its background work), so each is kept until the end, as pg_dump does.
  * A server that has the setting sees by itself that its asker is gone, instead of counting to the end and keeping all tables for nobody.
  */
 const beginSql = `set idle_in_transaction_session_timeout = 0;
 set statement_timeout = 0;
+set lock_timeout = ${lockWaitMs};
 do $$
 begin
   perform set_config(name, '1000', false) from pg_settings where name = 'client_connection_check_interval';
@@ -38,8 +49,11 @@ export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot
   }
 }
 
-/** How often a table may vanish between being listed and being kept. */
+/** How often a table may vanish between being listed and being kept, or be about to be changed. */
 const retries = 5
+
+const hasVanished = (error: unknown): boolean =>
+  isProblem(error, 'SNAPSHOT_FAILED') && /does not exist|could not open relation/.test(error.message)
 
 async function openMoment(run: SqlRun) {
   for (let triesLeft = retries; ; triesLeft--) {
@@ -48,8 +62,7 @@ async function openMoment(run: SqlRun) {
       return { ...held, name: await held.name }
     } catch (error) {
       await held.abandon()
-      if (triesLeft === 0 || !isProblem(error, 'SNAPSHOT_FAILED') || !/does not exist|could not open relation/.test(error.message))
-        throw error
+      if (triesLeft === 0 || !(isLockTimeout(error) || hasVanished(error))) throw error
     }
   }
 }
