@@ -7,7 +7,7 @@ import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports
 import { type BoxView, runningId, viewBox } from './box-view.ts'
 import { isLockTimeout, lockWaitMs, withHeldSnapshot } from './held-snapshot.ts'
 import { countSql, parseCounts } from './row-counts.ts'
-import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine } from './sql.ts'
+import { asSuperuser, connection, type DatabaseLogin, databaseLogin, errorLine } from './sql.ts'
 
 export const dumpFile = 'database.dump'
 export const globalsFile = 'globals.sql'
@@ -49,10 +49,7 @@ async function needProgram(engine: ContainerEngine, view: BoxView, argv: string[
   const { exitCode, stdout, stderr } = await engine.exec(runningId(view, 'postgres'), argv, options)
   if (exitCode === 0) return stdout
   if (/no space left/i.test(stderr)) throw problem('DISK_FULL', `no space left for ${argv[0]} of ${view.box.slug}`)
-  throw problem(
-    'SNAPSHOT_FAILED',
-    `${argv[0]} of ${view.box.slug} ended with exit code ${exitCode}: ${/ERROR: .*/.exec(stderr)?.[0] ?? lastLine(stderr)}`,
-  )
+  throw problem('SNAPSHOT_FAILED', `${argv[0]} of ${view.box.slug} ended with exit code ${exitCode}: ${errorLine(stderr)}`)
 }
 
 /** A dump that cannot be listed is none, whatever the exit code said. */

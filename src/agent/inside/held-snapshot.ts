@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { ExecResult } from '../ports/index.ts'
-import { lastLine, psql, type SqlRun } from './sql.ts'
+import { errorLine, psql, type SqlRun } from './sql.ts'
 
 /**
  * Whoever wants to change a table waits for those who keep it, and whoever wants to keep it from then on waits behind. The dump would so wait for
@@ -100,10 +100,7 @@ function holdSnapshot(run: SqlRun) {
 const abandoned = 'the work on that moment failed'
 
 const sessionEnded = ({ view }: SqlRun, { exitCode, stderr }: ExecResult) =>
-  problem(
-    'SNAPSHOT_FAILED',
-    `psql in ${view.box.slug} ended with exit code ${exitCode}: ${/ERROR: .*/.exec(stderr)?.[0] ?? lastLine(stderr)}`,
-  )
+  problem('SNAPSHOT_FAILED', `psql in ${view.box.slug} ended with exit code ${exitCode}: ${errorLine(stderr)}`)
 
 function firstLine(): { line: Promise<string>; hear(part: Buffer): void } {
   let heard = ''

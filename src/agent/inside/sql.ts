@@ -92,5 +92,8 @@ export async function needSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' 
 
 export const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 300)
 
+/** What PostgreSQL said was wrong; its programs say more below it. */
+export const errorLine = (text: string): string => /ERROR: .*/.exec(text)?.[0] ?? lastLine(text)
+
 /** A text as SQL has it. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
