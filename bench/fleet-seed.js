@@ -30,8 +30,11 @@ export async function seedFleet(databaseUrl, daemonUrl, { hosts, boxesPerHost })
   return agents
 }
 
+// Exported afterwards, a key may stop the process for good: a collection in the middle of it waits for the key's lock, which the export holds.
+const encoded = { publicKeyEncoding: { format: 'jwk' }, privateKeyEncoding: { format: 'jwk' } }
+
 async function makeHost(nth, daemonUrl) {
-  const { kty, crv, x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  const { kty, crv, x, d } = generateKeyPairSync('ed25519', encoded).privateKey
   const name = `host-${String(nth).padStart(4, '0')}`
   return { hostId: `host_${nth}`, name, keyId: await calculateJwkThumbprint({ kty, crv, x }), daemonUrl, privateKey: { kty, crv, x, d } }
 }
