@@ -5,7 +5,7 @@ import { problem } from '../../core/kit/index.ts'
 import { sideBySide } from '../backup/index.ts'
 import type { ContainerEngine, ExecOptions, LocalBox, RowCounts } from '../ports/index.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
-import { isLockTimeout, lockWaitMs, withHeldSnapshot } from './held-snapshot.ts'
+import { lockWaitMs, withHeldSnapshot } from './held-snapshot.ts'
 import { countSql, parseCounts } from './row-counts.ts'
 import { asSuperuser, connection, type DatabaseLogin, databaseLogin, errorLine } from './sql.ts'
 
@@ -22,25 +22,10 @@ export async function dumpDatabase(engine: ContainerEngine, box: LocalBox, folde
   const globals = toFile(['pg_dumpall', '--globals-only', ...globalsConnection(asSuperuser(login))], globalsFile)
   const dump = (snapshot: string) =>
     toFile(['pg_dump', '-Fc', '--no-sync', `--lock-wait-timeout=${lockWaitMs}`, `--snapshot=${snapshot}`, ...connection(login)], dumpFile)
-  const counts = await pastChanges(() =>
-    withHeldSnapshot({ engine, view, login, signal }, countSql, (snapshot) => sideBySide([dump(snapshot), globals], signal)),
-  )
+  const held = { engine, view, login, signal }
+  const counts = await withHeldSnapshot(held, countSql, (snapshot) => sideBySide([dump(snapshot), globals], signal))
   await needListable(run, box, join(folder, dumpFile), signal)
   return parseCounts(counts)
-}
-
-/** How often a table may be about to be changed between being kept and being dumped. */
-const retries = 5
-
-/** Its failure lets go of all tables, so that the change is made, and the next try is of a later moment. */
-async function pastChanges<Done>(work: () => Promise<Done>): Promise<Done> {
-  for (let triesLeft = retries; ; triesLeft--) {
-    try {
-      return await work()
-    } catch (error) {
-      if (triesLeft === 0 || !isLockTimeout(error)) throw error
-    }
-  }
 }
 
 const globalsConnection = ({ user, database }: DatabaseLogin) => ['-w', '-h', '127.0.0.1', '-U', user, '-l', database]

@@ -9,10 +9,6 @@ import { errorLine, psql, type SqlRun } from './sql.ts'
  */
 export const lockWaitMs = 5_000
 
-/** A table was being changed: by the next try that is done. `pg_dump` waits for its locks by a time for statements, and has no other. */
-export const isLockTimeout = (error: unknown): boolean =>
-  isProblem(error, 'SNAPSHOT_FAILED') && /due to (lock|statement) timeout/.test(error.message)
-
 /**
  * A box may end sessions that are idle or slow; this one is both, as often as the database is large. A table that is dropped is gone for
  * sessions of an earlier moment too (Synapse drops those of its background work), so each is kept until the end, as pg_dump does.
@@ -36,34 +32,35 @@ select pg_export_snapshot();
 /**
  * Does work on the database as it is at one moment, however much is written meanwhile: a session holds that moment open, tells its name,
  * and answers the question `sql` about it beside the work. Throws SNAPSHOT_FAILED when the session ends before the work does.
+ * The work is done again, at a later moment, where a table was being changed or dropped: each try lets go of all tables, so that it can be.
  */
 export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot: string) => Promise<void>): Promise<string> {
-  const { name, ask, finish, abandon } = await openMoment(run)
-  try {
-    ask(sql)
-    await work(name)
-    return await finish()
-  } catch (error) {
-    await abandon()
-    throw error
+  for (let triesLeft = retries; ; triesLeft--) {
+    try {
+      return await atOneMoment(run, sql, work)
+    } catch (error) {
+      if (triesLeft === 0 || !isOfTables(error)) throw error
+    }
   }
 }
 
 /** How often a table may vanish between being listed and being kept, or be about to be changed. */
 const retries = 5
 
-const hasVanished = (error: unknown): boolean =>
-  isProblem(error, 'SNAPSHOT_FAILED') && /does not exist|could not open relation/.test(error.message)
+/** `pg_dump` waits for its locks by a time for statements, and has no other. */
+const isOfTables = (error: unknown): boolean =>
+  isProblem(error, 'SNAPSHOT_FAILED') && /due to (lock|statement) timeout|does not exist|could not open relation/.test(error.message)
 
-async function openMoment(run: SqlRun) {
-  for (let triesLeft = retries; ; triesLeft--) {
-    const held = holdSnapshot(run)
-    try {
-      return { ...held, name: await held.name }
-    } catch (error) {
-      await held.abandon()
-      if (triesLeft === 0 || !(isLockTimeout(error) || hasVanished(error))) throw error
-    }
+async function atOneMoment(run: SqlRun, sql: string, work: (snapshot: string) => Promise<void>): Promise<string> {
+  const { name, ask, finish, abandon } = holdSnapshot(run)
+  try {
+    const snapshot = await name
+    ask(sql)
+    await work(snapshot)
+    return await finish()
+  } catch (error) {
+    await abandon()
+    throw error
   }
 }
 

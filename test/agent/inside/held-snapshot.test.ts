@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/inside/box-view.ts'
 import { withHeldSnapshot } from '../../../src/agent/inside/held-snapshot.ts'
 import type { ContainerEngine, ExecResult } from '../../../src/agent/ports/index.ts'
+import { problem } from '../../../src/core/kit/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
 
 const login = { user: 'synapse', database: 'synapse', superuser: 'postgres' }
@@ -120,4 +121,23 @@ test('another failure of the session is not tried again', async () => {
   die('psql:<stdin>:1: ERROR:  permission denied\nLINE 1: select\n')
   await expect(failed).rejects.toMatchObject({ message: expect.stringContaining('permission denied') })
   expect(sessions()).toBe(1)
+})
+
+const changed = problem('SNAPSHOT_FAILED', 'pg_dump of oak ended with exit code 1: canceling statement due to statement timeout')
+
+test('work that a change of a table stood in the way of is done again at a later moment, and its first session was let go', async () => {
+  const { run, events } = aSession(answers)
+  const tries: string[] = []
+  const answer = await withHeldSnapshot(run, 'count the rows;\n', async (name) => {
+    if (tries.push(name) === 1) throw changed
+  })
+  expect(answer).toBe('events 3\nrooms 1\n')
+  expect(tries).toHaveLength(2)
+  expect(events.indexOf('end')).toBeLessThan(events.lastIndexOf('pg_export_snapshot'))
+})
+
+test('a table that is being changed all the time fails it in the end', async () => {
+  const { run, sessions } = aSession(answers)
+  await expect(withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(changed))).rejects.toBe(changed)
+  expect(sessions()).toBe(6)
 })
