@@ -1,4 +1,4 @@
-import type { Fix, InstalledVersions, VersionedService } from '../boxes/index.ts'
+import type { InstalledVersions, VersionedService } from '../boxes/index.ts'
 import { spanMs } from '../kit/index.ts'
 import type { UndoMode } from './action.ts'
 import { isRefused } from './examine-box.ts'
@@ -6,7 +6,7 @@ import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { imagesBack, takenBack } from './undo-by-images.ts'
 import { snapshotFindings } from './undo-by-snapshot.ts'
-import { type GoingBack, holeFindings, standingFindings } from './undo-findings.ts'
+import { type Fixes, type GoingBack, holeFindings, standingFindings } from './undo-findings.ts'
 import type { UndoneBox, UndoPlan } from './undo-plan.ts'
 
 /** The snapshot from before an update, as the registry has it. */
@@ -29,8 +29,7 @@ export type DoneUpdate = Readonly<{
   snapshot: KeptSnapshot | null
 }>
 
-/** `fixes`: what emergencies that began since the rollout was made have brought. */
-type UndoLimits = Limits & Readonly<{ fixes: readonly Fix[] }>
+type UndoLimits = Limits & Readonly<{ fixes: Fixes }>
 
 type UndoInput = UndoLimits &
   Readonly<{
@@ -82,6 +81,10 @@ const findingsOf = (mode: UndoMode, update: DoneUpdate, box: GoingBack, limits: 
   ...holeFindings(box, limits.fixes),
   ...(mode === 'images' ? takenBack(update, box, limits) : snapshotFindings(update)),
 ]
+
+/** Looked for once more when the images are there: an emergency may have begun while they were pulled. */
+export const holesByImages = (update: DoneUpdate, box: KnownBox, fixes: Fixes): Finding[] =>
+  holeFindings({ ...box, to: versionsByImages(update, box.installed) }, fixes)
 
 /** Data stays, and with it the box's own tables and the object store. */
 function versionsByImages(update: DoneUpdate, now: InstalledVersions): InstalledVersions {

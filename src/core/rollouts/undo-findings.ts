@@ -29,12 +29,27 @@ export function standingFindings(mode: UndoMode, update: DoneUpdate, box: KnownB
 /** A box, and what it would run once it has gone back. */
 export type GoingBack = KnownBox & Readonly<{ to: InstalledVersions }>
 
-/** An emergency that began since then found it fixed, or fixed it: what was to go back before it would go back behind it. */
-export function holeFindings({ slug, installed, to }: GoingBack, fixes: readonly Fix[]): Finding[] {
+/** What emergencies have brought that began since a rollout was made, and before it. */
+export type Fixes = Readonly<{ since: readonly Fix[]; before: readonly Fix[] }>
+
+/**
+ * An emergency that began since then found it fixed, or fixed it: what was to go back before it would go back behind it. One from before had
+ * left the box as it was, and it was the rollout that closed the hole there: to take that back is for whoever reads it.
+ */
+export const holeFindings = (box: GoingBack, { since, before }: Fixes): Finding[] => [
+  ...reopening(box, since).map((holes) => {
+    const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-hole`
+    return refuse('REOPENS_HOLE', `${box.slug} would have ${holes} again: where that must be, \`${byHand}\` does it, box by box`)
+  }),
+  ...reopening(box, before).map((holes) =>
+    warn('REOPENS_HOLE', `${box.slug} will have ${holes} again, as it had before this rollout: close it soon by a release that you trust`),
+  ),
+]
+
+/** Told at once, or not at all. */
+function reopening({ installed, to }: GoingBack, fixes: readonly Fix[]): string[] {
   const holes = reopenedHoles(fixes, { from: installed, to })
-  if (holes.length === 0) return []
-  const message = `${slug} would have ${holesText(holes)} again: where that must be, \`tenantry snapshots restore ${slug} --snapshot <id> --reason <why> --allow-hole\` does it, box by box`
-  return [refuse('REOPENS_HOLE', message)]
+  return holes.length > 0 ? [holesText(holes)] : []
 }
 
 /** What somebody did to it after the rollout is not the rollout's to take back. */

@@ -6,7 +6,13 @@ import { aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
-const limits = { now: '2026-01-05T05:12:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas, daemonVersion: '0.1.0', fixes: [] }
+const limits = {
+  now: '2026-01-05T05:12:00.000Z',
+  staleAfterMs: 26 * 3_600_000,
+  schemas: synapseSchemas,
+  daemonVersion: '0.1.0',
+  fixes: { since: [], before: [] },
+}
 const before = { migrationsHead: '0000', postgres: '17.5', synapse: '1.157.1', minio: 'RELEASE.2025-07-23T15-54-02Z' }
 const after = { migrationsHead: '0001', postgres: '17.6', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const images = { synapse: 'r/synapse:v1.157.1', postgres: 'r/postgres:17.5', minio: 'r/minio:old', edge: 'r/edge:1' }
@@ -64,18 +70,31 @@ test('a box that still runs what it was given goes back either way', () => {
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
 
-describe('an emergency that began since then', () => {
+describe('an emergency', () => {
   const fix = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', overAt: null }
   const found = (mode: 'images' | 'snapshot', versions: object, box = aBox()) =>
-    planUndoOf(mode, anUpdate(), box, { ...limits, fixes: [{ ...fix, versions }] }).findings.find(({ code }) => code === 'REOPENS_HOLE')
+    planUndoOf(mode, anUpdate(), box, { ...limits, fixes: { since: [{ ...fix, versions }], before: [] } }).findings.find(
+      ({ code }) => code === 'REOPENS_HOLE',
+    )
 
-  test.each(['images', 'snapshot'] as const)('keeps a box by %s from versions that have its hole', (mode) => {
+  test.each(['images', 'snapshot'] as const)('that began since then keeps a box by %s from versions that have its hole', (mode) => {
     const holes = ['CVE-2026-12345', 'synapse 1.157.1', fix.emergency, '1.163.2', '--allow-hole']
     for (const word of holes) expect(found(mode, { synapse: '1.163.2' })?.message).toContain(word)
     expect(found(mode, { synapse: '1.160.0' })?.severity).toBe('refuse')
   })
 
-  test('keeps none from what is not older than its fix, or about another component, or open already', () => {
+  test('that began before the rollout keeps none from it, and is told', () => {
+    const fixes = { since: [], before: [{ ...fix, versions: { synapse: '1.163.2' } }] }
+    const { does, findings } = planUndoOf('images', anUpdate(), aBox(), { ...limits, fixes })
+    expect(does).toBe('undo')
+    expect(findings).toContainEqual({
+      severity: 'warn',
+      code: 'REOPENS_HOLE',
+      message: expect.stringContaining('as it had before this rollout'),
+    })
+  })
+
+  test('that began since then keeps none from what is not older than its fix, or about another component, or open already', () => {
     expect(found('images', { synapse: '1.157.1' })).toBe(undefined)
     expect(found('images', { postgres: '17.6' })).toBe(undefined)
     expect(found('snapshot', { synapse: '1.170.0' })).toBe(undefined)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { planUndo } from '../../../src/daemon/rollouts/undo/plan-undo.ts'
 import { resumeUndo } from '../../../src/daemon/rollouts/undo/resume-undo.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -21,7 +22,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   /** Three of four boxes run the fixed version; the rollout that brought it is paused. */
   const begin = async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    const { needs, fates, started, settle, installed } = world
+    const { needs, fates, started, settle, installed, open, work, tick } = world
     const api = await world.as()
     fates.set('dora', ['pull-fails'])
     const staged = await started()
@@ -29,7 +30,13 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     const queued = async () => (await api.createEmergency({ body: fixed })).id
     const start = (id: string) => startRollout(needs, anAdmin, { id })
     const versions = () => Object.fromEntries(fleet.map(({ slug }) => [slug, installed.get(slug)?.synapse]))
-    return { ...world, api, staged, queued, start, versions }
+    const steps = async (count: number) => {
+      for (let step = 0; step < count; step++) {
+        for (const command of await open()) await work(command)
+        await tick()
+      }
+    }
+    return { ...world, api, staged, queued, start, versions, steps }
   }
   const allFixed = { acme: '1.163.2', beta: '1.163.2', cora: '1.163.2', dora: '1.163.2' }
 
@@ -58,11 +65,10 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   })
 
   test('takes in a box that is on its way back, once that is over', async () => {
-    const { staged, queued, start, settle, tick, open, work, rollBack, show, versions } = await begin()
+    const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     await tick()
-    for (const look of await open()) await work(look)
-    await tick()
+    await steps(2)
     const goingBack = (await show(staged)).actions.filter(({ undo }) => undo?.status === 'running').map(({ tenantSlug }) => tenantSlug)
     expect(goingBack).not.toEqual([])
     const id = await queued()
@@ -75,10 +81,14 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     expect(versions()).toEqual(allFixed)
   })
 
-  test('leaves as it is a box that is only being looked at for its way back', async () => {
-    const { staged, queued, start, settle, tick, rollBack, show, versions } = await begin()
+  test.each([
+    ['it is only being looked at', 0],
+    ['the images of its way back are only being pulled', 1],
+  ])('leaves a box as it is while %s', async (_, stepsDone) => {
+    const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     await tick()
+    await steps(stepsDone)
     await start(await queued())
     await settle()
     await settle() // the box was free only then
@@ -146,6 +156,33 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     const refused = { code: 'PLAN_REFUSED', message: expect.stringContaining('acme: REOPENS_HOLE') }
     await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
     expect((await show(staged)).status).toBe('paused')
+  })
+
+  test('but one that an emergency had left open opens again with the rollout that closed it, and the plan says so', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { needs, fates, started, settle, rollBack, installed, clock } = world
+    for (const slug of ['cora', 'dora']) fates.set(slug, ['pull-fails'])
+    const { id } = await (await world.as()).createEmergency({ body: fixed })
+    await startRollout(needs, anAdmin, { id })
+    await settle()
+    await rollBack(id, 'none')
+    clock.advance(60_000)
+    fates.clear()
+    fates.set('dora', ['pull-fails'])
+    const staged = await started()
+    await settle()
+    expect(installed.get('cora')?.synapse).toBe('1.163.2')
+    const { boxes } = await planUndo(needs, { id: staged, boxes: 'images' })
+    const says = expect.stringMatching(
+      new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as it had before this rollout`),
+    )
+    expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
+      does: 'undo',
+      findings: expect.arrayContaining([{ severity: 'warn', code: 'REOPENS_HOLE', message: says }]),
+    })
+    await rollBack(staged, 'images')
+    await settle()
+    expect(installed.get('cora')?.synapse).toBe('1.157.1')
   })
 
   test('but an emergency whose own boxes were sent back keeps no others from it', async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { Component, type Fix, type Manifest, Tier } from '../../../core/boxes/index.ts'
+import type { Fixes } from '../../../core/rollouts/index.ts'
 import { type DbOrTx, forUpdate, prepared, type Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
@@ -19,10 +20,11 @@ async function holdUpEmergencies(tx: Tx): Promise<void> {
   await queued.modifyEnd(forUpdate(tx)).execute()
 }
 
-/** Those that began since a rollout was made, beside itself: what it did before was not theirs yet, and is theirs by now. */
-export async function fixesSince(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fix[]> {
-  const { rows } = await begunEmergencies(db, {})
-  return rows.filter((row) => row.id !== id && row.started_at !== null && row.started_at >= createdAt).map(fixOf)
+/** Those beside a rollout itself. What it did before one began was not that one's yet, and is by now. */
+export async function fixesAround(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fixes> {
+  const others = (await begunEmergencies(db, {})).rows.filter((row) => row.id !== id)
+  const isSince = ({ started_at }: Row) => started_at !== null && started_at >= createdAt
+  return { since: others.filter(isSince).map(fixOf), before: others.filter((row) => !isSince(row)).map(fixOf) }
 }
 
 type Row = Readonly<{

@@ -1,7 +1,7 @@
 import { isoNow } from '../../../core/kit/index.ts'
 import { planUndo as plan, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
-import { fixesSince } from '../emergency/fixes.repo.ts'
+import { fixesAround } from '../emergency/fixes.repo.ts'
 import { knownBoxes } from '../known-boxes.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { rolloutById, type StoredRollout } from '../rollouts.repo.ts'
@@ -31,7 +31,7 @@ export async function undoPlanOf(needs: UndoNeeds, db: DbOrTx, rollout: StoredRo
     rolloutId: rollout.id,
     mode,
     updates: await doneUpdates(db, { rolloutId: rollout.id }),
-    fixes: await fixesSince(db, rollout),
+    fixes: await fixesAround(db, rollout),
     boxes: new Map((await knownBoxes(needs, db)).map((box) => [box.slug, box])),
     now: isoNow(needs.clock),
     staleAfterMs,

@@ -1,11 +1,11 @@
 import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
 import { isoNow, problem } from '../../../../core/kit/index.ts'
-import { type DoneUpdate, type KnownBox, planUndoOf, type UndoneBox, undoFailed } from '../../../../core/rollouts/index.ts'
+import { type DoneUpdate, type Finding, type KnownBox, planUndoOf, type UndoneBox, undoFailed } from '../../../../core/rollouts/index.ts'
 import type { Tx } from '../../../db/index.ts'
 import { noteRestore } from '../../../snapshots/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { keepEvidence } from '../../attempts.repo.ts'
-import { fixesSince } from '../../emergency/fixes.repo.ts'
+import { fixesAround } from '../../emergency/fixes.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
@@ -27,9 +27,9 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
     const update = await updateOf(tx, rollout.id, slug)
     const box = await knownBox(needs, tx, slug)
     const seen = box && observedBox(box, report, isoNow(needs.clock))
-    const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, { ...limitsOf(needs), fixes: await fixesSince(tx, rollout) })
+    const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, { ...limitsOf(needs), fixes: await fixesAround(tx, rollout) })
     if (!seen || planned.does === 'refuse') {
-      const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned) }
+      const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned.findings) }
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(error), evidence: { report } })
     }
     const lost = await holdStill(tx, needs, rollout, slug, box)
@@ -55,7 +55,7 @@ const limitsOf = ({ clock, staleAfterMs, schemas, daemonVersion }: RolloutsNeeds
   daemonVersion,
 })
 
-const refusalsOf = ({ findings }: UndoneBox): string =>
+export const refusalsOf = (findings: readonly Finding[]): string =>
   findings.flatMap(({ severity, message }) => (severity === 'refuse' ? [message] : [])).join('; ')
 
 const runningNow = ({ services }: Report) => {
