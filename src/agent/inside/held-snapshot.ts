@@ -39,7 +39,8 @@ export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot
     try {
       return await atOneMoment(run, sql, work)
     } catch (error) {
-      if (triesLeft === 0 || !isOfTables(error)) throw error
+      if (!isBeingChanged(error) && !isGone(error)) throw error
+      if (triesLeft === 0) throw isBeingChanged(error) ? stillChanged(run, error) : error
     }
   }
 }
@@ -47,9 +48,18 @@ export async function withHeldSnapshot(run: SqlRun, sql: string, work: (snapshot
 /** How often a table may vanish between being listed and being kept, or be about to be changed. */
 const retries = 5
 
-/** `pg_dump` waits for its locks by a time for statements, and has no other. */
-const isOfTables = (error: unknown): boolean =>
-  isProblem(error, 'SNAPSHOT_FAILED') && /due to (lock|statement) timeout|does not exist|could not open relation/.test(error.message)
+const says = (words: RegExp) => (error: unknown) => isProblem(error, 'SNAPSHOT_FAILED') && words.test(error.message)
+
+/** `pg_dump` waits for its locks by a time for statements, and has no other. Of two that wait for each other the server ends one at once. */
+const isBeingChanged = says(/due to (lock|statement) timeout|deadlock detected/)
+const isGone = says(/does not exist|could not open relation/)
+
+const stillChanged = ({ view }: SqlRun, cause: unknown) =>
+  problem(
+    'SNAPSHOT_FAILED',
+    `a table of ${view.box.slug} was being changed at each of ${retries + 1} tries: once that is over, try again (${(cause as Error).message})`,
+    { cause },
+  )
 
 async function atOneMoment(run: SqlRun, sql: string, work: (snapshot: string) => Promise<void>): Promise<string> {
   const { name, ask, finish, abandon } = holdSnapshot(run)

@@ -136,8 +136,25 @@ test('work that a change of a table stood in the way of is done again at a later
   expect(events.indexOf('end')).toBeLessThan(events.lastIndexOf('pg_export_snapshot'))
 })
 
-test('a table that is being changed all the time fails it in the end', async () => {
+test('so it is where the session and a change waited for each other, and the server ended the session', async () => {
+  const { run, die, sessions } = aSession(answers)
+  const first = withHeldSnapshot(run, 'count the rows;\n', async () => undefined)
+  die('psql:<stdin>:10: ERROR:  deadlock detected\nDETAIL:  Process 7 waits for AccessShareLock on relation 16385\n')
+  expect(await first).toBe('events 3\nrooms 1\n')
+  expect(sessions()).toBe(2)
+})
+
+test('a table that is being changed all the time fails it in the end, and it is said what to wait for', async () => {
   const { run, sessions } = aSession(answers)
-  await expect(withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(changed))).rejects.toBe(changed)
+  const failed = withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(changed))
+  const message = `a table of oak was being changed at each of 6 tries: once that is over, try again (${changed.message})`
+  await expect(failed).rejects.toMatchObject({ code: 'SNAPSHOT_FAILED', message, cause: changed })
+  expect(sessions()).toBe(6)
+})
+
+test('what is not there at all is told as it is', async () => {
+  const { run, sessions } = aSession(answers)
+  const lacks = problem('SNAPSHOT_FAILED', 'pg_dump of oak ended with exit code 1: role "synapse" does not exist')
+  await expect(withHeldSnapshot(run, 'count the rows;\n', () => Promise.reject(lacks))).rejects.toBe(lacks)
   expect(sessions()).toBe(6)
 })
