@@ -1,5 +1,5 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { Rehearsal, RehearsedBox } from '../../core/rollouts/index.ts'
+import { type Rehearsal, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
 import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
 
 /** What would stop it first, because that is why one rehearses; then when each phase goes, the longest outages, and the whole. */
@@ -66,7 +66,7 @@ function stuck({ ended, boxes }: Rehearsal, { paint }: Look): string {
 }
 
 function refused({ findings }: Rehearsal, { paint }: Look): string {
-  const refusals = findings.filter(({ severity }) => severity === 'refuse')
+  const refusals = refusalsOf(findings)
   if (refusals.length === 0) return ''
   const lines = refusals.slice(0, mostLines).map(({ tenantSlug, message, code }) => `  ${tenantSlug}: ${clean(message)} [${code}]`)
   return [paint.yellow('Refused by the plan, and left out here'), ...lines, ...more(refusals.length)].join('\n')

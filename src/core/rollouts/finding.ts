@@ -48,3 +48,12 @@ export type Finding = z.infer<typeof Finding>
 
 export const refuse = (code: FindingCode, message: string): Finding => ({ severity: 'refuse', code, message })
 export const warn = (code: FindingCode, message: string): Finding => ({ severity: 'warn', code, message })
+
+export const refusalsOf = <One extends Pick<Finding, 'severity'>>(findings: readonly One[]): One[] =>
+  findings.filter(({ severity }) => severity === 'refuse')
+
+/** Empty where nothing refuses it. */
+export const whyRefused = (findings: readonly Finding[]): string =>
+  refusalsOf(findings)
+    .map(({ message }) => message)
+    .join('; ')

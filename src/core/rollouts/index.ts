@@ -39,7 +39,7 @@ export {
 export { emergencyContract } from './emergency-contract.ts'
 export { AttemptEvidence, evidenceOf } from './evidence.ts'
 export { type Examination, examineAgain, examineBox, isAtTarget } from './examine-box.ts'
-export { type Finding, FindingCode } from './finding.ts'
+export { FindingCode, refusalsOf, whyRefused } from './finding.ts'
 export { judgeImagesBack, judgeSnapshotBack, type UndoVerdict, undoFailed } from './judge-undo.ts'
 export { judgeUpdate } from './judge-update.ts'
 export type { KnownBox } from './known-box.ts'

@@ -1,6 +1,6 @@
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, duration, elapsedMs, isoNow, plural, problem } from '../../core/kit/index.ts'
-import { type Rollout, transition } from '../../core/rollouts/index.ts'
+import { type Rollout, refusalsOf, transition } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
@@ -73,16 +73,15 @@ function refuseStale({ id, kind, createdAt }: StoredRollout, now: string): void 
 }
 
 const slugsOf = (actions: readonly StoredAction[]) => actions.map(({ tenantSlug }) => tenantSlug)
-const refusalsOf = ({ findings }: StoredAction) => findings.filter(({ severity }) => severity === 'refuse')
 
 const refusedActions = async (tx: Tx, { id }: StoredRollout): Promise<StoredAction[]> =>
-  (await actionsOf(tx, id, ['pending'])).filter((action) => refusalsOf(action).length > 0)
+  (await actionsOf(tx, id, ['pending'])).filter(({ findings }) => refusalsOf(findings).length > 0)
 
 function refuseRefused({ id }: StoredRollout, actions: readonly StoredAction[]): void {
   if (actions.length === 0) return
   const refused = actions.map(
-    (action) =>
-      `${action.tenantSlug}: ${refusalsOf(action)
+    ({ tenantSlug, findings }) =>
+      `${tenantSlug}: ${refusalsOf(findings)
         .map(({ code }) => code)
         .join(', ')}`,
   )

@@ -1,6 +1,14 @@
 import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { aheadOfPlan, changedImages, type Examination, examineAgain, examineBox, goesBack } from '../../../core/rollouts/index.ts'
+import {
+  aheadOfPlan,
+  changedImages,
+  type Examination,
+  examineAgain,
+  examineBox,
+  goesBack,
+  whyRefused,
+} from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { noteEvidence } from '../attempts.repo.ts'
@@ -61,8 +69,7 @@ const passedOver: Ending = { status: 'skipped', error: null }
 function endingOf({ does, findings }: Examination): Ending | undefined {
   if (does === 'update') return undefined
   if (does === 'skip') return passedOver
-  const refusals = findings.filter(({ severity }) => severity === 'refuse')
-  return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: refusals.map(({ message }) => message).join('; ') } }
+  return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: whyRefused(findings) } }
 }
 
 const imagesOf = ({ services }: Observed['report']): Record<string, string> =>

@@ -1,6 +1,15 @@
 import { alertOf } from '../../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/kit/index.ts'
-import { type ActionUndo, inFlightStatuses, type Rollout, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
+import {
+  type ActionUndo,
+  inFlightStatuses,
+  type Rollout,
+  refusalsOf,
+  transition,
+  type UndoMode,
+  type UndoPlan,
+  whyRefused,
+} from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
@@ -49,7 +58,7 @@ type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
 async function undosWanted(needs: Needs, tx: Tx, rollout: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
   const plan = await undoPlanOf(needs, tx, rollout, mode)
   if (!skipRefused) refuseRefused(plan)
-  const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, explain(box)]))
+  const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, whyRefused(box.findings)]))
   const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
   return actions.map((action) => {
     const message = refusals.get(action.tenantSlug)
@@ -58,16 +67,15 @@ async function undosWanted(needs: Needs, tx: Tx, rollout: StoredRollout, mode: U
   })
 }
 
-const explain = ({ findings }: UndoPlan['boxes'][number]): string =>
-  findings.flatMap(({ severity, message }) => (severity === 'refuse' ? [message] : [])).join('; ')
-
 function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
   if (refusals === 0) return
   const refused = boxes
     .filter(({ does }) => does === 'refuse')
     .map(
       ({ tenantSlug, findings }) =>
-        `${tenantSlug}: ${findings.flatMap(({ severity, code }) => (severity === 'refuse' ? [code] : [])).join(', ')}`,
+        `${tenantSlug}: ${refusalsOf(findings)
+          .map(({ code }) => code)
+          .join(', ')}`,
     )
   const other = mode === 'images' ? ', or go back by snapshot (`--boxes snapshot`, which loses what was written since)' : ''
   throw problem(

@@ -1,6 +1,6 @@
 import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
 import { isoNow, problem } from '../../../../core/kit/index.ts'
-import { type DoneUpdate, type Finding, type KnownBox, planUndoOf, type UndoneBox, undoFailed } from '../../../../core/rollouts/index.ts'
+import { type DoneUpdate, type KnownBox, planUndoOf, type UndoneBox, undoFailed, whyRefused } from '../../../../core/rollouts/index.ts'
 import type { Tx } from '../../../db/index.ts'
 import { noteRestore } from '../../../snapshots/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
@@ -29,7 +29,7 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
     const seen = box && observedBox(box, report, isoNow(needs.clock))
     const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, { ...limitsOf(needs), fixes: await fixesAround(tx, rollout) })
     if (!seen || planned.does === 'refuse') {
-      const error = { code: 'PREFLIGHT_REFUSED', message: refusalsOf(planned.findings) }
+      const error = { code: 'PREFLIGHT_REFUSED', message: whyRefused(planned.findings) }
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(error), evidence: { report } })
     }
     const lost = await holdStill(tx, needs, rollout, slug, box)
@@ -54,9 +54,6 @@ const limitsOf = ({ clock, staleAfterMs, schemas, daemonVersion }: RolloutsNeeds
   schemas,
   daemonVersion,
 })
-
-export const refusalsOf = (findings: readonly Finding[]): string =>
-  findings.flatMap(({ severity, message }) => (severity === 'refuse' ? [message] : [])).join('; ')
 
 const runningNow = ({ services }: Report) => {
   const running = Object.entries(services).flatMap(([service, seen]) => (seen ? [[service, seen] as const] : []))

@@ -1,12 +1,12 @@
 import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
-import { type DoneUpdate, holesByImages, undoFailed } from '../../../../core/rollouts/index.ts'
+import { type DoneUpdate, holesByImages, undoFailed, whyRefused } from '../../../../core/rollouts/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { fixesAround } from '../../emergency/fixes.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
 import { tell } from '../../tell.ts'
 import { holdStill } from '../begin-action.ts'
 import { asOwner, awaiting, leftMs, type Owned, type Sent, send } from '../owned.ts'
-import { refusalsOf, updateOf } from './examine-undo.ts'
+import { updateOf } from './examine-undo.ts'
 import { settleUndo } from './settle-undo.ts'
 
 type Pulled = BoxCommandResult<'tenant-box.prefetch'>
@@ -27,7 +27,7 @@ export const orderUndo = (owned: Owned, slug: string, commandId: string, { diges
         : `${slug} has no live box any more`
       return settleUndo(tx, needs, rollout, action, { verdict: undoFailed({ code: box ? 'DIGEST_MISMATCH' : 'NOT_FOUND', message }) })
     }
-    const holes = refusalsOf(holesByImages(update, box, await fixesAround(tx, rollout)))
+    const holes = whyRefused(holesByImages(update, box, await fixesAround(tx, rollout)))
     if (holes) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed({ code: 'PREFLIGHT_REFUSED', message: holes }) })
     const lost = await holdStill(tx, needs, rollout, slug, box)
     if (lost) return settleUndo(tx, needs, rollout, action, { verdict: undoFailed(lost) })
