@@ -12,7 +12,7 @@ import {
 } from '../../core/rollouts/index.ts'
 import { countActions, publicAction } from './actions.repo.ts'
 import type { VerbNeeds } from './needs.ts'
-import { actionsByIds, type BoxTimes, evidencePage, stepsOfUpdates, storyOf, timesOfBoxes } from './report.repo.ts'
+import { actionsByIds, type BoxTimes, evidencePage, fencesOfAttempts, stepsOfUpdates, storyOf, timesOfBoxes } from './report.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
 import { waitingUntil } from './waiting-until.repo.ts'
@@ -39,7 +39,7 @@ export async function reportRollout({ db, clock }: Needs, { id }: { id: string }
     madeAt: now,
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
-    fence: fenceOf(times),
+    fence: fenceOf(times, await fencesOfAttempts(db, id)),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),
@@ -62,8 +62,11 @@ const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
     return { phase, boxes: own.length, succeeded, failed: own.filter(hasFailed).length }
   })
 
-function fenceOf(times: readonly BoxTimes[]): RolloutReport['fence'] {
-  const fenced = times.flatMap(({ slug, fencedMs }) => (fencedMs === null || fencedMs === 0 ? [] : [{ slug, ms: fencedMs }]))
+/** Evidence has its time: without it a box is told of by its last attempt. */
+function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, number>): RolloutReport['fence'] {
+  const fenced = times
+    .map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 }))
+    .filter(({ ms }) => ms > 0)
   const spread = spreadOf(fenced)
   return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
 }

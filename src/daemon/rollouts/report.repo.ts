@@ -63,6 +63,17 @@ export async function stepsOfUpdates(db: DbOrTx, rolloutId: string) {
   }))
 }
 
+/** How long each box was shut, all its attempts together, those at the way back too. The action keeps only the last one's. */
+export async function fencesOfAttempts(db: DbOrTx, rolloutId: string): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('rollout_attempts')
+    .select((select) => ['action_id', select.fn.sum('fenced_ms').as('fenced_ms')])
+    .where('rollout_id', '=', rolloutId)
+    .groupBy('action_id')
+    .execute()
+  return new Map(rows.map(({ action_id, fenced_ms }) => [action_id, Number(fenced_ms)]))
+}
+
 export async function actionsByIds(db: DbOrTx, ids: readonly string[]): Promise<StoredAction[]> {
   const rows = await db
     .selectFrom('rollout_actions')

@@ -125,6 +125,23 @@ onBothDialects('the report of a rollout', (fresh) => {
     ])
   })
 
+  test('a box that was shut more than once counts with all of it: each attempt, and its way back', async () => {
+    const { world, db } = await setUp()
+    world.fates.set('acme', ['rolls-back', 'commits'])
+    world.fates.set('beta', ['pull-fails'])
+    const id = await world.started()
+    await world.settle()
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.settle()
+    expect((await reportRollout(world.needs, { id })).fence).toMatchObject({ boxes: 1, sumMs: 300_000, worstMs: 300_000 })
+    await world.rollBack(id, 'images')
+    await world.settle()
+    const fence = { boxes: 1, sumMs: 450_000, medianMs: 450_000, worstMs: 450_000, worstSlug: 'acme' }
+    expect((await reportRollout(world.needs, { id })).fence).toEqual(fence)
+    await db.deleteFrom('rollout_attempts').execute() // as after two years
+    expect((await reportRollout(world.needs, { id })).fence).toMatchObject({ boxes: 1, sumMs: 150_000 })
+  })
+
   test('it tells how long it took, what of that was paused, and by whom', async () => {
     const { world } = await setUp()
     const id = await world.started()
