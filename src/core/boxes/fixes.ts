@@ -34,12 +34,15 @@ export const reopenedHoles = (fixes: readonly Fix[], { from, to }: Way): Reopene
     Component.options.flatMap((component) => {
       const fixed = versions[component]
       const version = to?.[component] ?? null
-      if (fixed === undefined || isOlder(component, from[component], fixed)) return []
+      if (fixed === undefined || isOpenAlready(component, from[component], fixed)) return []
       return version === null || isUnknown(version) || isOlder(component, version, fixed)
         ? [{ emergency, cveId, component, fixed, version }]
         : []
     }),
   )
+
+const isOpenAlready = (component: Component, version: string, fixed: string): boolean =>
+  !isUnknown(version) && isOlder(component, version, fixed)
 
 /** `the hole of CVE-2026-12345 (synapse 1.157.1, and the emergency cve-… brought 1.163.2)`. */
 export const holesText = (holes: readonly ReopenedHole[]): string =>

@@ -4,7 +4,10 @@ import type { Component } from './names.ts'
 /** Nobody could read it, or it is a tag that says nothing. */
 export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
 
-/** Whether a version lies before another of the same component. What cannot be compared does not. */
+/**
+ * Whether a version lies before another of the same component. What cannot be compared does not; but of object storage one that names no time
+ * of release lies before all that do.
+ */
 export function isOlder(component: Component, version: string, than: string): boolean {
   if (component === 'migrationsHead') return isHead(version) && isHead(than) && version < than
   if (component === 'minio') return releaseTime(version) < releaseTime(than)

@@ -31,11 +31,18 @@ test('each fix and each component of it counts by itself', () => {
   ])
 })
 
+test('a server of objects that nobody could read counts as closed too', () => {
+  const ofObjects: Fix = { ...fix, versions: { minio: now.minio } }
+  const former = 'RELEASE.2025-07-23T15-54-02Z'
+  for (const minio of ['unknown', 'latest', '']) expect(opened({ minio: former }, { minio }, [ofObjects])).toEqual([`minio ${former}`])
+})
+
 test.each<[Component, string, string, boolean]>([
   ['synapse', '1.99.0', '1.157.1', true],
   ['synapse', '1.157.1', '1.157.1', false],
   ['postgres', '17.5-bookworm', '17.6', true],
   ['minio', '2025-07-23T15:54:02Z', 'RELEASE.2025-09-07T16-13-09Z', true],
+  ['minio', 'nightly', 'RELEASE.2025-09-07T16-13-09Z', true],
   ['migrationsHead', '0009', '0010', true],
   ['migrationsHead', 'unknown', '0010', false],
   ['synapse', 'nightly', '1.157.1', false],
