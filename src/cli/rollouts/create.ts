@@ -36,7 +36,8 @@ export const create = command(
     const seen = start ? await lookBefore(context, asked, body) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
-    if (!start) return queued
+    // A repeated call finds what the first one made, and maybe started before its answer was lost.
+    if (!start || queued.status !== 'queued') return followed(context, queued, { watch, wait })
     if (seen) refuseMoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
       context.stderr.write(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}\n`)

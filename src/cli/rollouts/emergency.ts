@@ -30,6 +30,8 @@ export const emergency = command(
     if (start && !skipRefused) refuseRefused(plan)
     await typedCve(context, order.cveId, confirm)
     const made = await sent(context, order, { tokenFile, idempotencyKey })
+    // A repeated call finds what the first one made, and maybe started before its answer was lost.
+    if (made.status !== 'queued') return followed(context, made, { watch, wait })
     const isOther = tellOther(context, plan, made)
     if (start && !(isOther && isAsked(context))) return begun(context, made, { skipRefused, watch, wait })
     return offered(context, made)

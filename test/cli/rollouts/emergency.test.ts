@@ -110,6 +110,15 @@ describe('for a script', () => {
     expect(ran.asked[1]?.headers.get('idempotency-key')).toBe('pager-17')
   })
 
+  test('a repeated call with a key takes the one that was started for what it is, and does not start it again', async () => {
+    const again = { ...answers, [create]: { ...made(), status: 'pro' } }
+    const ran = await tenantry(line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17', '--start'), {
+      answers: again,
+      stdin: token,
+    })
+    expect([ran.exit, paths(ran.asked)]).toEqual([0, [plan, create]])
+  })
+
   test.each([
     ['the CVE', ['rollouts', 'emergency'], '--cve'],
     ['the reason', ['rollouts', 'emergency', '--cve', 'CVE-2026-12345'], '--reason'],

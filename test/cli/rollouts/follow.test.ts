@@ -185,6 +185,16 @@ test('a rollout that was made but may not start is named, so that it can be star
   expect(ran.stderr).toContain('--skip-refused')
 })
 
+test.each([
+  ['done', 0],
+  ['paused', 8],
+] as const)('a repeated call with a key follows what the first one started, and ends as that did: %s', async (status, exit) => {
+  const over = problemAnswer(409, { code: 'INVALID_TRANSITION', message: 'it runs', retryable: false })
+  const answers = { ...story(status), 'POST /admin/tenant-boxes/rollouts': running, [`POST ${path}/start`]: over }
+  const ran = await tenantry(['rollouts', 'create', '--start', '--wait', '--json', '--idempotency-key', 'week-1'], { answers })
+  expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([exit, ended(status)])
+})
+
 test('the options of create reach the API', async () => {
   const line = [
     'rollouts',
