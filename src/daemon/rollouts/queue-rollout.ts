@@ -60,7 +60,8 @@ export async function queueRollout(
   )
   await tell(tx, clock, rollout, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
-  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows } = rollout
+  const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows, fenceMode } =
+    rollout
   const data = {
     kind,
     manifestRevision,
@@ -71,6 +72,7 @@ export async function queueRollout(
     failureThreshold,
     holdAfter,
     ignoreWindows,
+    fenceMode,
     updates: plan.updates,
     ...more,
   }

@@ -35,6 +35,7 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
       fenceMode: 'until-first-ok',
       counts: { failed: 1, pending: 1 },
     })
+    expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { fenceMode: 'until-first-ok' } })
     expect(shown.pauseReason).toMatch(/canary stopped: acme failed \(PROBE_FAILED: no sync; acme is open to its users on the new version/)
     const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
     expect(action).toMatchObject({ status: 'failed', snapshotOk: true, rolledBack: false, error })
