@@ -87,6 +87,20 @@ describe('the model', () => {
     expect(boardModel(pausedFleet(), now).etaMs).toBeUndefined()
   })
 
+  test('boxes whose turn never came are not told as done, when their rollout was ended before', () => {
+    const left = anAction('b', { phase: 'pro', status: 'cancelled' })
+    const state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), left], { status: 'failed', error: 'aborted by anna' }))
+    const { phases, progress } = boardModel(state, now)
+    expect(phases.map(({ phase, state, settled, total }) => [phase, state, settled, total])).toEqual(
+      expect.arrayContaining([
+        ['canary', 'done', 1, 1],
+        ['pro', 'waiting', 0, 1],
+      ]),
+    )
+    expect(progress).toBe(0.5)
+    expect(closingLines(state)[0]).toBe('failed, 1 of 2 boxes settled')
+  })
+
   test('a pause says why, and exactly what to type', () => {
     const model = boardModel(pausedFleet(), now)
     expect(model.reason).toBe('phase free_5 stopped: kita-nord was rolled back after its probes failed')

@@ -8,7 +8,10 @@ type Pending = { totalMs: number; longestMs: number; waits: { opensAt: string; e
 
 type PhaseTally = { total: number; settled: number; hasOpenFailure: boolean; flying: RolloutAction[]; pending: Pending }
 
-/** What the boxes come to, whatever the time is. Of those that move or failed it has each, of the others numbers. */
+/**
+ * What the boxes come to, whatever the time is. Of those that move or failed it has each, of the others numbers. A box whose turn never came, because
+ * the rollout was ended before, is none that is settled.
+ */
 export type Tally = {
   settled: number
   total: number
@@ -67,7 +70,7 @@ function count(page: Page, planned: Planned): Counted {
     if (isFailed && !action.waived) phase.hasOpenFailure = true
     if (action.status === 'pending') addPending(tally, phase.pending, action, planned)
     else if (isUnderWay(action)) addFlying(tally, phase, action)
-    else addSettled(tally, phase)
+    else if (action.status !== 'cancelled') addSettled(tally, phase)
     if (action.status === 'succeeded' && action.durationMs !== null)
       tally.ratios.push(action.durationMs / Math.max(1, planned.get(action.tenantSlug)?.expectedMs ?? 1))
   }
