@@ -64,9 +64,7 @@ const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
 
 /** Evidence has its time: without it a box is told of by its last attempt. */
 function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, number>): RolloutReport['fence'] {
-  const fenced = times
-    .map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 }))
-    .filter(({ ms }) => ms > 0)
+  const fenced = times.map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 })).filter(({ ms }) => ms > 0)
   const spread = spreadOf(fenced)
   return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
 }

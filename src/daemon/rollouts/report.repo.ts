@@ -71,7 +71,7 @@ export async function fencesOfAttempts(db: DbOrTx, rolloutId: string): Promise<R
     .where('rollout_id', '=', rolloutId)
     .groupBy('action_id')
     .execute()
-  return new Map(rows.map(({ action_id, fenced_ms }) => [action_id, Number(fenced_ms)]))
+  return new Map(rows.flatMap(({ action_id, fenced_ms }) => (fenced_ms === null ? [] : [[action_id, Number(fenced_ms)]])))
 }
 
 export async function actionsByIds(db: DbOrTx, ids: readonly string[]): Promise<StoredAction[]> {
