@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { sql } from 'kysely'
 import { expect, onTestFinished, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/inside/box-view.ts'
-import { withHeldSnapshot } from '../../../src/agent/inside/held-snapshot.ts'
+import { lockWaitMs, withHeldSnapshot } from '../../../src/agent/inside/held-snapshot.ts'
 import type { ContainerEngine, ExecResult } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -73,7 +73,7 @@ test('work that fails does not wait until the rows are counted', async () => {
   await expect(failed).rejects.toThrow('pg_dump')
 })
 
-test('a server that can is told to look whether its asker is still there', async () => {
+test('a server that can is told to look whether its asker is still there, and each to wait for no table longer than a dump does', async () => {
   let said = ''
   const exec: ContainerEngine['exec'] = async (_, __, { stdin } = {}) => {
     said = String((stdin as Readable).read() ?? (await once(stdin as Readable, 'data'))[0])
@@ -85,9 +85,11 @@ test('a server that can is told to look whether its asker is still there', async
   onTestFinished(() => db.destroy())
   const settings = await db.connection().execute(async (one) => {
     await sql.raw(said.slice(0, said.indexOf('begin isolation level'))).execute(one)
-    return (await sql`select current_setting('client_connection_check_interval') as looks`.execute(one)).rows
+    return (
+      await sql`select current_setting('client_connection_check_interval') as looks, current_setting('lock_timeout') as waits`.execute(one)
+    ).rows
   })
-  expect(settings).toEqual([{ looks: '1s' }])
+  expect(settings).toEqual([{ looks: '1s', waits: `${lockWaitMs / 1000}s` }])
 })
 
 test('a session that ends before it told a moment fails, and no work is begun', async () => {
