@@ -94,6 +94,7 @@ export const aCommand = (given: Partial<CommandView> = {}): CommandView => ({
   id: 'cmd_1',
   hostId: 'host_1',
   hostName: 'host-1',
+  hostStatus: 'online',
   boxId: 'box_1',
   kind: 'tenant-box.provision',
   status: 'succeeded',

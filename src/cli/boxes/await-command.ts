@@ -11,17 +11,37 @@ const patienceMs = 60_000
 
 const finalStatuses: readonly CommandView['status'][] = ['succeeded', 'failed', 'expired']
 
-/** Waits until the agent has finished a command, telling each step on the way. Throws the command's own error, or COMMAND_EXPIRED. */
-export async function awaitCommand(needs: Needs, id: string, tell: (line: string) => void): Promise<CommandView> {
+/**
+ * Waits until the agent has finished a command, telling each step on the way, and that its host is away. Throws the command's own error, or
+ * COMMAND_EXPIRED.
+ */
+export async function awaitCommand(
+  needs: Needs,
+  id: string,
+  tell: (line: string) => void,
+  away = ({ hostName, hostStatus }: CommandView) => tell(`${hostName} is ${hostStatus}: waiting until it is heard again`),
+): Promise<CommandView> {
   let seen: number | undefined
+  let status: CommandView['hostStatus'] | undefined
   for (;;) {
     const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }
     const command = await patiently(needs, () => needs.api.hosts.showCommand({ params: { id }, query }, { signal: needs.signal }))
     if (finalStatuses.includes(command.status)) return finished(command)
     if (command.revision !== seen) tell(stepOf(command))
+    if (command.hostStatus !== status && isAway(command)) away(command)
     seen = command.revision
+    status = command.hostStatus
   }
 }
+
+/** An older daemon does not say how the host is. */
+const isAway = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
+
+/** As `awaitCommand`, for what only asks: of a host that went away meanwhile no answer is waited for. Throws HOST_OFFLINE. */
+export const awaitAnswer = (needs: Needs, id: string, slug: string, tell: (line: string) => void = () => undefined): Promise<CommandView> =>
+  awaitCommand(needs, id, tell, ({ hostName, hostStatus }) => {
+    throw problem('HOST_OFFLINE', `the host ${hostName} of ${slug} is ${hostStatus}: see \`tenantry hosts show ${hostName}\``)
+  })
 
 /** Repeats what fails because the daemon is away for a moment. */
 async function patiently<Result>({ clock, signal }: Needs, call: () => Promise<Result>): Promise<Result> {

@@ -1,7 +1,7 @@
 import type { ProbeResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { clean, command, flag, type Look, sections, table } from '../kit/index.ts'
-import { awaitCommand } from './await-command.ts'
+import { awaitAnswer } from './await-command.ts'
 
 type Checked = CommandView | Readonly<{ commandId: string }>
 
@@ -17,7 +17,7 @@ export const check = command(
     if (!wait) return accepted
     const progress = await context.progress(`${slug}: probing`)
     try {
-      return await awaitCommand(context, accepted.commandId, (line) => progress.tell(`${slug}: ${line}`))
+      return await awaitAnswer(context, accepted.commandId, slug, (line) => progress.tell(`${slug}: ${line}`))
     } finally {
       progress.stop()
     }

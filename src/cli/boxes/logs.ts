@@ -1,7 +1,7 @@
 import type { LogLine, Service } from '../../core/boxes/index.ts'
 import { printable } from '../../core/kit/index.ts'
 import { type Context, command, count, flag, type Look, list, momentOf, text } from '../kit/index.ts'
-import { awaitCommand } from './await-command.ts'
+import { awaitAnswer } from './await-command.ts'
 import { followLogs } from './follow-logs.ts'
 
 export type LogsWish = Readonly<{ slug: string; services: Service[] | undefined; lines: number | undefined; since: string | undefined }>
@@ -34,7 +34,7 @@ export async function askLogs(
 ): Promise<{ commandId: string; lines: LogLine[] }> {
   const body = Object.fromEntries(Object.entries({ ...wish, continues }).filter(([, value]) => value !== undefined))
   const { commandId } = await context.api.boxes.readLogs({ params: { slug }, body })
-  const { result } = await awaitCommand(context, commandId, () => undefined)
+  const { result } = await awaitAnswer(context, commandId, slug)
   return { commandId, lines: (result as { lines?: LogLine[] } | null)?.lines ?? [] }
 }
 

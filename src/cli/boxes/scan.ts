@@ -1,7 +1,7 @@
 import type { BoxRow, ManifestRevision } from '../../core/boxes/index.ts'
 import { isProblem, plural } from '../../core/kit/index.ts'
 import { type Context, command, flag } from '../kit/index.ts'
-import { awaitCommand } from './await-command.ts'
+import { awaitAnswer } from './await-command.ts'
 import { everyBox } from './every-box.ts'
 import { scanView } from './scan.view.ts'
 
@@ -47,7 +47,7 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
   const worker = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { slug, commandId } = next
-      await awaitCommand(context, commandId, () => undefined).catch((error: unknown) => {
+      await awaitAnswer(context, commandId, slug).catch((error: unknown) => {
         if (!isProblem(error)) throw error
         failed.push({ slug, error: error.message })
       })

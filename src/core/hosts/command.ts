@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
+import { HostStatus } from './host.ts'
 
 /** `rollout.box.attempt.step`, or a random id for what an operator asked for. A retry is a new attempt with a new id. */
 export const CommandId = z
@@ -35,6 +36,8 @@ export const CommandView = z.object({
   id: z.string(),
   hostId: z.string(),
   hostName: z.string(),
+  /** Nobody hears of a command that waits for a host which is not online. */
+  hostStatus: HostStatus,
   boxId: z.string(),
   kind: z.string(),
   status: CommandStatus,

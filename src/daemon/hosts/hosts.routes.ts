@@ -28,31 +28,36 @@ export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
     }),
     serve(hostsContract.showCommand, async ({ actor, params, query, signal }) => {
       const command = await awaitChange(needs, { ...params, ...query }, signal)
-      const view = commandView(command, await hostById(db, command.hostId))
+      const view = commandView(needs, command, await hostById(db, command.hostId))
       return forOperators.includes(command.kind) && !roleAtLeast(actor.role, 'operator') ? { ...view, result: null } : view
     }),
   ]
 }
 
-function viewOf({ clock, agents }: HostsNeeds, host: Host): HostView {
-  const { status: stored, publicKey: _publicKey, keyId: _keyId, nextKey: _nextKey, instances: _instances, ...shown } = host
-  const heard = isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
+function viewOf(needs: HostsNeeds, host: Host): HostView {
+  const { status: _stored, publicKey: _publicKey, keyId: _keyId, nextKey: _nextKey, instances: _instances, ...shown } = host
   const { resources } = host
   return {
     ...shown,
-    status: stored === 'active' ? heard : stored,
+    status: statusOf(needs, host),
     skewed: isSkewed(host),
     diskLow: resources !== null && isDiskLow(resources),
   }
 }
 
+function statusOf({ clock, agents }: HostsNeeds, host: Host): HostView['status'] {
+  if (host.status !== 'active') return host.status
+  return isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
+}
+
 /** What people write may stand in what these bring: whoever may not ask for it may not read it either. */
 const forOperators: readonly BoxCommandKind[] = ['tenant-box.logs']
 
-const commandView = (command: Command, host: Host): CommandView => ({
+const commandView = (needs: HostsNeeds, command: Command, host: Host): CommandView => ({
   id: command.id,
   hostId: command.hostId,
   hostName: host.name,
+  hostStatus: statusOf(needs, host),
   boxId: command.boxId,
   kind: command.kind,
   status: command.status,

@@ -114,6 +114,46 @@ describe('check', () => {
   })
 })
 
+test('a scan waits for no host that went away meanwhile, and says so', async () => {
+  const ran = await tenantry(['boxes', 'scan', 'anna-schule'], {
+    answers: {
+      'POST /api/admin/v1/boxes/scan': { commands: [{ slug: 'anna-schule', commandId: 'cmd_1' }], unreachable: [] },
+      [command]: [
+        aCommand({ status: 'queued' }),
+        aCommand({ status: 'queued', hostStatus: 'offline' }),
+        aCommand({ status: 'expired', error: { code: 'COMMAND_EXPIRED', message: 'ten minutes later' } }),
+      ],
+      'GET /api/admin/v1/manifest': { revision: 4, manifest: aManifest({}), appliedAt: at('01:00:00'), appliedBy: 'anna' },
+      'GET /api/admin/v1/boxes': { boxes: [box], nextCursor: null },
+    },
+  })
+  expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('the host host-1 of anna-schule is offline')])
+  expect(ran.stdout).not.toContain('ten minutes later')
+})
+
+test('a probe is not waited for either when its host went away', async () => {
+  const ran = await tenantry(['boxes', 'check', 'anna-schule'], {
+    answers: {
+      'POST /api/admin/v1/boxes/anna-schule/check': { commandId: 'cmd_1' },
+      [command]: aCommand({ status: 'leased', hostStatus: 'offline' }),
+    },
+  })
+  expect([ran.exit, ran.stderr]).toEqual([6, expect.stringContaining('the host host-1 of anna-schule is offline')])
+})
+
+test('what changes a box is waited for while its host is away, and that is said once', async () => {
+  const away = aCommand({ status: 'running', hostStatus: 'offline' })
+  const ran = await tenantry(['boxes', 'maintenance', 'on', 'anna-schule', '--reason', 'new disk'], {
+    answers: {
+      'POST /api/admin/v1/boxes/anna-schule/maintenance': { commandId: 'cmd_1' },
+      [command]: [aCommand({ status: 'running' }), away, away, aCommand()],
+      'GET /api/admin/v1/boxes/anna-schule': aBoxDetail(),
+    },
+  })
+  expect(ran.exit).toBe(0)
+  expect(ran.stderr.match(/host-1 is offline: waiting until it is heard again/g)).toHaveLength(1)
+})
+
 test('scan waits for all agents, then shows drift per component, what was out of reach, and what to type', async () => {
   const synced = aBoxRow({
     slug: 'kita-nord',

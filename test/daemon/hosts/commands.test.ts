@@ -293,6 +293,17 @@ onBothDialects('commands of agents', (fresh) => {
     expect(steps.slice(0, 2).map((told) => told.step)).toEqual(['pull', 'step-0']) // what it began with is not lost
   })
 
+  test('a command that waits for a host tells how that host is', async () => {
+    const { needs, enqueue, hostId, admin, clock } = await setUp()
+    await enqueue({ id, hostId })
+    const statusOf = async () => (await admin.showCommand({ params: { id } })).hostStatus
+    expect(await statusOf()).toBe('online')
+    await clock.advance(needs.agents.offlineAfterMs + 1000)
+    expect(await statusOf()).toBe('offline')
+    await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'stolen' } })
+    expect(await statusOf()).toBe('revoked')
+  })
+
   test('whoever awaits a command gets it when it is over', async () => {
     const { needs, enqueue, hostId, next, agent } = await setUp()
     await enqueue({ id, hostId })
