@@ -11,17 +11,26 @@ export function timelineView(story: Story, look: Look): string {
   return fields(look, told)
 }
 
+/** What was lost by it, or not. */
+const backTexts = {
+  none: ', its updated boxes stay so',
+  images: ', its updated boxes by their former images',
+  snapshot: ', its updated boxes by their snapshots from before',
+} as const satisfies Record<NonNullable<TimelineEntry['boxes']>, string>
+
 const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
 
 function sentences(entry: TimelineEntry, { phases, pauses }: Story): string[] {
-  const { at, action, phase, reason, actor } = entry
+  const { at, action, phase, reason, actor, boxes } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
   if (action === 'rollout.started') return [`started by ${who(actor)}`, ...(span ? [phaseText(span)] : [])]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
   const why = reason === null ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
   const where = pause?.phase ? ` in ${pause.phase}` : ''
-  return [`${wordOf(action)}${where} by ${who(actor)}${pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''}${why}`]
+  return [
+    `${wordOf(action)}${where} by ${who(actor)}${boxes ? backTexts[boxes] : ''}${pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''}${why}`,
+  ]
 }
 
 const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))

@@ -1,5 +1,5 @@
 import { spanMs } from '../kit/index.ts'
-import type { Pause, PhaseSpan, Spread, StepSpread, TimelineEntry } from './report.ts'
+import { type Pause, type PhaseSpan, type Spread, type StepSpread, TimelineEntry } from './report.ts'
 import { Phase, type RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
 
@@ -23,10 +23,11 @@ export function tellStory({ kind, lines, boxes, now }: Story): { timeline: Timel
 function timelineOf(kind: RolloutKind, lines: readonly StoryLine[]): TimelineEntry[] {
   let phase: Phase | null = null
   return lines.map(({ at, actor, action, data }) => {
-    const told = (typeof data === 'object' && data !== null ? data : {}) as { to?: unknown; reason?: unknown }
+    const told = (typeof data === 'object' && data !== null ? data : {}) as { to?: unknown; reason?: unknown; boxes?: unknown }
     if (action === 'rollout.started') phase = phaseOrder[kind][0]
     if (action === 'rollout.phase') phase = Phase.safeParse(told.to).data ?? phase
-    return { at, actor, action, phase, reason: typeof told.reason === 'string' ? told.reason : null }
+    const boxes = TimelineEntry.shape.boxes.safeParse(told.boxes).data
+    return { at, actor, action, phase, reason: typeof told.reason === 'string' ? told.reason : null, ...(boxes && { boxes }) }
   })
 }
 

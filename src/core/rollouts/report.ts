@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
-import { RolloutAction } from './action.ts'
+import { RolloutAction, UndoMode } from './action.ts'
 import { Phase, RolloutSummary } from './rollout.ts'
 
 /** One thing that somebody or the engine did, from the rollout's audit chain. */
-const TimelineEntry = z.object({
+export const TimelineEntry = z.object({
   at: Timestamp,
   actor: z.string(),
   /** `rollout.created`, `rollout.started`, `rollout.phase`, `rollout.paused`, … */
@@ -12,6 +12,8 @@ const TimelineEntry = z.object({
   /** The phase that it led to, or in which it happened. */
   phase: Phase.nullable(),
   reason: z.string().nullable(),
+  /** What was to become of its updated boxes, of one that was rolled back; absent otherwise, and from daemons that did not say it. */
+  boxes: z.enum(['none', ...UndoMode.options]).optional(),
 })
 export type TimelineEntry = z.infer<typeof TimelineEntry>
 

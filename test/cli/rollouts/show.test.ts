@@ -84,6 +84,22 @@ test('what waits in a phase without boxes, and how a large rollout is cut, is to
   expect(text.match(/^box-/gm)).toHaveLength(20)
 })
 
+test.each([
+  ['none', 'rolled back by admin:anna, its updated boxes stay so: search is broken'],
+  ['images', 'rolled back by admin:anna, its updated boxes by their former images: search is broken'],
+  ['snapshot', 'rolled back by admin:anna, its updated boxes by their snapshots from before: search is broken'],
+  [undefined, 'rolled back by admin:anna: search is broken'],
+] as const)('that boxes were brought back by %s stands in the story', async (boxes, says) => {
+  const end = {
+    at: at('02:06:00'),
+    actor: 'admin:anna',
+    action: 'rollout.rolled_back',
+    phase: 'free_5',
+    reason: 'search is broken',
+  } as const
+  expect(await shown({ ...story(), timeline: [{ ...end, ...(boxes && { boxes }) }] }, 120)).toContain(says)
+})
+
 test('a rollout that has not begun shows its plan', async () => {
   const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
   const answers = { [`GET ${path}/report`]: queued, [`GET ${path}`]: aRolloutDetail([anAction('a')]) }

@@ -85,6 +85,14 @@ test('an emergency begins in pro; entries that nobody can read tell what they ca
   ])
 })
 
+test('of a rollout that was rolled back it is told what was to become of its boxes, where that can be read', () => {
+  const rolledBack = (boxes: unknown) => line('02:01:00', 'rollout.rolled_back', { reason: 'bad', boxes }, 'admin:anna')
+  const lines = [...begun, rolledBack('snapshot'), rolledBack('none'), rolledBack('sideways'), rolledBack(undefined)]
+  const { timeline } = tellStory({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
+  expect(timeline.slice(begun.length).map(({ boxes }) => boxes)).toEqual(['snapshot', 'none', undefined, undefined])
+  expect(timeline.slice(0, begun.length).some((entry) => 'boxes' in entry)).toBe(false)
+})
+
 test('the middle and the worst are among what was measured, and the worst is named', () => {
   const took = fc.array(fc.record({ slug: fc.constantFrom('a', 'b', 'c'), ms: fc.nat() }), { minLength: 1 })
   fc.assert(
