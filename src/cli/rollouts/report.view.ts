@@ -96,12 +96,13 @@ function failureText(action: RolloutAction, { paint }: Look): string {
 }
 
 /** What became of the box itself. */
-function outcomeOf({ status, updateOk, snapshotOk, undo }: RolloutAction): string {
+function outcomeOf({ status, updateOk, snapshotOk, undo, error }: RolloutAction): string {
   if (undo && status === 'rollback_failed') return 'it rests shut to its users, neither as before nor as updated, until somebody mends it'
   if (undo && status === 'succeeded') return 'it serves its users as updated'
   if (undo) return `it is on its way back by ${undo.mode}`
   if (status === 'rolled_back') return 'restored: it runs what it ran before'
   if (status === 'rollback_failed') return 'could not be restored: it rests shut to its users until somebody mends it'
+  if (snapshotOk && error?.code === 'DIGEST_MISMATCH') return 'it runs an image that it should not: look at it before the rollout goes on'
   if (updateOk) return 'it runs the new version, which was not proven'
   return snapshotOk ? 'it was opened again as it was' : 'nothing was changed in it'
 }

@@ -7,9 +7,16 @@ const statuses = { failed: 'failed', rolled_back: 'rolled_back', rollback_failed
 
 /**
  * What an update's answer is worth. `committed` counts only when the digests that RUN are the ones that were asked for and the box proved
- * healthy; whoever says otherwise has failed. `digests` maps service to the digest it was to have.
+ * healthy, `rolled_back` only when none is known to be another than before; whoever says otherwise has failed. `digests` maps service to the
+ * digest it was to have.
  */
 export function judgeUpdate(result: UpdateResult, digests: Readonly<Record<string, string>>): Verdict {
+  const strays = result.outcome === 'rolled_back' ? notAsBefore(result) : []
+  if (strays.length > 0)
+    return failed(
+      'DIGEST_MISMATCH',
+      `the agent took the update back${result.error ? ` (${result.error.message})` : ''}, but ${strays.join(', ')} runs another image than before it`,
+    )
   if (result.outcome !== 'committed')
     return { status: statuses[result.outcome], error: result.error ?? { code: 'UPDATE_FAILED', message: 'the agent did not say why' } }
   const wrong = Object.entries(digests).filter(([service, digest]) => result.digestsAfter[service] !== digest)
@@ -21,5 +28,11 @@ export function judgeUpdate(result: UpdateResult, digests: Readonly<Record<strin
   if (!result.healthOk) return failed('PROBE_FAILED', 'the agent committed without proof that the box is healthy')
   return { status: 'succeeded', error: null }
 }
+
+const notAsBefore = ({ digestsBefore, digestsAfter }: UpdateResult): string[] =>
+  Object.entries(digestsBefore).flatMap(([service, digest]) => {
+    const now = digestsAfter[service]
+    return digest && now && now !== digest ? [service] : []
+  })
 
 const failed = (code: string, message: string): Verdict => ({ status: 'failed', error: { code, message } })

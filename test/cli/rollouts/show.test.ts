@@ -100,6 +100,15 @@ test.each([
   expect(await shown({ ...story(), timeline: [{ ...end, ...(boxes && { boxes }) }] }, 120)).toContain(says)
 })
 
+test.each([
+  ['PROBE_FAILED', 'it was opened again as it was'],
+  ['DIGEST_MISMATCH', 'it runs an image that it should not: look at it before the rollout goes on'],
+] as const)('of a box that failed with %s behind its snapshot it is said how it is', async (code, says) => {
+  const failed = { status: 'failed', rolledBack: false, updateOk: false, error: { code, message: 'as the agent said' } } as const
+  const report = story()
+  expect(await shown({ ...report, boxes: report.boxes.map((box) => ({ ...box, ...failed })) }, 120)).toContain(says)
+})
+
 test('a rollout that has not begun shows its plan', async () => {
   const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
   const answers = { [`GET ${path}/report`]: queued, [`GET ${path}`]: aRolloutDetail([anAction('a')]) }

@@ -196,6 +196,18 @@ describe('a committed update', () => {
 
   test.each(['failed', 'rolled_back', 'rollback_failed'] as const)('%s is what the agent says', (outcome) => {
     const error = { code: 'PROBE_FAILED', message: 'no sync' }
-    expect(judgeUpdate({ ...result, outcome, error }, {})).toEqual({ status: outcome, error })
+    expect(judgeUpdate({ ...result, digestsBefore: {}, outcome, error }, {})).toEqual({ status: outcome, error })
+  })
+
+  test.each([
+    ['the image from before', { synapse: 'sha256:old' }, { synapse: 'sha256:old' }, 'rolled_back'],
+    ['another one', { synapse: 'sha256:old' }, { synapse: 'sha256:new' }, 'failed'],
+    ['one that was in no registry', { synapse: null }, { synapse: 'sha256:new' }, 'rolled_back'],
+    ['one that could not be looked at', { synapse: 'sha256:old' }, {}, 'rolled_back'],
+  ] as const)('taken back counts as that unless it is known better: with %s', (_, digestsBefore, digestsAfter, status) => {
+    const error = { code: 'PROBE_FAILED', message: 'no sync' }
+    const told = judgeUpdate({ ...result, outcome: 'rolled_back', error, digestsBefore, digestsAfter }, {})
+    expect(told.status).toBe(status)
+    expect(told.error?.code).toBe(status === 'failed' ? 'DIGEST_MISMATCH' : 'PROBE_FAILED')
   })
 })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { evidenceSum } from '../../../src/core/audit/index.ts'
-import type { BoxFacts } from '../../../src/core/boxes/index.ts'
+import type { BoxCommandPayload, BoxFacts } from '../../../src/core/boxes/index.ts'
 import { isoIn, isProblem } from '../../../src/core/kit/index.ts'
 import { holdBox, holdsOf, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
@@ -168,6 +168,26 @@ onBothDialects('the rollout engine', (fresh) => {
       await world.settle()
       const [action] = (await world.show(id)).actions
       expect(action).toMatchObject({ status: 'failed', updateOk: false, error: { code: 'DIGEST_MISMATCH' } })
+    })
+
+    test('an agent that takes an update back to another image than before has failed, and has taken nothing back', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+      const id = await world.started()
+      for (const kind of ['tenant-box.report_versions', 'tenant-box.prefetch']) {
+        await world.tick()
+        for (const command of await world.open()) if (command.kind === kind) await world.work(command)
+      }
+      await world.tick()
+      const [update] = await world.open()
+      if (!update) throw new Error('no update was ordered')
+      world.fates.set('acme', ['rolls-back'])
+      const { targets } = update.payload as BoxCommandPayload<'tenant-box.update'>
+      const takenBack = { ...world.updated('acme', targets), digestsAfter: { synapse: digestOf(newImage) } }
+      await world.answer(update.id, takenBack)
+      await world.settle()
+      const { status, actions } = await world.show(id)
+      expect(status).toBe('paused')
+      expect(actions[0]).toMatchObject({ status: 'failed', rolledBack: false, error: { code: 'DIGEST_MISMATCH' } })
     })
 
     test('a clock that is set back meanwhile makes no update shorter than nothing, and no deadline longer', async () => {

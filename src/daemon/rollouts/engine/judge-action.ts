@@ -14,10 +14,11 @@ export const judgeAction = (owned: Owned, slug: string, commandId: string, resul
 
 function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>>): Ending {
   const { status, error } = judgeUpdate(result, digests)
-  const { snapshotOk, healthOk, rolledBack, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
+  const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
   const { digestsBefore, digestsAfter, restored = null } = result
   // An agent that commits another image than planned has not done this update.
   const updateOk = result.updateOk && error?.code !== 'DIGEST_MISMATCH'
+  const rolledBack = result.rolledBack && status === 'rolled_back'
   return {
     status,
     error,
