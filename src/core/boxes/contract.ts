@@ -173,7 +173,7 @@ export const boxesContract = {
     returns: Accepted,
     status: 202,
     problems: ['ALREADY_EXISTS', 'CONFLICT', 'NOT_FOUND', 'HOST_REVOKED', 'PORT_TAKEN'],
-    summary: 'Make a box on a host; again after a failure, it goes on with the same ports',
+    summary: 'Make a box on a host; again after a failure, it goes on with the same ports, and once it is ready it is answered as it is',
   }),
   adoptBox: endpoint({
     method: 'POST',

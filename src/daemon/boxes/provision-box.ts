@@ -34,7 +34,9 @@ export const provisionBox = (needs: ProvisionNeeds, actor: Actor, wanted: Wanted
     },
     otherThan: (begun) => {
       if (begun.ports === null) return 'adoption'
-      return begun.publicUrl === publicUrl(wanted) ? undefined : `the public URL ${begun.publicUrl}`
+      if (begun.publicUrl !== publicUrl(wanted)) return `the public URL ${begun.publicUrl}`
+      // A box that is not ready yet may be given others with its next attempt.
+      return begun.live ? otherVersions(begun, wanted.versions ?? {}) : undefined
     },
     leftNothing: (begun) => begun.ports === null, // a failed adoption may become a box of our own
     payload: (tx, box) => payloadOf(needs, tx, box, wanted),
@@ -43,6 +45,11 @@ export const provisionBox = (needs: ProvisionNeeds, actor: Actor, wanted: Wanted
 const nowhere = { folder: null, project: null } as const
 
 const publicUrl = ({ publicUrl: given, chatDomain }: Wanted): string => (given ?? `https://${chatDomain}`).replace(/\/+$/, '')
+
+const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | undefined =>
+  VersionedService.options.some((service) => versions[service] !== undefined && versions[service] !== installed[service])
+    ? 'other versions'
+    : undefined
 
 async function payloadOf({ probe }: ProvisionNeeds, tx: Tx, box: BoxRecord, wanted: Wanted): Promise<BoxCommandPayload<Kind>> {
   if (!box.ports) throw problem('CONFLICT', `the box ${box.slug} has no ports: it was begun as an adoption`)

@@ -37,7 +37,7 @@ const tries = 3
 
 /**
  * Registers tenant and box and sends the command, in one transaction. The same slug again goes on with a box that is not ready yet: with the
- * command that is still open, else with a new attempt. Throws ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
+ * command that is still open, else with a new attempt; one that is ready is answered as it is to the very call that made it. Throws ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
  */
 export async function setUpBox<Kind extends BoxCommandKind>(
   needs: SetUpNeeds,
@@ -67,8 +67,8 @@ async function begin<Kind extends BoxCommandKind>(
   const host = usable(await hostByName(tx, wanted.host))
   const found = await boxBySlug(tx, wanted.slug)
   const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(needs, tx, found) : found
-  if (begun) refuseOther(begun, wanted, host, way)
-  if (begun && (await isUnderWay(tx, begun)))
+  if (begun && !wasMadeBy(begun, wanted, host, way)) refuseOther(begun, wanted, host, way)
+  if (begun && (begun.live || (await isUnderWay(tx, begun))))
     return { box: await describeBox(needs, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
   const box = begun ? await nextAttempt(tx, begun, way.kind) : await register(needs, tx, wanted, host, way)
   const { id: commandId } = await enqueueCommand(tx, needs.clock, {
@@ -91,6 +91,13 @@ function usable(host: Host): Host {
   if (host.status === 'frozen') throw problem('CONFLICT', `the host ${host.name} is frozen: two agents used its key; enrol it again first`)
   return host
 }
+
+/** Whoever did not hear that their box is ready says the same again, and must not be told to make another. */
+const wasMadeBy = <Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): boolean =>
+  begun.live &&
+  !begun.removal &&
+  begun.setUp.commandId === setUpCommand(begun.id, way.kind, begun.setUp.attempt) &&
+  differenceOf(begun, wanted, host, way) === undefined
 
 function refuseOther<Kind extends BoxCommandKind>(begun: BoxRecord, wanted: NewBox, host: Host, way: SetUp<Kind>): void {
   const { slug } = begun

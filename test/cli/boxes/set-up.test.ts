@@ -114,6 +114,11 @@ describe('check', () => {
   })
 })
 
+test('a box that was ready before is shown as it is, and nothing is waited for', async () => {
+  const ran = await tenantry(provision, { answers: { 'POST /api/admin/v1/boxes': { box, commandId: 'cmd_forgotten' } } })
+  expect([ran.exit, ran.stdout]).toEqual([0, expect.stringMatching(/state +ready/)])
+})
+
 test('a scan waits for no host that went away meanwhile, and says so', async () => {
   const ran = await tenantry(['boxes', 'scan', 'anna-schule'], {
     answers: {

@@ -60,6 +60,22 @@ onBothDialects('setting a box up', (fresh) => {
     expect(await code(api.provisionBox({ body: { ...wanted, slug: 'other', chatDomain: 'north.example' } }))).toBe('ALREADY_EXISTS')
   })
 
+  test('whoever did not hear that the box is ready says the same again, and is told so; nothing is done to it', async () => {
+    const room = await aBoxesRoom(await fresh())
+    const api = await anApi(room)
+    const body = { ...wanted, versions: { synapse: '1.157.1' } }
+    const { box, commandId } = await api.provisionBox({ body })
+    await answerCommand(room, commandId, { report: aReport('north'), probe: aProbe() })
+    const before = await audit(room)
+    const again = await api.provisionBox({ body })
+    expect([again.commandId, again.box]).toEqual([commandId, expect.objectContaining({ boxId: box.boxId, status: 'ready' })])
+    expect(await audit(room)).toEqual(before)
+    await aHost(room, 'host-2')
+    for (const other of [{ plan: 'pro' }, { host: 'host-2' }, { name: 'South School' }, { versions: { synapse: '1.163.2' } }] as const)
+      expect([other, await code(api.provisionBox({ body: { ...body, ...other } }))]).toEqual([other, 'ALREADY_EXISTS'])
+    expect(await code(api.adoptBox({ body: { ...wanted, folder: '/srv/north', project: 'north' } }))).toBe('ALREADY_EXISTS')
+  })
+
   test('a failed adoption gives way to the call that mends it, and keeps neither slug nor domain', async () => {
     const room = await aBoxesRoom(await fresh())
     const api = await anApi(room)
