@@ -65,7 +65,7 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
     ['state', paint[stateTint(box) ?? 'dim'](state(box))],
     ['marks', marks(box)],
-    ['drift', paint[severityTint[box.severity]](severityText(box.severity))],
+    ['drift', `${paint[severityTint[box.severity]](severityText(box.severity))}${whyUnknown(box)}`],
     ['host', `${box.host}${box.hostStatus === 'online' ? '' : paint.yellow(` (${box.hostStatus})`)}`],
     ['chat domain', box.chatDomain],
     ['window', box.window && `${windowWords(box.window)}; ${openingWords(box.window, now)}`],
@@ -83,6 +83,13 @@ export function boxView(box: BoxDetail, look: Look): string {
   return sections(facts, setUpError(box, look), ...lifeSections(box, look), driftTable(box, look), probeLine(box, look), findings(box))
 }
 
+/** What is installed was true once; whether it still is, nobody can say. */
+const whyUnknown = ({ severity, freshness, host }: BoxDetail): string =>
+  severity !== 'unknown' || freshness === 'fresh' ? '' : `: ${unknownWords(freshness, host)}`
+
+const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, host: string): string =>
+  ({ never: 'it has never reported', stale: 'its last report is too old', offline: `nothing is heard of ${host}` })[freshness]
+
 const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
   lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
 
@@ -90,9 +97,12 @@ const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
 const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>
   proof ? `${stamp(proof.at, now)}${proof.durationMs === null ? '' : `, in ${duration(proof.durationMs)}`}` : 'never'
 
-const setUpError = ({ setUp, status }: BoxDetail, { paint }: Look) =>
+const afterFailure = (slug: string) =>
+  `Mend that and type the same line again, or clear away what was begun: tenantry boxes remove ${slug} --reason '…'`
+
+const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Look) =>
   setUp.error && status !== 'ready'
-    ? `${paint.red('Set-up failed:')} ${clean(setUp.error.message)} [${clean(setUp.error.code)}]`
+    ? `${paint.red('Set-up failed:')} ${clean(setUp.error.message)} [${clean(setUp.error.code)}]${status === 'failed' ? `\n${afterFailure(slug)}` : ''}`
     : undefined
 
 function driftTable({ driftReport, installed }: BoxDetail, look: Look): string | undefined {

@@ -56,6 +56,7 @@ const removalFields = (removal: BoxRemoval, look: Look): string =>
     ['reason', clean(removal.reason)],
     ['by', clean(removal.by)],
     ['begun', stamp(removal.startedAt, look.now)],
+    ['last snapshot', removal.snapshotId?.slice(0, 8)],
     ['data kept', removal.keepUntil && `until ${stamp(removal.keepUntil, look.now)}`],
     ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
   ])

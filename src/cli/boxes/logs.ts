@@ -1,5 +1,5 @@
-import type { LogLine, Service } from '../../core/boxes/index.ts'
-import { printable } from '../../core/kit/index.ts'
+import { type LogLine, Service } from '../../core/boxes/index.ts'
+import { printable, problem } from '../../core/kit/index.ts'
 import { type Context, command, count, flag, type Look, list, momentOf, text } from '../kit/index.ts'
 import { awaitAnswer } from './await-command.ts'
 import { followLogs } from './follow-logs.ts'
@@ -16,7 +16,7 @@ export const logs = command(
     follow: flag('--follow', 'go on until Ctrl-C'),
   },
   async (context, { slug, service, lines, since, follow }): Promise<{ lines: LogLine[] } | undefined> => {
-    const services = service.length > 0 ? (service as Service[]) : undefined
+    const services = service.length > 0 ? service.map(serviceOf) : undefined
     const wish = { slug, services, lines, since: since === undefined ? undefined : momentOf(since, context.clock.now()) }
     if (!follow) return { lines: (await askLogs(context, wish)).lines }
     await followLogs(context, wish)
@@ -25,6 +25,12 @@ export const logs = command(
   (result, look) => (result ? result.lines.map((line) => logLine(line, look)).join('\n') || 'Nothing was printed.' : ''),
   { examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'] },
 )
+
+function serviceOf(name: string): Service {
+  const { data } = Service.safeParse(name)
+  if (!data) throw problem('USAGE', `${name} is no service of a box: give edge, synapse, postgres or minio`)
+  return data
+}
 
 /** One question to the agent, and its answer. */
 export async function askLogs(

@@ -1,6 +1,6 @@
 import { type BoxMove, reopenedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, flag, mustConfirm, text } from '../kit/index.ts'
+import { type Context, clean, command, flag, mustConfirm, stamp, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { moveView } from './life.view.ts'
 import { shownBox } from './shown-box.ts'
@@ -54,14 +54,14 @@ function begin(context: Context, slug: string, wish: Wish): Promise<BoxMove> {
 const good = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
   confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
 
-async function moved({ api, ask, stderr }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
+async function moved({ api, ask, stderr, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
   if (!to) throw problem('USAGE', `say where ${slug} is to go: --to <host>`)
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
   const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   if (plan.snapshot) {
     stderr.write(
-      `${plan.from} is dead: ${slug} comes back from ${plan.snapshot.takenAt}. ALL that was written in the ${duration(plan.losesMs)} since is lost.\n`,
+      `${plan.from} is dead: ${slug} comes back from ${stamp(plan.snapshot.takenAt, clock.now())}. ALL that was written in the ${duration(plan.losesMs)} since is lost.\n`,
     )
     if (plan.snapshot.damaged)
       stderr.write(

@@ -103,6 +103,7 @@ describe('move', () => {
     const dead = { ...answers, [`POST ${base}/move/plan`]: { ...plan, snapshot, losesMs: 7_200_000 } }
     const ran = await tenantry([...line, '--old-host-is-dead', 'host-1', '--yes', '--no-wait'], { answers: dead })
     expect(ran.stderr).toContain('ALL that was written in the 2 h 00 min since is lost')
+    expect(ran.stderr).toMatch(/comes back from \d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2} UTC/)
     expect(ran.stderr).not.toContain('DAMAGED')
     const hole = { emergency: 'cve-1', cveId: 'CVE-2026-1', component: 'synapse', fixed: '1.163.4', version: '1.157.1' }
     const broken = {
@@ -126,6 +127,30 @@ describe('move', () => {
   })
 })
 
+test.each([
+  ['offline', 'drift +unknown: nothing is heard of host-1'],
+  ['stale', 'drift +unknown: its last report is too old'],
+  ['never', 'drift +unknown: it has never reported'],
+  ['fresh', 'drift +minor\n'],
+] as const)('a box whose report is %s says in show why nothing is known of its drift', async (freshness, said) => {
+  const box = aBoxDetail({ freshness, severity: freshness === 'fresh' ? 'minor' : 'unknown', host: 'host-1' })
+  const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
+  expect(ran.stdout).toMatch(new RegExp(said))
+})
+
+test('a box whose set-up failed says what to type', async () => {
+  const setUp = { commandId: 'cmd_1', attempt: 1, error: { code: 'NOT_FOUND', message: 'the folder /srv/x cannot be read' } }
+  const box = aBoxDetail({ status: 'failed', live: false, setUp })
+  const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
+  expect(ran.stdout).toContain(`type the same line again, or clear away what was begun: tenantry boxes remove ${slug} --reason`)
+})
+
+test('logs of what is no service are not asked for', async () => {
+  const ran = await tenantry(['boxes', 'logs', slug, '--service', 'synapse,nginx'], {})
+  expect([ran.exit, ran.asked]).toEqual([2, []])
+  expect(ran.stderr).toContain('nginx is no service of a box: give edge, synapse, postgres or minio')
+})
+
 describe('remove', () => {
   const kept = aRemoval({ state: 'kept', commandId: null, keepUntil: at('05:00:00') })
   const answers: Answers = {
@@ -138,6 +163,12 @@ describe('remove', () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left'], { answers })
     expect([ran.exit, ran.asked]).toEqual([2, []])
     expect(ran.stderr).toContain(`--confirm ${slug}`)
+  })
+
+  test('names the last snapshot, which stays when all else of the box is gone', async () => {
+    const removal = { ...kept, snapshotId: `5d01beef${'0'.repeat(56)}` }
+    const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: aBoxDetail({ removal, live: false }) } })
+    expect(ran.stdout).toMatch(/last snapshot +5d01beef\n/)
   })
 
   test('says until when it can be undone', async () => {
