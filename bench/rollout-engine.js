@@ -62,7 +62,8 @@ function startReplica(databaseUrl, holder, agents) {
   const firstStep = told('queued').then(() => performance.timeOrigin + performance.now())
   let changes = []
   const tell = () => {
-    if (child.connected) child.send({ told: changes })
+    // One that was killed just now hears nothing any more, and what it was told is told to the next.
+    if (child.connected) child.send({ told: changes }, () => undefined)
     changes = []
   }
   const change = (id, set) => {
