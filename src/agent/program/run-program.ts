@@ -34,7 +34,6 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
     .option('--json', 'print results as JSON')
     .exitOverride()
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
-    .showHelpAfterError('(tenantry-agent --help shows all commands)')
   program
     .command('enrol')
     .description('make this machine a host of a daemon; the token of `tenantry hosts invite` comes from a file or stdin')
@@ -71,7 +70,14 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
     .action(act(async () => (await import('./box-commands.ts')).boxVersions))
   addLooks(box, act)
   addChanges(box, act)
-  return program
+  return pointToHelp(program, 'tenantry-agent')
+}
+
+/** What was typed wrong is answered with the help of that very command. */
+function pointToHelp(command: Command, typed: string): Command {
+  command.showHelpAfterError(`(${typed} --help shows how)`)
+  for (const below of command.commands) pointToHelp(below, `${typed} ${below.name()}`)
+  return command
 }
 
 function addLooks(box: Command, act: Act): void {

@@ -19,7 +19,7 @@ type AskNeeds = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSign
 export function askPerson({ interactive, yes, signal }: AskNeeds): Ask {
   const place = { output: process.stderr, signal }
   const asked = async <Answer>(what: string, instead: string, prompt: (prompts: Prompts) => Promise<Answer>): Promise<Answer> => {
-    if (!interactive) throw problem('USAGE', `${what} would be asked for, but stdin is no terminal: ${instead}`)
+    if (!interactive) throw problem('USAGE', `"${what.replace(/:$/, '')}" would be asked for, but stdin is no terminal: ${instead}`)
     return prompt(await import('@inquirer/prompts')).catch((error: Error) => {
       throw leftPrompt.test(error.name) ? problem('CANCELLED', 'stopped at the question; nothing was changed') : error
     })
@@ -30,7 +30,7 @@ export function askPerson({ interactive, yes, signal }: AskNeeds): Ask {
     text: (message, instead) => asked(message, instead, ({ input }) => input({ message, required: true }, place)),
     password: (message, instead) => asked(message, instead, ({ password }) => password({ message, mask: false }, place)),
     confirm: async (message) =>
-      yes || asked(`"${message}"`, 'give --yes to go on without being asked', ({ confirm }) => confirm({ message, default: false }, place)),
+      yes || asked(message, 'give --yes to go on without being asked', ({ confirm }) => confirm({ message, default: false }, place)),
   }
 }
 
