@@ -49,5 +49,6 @@ async function store({ db, clock }: Needs, actor: Actor, wanted: Wanted, planned
     fenceMode: wanted.fenceMode ?? 'until-stable',
     ignoreWindows: wanted.ignoreWindows ?? false,
   })
-  await db.transaction().execute((tx) => queueRollout(tx, clock, rollout, { plan: planned.plan, repeat, actor }))
+  const data = { allowLongFence: wanted.allowLongFence }
+  await db.transaction().execute((tx) => queueRollout(tx, clock, rollout, { plan: planned.plan, repeat, actor, data }))
 }

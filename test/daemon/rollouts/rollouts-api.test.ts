@@ -130,6 +130,7 @@ onBothDialects('the rollouts api', (fresh) => {
       await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /beta: LONG_FENCE/))
       expect(await api.planRollout({ body: { allowLongFence: true } })).toMatchObject({ updates: 3, refusals: 0, warnings: 1 })
       const allowed = await api.createRollout({ body: { allowLongFence: true } })
+      expect(allowed.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { allowLongFence: true } })
       expect(await api.startRollout({ params: { id: allowed.id } })).toMatchObject({ status: 'canary' })
     })
 
