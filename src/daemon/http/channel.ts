@@ -8,6 +8,8 @@ const mostPendingBytes = 256 * 1024
 export class Channel {
   readonly #response: Response
   readonly #out: Writable
+  /** A socket hears of the end of its answer only once the client has taken the rest. */
+  #ended = false
 
   /** `out` is what messages go to: the answer, or its socket, where its body is not framed. */
   constructor(response: Response, out: Writable = response) {
@@ -17,7 +19,7 @@ export class Channel {
 
   /** True once nothing can be sent any more: the client left, was cut off, or the stream ended. */
   get closed(): boolean {
-    return this.#out.destroyed || this.#out.writableEnded
+    return this.#ended || this.#out.destroyed || this.#out.writableEnded
   }
 
   /** Passes whole messages on. */
@@ -44,7 +46,9 @@ export class Channel {
 
   /** Ends the answer in order, after what was written. */
   end(): void {
-    if (!this.closed) this.#response.end()
+    if (this.closed) return
+    this.#ended = true
+    this.#response.end()
   }
 
   /** Ends it now: a client that is far behind does not get the rest. */
