@@ -37,7 +37,8 @@ const tries = 3
 
 /**
  * Registers tenant and box and sends the command, in one transaction. The same slug again goes on with a box that is not ready yet: with the
- * command that is still open, else with a new attempt; one that is ready is answered as it is to the very call that made it. Throws ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
+ * command that is still open, else with a new attempt; one that is ready is answered as it is to the very call that made it. Throws
+ * ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
  */
 export async function setUpBox<Kind extends BoxCommandKind>(
   needs: SetUpNeeds,
