@@ -1,7 +1,8 @@
 // One replica's engine and nothing else of a daemon, in a process of its own: its CPU time is the engine's, once what is no engine's is taken off:
-// its start, and the two things that it does in the place of the agents' channel. It stores what agents tell, because in a daemon that goes through
-// the same connection (another process that writes would empty SQLite's cache before every look), and it says over IPC when a command was queued.
-import { sql } from 'kysely'
+// its start, and the two things that it does in the place of the agents' channel, which is a pipe here. It stores what agents tell, because in a daemon
+// that goes through the same connection (another process that writes would empty SQLite's cache before every look), and it says when a command was queued.
+import { Socket } from 'node:net'
+import { CompiledQuery } from 'kysely'
 import { openDatabase } from '../dist/daemon/db/index.js'
 import { startRolloutEngine } from '../dist/daemon/rollouts/index.js'
 import { rolloutNeeds } from './rollout-fleet.js'
@@ -21,18 +22,34 @@ const leftOut = (startedMs) => {
   notEngineMs += cpuMs() - startedMs
 }
 
+// Not IPC: of a pipe Node.js hands over bare text, and what it takes to read that can be left out here.
+const agents = new Socket({ fd: 4 })
+let rest = ''
+agents.setEncoding('utf8').on('data', (text) => {
+  const started = cpuMs()
+  const lines = (rest + text).split('\n')
+  rest = lines.pop()
+  const told = lines.flatMap((line) => JSON.parse(line))
+  leftOut(started)
+  if (told.length > 0) void hear(told)
+})
+
+const hear = async (told) => {
+  await store(told)
+  for (const { id } of told) bus.changed(id)
+}
+
 const store = (told) =>
   // Whoever has the connection has it alone: between these two looks at the clock the engine does nothing.
   db.connection().execute(async (one) => {
     const started = cpuMs()
-    await sql`begin immediate`.execute(one)
-    for (const { id, set } of told)
-      await one
-        .updateTable('commands')
-        .set((e) => ({ ...set, revision: e('revision', '+', 1), heard_at: new Date().toISOString() }))
-        .where('id', '=', id)
-        .execute()
-    await sql`commit`.execute(one)
+    await one.executeQuery(CompiledQuery.raw('begin immediate'))
+    for (const { id, set } of told) {
+      const columns = Object.keys(set)
+      const text = `update commands set ${columns.map((column) => `${column} = ?`).join()}, revision = revision + 1, heard_at = ? where id = ?`
+      await one.executeQuery(CompiledQuery.raw(text, [...Object.values(set), new Date().toISOString(), id]))
+    }
+    await one.executeQuery(CompiledQuery.raw('commit'))
     leftOut(started)
   })
 
@@ -43,18 +60,12 @@ const queued = (hostId) => {
 }
 const tell = () => {
   const started = cpuMs()
-  if (process.connected) process.send({ queued: [...hosts] })
+  agents.write(`${JSON.stringify([...hosts])}\n`)
   hosts.clear()
   leftOut(started)
 }
 const bus = { ...needs.bus, queued }
-process.on('message', async ({ told, ask }) => {
-  if (told) {
-    await store(told)
-    for (const { id } of told) bus.changed(id)
-  }
-  if (ask) process.send({ cpuMs: cpuMs() - notEngineMs })
-})
+process.on('message', () => process.send({ cpuMs: cpuMs() - notEngineMs }))
 process.once('disconnect', () => stopping.abort())
 notEngineMs = cpuMs()
 process.send({ ready: true, atMs: performance.timeOrigin + performance.now() })
