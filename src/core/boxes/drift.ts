@@ -1,6 +1,5 @@
 import semver from 'semver'
 import { z } from 'zod'
-import { remembered } from '../kit/index.ts'
 import type { InstalledVersions } from './command-parts.ts'
 import type { Manifest, TierVersions } from './manifest.ts'
 import { Component, type Tier } from './names.ts'
@@ -50,14 +49,7 @@ export function driftOf(component: Component, installed: string, target: string)
   return { component, installed, target, ...judge(component, installed, target) }
 }
 
-/** A fleet of thousands runs a handful of versions, and each box is asked about at every look. */
-const mostPairs = 500
-
-const judge: (component: Component, installed: string, target: string) => Verdict = remembered(mostPairs, (component, installed, target) =>
-  judged(component as Component, installed, target),
-)
-
-function judged(component: Component, installed: string, target: string): Verdict {
+function judge(component: Component, installed: string, target: string): Verdict {
   if (isUnknown(installed)) return unknown
   if (component === 'migrationsHead')
     return installed === target ? inSync : major(`migrations differ: ${installed} here, ${target} in the manifest`)

@@ -1,5 +1,4 @@
 import semver from 'semver'
-import { remembered } from '../kit/index.ts'
 import type { Component } from './names.ts'
 
 /** Nobody could read it, or it is a tag that says nothing. */
@@ -12,15 +11,11 @@ export const isUnknown = (version: string): boolean => version === 'unknown' || 
 export function isOlder(component: Component, version: string, than: string): boolean {
   if (component === 'migrationsHead') return isHead(version) && isHead(than) && version < than
   if (component === 'minio') return releaseTime(version) < releaseTime(than)
-  const [here, there] = [numbersOf(component, version), numbersOf(component, than)]
+  // PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count.
+  const read = (text: string) => (component === 'synapse' ? semver.parse(text, { loose: true }) : null) ?? semver.coerce(text)
+  const [here, there] = [read(version), read(than)]
   return here !== null && there !== null && semver.lt(here, there)
 }
-
-/** PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count. A fleet runs a handful of each. */
-const numbersOf = remembered(
-  200,
-  (component, text) => (component === 'synapse' ? semver.parse(text, { loose: true }) : null) ?? semver.coerce(text),
-)
 
 const isHead = (text: string): boolean => /^[0-9]{4}$/.test(text)
 

@@ -1,7 +1,7 @@
 import semver from 'semver'
 import { z } from 'zod'
 import { fieldReasons } from '../contract/index.ts'
-import { problem, remembered } from '../kit/index.ts'
+import { problem } from '../kit/index.ts'
 
 const Version = z.string().regex(/^[0-9]+\.[0-9]+\.[0-9]+$/, 'must be a version such as 1.163.2')
 
@@ -40,10 +40,7 @@ const disorder = ({ knownUpTo, versions }: SynapseSchemas): string[] =>
 /** What is known of a version; undefined of one that is older or newer than the table, or that cannot be read. */
 export function synapseSchemaOf({ knownUpTo, versions }: SynapseSchemas, version: string): SynapseSchema | undefined {
   // A release candidate writes what its release does.
-  const parsed = numbersOf(version)
-  if (!parsed || semver.gt(parsed, numbersOf(knownUpTo) ?? knownUpTo)) return undefined
-  return versions.findLast(({ from }) => semver.gte(parsed, numbersOf(from) ?? from))
+  const parsed = semver.coerce(version)
+  if (!parsed || semver.gt(parsed, knownUpTo)) return undefined
+  return versions.findLast(({ from }) => semver.gte(parsed, from))
 }
-
-/** Those of a fleet and of the table are few. */
-const numbersOf = remembered(200, (version) => semver.coerce(version))

@@ -55,15 +55,11 @@ export const commandOf = (row: Selectable<CommandTable>): Command => ({
  * of questions to a whole fleet at its next poll at the latest.
  */
 export async function enqueueCommand<Kind extends BoxCommandKind>(tx: Tx, clock: Clock, command: NewCommand<Kind>): Promise<Command> {
-  const payload = boxCommands[command.kind].payload.parse(command.payload)
-  const { added, known } = await queue(tx, clock, [{ ...command, payload }])
+  const { added, known } = await queue(tx, clock, [command])
   return (known[0] ?? added.map(commandOf)[0]) as Command
 }
 
-/**
- * The same for many at once. What a scan of ten thousand boxes asks fits into a second. Their payloads are stored as their types say they are:
- * looking at each takes longer than storing it, and its agent does it anyway.
- */
+/** The same for many at once. What a scan of ten thousand boxes asks fits into a second. */
 export async function enqueueCommands<Kind extends BoxCommandKind>(
   tx: Tx,
   clock: Clock,
@@ -97,7 +93,7 @@ const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: N
   host_id: hostId,
   box_id: boxId,
   kind,
-  payload: JSON.stringify(payload),
+  payload: JSON.stringify(boxCommands[kind].payload.parse(payload)),
   status: 'queued',
   lease_token: 0,
   lease_until: null,
