@@ -19,7 +19,7 @@ const toldTogetherMs = 20
 const ofFirst = 0.9
 const [mostCpuMs, mostRecoveryMs] = [3, 1000]
 
-/** The engine's own share of a rollout of 10,000 boxes in real time, and how fast another replica goes on with it in the middle. */
+/** The engine's own share of a rollout of 10,000 boxes in real time, and how fast another replica goes on with what is left. */
 export async function rolloutEngine({ all = boxes } = {}) {
   // The commits are to be durable, and what a disk makes of that is not the engine's.
   const folder = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'tenantry-bench-'))
