@@ -20,6 +20,10 @@ if [[ -S $socket ]] && answers; then
 fi
 
 rm -f "$pidfile"
+# Of an engine that was killed hard, the id of its containerd stays behind; once another program has that id, dockerd would take it for a containerd that
+# still runs, start none, and wait for it in vain.
+containerd_pidfile=$CACHE/run/docker-exec/containerd/containerd.pid
+grep -qs '^containerd$' "/proc/$(cat "$containerd_pidfile" 2>/dev/null || echo none)/comm" || rm -f "$containerd_pidfile"
 say "starting dockerd on $socket"
 # What the last one said is kept: a hang is looked into after the engine was stopped.
 [[ ! -f $CACHE/log/dockerd.log ]] || mv "$CACHE/log/dockerd.log" "$CACHE/log/dockerd.log.1"
