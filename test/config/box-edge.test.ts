@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { aBoxEdge } from '../support/box-edge.ts'
 import { raw, sendBytes } from '../support/nginx.ts'
 
@@ -337,4 +337,31 @@ test('behind a fence nothing comes through, for the probe alone everything', asy
   expect((await raw(edge.ports.probe, '/_matrix/client/v3/login', { headers })).status).toBe(200)
   await rm(edge.fence)
   expect((await atPublic('/_matrix/client/v3/sync')).status).toBe(200)
+})
+
+describe('a request that was under way when Synapse stopped', () => {
+  const lost = (port: number, happens: () => Promise<void>) => {
+    const synapse = port === edge.ports.public ? edge.synapse : edge.platformSynapse
+    synapse.cutNext(happens)
+    return raw(port, '/_matrix/client/v3/sync?timeout=30000', { headers: { 'x-tenantry-edge-secret': edge.secrets.edgeSecret } })
+  }
+  const nothing = async () => {}
+  const fence = () => writeFile(edge.fence, '')
+  const down = { status: 502, headers: { 'retry-after': '5', 'access-control-allow-origin': '*' } }
+  const fenced = { status: 503, headers: { 'retry-after': '10', 'access-control-allow-origin': '*', 'content-type': 'application/json' } }
+  afterEach(() => rm(edge.fence, { force: true }))
+
+  test('is told of the update once a fence stands, of which it knew nothing when it began', async () => {
+    for (const port of [edge.ports.public, edge.ports.platform]) {
+      const answer = await lost(port, fence)
+      expect(answer).toMatchObject(fenced)
+      expect(JSON.parse(answer.text)).toMatchObject({ errcode: 'M_UNKNOWN', retry_after_ms: 10_000 })
+      await rm(edge.fence)
+    }
+  })
+
+  test('is told that nobody answers where no fence stands, and the probe even behind one', async () => {
+    for (const port of [edge.ports.public, edge.ports.platform]) expect(await lost(port, nothing)).toMatchObject(down)
+    expect(await lost(edge.ports.probe, fence)).toMatchObject(down)
+  })
 })

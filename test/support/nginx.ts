@@ -93,11 +93,15 @@ type Passed = Readonly<{ method: string; target: string; headers: Readonly<Recor
 
 const said = '{"from":"upstream"}'
 
-/** Records what comes through, and answers 200. */
+/** Records what comes through, and answers 200; `cutNext` has it hold the next request until something has happened, and then die over it. */
 export async function upstreamBehind() {
   const passed: Passed[] = []
+  let cutAfter: (() => Promise<void>) | undefined
   const server = createServer((request, response) => {
     passed.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
+    const happens = cutAfter
+    cutAfter = undefined
+    if (happens) return void happens().finally(() => request.socket.destroy())
     request
       .resume()
       .on('end', () => response.writeHead(200, { 'content-type': 'application/json', 'content-length': said.length }).end(said))
@@ -108,7 +112,10 @@ export async function upstreamBehind() {
       server.close(() => closed())
       server.closeAllConnections()
     })
-  return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), close }
+  const cutNext = (happens: () => Promise<void>) => {
+    cutAfter = happens
+  }
+  return { port: (server.address() as AddressInfo).port, server, take: () => passed.splice(0), cutNext, close }
 }
 
 type RawAnswer = Readonly<{ status: number; headers: Readonly<Record<string, string>>; text: string }>

@@ -104,35 +104,50 @@ async function liftMessageLimit(admin: ChatSession, userId: string): Promise<voi
   if (!response.ok) throw new Error(`the message limit of ${userId} stays: ${response.status} ${await response.text()}`)
 }
 
-/** Asks the edge all the time, as a chat app would, and keeps every kind of answer. */
+/** Asks the edge all the time, and waits there in a long poll as well, as a chat app does; keeps every kind of answer. */
 export function pollEdge(box: ReachableBox, conversation: Conversation): { stop(): Promise<ReadonlyMap<string, number>> } {
   const seen = new Map<string, number>()
-  let going = true
-  const ask = async () => {
-    while (going) {
-      const answer = await fetch(`${box.publicUrl}/_matrix/client/v3/sync?timeout=0`, {
-        headers: { authorization: `Bearer ${conversation.ben.accessToken}` },
-      })
-        .then(async (response) => {
-          const body = (await response.json().catch(() => undefined)) as { errcode?: string } | undefined
-          const fenced =
-            response.status === 503 &&
-            response.headers.has('retry-after') &&
-            response.headers.get('access-control-allow-origin') === '*' &&
-            body?.errcode
-          return fenced ? 'fenced' : String(response.status)
-        })
-        .catch((error: Error) => `no answer: ${(error.cause as Error | undefined)?.message ?? error.message}`)
-      seen.set(answer, (seen.get(answer) ?? 0) + 1)
+  const over = new AbortController()
+  const ask = async (timeoutMs: number) => {
+    let since = ''
+    while (!over.signal.aborted) {
+      const { kind, nextBatch } = await sync(box, conversation.ben, { timeoutMs, since, signal: timeoutMs > 0 ? over.signal : undefined })
+      if (kind === 'stopped') return
+      seen.set(kind, (seen.get(kind) ?? 0) + 1)
+      if (timeoutMs > 0) since = nextBatch ?? since
       await new Promise((next) => setTimeout(next, 20))
     }
   }
-  const asking = ask()
+  const asking = Promise.all([ask(0), ask(30_000)])
   return {
     stop: async () => {
-      going = false
+      over.abort()
       await asking
       return seen
     },
+  }
+}
+
+type Sync = Readonly<{ timeoutMs: number; since: string; signal: AbortSignal | undefined }>
+
+/** One question for what is new, and in a word what came: a status, `fenced`, or why nothing did. */
+async function sync(box: ReachableBox, { accessToken }: ChatSession, { timeoutMs, since, signal }: Sync) {
+  const query = new URLSearchParams({ timeout: String(timeoutMs), ...(since ? { since } : {}) })
+  try {
+    const response = await fetch(`${box.publicUrl}/_matrix/client/v3/sync?${query}`, {
+      headers: { authorization: `Bearer ${accessToken}` },
+      ...(signal ? { signal } : {}),
+    })
+    const body = (await response.json().catch(() => undefined)) as { errcode?: string; next_batch?: string } | undefined
+    const fenced =
+      response.status === 503 &&
+      response.headers.has('retry-after') &&
+      response.headers.get('access-control-allow-origin') === '*' &&
+      body?.errcode
+    return { kind: fenced ? 'fenced' : String(response.status), nextBatch: body?.next_batch }
+  } catch (error) {
+    if (signal?.aborted) return { kind: 'stopped' }
+    const { message, cause } = error as Error
+    return { kind: `no answer: ${(cause as Error | undefined)?.message ?? message}` }
   }
 }
