@@ -84,11 +84,16 @@ export function boxView(box: BoxDetail, look: Look): string {
 }
 
 /** What is installed was true once; whether it still is, nobody can say. */
-const whyUnknown = ({ severity, freshness, host }: BoxDetail): string =>
-  severity !== 'unknown' || freshness === 'fresh' ? '' : `: ${unknownWords(freshness, host)}`
+const whyUnknown = ({ severity, freshness, ...box }: BoxDetail): string =>
+  severity !== 'unknown' || freshness === 'fresh' ? '' : `: ${unknownWords(freshness, box)}`
 
-const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, host: string): string =>
-  ({ never: 'it has never reported', stale: 'its last report is too old', offline: `nothing is heard of ${host}` })[freshness]
+const unknownWords = (freshness: Exclude<BoxDetail['freshness'], 'fresh'>, { host, status }: Pick<BoxDetail, 'host' | 'status'>): string =>
+  ({
+    never: 'it has never reported',
+    stale: 'its last report is too old',
+    offline: `nothing is heard of ${host}`,
+    stopped: status === 'removed' ? 'it is removed and does not run' : 'no host runs it at the moment',
+  })[freshness]
 
 const snapshotWords = ({ lastSnapshot }: BoxDetail, now: Date) =>
   lastSnapshot ? `${lastSnapshot.snapshotId.slice(0, 8)} (${lastSnapshot.tier}), ${stamp(lastSnapshot.takenAt, now)}` : 'none'
@@ -105,10 +110,11 @@ const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Look) =>
     ? `${paint.red('Set-up failed:')} ${clean(setUp.error.message)} [${clean(setUp.error.code)}]${status === 'failed' ? `\n${afterFailure(slug)}` : ''}`
     : undefined
 
-function driftTable({ driftReport, installed }: BoxDetail, look: Look): string | undefined {
-  if (!driftReport) {
+function driftTable({ driftReport, installed, freshness }: BoxDetail, look: Look): string | undefined {
+  if (!driftReport || freshness === 'stopped') {
     const known = Object.entries(installed).filter(([, version]) => version !== 'unknown')
-    return known.length > 0 ? `Installed: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
+    const title = freshness === 'stopped' ? 'Ran last' : 'Installed'
+    return known.length > 0 ? `${title}: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
   }
   const versions = table(
     look,

@@ -15,8 +15,11 @@ export type ComponentSeverity = z.infer<typeof ComponentSeverity>
 export const Severity = z.enum(['none', 'minor', 'major', 'unknown'])
 export type Severity = z.infer<typeof Severity>
 
-/** Whether the last report still says something: `stale` is older than the limit, `offline` has a silent host, `never` has no report yet. */
-export const Freshness = z.enum(['fresh', 'stale', 'offline', 'never'])
+/**
+ * Whether the last report still says something: `stopped` is of a box that no host runs any more or at the moment, `stale` is older than the
+ * limit, `offline` has a silent host, `never` has no report yet.
+ */
+export const Freshness = z.enum(['fresh', 'stale', 'offline', 'never', 'stopped'])
 export type Freshness = z.infer<typeof Freshness>
 
 export const DriftItem = z.object({
@@ -122,10 +125,11 @@ export function driftReport({ tier, installed, freshness }: Subject, manifest: M
   return { severity, freshness, manifestRevision, components }
 }
 
-type Known = Readonly<{ reportedAt: string | null; hostOnline: boolean }>
+type Known = Readonly<{ reportedAt: string | null; hostOnline: boolean; stopped: boolean }>
 
 /** Whether a report still speaks for the box at `now` (milliseconds of the wall clock). */
-export function freshnessOf({ reportedAt, hostOnline }: Known, now: number, staleAfterMs: number): Freshness {
+export function freshnessOf({ reportedAt, hostOnline, stopped }: Known, now: number, staleAfterMs: number): Freshness {
+  if (stopped) return 'stopped' // its host may go on to say what it once ran
   if (reportedAt === null) return 'never'
   if (now - Date.parse(reportedAt) > staleAfterMs) return 'stale'
   return hostOnline ? 'fresh' : 'offline'

@@ -83,7 +83,17 @@ export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.t
 export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export { ManifestRevision } from './manifest-contract.ts'
 export { diffManifests, type ManifestChange } from './manifest-diff.ts'
-export { BoxMove, eventOfFailure, type MoveEvent, MoveState, moveHolds, moveIsOver, moveOn, orderOf } from './move.ts'
+export {
+  BoxMove,
+  eventOfFailure,
+  type MoveEvent,
+  MoveState,
+  moveHolds,
+  moveIsOver,
+  moveOn,
+  orderOf,
+  statesBetweenHosts,
+} from './move.ts'
 export {
   type DrillStep,
   drillCourse,

@@ -81,6 +81,9 @@ const holding: readonly MoveState[] = ['handing_over', 'taking_over', 'taking_ba
 /** While nobody else may act on the box. */
 export const moveHolds = (state: MoveState): boolean => holding.includes(state)
 
+/** While neither host runs the box for its users. */
+export const statesBetweenHosts: readonly MoveState[] = ['taking_over', 'taking_back', 'stranded']
+
 const over: readonly MoveState[] = ['done', 'given_back', 'failed']
 export const moveIsOver = (state: MoveState): boolean => over.includes(state)
 

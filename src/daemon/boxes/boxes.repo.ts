@@ -97,8 +97,8 @@ function refuseUnknown(slugs: readonly string[] | undefined, boxes: readonly { s
     })
 }
 
-/** Which reports still count; those of a silent host or from before `staleBefore` make a box `unknown`. */
-type Trust = Readonly<{ staleBefore: string; silentHosts: readonly HostId[] }>
+/** Which reports still count; those of a silent host, from before `staleBefore` or of a box that no host runs make it `unknown`. */
+type Trust = Readonly<{ staleBefore: string; silentHosts: readonly HostId[]; betweenHosts: readonly BoxId[] }>
 
 export type BoxFilter = Readonly<{
   tier?: Tier | undefined
@@ -125,19 +125,24 @@ const plansOf = (tier: Tier): Plan[] => Plan.options.filter((plan) => tierOf(pla
 
 type BoxQuery = ReturnType<typeof boxesWithTenant>
 
-function whereSeverity(query: BoxQuery, severity: Severity, { staleBefore, silentHosts }: Trust): BoxQuery {
+function whereSeverity(query: BoxQuery, severity: Severity, { staleBefore, silentHosts, betweenHosts }: Trust): BoxQuery {
   const silent = silentHosts.length > 0 ? [...silentHosts] : ['']
+  const stopped = betweenHosts.length > 0 ? [...betweenHosts] : ['']
   if (severity !== 'unknown')
     return query
       .where('boxes.drift_severity', '=', severity)
       .where('boxes.reported_at', '>=', staleBefore)
       .where('boxes.host_id', 'not in', silent)
+      .where('boxes.removal', 'is', null)
+      .where('boxes.id', 'not in', stopped)
   return query.where((where) =>
     where.or([
       where('boxes.drift_severity', '=', 'unknown'),
       where('boxes.reported_at', 'is', null),
       where('boxes.reported_at', '<', staleBefore),
       where('boxes.host_id', 'in', silent),
+      where('boxes.removal', 'is not', null),
+      where('boxes.id', 'in', stopped),
     ]),
   )
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type DriftReport, driftReport, type HostId, type Plan, Severity, tierOf } from '../../core/boxes/index.ts'
+import { type BoxId, type DriftReport, driftReport, type HostId, type Plan, Severity, tierOf } from '../../core/boxes/index.ts'
 import { isoNow, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { type InstalledColumns, installedOf } from './box-record.ts'
@@ -46,7 +46,7 @@ const subjectsAfter = (db: Db, after: string): Promise<Subject[]> =>
 type Current = Readonly<{ manifest: Parameters<typeof driftReport>[1]; revision: number }>
 
 function check(row: Subject, fleet: Fleet, { manifest, revision }: Current): Checked {
-  const freshness = fleet.freshness({ reportedAt: row.reported_at, hostId: row.host_id as HostId })
+  const freshness = fleet.freshness({ id: row.id as BoxId, hostId: row.host_id as HostId, reportedAt: row.reported_at, removal: null })
   const drift = driftReport({ tier: tierOf(row.plan), installed: installedOf(row), freshness }, manifest, revision)
   return { id: row.id, reportedAt: row.reported_at ?? '', drift }
 }

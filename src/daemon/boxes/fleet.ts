@@ -5,7 +5,7 @@ import type { DbOrTx } from '../db/index.ts'
 import { type Command, commandsByIds, type HostSighting, hostSightings } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
-import { latestMoves, type Move } from './life/moves.repo.ts'
+import { boxesBetweenHosts, latestMoves, type Move } from './life/moves.repo.ts'
 
 export type FleetNeeds = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
 
@@ -16,8 +16,9 @@ type HostState = Readonly<{ id: HostId; name: string; status: 'online' | 'offlin
 export type Fleet = Readonly<{
   staleBefore: string
   silentHosts: readonly HostId[]
+  betweenHosts: readonly BoxId[]
   host(id: HostId): HostState | undefined
-  freshness(box: { reportedAt: string | null; hostId: HostId }): Freshness
+  freshness(box: Pick<BoxRecord, 'id' | 'hostId' | 'reportedAt' | 'removal'>): Freshness
 }>
 
 /** One host as far as boxes care; undefined when there is none. */
@@ -36,11 +37,17 @@ export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: Fleet
   const states = (await hostSightings(db)).map((host) => stateOf(host, now, offlineAfterMs))
   const byId = new Map(states.map((host) => [host.id, host]))
   const isOnline = (id: HostId) => byId.get(id)?.status === 'online'
+  const betweenHosts = await boxesBetweenHosts(db)
+  const moving = new Set(betweenHosts)
   return {
     staleBefore: new Date(now.getTime() - staleAfterMs).toISOString(),
     silentHosts: states.filter(({ status }) => status !== 'online').map(({ id }) => id),
+    betweenHosts,
     host: (id) => byId.get(id),
-    freshness: ({ reportedAt, hostId }) => freshnessOf({ reportedAt, hostOnline: isOnline(hostId) }, now.getTime(), staleAfterMs),
+    freshness: ({ id, hostId, reportedAt, removal }) => {
+      const stopped = removal !== null || moving.has(id)
+      return freshnessOf({ reportedAt, hostOnline: isOnline(hostId), stopped }, now.getTime(), staleAfterMs)
+    },
   }
 }
 

@@ -44,6 +44,9 @@ export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): vo
   gauge('tenantry_box_moves', 'Moves of boxes between hosts that are not over', 'state', () =>
     db.selectFrom('box_moves').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
   )
+  gauge('tenantry_box_removals', 'Removed boxes of which something may be left on their hosts', 'state', () =>
+    db.selectFrom('box_removals').select(['state as label', counted]).where('finished_at', 'is', null).groupBy('state').execute(),
+  )
   gauge('tenantry_commands', 'Commands to agents that are not over', 'status', () =>
     db
       .selectFrom('commands')

@@ -131,11 +131,23 @@ test.each([
   ['offline', 'drift +unknown: nothing is heard of host-1'],
   ['stale', 'drift +unknown: its last report is too old'],
   ['never', 'drift +unknown: it has never reported'],
+  ['stopped', 'drift +unknown: no host runs it at the moment'],
   ['fresh', 'drift +minor\n'],
 ] as const)('a box whose report is %s says in show why nothing is known of its drift', async (freshness, said) => {
   const box = aBoxDetail({ freshness, severity: freshness === 'fresh' ? 'minor' : 'unknown', host: 'host-1' })
   const ran = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
   expect(ran.stdout).toMatch(new RegExp(said))
+})
+
+test('a removed box says that it does not run, and of no component that it is in sync', async () => {
+  const components = [{ component: 'synapse', installed: '1.157.1', target: '1.157.1', severity: 'none', explanation: 'in sync' }] as const
+  const driftReport = { severity: 'none', freshness: 'fresh', manifestRevision: 1 } as const
+  const gone = { status: 'removed', live: false, freshness: 'stopped', severity: 'unknown' } as const
+  const box = aBoxDetail({ ...gone, driftReport: { ...driftReport, components: [...components] }, removal: aRemoval({ state: 'kept' }) })
+  const { stdout } = await tenantry(['boxes', 'show', slug], { answers: { [`GET ${base}`]: box } })
+  expect(stdout).toMatch(/drift +unknown: it is removed and does not run/)
+  expect(stdout).toMatch(/Ran last: .*synapse 1\.157\.1/)
+  expect(stdout).not.toContain('in sync')
 })
 
 test('a box whose set-up failed says what to type', async () => {

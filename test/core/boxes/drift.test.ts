@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ComponentSeverity, driftOf, driftReport, freshnessOf, worstOf } from '../../../src/core/boxes/index.ts'
+import { type ComponentSeverity, driftOf, driftReport, type Freshness, freshnessOf, worstOf } from '../../../src/core/boxes/index.ts'
 import { aManifest } from '../../support/boxes.ts'
 
 describe('drift of a component', () => {
@@ -72,7 +72,7 @@ describe('drift of a component', () => {
 
 describe('drift of a box', () => {
   const installed = aManifest().tiers.free
-  const report = (change: Partial<typeof installed>, freshness: 'fresh' | 'stale' | 'offline' | 'never' = 'fresh') =>
+  const report = (change: Partial<typeof installed>, freshness: Freshness = 'fresh') =>
     driftReport({ tier: 'free', installed: { ...installed, ...change }, freshness }, aManifest(), 4)
 
   test('it is the worst of its components', () => {
@@ -82,7 +82,7 @@ describe('drift of a box', () => {
     expect(report({}).manifestRevision).toBe(4)
   })
 
-  test.each(['stale', 'offline', 'never'] as const)('a box whose report is %s is unknown, never in sync', (freshness) => {
+  test.each(['stale', 'offline', 'never', 'stopped'] as const)('a box whose report is %s is unknown, never in sync', (freshness) => {
     expect(report({}, freshness).severity).toBe('unknown')
     expect(report({ postgres: '16.1' }, freshness).severity).toBe('unknown')
   })
@@ -102,8 +102,15 @@ test('a report speaks for a box for as long as the limit, and only while its hos
   const reportedAt = '2026-01-05T00:00:00.000Z'
   const at = (hours: number) => Date.parse(reportedAt) + hours * 3_600_000
   const limit = 26 * 3_600_000
-  expect(freshnessOf({ reportedAt, hostOnline: true }, at(26), limit)).toBe('fresh')
-  expect(freshnessOf({ reportedAt, hostOnline: true }, at(26) + 1, limit)).toBe('stale')
-  expect(freshnessOf({ reportedAt, hostOnline: false }, at(1), limit)).toBe('offline')
-  expect(freshnessOf({ reportedAt: null, hostOnline: true }, at(1), limit)).toBe('never')
+  const known = { reportedAt, hostOnline: true, stopped: false }
+  expect(freshnessOf(known, at(26), limit)).toBe('fresh')
+  expect(freshnessOf(known, at(26) + 1, limit)).toBe('stale')
+  expect(freshnessOf({ ...known, hostOnline: false }, at(1), limit)).toBe('offline')
+  expect(freshnessOf({ ...known, reportedAt: null }, at(1), limit)).toBe('never')
+})
+
+test('of a box that no host runs no report speaks, however new it is', () => {
+  const now = Date.parse('2026-01-05T00:00:00.000Z')
+  for (const reportedAt of ['2026-01-05T00:00:00.000Z', '2026-01-01T00:00:00.000Z', null])
+    for (const hostOnline of [true, false]) expect(freshnessOf({ reportedAt, hostOnline, stopped: true }, now, 1)).toBe('stopped')
 })

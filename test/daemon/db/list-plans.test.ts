@@ -25,7 +25,7 @@ import { emptyDatabase } from '../../support/databases.ts'
 const at = '2026-01-05T08:00:00.000Z'
 const limit = 50
 const sha = 'ab'.repeat(32)
-const trust = { staleBefore: at, silentHosts: [] }
+const trust = { staleBefore: at, silentHosts: [], betweenHosts: [] }
 const ofNobody = { tenantId: 'ten_1', userId: 'usr_1' }
 const reader = { ...ofNobody, roles: [], spaceIds: [], manages: true }
 const windows = { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } }

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { type BoxId, type BoxMove, type HostId, type MoveState, moveIsOver } from '../../../core/boxes/index.ts'
+import { type BoxId, type BoxMove, type HostId, type MoveState, moveIsOver, statesBetweenHosts } from '../../../core/boxes/index.ts'
 import { elapsedMs, problem } from '../../../core/kit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import type { BoxMoveTable } from './life.tables.ts'
@@ -74,6 +74,17 @@ export async function saveMove(tx: Tx, before: Move, after: Move): Promise<void>
 export async function openMove(db: DbOrTx, boxId: BoxId): Promise<Move | undefined> {
   const row = await db.selectFrom('box_moves').selectAll().where('box_id', '=', boxId).where('finished_at', 'is', null).executeTakeFirst()
   return row && toMove(row)
+}
+
+/** Boxes that neither host of their move runs. */
+export async function boxesBetweenHosts(db: DbOrTx): Promise<BoxId[]> {
+  const rows = await db
+    .selectFrom('box_moves')
+    .select('box_id')
+    .where('finished_at', 'is', null)
+    .where('state', 'in', [...statesBetweenHosts])
+    .execute()
+  return rows.map(({ box_id }) => box_id as BoxId)
 }
 
 /** Boxes whose host is dead and that another makes anew from their newest snapshot, which may be from long before what they ran last. */
