@@ -210,6 +210,18 @@ export const forNoKeyUpdate = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sq
 /** Skips rows that others have locked, for work queues. */
 export const skipLocked = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`for update skip locked` : sql``)
 
+/**
+ * Passes a place until the transaction ends: alone, or with all others that share it. For what no row stands for, such as one that is not there
+ * yet. SQLite has one writer anyway.
+ */
+export async function passAlone(tx: Tx, place: string): Promise<void> {
+  if (dialectOf(tx) === 'postgres') await sql`select pg_advisory_xact_lock(hashtextextended(${place}, 0))`.execute(tx)
+}
+
+export async function passTogether(tx: Tx, place: string): Promise<void> {
+  if (dialectOf(tx) === 'postgres') await sql`select pg_advisory_xact_lock_shared(hashtextextended(${place}, 0))`.execute(tx)
+}
+
 /** Column type of an id that counts up by itself. */
 export const autoIdType = (db: Kysely<unknown>) => (db.getExecutor().adapter instanceof PostgresAdapter ? sql`bigserial` : sql`integer`)
 

@@ -12,6 +12,8 @@ export {
   isUniqueViolation,
   type OpenDatabase,
   openDatabase,
+  passAlone,
+  passTogether,
   skipLocked,
 } from './dialects.ts'
 export { acquireLease, handBack, holdLease, type Lease, releaseLease, renewLease } from './leases.ts'

@@ -7,6 +7,7 @@ import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeAmongOthers } from './change-rollout.ts'
 import { closeRolloutAlerts } from './close-rollout-alerts.ts'
 import { refuseBesideEmergency, requireEmergencyRole } from './emergency/beside-emergency.ts'
+import { passWaysBack } from './emergency/fixes.repo.ts'
 import { pauseStaged } from './emergency/pause-staged.ts'
 import { stopUndos } from './emergency/stop-undos.ts'
 import { takeInAgain } from './emergency/take-in-again.ts'
@@ -37,6 +38,7 @@ export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = fal
     refuseBesideEmergency(rollout, others)
     const refused = await refusedActions(tx, rollout)
     if (!skipRefused) refuseRefused(rollout, refused)
+    if (emergency) await passWaysBack(tx)
     await replaceRollout(tx, rollout, started)
     await tell(tx, clock, started, { type: 'rollout.started' })
     await passOver(tx, needs, started, refused)

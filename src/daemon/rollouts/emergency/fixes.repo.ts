@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { Component, type Fix, type Manifest, Tier } from '../../../core/boxes/index.ts'
 import type { Fixes } from '../../../core/rollouts/index.ts'
-import { type DbOrTx, forUpdate, prepared, type Tx } from '../../db/index.ts'
+import { type DbOrTx, passAlone, passTogether, prepared, type Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
 /**
@@ -9,16 +9,19 @@ import type { StoredRollout } from '../rollouts.repo.ts'
  * nothing any more: a person took its versions for worse than the hole.
  */
 export async function fixesOfEmergencies(tx: Tx): Promise<Fix[]> {
-  await holdUpEmergencies(tx)
+  await passTogether(tx, emergencyBegins)
   const { rows } = await begunEmergencies(tx, {})
   return rows.map(fixOf)
 }
 
-/** None begins until the commit: it would pass over a box that is about to go back behind it. One that is just beginning is waited for. */
-async function holdUpEmergencies(tx: Tx): Promise<void> {
-  const queued = tx.selectFrom('rollouts').select('id').where('kind', '=', 'emergency_cve').where('status', '=', 'queued').orderBy('id')
-  await queued.modifyEnd(forUpdate(tx)).execute()
-}
+/**
+ * Whoever looks for what emergencies have brought passes here, and so does one that begins: none begins between that look and its commit, also
+ * none that is made only then, for it would pass over a box that is about to go back behind it. One that is just beginning is waited for.
+ */
+const emergencyBegins = 'an emergency begins'
+
+/** Before it looks at who is on the way back, and before it tells anybody: those whom it waits for may have something to tell themselves. */
+export const passWaysBack = (tx: Tx): Promise<void> => passAlone(tx, emergencyBegins)
 
 /** Those beside a rollout itself. What it did before one began was not that one's yet, and is by now. */
 export async function fixesAround(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fixes> {

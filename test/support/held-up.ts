@@ -1,0 +1,54 @@
+import { sql } from 'kysely'
+import { expect } from 'vitest'
+import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
+
+// Two transactions in a given order: the one stops at a gate, the other comes as far as it can meanwhile.
+
+/** `pass()` stops there until `open()`; `reached` is when somebody has come to it. */
+export function aGate() {
+  const [reached, come] = promised()
+  const [opened, open] = promised()
+  const pass = async () => {
+    come()
+    await opened
+  }
+  return { reached, open, pass }
+}
+
+function promised(): [Promise<void>, () => void] {
+  let keep: () => void = () => undefined
+  const promise = new Promise<void>((resolve) => {
+    keep = resolve
+  })
+  return [promise, keep]
+}
+
+/** The database as one meets it whose transactions stop at the gate when all is written, before they commit. */
+export function stoppedBeforeCommit(db: Db, { pass }: Pick<ReturnType<typeof aGate>, 'pass'>): Db {
+  type Work = Parameters<ReturnType<Db['transaction']>['execute']>[0]
+  const execute = (work: Work) =>
+    db.transaction().execute(async (tx) => {
+      const done = await work(tx)
+      await pass()
+      return done
+    })
+  return new Proxy(db, {
+    get: (of, key) => {
+      if (key === 'transaction') return () => ({ execute })
+      const value = Reflect.get(of, key)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
+  })
+}
+
+/** Until the work waits for a lock that another transaction has, or is over. SQLite has one writer: there it waits from the beginning. */
+export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void> {
+  if (dialectOf(db) === 'sqlite') return
+  let isOver = false
+  const over = () => {
+    isOver = true
+  }
+  work.then(over, over)
+  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await expect.poll(async () => isOver || (await waiting.execute(db)).rows.length > 0, { interval: 10, timeout: 20_000 }).toBe(true)
+}
