@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { type ExitCode, isProblem, printable, problem } from '../../core/kit/index.ts'
+import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
+import { speakThrough, tellProblem } from '../../node/command-line.ts'
 import { packageVersion } from '../../node/package.ts'
 import type { Machine } from './machine.ts'
 
@@ -26,14 +27,12 @@ export async function runProgram(argv: readonly string[], machine: Machine): Pro
 
 type Act = (load: () => Promise<Work>) => (...given: unknown[]) => Promise<void>
 
-function build({ stdout, stderr }: Machine, act: Act): Command {
+function build(machine: Machine, act: Act): Command {
   const program = new Command('tenantry-agent')
     .description('The Tenantry agent: carries out box commands on this host, and decides alone whether an update stays')
     .version(packageVersion(), '--version')
     .option('--config <file>', 'settings (/etc/tenantry/tenantry-agent.yaml where there is one); environment variables win over it')
     .option('--json', 'print results as JSON')
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
   program
     .command('enrol')
     .description('make this machine a host of a daemon; the token of `tenantry hosts invite` comes from a file or stdin')
@@ -70,14 +69,7 @@ function build({ stdout, stderr }: Machine, act: Act): Command {
     .action(act(async () => (await import('./box-commands.ts')).boxVersions))
   addLooks(box, act)
   addChanges(box, act)
-  return pointToHelp(program, 'tenantry-agent')
-}
-
-/** What was typed wrong is answered with the help of that very command. */
-function pointToHelp(command: Command, typed: string): Command {
-  command.showHelpAfterError(`(${typed} --help shows how)`)
-  for (const below of command.commands) pointToHelp(below, `${typed} ${below.name()}`)
-  return command
+  return speakThrough(program, machine)
 }
 
 function addLooks(box: Command, act: Act): void {
@@ -130,10 +122,9 @@ function addChanges(box: Command, act: Act): void {
     .action(act(async () => (await import('./box-changes.ts')).boxRelease))
 }
 
-function fail({ stderr }: Machine, error: unknown, json: boolean): ExitCode {
-  // Help and version are answers; what is wrong with the line commander has said already.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+function fail(machine: Machine, error: unknown, json: boolean): ExitCode {
+  // Help and version are answers; every mistake comes as a problem.
+  if (error instanceof CommanderError) return 0
   const found = isProblem(error) ? error : problem('INTERNAL', `a fault of this program: ${(error as Error)?.stack ?? error}`)
-  stderr.write(json ? `${JSON.stringify(found.toBody(), null, 2)}\n` : `error: ${printable(found.message)} [${found.code}]\n`)
-  return found.exit
+  return tellProblem(machine, found, json)
 }

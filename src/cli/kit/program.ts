@@ -1,5 +1,6 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { problem } from '../../core/kit/index.ts'
+import { helpWidthOf, mistakeText } from '../../node/command-line.ts'
 import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, Tree } from './command.ts'
 import type { Typed } from './failure.ts'
@@ -39,7 +40,7 @@ export function parseCommandLine(tree: Tree, argv: readonly string[], version: s
   return found.parsed
 }
 
-function root(tree: Tree, version: string, { stdout, stderr }: Machine): Commander {
+function root(tree: Tree, version: string, { stdout, stderr, env }: Machine): Commander {
   const program = new Commander('tenantry')
     .description(about)
     .version(version, ...globalOptions.version)
@@ -50,14 +51,18 @@ function root(tree: Tree, version: string, { stdout, stderr }: Machine): Command
     .helpOption(...globalOptions.help)
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text), outputError: () => undefined })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => (program.opts().json ? undefined : stderr.write(text)),
+      outputError: () => undefined,
+    })
     .exitOverride()
   const standard = program.createHelp()
   return program.configureHelp({
     showGlobalOptions: true,
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
-    helpWidth: Math.min(stdout.columns || 100, 120),
+    helpWidth: helpWidthOf(stdout, env),
     formatHelp: (command, helper) => {
       refuseUnknown(command)
       return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)
@@ -121,6 +126,5 @@ const isCommanderError = (error: unknown): error is CommanderError => error inst
 /** Help and version are no failure; a noun without a verb printed its help and is one; the rest says what does not fit. */
 function refuse(error: CommanderError): undefined {
   if (error.exitCode === 0) return undefined
-  if (error.code === 'commander.help') throw problem('USAGE', 'a command is missing')
-  throw problem('USAGE', error.message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' '))
+  throw problem('USAGE', mistakeText(error))
 }

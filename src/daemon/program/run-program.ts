@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
-import { type ExitCode, isProblem, printable, problem } from '../../core/kit/index.ts'
+import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
+import { speakThrough, tellProblem } from '../../node/command-line.ts'
 import type { Machine } from '../../node/machine.ts'
 import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
@@ -34,28 +35,19 @@ function build(machine: Machine, act: Act): Command {
     .version(packageVersion(), '--version')
     .option('--config <file>', 'settings; environment variables win over it')
     .option('--json', 'print results as JSON')
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => machine.stdout.write(text), writeErr: (text) => machine.stderr.write(text) })
-    .showHelpAfterError('(tenantryd --help shows all commands)')
   for (const register of commands) register(program, machine, act)
-  return program
+  return speakThrough(program, machine)
 }
 
-function fail({ stderr, env }: Machine, error: unknown, json: boolean): ExitCode {
-  // Help and version are answers; what is wrong with the line commander has said already.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+function fail(machine: Machine, error: unknown, json: boolean): ExitCode {
+  // Help and version are answers; every mistake comes as a problem.
+  if (error instanceof CommanderError) return 0
   if (isInterrupt(error)) return 1
   const found = isProblem(error)
     ? error
     : problem('INTERNAL', `a fault of this program (${(error as Error)?.message ?? error}); with TENANTRY_DEBUG=1 it shows where`)
-  if (env.TENANTRY_DEBUG && error instanceof Error) stderr.write(`${error.stack}\n`)
-  if (json) {
-    stderr.write(`${JSON.stringify(found.toBody(), null, 2)}\n`)
-    return found.exit
-  }
-  stderr.write(`error: ${printable(found.message)} [${found.code}]\n`)
-  for (const { path, reason } of (found.details?.length ?? 0) > 1 ? (found.details ?? []) : []) stderr.write(`  ${path} ${reason}\n`)
-  return found.exit
+  if (machine.env.TENANTRY_DEBUG && error instanceof Error) machine.stderr.write(`${error.stack}\n`)
+  return tellProblem(machine, found, json)
 }
 
 /** Ctrl-C at a question. */

@@ -61,6 +61,7 @@ describe('help', () => {
     const ran = await tenantry(['rollouts'])
     expect(ran.exit).toBe(2)
     expect(ran.stderr).toContain('rollback')
+    expect(JSON.parse((await tenantry(['rollouts', '--json'])).stderr)).toMatchObject({ code: 'USAGE', message: 'a command is missing' })
   })
 
   test.each([
@@ -72,6 +73,14 @@ describe('help', () => {
     expect([ran.exit, ran.stdout.includes('Options')]).toEqual([2, false])
     expect(ran.stderr).toContain("unknown command 'drift'")
     if (next) expect(ran.stderr).toContain(`next:  ${next}\n`)
+  })
+
+  test('is broken for a terminal, and not where another program reads it', async () => {
+    const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
+    const piped = (await tenantry(['boxes', '--help'])).stdout
+    expect(piped).toMatch(/^ {2}reconcile .*after its data was brought back by hand$/m)
+    const shown = (await tenantry(['boxes', '--help'], { columns: 90 })).stdout
+    expect([widest(shown) <= 90, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
   })
 
   test('--version', async () => {

@@ -18,14 +18,14 @@ beforeEach(async () => {
 })
 
 /** Runs `tenantryd <line>` with what is piped into it. */
-async function tenantryd(line: readonly string[], { input = '', clock = manualClock() } = {}) {
+async function tenantryd(line: readonly string[], { input = '', clock = manualClock(), columns = 0 } = {}) {
   const [out, err]: string[][] = [[], []]
   const exit = await runProgram(line, {
     env,
     stdin: (async function* () {
       yield input
     })(),
-    stdout: { write: (text) => out?.push(text) },
+    stdout: { write: (text) => out?.push(text), isTTY: columns > 0, columns },
     stderr: { write: (text) => err?.push(text) },
     signal: new AbortController().signal,
     clock,
@@ -305,7 +305,32 @@ describe('the command line', () => {
     expect([exit, `${out}${err}` === '']).toEqual([line.length === 0 ? 2 : 0, false])
   })
 
-  test.each([[['nonsense']], [['admin', 'create']], [['doctor', '--loud']]])('%j is a usage error', async (line) => {
-    expect((await tenantryd(line)).exit).toBe(2)
+  test.each([
+    [['nonsense'], "unknown command 'nonsense'", 'tenantryd --help'],
+    [['--loud'], "unknown option '--loud'", 'tenantryd --help'],
+    [['admin', 'creat'], "unknown command 'creat' (Did you mean create?)", 'tenantryd admin --help'],
+    [['admin', 'create'], "required option '--name <name>' not specified", 'tenantryd admin create --help'],
+    [['doctor', '--loud'], "unknown option '--loud'", 'tenantryd doctor --help'],
+  ])('%j is a usage error, told as the other programs tell it, with the help of the command that was meant', async (line, says, help) => {
+    expect(await tenantryd(line)).toEqual({ exit: 2, out: '', err: `error: ${says} [USAGE]\nnext:  ${help}\n` })
+    const { exit, err } = await tenantryd([...line, '--json'])
+    expect([exit, JSON.parse(err)]).toEqual([2, { code: 'USAGE', message: says, retryable: false }])
+  })
+
+  test('a noun alone shows what it can do, and says that a command is missing', async () => {
+    const { exit, err } = await tenantryd(['admin'])
+    expect(JSON.parse((await tenantryd(['admin', '--json'])).err)).toMatchObject({ code: 'USAGE', message: 'a command is missing' })
+    expect([exit, err]).toEqual([
+      2,
+      expect.stringMatching(/reset-totp.*error: a command is missing \[USAGE\]\nnext: {2}tenantryd admin --help\n$/s),
+    ])
+  })
+
+  test('help is broken for a terminal, and not where another program reads it', async () => {
+    const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
+    const piped = (await tenantryd(['admin', '--help'])).out
+    expect(piped).toMatch(/^ {2}create .*password is asked for, or read from stdin or a file$/m)
+    const shown = (await tenantryd(['admin', '--help'], { columns: 70 })).out
+    expect([widest(shown) <= 70, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
   })
 })
