@@ -21,16 +21,17 @@ const backTexts = {
 const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
 
 function sentences(entry: TimelineEntry, { phases, pauses }: Story): string[] {
-  const { at, action, phase, reason, actor, boxes } = entry
+  const { at, action, phase, reason, actor, boxes, cancelled } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
   if (action === 'rollout.started') return [`started by ${who(actor)}`, ...(span ? [phaseText(span)] : [])]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
   const why = reason === null ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
   const where = pause?.phase ? ` in ${pause.phase}` : ''
-  return [
-    `${wordOf(action)}${where} by ${who(actor)}${boxes ? backTexts[boxes] : ''}${pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''}${why}`,
-  ]
+  const back = boxes ? backTexts[boxes] : ''
+  const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled before ${cancelled === 1 ? 'its' : 'their'} turn` : ''
+  const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
+  return [`${wordOf(action)}${where} by ${who(actor)}${back}${never}${lasted}${why}`]
 }
 
 const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))

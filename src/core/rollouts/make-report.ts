@@ -23,11 +23,15 @@ export function tellStory({ kind, lines, boxes, now }: Story): { timeline: Timel
 function timelineOf(kind: RolloutKind, lines: readonly StoryLine[]): TimelineEntry[] {
   let phase: Phase | null = null
   return lines.map(({ at, actor, action, data }) => {
-    const told = (typeof data === 'object' && data !== null ? data : {}) as { to?: unknown; reason?: unknown; boxes?: unknown }
+    const told = (typeof data === 'object' && data !== null ? data : {}) as Partial<
+      Record<'to' | 'reason' | 'boxes' | 'cancelled', unknown>
+    >
     if (action === 'rollout.started') phase = phaseOrder[kind][0]
     if (action === 'rollout.phase') phase = Phase.safeParse(told.to).data ?? phase
     const boxes = TimelineEntry.shape.boxes.safeParse(told.boxes).data
-    return { at, actor, action, phase, reason: typeof told.reason === 'string' ? told.reason : null, ...(boxes && { boxes }) }
+    const cancelled = TimelineEntry.shape.cancelled.safeParse(told.cancelled).data
+    const reason = typeof told.reason === 'string' ? told.reason : null
+    return { at, actor, action, phase, reason, ...(boxes && { boxes }), ...(cancelled && { cancelled }) }
   })
 }
 

@@ -14,6 +14,8 @@ export const TimelineEntry = z.object({
   reason: z.string().nullable(),
   /** What was to become of its updated boxes, of one that was rolled back; absent otherwise, and from daemons that did not say it. */
   boxes: z.enum(['none', ...UndoMode.options]).optional(),
+  /** Boxes whose turn never came, because it was ended; absent where there were none. */
+  cancelled: z.number().int().optional(),
 })
 export type TimelineEntry = z.infer<typeof TimelineEntry>
 

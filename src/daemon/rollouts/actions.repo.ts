@@ -147,13 +147,14 @@ export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]
   }))
 }
 
-/** What had not begun when its rollout ended never will; answers how many. */
-export async function cancelPending(tx: Tx, rolloutId: string): Promise<number> {
-  const { numUpdatedRows } = await tx
+/** All that have not begun never will: one statement, however many they are. Answers them as they are now, by slug. */
+export async function cancelAllPending(tx: Tx, rolloutId: string): Promise<StoredAction[]> {
+  const rows = await tx
     .updateTable('rollout_actions')
-    .set({ status: 'cancelled', waits_until: null })
+    .set({ status: 'cancelled', waits_until: null, progress: null })
     .where('rollout_id', '=', rolloutId)
     .where('status', '=', 'pending')
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
+    .returningAll()
+    .execute()
+  return rows.map(actionOf).toSorted((a, b) => (a.tenantSlug < b.tenantSlug ? -1 : 1))
 }

@@ -4,7 +4,7 @@ import { boxesOf, boxOf } from '../../../src/cli/rollouts/board/boxes.ts'
 import { layout } from '../../../src/cli/rollouts/board/layout.ts'
 import { closingLines, linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
 import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
-import { type BoardMessage, type BoardState, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import { type BoardMessage, type BoardState, isOver, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
 import type { RolloutEvent } from '../../../src/core/rollouts/index.ts'
 import { anAction, anEvent, aRolloutDetail, at } from '../../support/records.ts'
 import { fleet, pausedFleet } from './board-fleet.ts'
@@ -228,6 +228,41 @@ describe('plain lines', () => {
       '  leave out    tenantry rollouts resume ro_0123456789abcdefghjk --skip-failed',
       '  end it       tenantry rollouts abort ro_0123456789abcdefghjk',
     ])
+  })
+})
+
+describe('boxes that are cancelled before their turn', () => {
+  const abortedWith = (slugs: readonly string[]) => {
+    const waiting = slugs.map((slug) => anAction(slug, { phase: 'pro' }))
+    const messages = [
+      ...waiting.map((action) => message({ status: 'canary', action: { ...action, status: 'cancelled' }, at: at('02:00:09') })),
+      message({ type: 'rollout.failed', status: 'failed', reason: 'aborted by anna', at: at('02:00:09') }),
+    ]
+    const lines: string[] = []
+    let state = openBoard(aRolloutDetail([anAction('a', { status: 'succeeded' }), ...waiting], { status: 'canary' }))
+    for (const one of messages) {
+      const next = reduce(state, one)
+      expect(isOver(next)).toBe(one === messages.at(-1)) // whoever follows has heard of each by then
+      lines.push(...linesOf(state, one, next))
+      state = next
+    }
+    return { lines, state }
+  }
+
+  test.each([
+    [['b', 'c'], 'cancelled before their turn: b, c'],
+    [Array.from({ length: 400 }, (_, n) => `box-${n}`), 'cancelled before their turn: 400 boxes'],
+  ])('are one line of the log, however many', (slugs, says) => {
+    expect(abortedWith(slugs).lines).toEqual([`02:00:09  ${says}`, '02:00:09  failed: aborted by anna'])
+  })
+
+  test('are no more to come on the board, and none that is settled', () => {
+    const { settled, total, inFlight, etaMs } = boardModel(abortedWith(['b', 'c']).state, now)
+    expect({ settled, total, inFlight, etaMs }).toEqual({ settled: 1, total: 3, inFlight: [], etaMs: undefined })
+  })
+
+  test('are not told where there are none', () => {
+    expect(abortedWith([]).lines).toEqual(['02:00:09  failed: aborted by anna'])
   })
 })
 

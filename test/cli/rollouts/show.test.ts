@@ -101,6 +101,21 @@ test.each([
 })
 
 test.each([
+  [1, 'failed by admin:anna, 1 box cancelled before its turn: search is broken'],
+  [9998, 'failed by admin:anna, 9998 boxes cancelled before their turn: search is broken'],
+])('that %i boxes never had their turn stands in the story', async (cancelled, says) => {
+  const end = {
+    at: at('02:06:00'),
+    actor: 'admin:anna',
+    action: 'rollout.failed',
+    phase: 'free_5',
+    reason: 'search is broken',
+    cancelled,
+  } as const
+  expect(await shown({ ...story(), timeline: [end] }, 120)).toContain(says)
+})
+
+test.each([
   ['PROBE_FAILED', 'it was opened again as it was'],
   ['DIGEST_MISMATCH', 'it runs an image that it should not: look at it before the rollout goes on'],
 ] as const)('of a box that failed with %s behind its snapshot it is said how it is', async (code, says) => {

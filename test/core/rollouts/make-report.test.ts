@@ -93,6 +93,13 @@ test('of a rollout that was rolled back it is told what was to become of its box
   expect(timeline.slice(0, begun.length).some((entry) => 'boxes' in entry)).toBe(false)
 })
 
+test('how many boxes never had their turn is told where it was ended, and where there were any', () => {
+  const failed = (cancelled: unknown) => line('02:01:00', 'rollout.failed', { reason: 'bad', cancelled }, 'admin:anna')
+  const lines = [failed(7), failed(0), failed('many'), failed(undefined)]
+  const { timeline } = tellStory({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
+  expect(timeline.map((entry) => ('cancelled' in entry ? entry.cancelled : null))).toEqual([7, null, null, null])
+})
+
 test('the middle and the worst are among what was measured, and the worst is named', () => {
   const took = fc.array(fc.record({ slug: fc.constantFrom('a', 'b', 'c'), ms: fc.nat() }), { minLength: 1 })
   fc.assert(

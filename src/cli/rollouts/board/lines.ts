@@ -17,12 +17,25 @@ export function openingLines({ rollout, actions }: BoardState): string[] {
   ]
 }
 
-/** What a message is worth telling in a log: nothing, or a line with the daemon's time. */
+/** What a message is worth telling in a log: nothing, or a line or two with the daemon's time. */
 export function linesOf(before: BoardState, message: BoardMessage, after: BoardState): string[] {
   if (message.kind === 'lost') return before.connected ? ['connection lost, trying again'] : []
   if (message.kind === 'connected') return before.connected ? [] : ['connected again']
-  const line = eventLine(before, message.event, after)
-  return line ? [`${message.event.at.slice(11, 19)}  ${line}`] : []
+  const { event } = message
+  const lines = [endsNow(before, after) ? cancelledLine(after) : undefined, eventLine(before, event, after)]
+  return lines.flatMap((line) => (line ? [`${event.at.slice(11, 19)}  ${line}`] : []))
+}
+
+const endsNow = (before: BoardState, after: BoardState) => hasEnded(after.rollout.status) && !hasEnded(before.rollout.status)
+
+/** So many are named; of more it is enough to know how many. */
+const mostNamed = 3
+
+/** Boxes whose turn never came, however many, in one line when the rollout ends. */
+function cancelledLine({ actions }: BoardState): string | undefined {
+  const slugs = allBoxes(actions).flatMap(({ status, tenantSlug }) => (status === 'cancelled' ? [tenantSlug] : []))
+  if (slugs.length === 0) return undefined
+  return `cancelled before their turn: ${slugs.length > mostNamed ? plural(slugs.length, 'box', 'boxes') : slugs.join(', ')}`
 }
 
 function eventLine(before: BoardState, event: RolloutEvent, after: BoardState): string | undefined {
@@ -58,10 +71,14 @@ const stages: Readonly<Record<string, Stage>> = {
 const stageOf = (action: RolloutAction | undefined): Stage => (action ? (stages[action.status] ?? 'over') : 'waiting')
 const order: readonly Stage[] = ['waiting', 'getting ready', 'updating', 'rolling back', 'over']
 
-/** One line per stage of a box, never one per step; a step back within an attempt (a retry aside) tells nothing new. */
+/**
+ * One line per stage of a box, never one per step; a step back within an attempt (a retry aside) tells nothing new. Those that are cancelled
+ * before their turn may be thousands, and are told of together.
+ */
 function actionLine(before: RolloutAction | undefined, after: RolloutAction): string | undefined {
   if (after.undo && after.undo.status !== 'pending') return undoLine(before, after)
   const [was, is] = [stageOf(before), stageOf(after)]
+  if (was === 'waiting' && after.status === 'cancelled') return undefined
   const forward = order.indexOf(is) > order.indexOf(was)
   const anotherTry = was === 'over' && is !== 'over'
   const otherOutcome = was === 'over' && is === 'over' && before?.status !== after.status

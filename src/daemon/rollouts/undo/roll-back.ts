@@ -13,13 +13,14 @@ import {
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
-import { actionsOf, cancelPending, replaceAction, type StoredAction } from '../actions.repo.ts'
+import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
+import { cancelPending } from '../cancel-pending.ts'
 import { changeAmongOthers } from '../change-rollout.ts'
 import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
 import { refuseBesideEmergency } from '../emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
-import { streamOf, tell, writeDown } from '../tell.ts'
+import { streamOf, tell, toldAtEnd, writeDown } from '../tell.ts'
 import { type UndoNeeds, undoPlanOf } from './plan-undo.ts'
 import { refuseEnded } from './refuse-ended.ts'
 
@@ -40,15 +41,24 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
     if (boxes !== 'none') refuseBesideEmergency(rollout, others, 'boxes are brought back afterwards')
     const undos = boxes === 'none' ? [] : await undosWanted(needs, tx, rollout, boxes, skipRefused)
     await replaceRollout(tx, rollout, ended)
-    const cancelled = await cancelPending(tx, id)
     await requestCheckpoint(tx, clock, { chain: streamOf(id) })
-    // Its boxes first: whoever follows the rollout would take it for over otherwise.
-    for (const { action, undo } of undos) await mark(needs, tx, ended, action, undo)
+    // Its boxes first, and the rollout with them as it was: whoever follows it would take it for over otherwise.
+    const cancelled = await cancelPending(tx, clock, rollout)
+    await toldAtEnd(tx, id, async () => {
+      for (const { action, undo } of undos) await mark(needs, tx, rollout, action, undo)
+    })
     await tell(tx, clock, ended, { type: 'rollout.rolled_back', reason })
     await closeRolloutAlerts(tx, clock, id, 'over')
     await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
     const left = undos.filter(({ undo }) => undo.status === 'failed').map(({ action }) => action.tenantSlug)
-    const data = { reason, cancelled, boxes, undoes: undos.length - left.length, leftAsTheyAre: left }
+    const data = {
+      reason,
+      cancelled: cancelled.length,
+      cancelledBoxes: cancelled,
+      boxes,
+      undoes: undos.length - left.length,
+      leftAsTheyAre: left,
+    }
     await writeDown(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
