@@ -23,6 +23,8 @@ type Options = Readonly<{
   person?: boolean
   /** A terminal with so many columns; without it stdout is a pipe. */
   columns?: number
+  /** The terminal of stderr, where it is another than that of stdout; 0 is a pipe. */
+  stderrColumns?: number
   configFolder?: string
   clock?: Clock
   /** A daemon that runs; without it the answers stand for one. */
@@ -40,7 +42,7 @@ export const problemAnswer = (status: number, body: ProblemBody, headers: Record
 export async function tenantry(line: readonly string[], options: Options = {}): Promise<Ran> {
   const configFolder = options.configFolder ?? (await temporaryFolder())
   const asked: Asked[] = []
-  const [out, err] = [new Sink(options.columns), new Sink(options.columns)]
+  const [out, err] = [new Sink(options.columns), new Sink(options.stderrColumns ?? options.columns)]
   const exit = await runCommandLine(await treeFor(line), line, '9.9.9', {
     env: { XDG_CONFIG_HOME: configFolder, ...(options.url ? { TENANTRY_URL: options.url } : {}), ...options.env },
     stdin: Object.assign(stdinOf(options.stdin ?? ''), { isTTY: options.person === true }),
@@ -67,8 +69,8 @@ class Sink {
   readonly columns: number | undefined
 
   constructor(columns: number | undefined) {
-    this.isTTY = columns !== undefined
-    this.columns = columns
+    this.isTTY = columns !== undefined && columns > 0
+    this.columns = this.isTTY ? columns : undefined
   }
 
   write(more: string): void {

@@ -11,7 +11,7 @@ export async function completeAdoption(context: Context, slug: string): Promise<
   const shown = await asked(context, slug, null)
   if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
   context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
-  for (const finding of shown.findings) context.stderr.write(`  ${printable(finding)}\n`)
+  for (const finding of shown.findings) context.say(`  ${printable(finding)}`)
   await mustConfirm(context.ask, `Change ${slug} like this? Its services are started again where that is needed.`)
   const done = await asked(context, slug, shown.diffSha256)
   if (!done.applied)

@@ -7,12 +7,12 @@ export const apply = command(
   'apply <file>',
   'Make a manifest file the canonical one; boxes move only by a rollout',
   {},
-  async ({ api, ask, yes, stderr, look, readStdin }, { file }) => {
+  async ({ api, ask, yes, say, readStdin }, { file }) => {
     const body = { manifest: await readManifest({ readStdin }, file) }
     if (!yes) {
       const { changes, revision } = await api.boxes.diffManifest({ body })
       if (changes.length > 0) {
-        stderr.write(`${changesView(changes, look())}\n`)
+        say((look) => changesView(changes, look))
         await mustConfirm(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
       }
     }

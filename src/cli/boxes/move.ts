@@ -54,22 +54,22 @@ function begin(context: Context, slug: string, wish: Wish): Promise<BoxMove> {
 const good = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
   confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
 
-async function moved({ api, ask, stderr, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
+async function moved({ api, ask, say, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
   if (!to) throw problem('USAGE', `say where ${slug} is to go: --to <host>`)
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
   const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   if (plan.snapshot) {
-    stderr.write(
-      `${plan.from} is dead: ${slug} comes back from ${stamp(plan.snapshot.takenAt, clock.now())}. ALL that was written in the ${duration(plan.losesMs)} since is lost.\n`,
+    say(
+      `${plan.from} is dead: ${slug} comes back from ${stamp(plan.snapshot.takenAt, clock.now())}. ALL that was written in the ${duration(plan.losesMs)} since is lost.`,
     )
     if (plan.snapshot.damaged)
-      stderr.write(
-        `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.\n`,
+      say(
+        `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.`,
       )
     const { reopens = [] } = plan.snapshot // an older daemon does not know
-    if (reopens.length > 0) stderr.write(`${clean(reopenedText(slug, reopens))}\n`)
-  } else stderr.write(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.\n`)
+    if (reopens.length > 0) say(clean(reopenedText(slug, reopens)))
+  } else say(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.`)
   await mustConfirm(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }

@@ -25,7 +25,10 @@ export type Context = Readonly<{
   readStdin: () => Promise<string>
   stdout: Output
   stderr: Output
+  /** How a result may look: on stdout. */
   look: () => Look
+  /** Says on stderr what a person reads beside the result, as that terminal takes it: folded to its width, and not at all where there is none. */
+  say: (said: string | ((look: Look) => string)) => void
   /** stdout is a terminal that a person watches, so a board may redraw itself; a CI job's terminal gets plain lines. */
   live: boolean
   /** Aborts at Ctrl-C. */

@@ -2,31 +2,30 @@ import { type ExitCode, fold } from '../../core/kit/index.ts'
 import { chooseUrl } from './address.ts'
 import { type Api, connect } from './api.ts'
 import { askPerson } from './ask.ts'
-import type { Command } from './command.ts'
 import type { Context } from './context.ts'
 import type { Look } from './look.ts'
 import type { Globals, Parsed } from './program.ts'
 import { type Progress, plainProgress, spinner } from './progress.ts'
 import { type StoredLogins, storedLogins } from './stored-logins.ts'
-import { lookOf, type Machine, readAll } from './terminal.ts'
+import { lookOf, type Machine, type Output, readAll } from './terminal.ts'
 
 /** Does what was typed and shows what came back. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
   const result = await command.run(context, input as never)
-  const shown = globals.json ? jsonText(result) : viewed(command, result, context.look(), input)
+  const shown = globals.json ? jsonText(result) : folded((look) => command.view(result as never, look, input as never), context.look())
   if (shown !== '') machine.stdout.write(`${shown}\n`)
   return command.exit?.(result as never, input as never) ?? 0
 }
 
-const viewed = ({ view }: Command, result: unknown, look: Look, input: unknown) =>
-  fold(view(result as never, look, input as never), look.width)
+const folded = (view: (look: Look) => string, look: Look) => fold(view(look), look.width)
 
 /** Nothing where the API answers without a body. */
 const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
 
 async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
   const { env, stdin, stdout, stderr, signal, clock } = machine
+  const lookAt = (output: Output) => ({ ...lookOf(output, env, !globals.color, clock.now()), url })
   const logins = storedLogins(env)
   const option = globals.url
   const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
@@ -45,7 +44,8 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     readStdin: () => readAll(stdin),
     stdout,
     stderr,
-    look: () => ({ ...lookOf(stdout, env, !globals.color, clock.now()), url }),
+    look: () => lookAt(stdout),
+    say: (said) => stderr.write(`${folded((look) => (typeof said === 'string' ? said : said(look)), lookAt(stderr))}\n`),
     live: stdout.isTTY === true && !env.CI,
     signal,
   }

@@ -1,3 +1,4 @@
+import { fold } from '../../core/kit/index.ts'
 import type { RateLimits } from '../../core/limits/index.ts'
 import { type Context, command, count, flag, oneOf } from '../kit/index.ts'
 import { limitsView } from './limits.view.ts'
@@ -29,6 +30,7 @@ export const top = command(
 
 async function asked({ api, json, stdout, look }: Context, query: TopQuery): Promise<RateLimits> {
   const answer = await api.limits.rateLimits({ query })
-  if (!json) stdout.write(`${limitsView(answer, look())}\n`)
+  const seen = look()
+  if (!json) stdout.write(`${fold(limitsView(answer, seen), seen.width)}\n`)
   return answer
 }

@@ -1,4 +1,4 @@
-import { fold, plural, problem } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
@@ -40,7 +40,7 @@ export const create = command(
     if (!start || queued.status !== 'queued') return followed(context, queued, { watch, wait })
     if (seen) refuseMoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
-      context.stderr.write(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}\n`)
+      context.say(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
       throw error
     })
     return followed(context, started, { watch, wait })
@@ -68,14 +68,13 @@ async function lookBefore(
   wanted: Refusable,
   { skipRefused }: Readonly<{ skipRefused: boolean }>,
 ): Promise<RolloutPlan | undefined> {
-  const { api, ask, stderr, look, json } = context
+  const { api, ask, say, json } = context
   const isShown = ask.interactive && !json
   if (skipRefused && !isShown) return undefined
   const plan = await api.rollouts.planRollout({ body: wanted })
   if (!skipRefused) refuseRefused(plan)
   if (!isShown) return undefined
-  const seen = look()
-  stderr.write(`${fold(planSummary(plan, seen), seen.width)}\n\n`)
+  say((look) => `${planSummary(plan, look)}\n`)
   return plan
 }
 

@@ -1,4 +1,4 @@
-import { fold, isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
+import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, command, flag, readTextFile, text } from '../kit/index.ts'
 import { blastRadius } from './emergency.view.ts'
@@ -46,9 +46,8 @@ export const emergency = command(
   },
 )
 
-function showRadius({ stderr, look }: Context, order: Order, plan: RolloutPlan): void {
-  const seen = look()
-  stderr.write(`\n${fold(blastRadius(order, plan, seen), seen.width)}\n\n`)
+function showRadius({ say }: Context, order: Order, plan: RolloutPlan): void {
+  say((look) => `\n${blastRadius(order, plan, look)}\n`)
 }
 
 /** What could not start is not made either: its versions would be the canonical ones at once. */
@@ -71,7 +70,7 @@ type How = Readonly<{ tokenFile: string | undefined; idempotencyKey: string | un
 const mostTries = 3
 
 async function sent(context: Context, order: Order, { tokenFile, idempotencyKey }: How): Promise<RolloutDetail> {
-  const { api, ask, stderr } = context
+  const { api, ask, say } = context
   const { reason, triggeredBy, targets } = order
   const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
   for (let tries = 1; ; tries++) {
@@ -83,7 +82,7 @@ async function sent(context: Context, order: Order, { tokenFile, idempotencyKey 
       return await api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token.reveal() } }, headers)
     } catch (error) {
       if (tokenFile !== undefined || tries === mostTries || !isProblem(error, 'AUTH')) throw error
-      stderr.write('That is not the approval token.\n')
+      say('That is not the approval token.')
     }
   }
 }
@@ -95,11 +94,11 @@ async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
 }
 
 /** True when it was made of something else than what was shown. */
-function tellOther({ stderr }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
+function tellOther({ say }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
   const other = movedTags(seen, made.plan)
   if (made.manifestRevision !== seen.manifestRevision)
     other.unshift('The manifest was changed meanwhile, and the emergency builds upon that')
-  for (const one of other) stderr.write(`${one}: see \`tenantry rollouts show ${made.id} --plan\`\n`)
+  for (const one of other) say(`${one}: see \`tenantry rollouts show ${made.id} --plan\``)
   return other.length > 0
 }
 
@@ -110,7 +109,7 @@ type Start = Readonly<{ skipRefused: boolean; watch: boolean; wait: boolean }>
 
 async function begun(context: Context, { id }: RolloutDetail, { skipRefused, ...how }: Start) {
   const started = await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }).catch((error: unknown) => {
-    context.stderr.write(`the emergency ${id} stays queued; later: tenantry rollouts start ${id}\n`)
+    context.say(`the emergency ${id} stays queued; later: tenantry rollouts start ${id}`)
     throw error
   })
   return followed(context, started, how)

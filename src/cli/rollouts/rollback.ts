@@ -1,4 +1,4 @@
-import { fold, plural, problem } from '../../core/kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail, UndoMode, UndoPlan } from '../../core/rollouts/index.ts'
 import { type Context, command, flag, mustConfirm, oneOf, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
@@ -47,10 +47,9 @@ function planned({ api }: Context, id: string, mode: UndoMode | undefined): Prom
 
 /** What cannot be taken back by a keystroke takes more than one to ask for. */
 async function askForBoxes(context: Context, id: string, mode: UndoMode, skipRefused: boolean): Promise<void> {
-  const { ask, stderr, look, yes } = context
+  const { ask, say, yes } = context
   const plan = await planned(context, id, mode)
-  const seen = look()
-  stderr.write(`${fold(undoPlanView(plan, seen), seen.width)}\n\n`)
+  say((look) => `${undoPlanView(plan, look)}\n`)
   if (plan.refusals > 0 && !skipRefused)
     throw problem(
       'PLAN_REFUSED',

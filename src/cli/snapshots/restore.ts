@@ -26,7 +26,7 @@ export const restore = command(
     const meant = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await askPerson(context, slug, meant)
     const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason }, allowHole)
-    if (asked.reopens?.length) context.stderr.write(`${clean(reopenedText(slug, asked.reopens))}\n`)
+    if (asked.reopens?.length) context.say(clean(reopenedText(slug, asked.reopens)))
     return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
   },
   restoreView,
@@ -39,7 +39,7 @@ export const restore = command(
 type Body = Readonly<{ snapshotId: string; reason: string }>
 
 /** Where it would open a hole again a person is asked once more, who sees which; a script must have said so before. */
-async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body: Body, allowHole: boolean): Promise<Asked> {
+async function askDaemon({ api, yes, ask, say }: Context, slug: string, body: Body, allowHole: boolean): Promise<Asked> {
   // Said only where it is meant: an older daemon refuses what it does not know, and its restores must not fail for that.
   const restoreBox = (allowed: boolean) =>
     api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })
@@ -47,7 +47,7 @@ async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body:
     return await restoreBox(allowHole)
   } catch (error) {
     if (yes || !isProblem(error, 'REOPENS_HOLE')) throw error
-    stderr.write(`\n${clean(error.message)}\n`)
+    say(`\n${clean(error.message)}`)
     const typed = await ask.text('Type "open" to do it all the same:', 'give --allow-hole to go on without being asked')
     if (typed.trim() !== 'open') throw problem('CANCELLED', 'nothing was changed')
     return restoreBox(true)
@@ -55,8 +55,8 @@ async function askDaemon({ api, yes, ask, stderr }: Context, slug: string, body:
 }
 
 /** A restore cannot be taken back by a keystroke, so it takes more than one to ask for it. */
-async function askPerson({ ask, stderr, look }: Context, slug: string, snapshot: Snapshot): Promise<void> {
-  stderr.write(`${lossView(slug, snapshot, look())}\n`)
+async function askPerson({ ask, say }: Context, slug: string, snapshot: Snapshot): Promise<void> {
+  say((look) => lossView(slug, snapshot, look))
   const typed = await ask.text(
     `Type ${slug} to bring it back to ${shortId(snapshot.snapshotId)}:`,
     'give --yes to go on without being asked',

@@ -2,6 +2,7 @@ import { render } from 'ink-testing-library'
 import { describe, expect, test } from 'vitest'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import { Screen, type TopState } from '../../../src/cli/limits/board/screen.tsx'
+import { bare, displayWidth } from '../../../src/core/kit/index.ts'
 import type { RateLimits, TenantUse } from '../../../src/core/limits/index.ts'
 import { problemAnswer, tenantry } from '../../support/command-line.ts'
 import { at } from '../../support/records.ts'
@@ -44,6 +45,18 @@ describe('limits top', () => {
     const ran = await tenantry(['limits', 'top'], { answers: { [path]: answer } })
     expect([ran.exit, ran.asked.length]).toEqual([0, 1])
     expect(ran.stdout).toMatchSnapshot()
+  })
+
+  test('breaks no word at the edge of a narrow terminal', async () => {
+    const { stdout } = await tenantry(['limits', 'top', '--once'], { answers: { [path]: { ...answer, nextCursor: 'c' } }, columns: 50 })
+    expect(
+      Math.max(
+        ...bare(stdout)
+          .split('\n')
+          .map((line) => displayWidth(line)),
+      ),
+    ).toBeLessThanOrEqual(50)
+    expect(bare(stdout).replaceAll('\n', ' ')).toContain('--above <percent> for those that matter')
   })
 
   test("does so on a CI job's terminal and with --once too", async () => {

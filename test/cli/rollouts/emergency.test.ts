@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { bare, displayWidth } from '../../../src/core/kit/index.ts'
 import { type Answers, type Asked, problemAnswer, temporaryFolder, tenantry } from '../../support/command-line.ts'
 import { anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
@@ -85,6 +86,20 @@ describe('for a script', () => {
     const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token })
     expect(JSON.parse(ran.stdout)).toEqual(made())
     expect(ran.stderr).toContain('CVE-2026-12345')
+  })
+
+  const widest = (text: string) => Math.max(...text.split('\n').map((one) => displayWidth(bare(one))))
+
+  test.each([
+    ['stdout', 0, 60],
+    ['nothing', 60, 60],
+    ['both', 0, 0],
+    ['stderr', 60, 0],
+  ])('the radius fits what stderr goes to, whatever stdout is: %s redirected', async (_, columns, stderrColumns) => {
+    const ran = await tenantry(line('--token-file', '-', '--yes', '--json'), { answers, stdin: token, columns, stderrColumns })
+    const shown = stderrColumns > 0
+    expect([widest(ran.stderr) <= 60, ran.stderr !== bare(ran.stderr)]).toEqual([shown, shown])
+    if (!shown) expect(ran.stderr).toMatch(/^\d+ box.* to move in this order.* maintenance windows do not hold it\.$/m)
   })
 
   test('--start starts it, also without refused boxes', async () => {

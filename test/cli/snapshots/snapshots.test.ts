@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { paintWith } from '../../../src/cli/kit/index.ts'
+import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
 import { restore } from '../../../src/cli/snapshots/restore.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import type { Snapshot } from '../../../src/core/snapshots/index.ts'
@@ -187,8 +187,7 @@ describe('restore', () => {
     const context = {
       yes: false,
       ask: { text: async () => typed },
-      stderr: { write: () => undefined },
-      look: () => ({ now: new Date(at('02:00:00')), paint: paintWith(false), width: 100 }),
+      say: () => undefined,
       api: {
         snapshots: {
           listSnapshots: async () => page(aSnapshot()),
@@ -219,8 +218,10 @@ describe('restore', () => {
       const context = {
         yes,
         ask: { text: async () => answers.shift() ?? '' },
-        stderr: { write: (line: string) => told.push(line) },
-        look: () => ({ now: new Date(at('02:00:00')), paint: paintWith(false), width: 100 }),
+        say: (said: string | ((look: Look) => string)) =>
+          told.push(
+            typeof said === 'string' ? said : said({ now: new Date(at('02:00:00')), colour: false, paint: paintWith(false), width: 100 }),
+          ),
         api: { snapshots: { listSnapshots: async () => page(aSnapshot()), restoreBox } },
       }
       const input = { slug: 'anna-schule', snapshot: '3f2a', reason: 'because', allowHole, wait: false }
