@@ -37,12 +37,17 @@ export type FetchedSnapshot = Readonly<{
  * taken, or was made by an agent that did not write down where its parts lie.
  */
 export async function fetchSnapshot(needs: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
-  const { repository, snapshotId, folder, admit } = wanted
-  const snapshot = await needs.snapshots.find(repository, snapshotId)
-  if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
+  const { folder, admit } = wanted
+  const snapshot = await foundIn(needs, wanted)
   await admit?.(snapshot)
   const dump = (await wholeDump(needs, wanted)) ?? (await bringDump(needs, wanted, snapshot))
   return { ...dump, snapshot, dumpFolder: dumpIn(folder), boxFolder: boxIn(folder) }
+}
+
+async function foundIn({ snapshots }: Needs, { repository, snapshotId }: WantedData): Promise<StoredSnapshot> {
+  const snapshot = await snapshots.find(repository, snapshotId)
+  if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
+  return snapshot
 }
 
 const dumpIn = (folder: string): string => join(folder, 'dump')
@@ -66,8 +71,11 @@ async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot)
   const dump = await wholeDump(needs, wanted, boxPart)
   if (dump) return dump
   for (const into of [dumpIn(folder), boxIn(folder)]) await rm(into, { recursive: true, force: true })
-  throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken: use another snapshot`)
+  throw notTheOne(snapshotId)
 }
+
+const notTheOne = (snapshotId: string) =>
+  problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken: use another snapshot`)
 
 /** The dump's folder bears its command's name, on whatever host it was. */
 function dumpPath({ id, paths, commandId }: StoredSnapshot): string {
@@ -96,7 +104,7 @@ async function wholeDump(needs: Needs, wanted: Wanted, boxBrought?: string): Pro
   if (!dump) return undefined
   let isWhole = false
   const prove = async () => {
-    isWhole = await holdsAll(dumpIn(folder), dump.manifest)
+    isWhole = await holdsAll(dumpIn(folder), dump.manifest).catch(() => false) // what the disk cannot read is brought again
   }
   const { boxFolder } = dump.manifest.paths
   const bringBox = (within: AbortSignal) => bring(needs, { ...wanted, signal: within }, boxFolder, boxIn(folder))
@@ -104,8 +112,10 @@ async function wholeDump(needs: Needs, wanted: Wanted, boxBrought?: string): Pro
   return isWhole ? dump : undefined
 }
 
+type Told = Pick<Wanted, 'folder' | 'snapshotId' | 'manifestSha256'>
+
 /** What its manifest says, if that is the one that was written; of the dump itself nothing is proved by it. */
-async function toldIn({ folder, snapshotId, manifestSha256 }: Wanted): Promise<Dump | undefined> {
+async function toldIn({ folder, snapshotId, manifestSha256 }: Told): Promise<Dump | undefined> {
   const read = await readManifest(dumpIn(folder)).catch(() => undefined)
   if (!read || (manifestSha256 !== null && read.sha256 !== manifestSha256)) return undefined
   const { manifest, sha256 } = read
@@ -124,6 +134,23 @@ async function bring({ snapshots }: Needs, { repository, snapshotId, signal }: W
 
 type WantedData = Pick<Wanted, 'repository' | 'snapshotId' | 'signal'>
 type Volume = Readonly<{ data: DataFolder; into: string }>
+
+/**
+ * What the manifest of a fetch that is over says. One that was damaged since, or that the disk cannot read any more, is brought once more with
+ * its dump; the box's files may have been changed by now and stay. Of the dump itself nothing is proved. Throws RESTORE_FAILED.
+ */
+export async function manifestOfFetched(
+  needs: Needs,
+  { repository: ask, ...told }: Told & Readonly<{ repository(): Promise<Repository>; signal?: AbortSignal }>,
+): Promise<TellingManifest> {
+  const known = await toldIn(told)
+  if (known) return known.manifest
+  const wanted = { ...told, repository: await ask() }
+  await bring(needs, wanted, dumpPath(await foundIn(needs, wanted)), dumpIn(told.folder))
+  const brought = await toldIn(told)
+  if (!brought) throw notTheOne(told.snapshotId)
+  return brought.manifest
+}
 
 /**
  * Brings the dump alone once more, over one that was damaged since; the box's files may have been changed by now and stay. Its manifest stays

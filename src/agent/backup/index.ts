@@ -14,8 +14,8 @@ export {
   reserveBytes,
   volumeBytes,
 } from './disk-space.ts'
-export { holdsAll, isTelling, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
-export { fetchData, fetchDumpAgain, fetchSnapshot } from './fetch-snapshot.ts'
+export { holdsAll, readManifest, readWholeDump, type TellingManifest } from './dump-manifest.ts'
+export { fetchData, fetchDumpAgain, fetchSnapshot, manifestOfFetched } from './fetch-snapshot.ts'
 export { fetchRepository, repositoryOnce } from './repository-of-command.ts'
 export { roomForDump, roomForSnapshot } from './room-for-snapshot.ts'
 export { type Holder, type RoomLedger, roomLedger } from './room-ledger.ts'

@@ -24,17 +24,17 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
     return { room: await needRoomBeside(run, fetched.snapshot, true) } satisfies Roomed
   },
   images: async ({ signal }) => {
-    const { manifest } = await fetchedBefore(run.folder)
+    const { manifest } = await fetchedBefore(run.needs, { ...run, signal })
     await bringFormerImages(run.needs, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
   },
-  files: async () => {
-    const { manifest, boxFolder } = await fetchedBefore(run.folder)
+  files: async ({ signal }) => {
+    const { manifest, boxFolder } = await fetchedBefore(run.needs, { ...run, signal })
     const text = await readFile(join(boxFolder, basename(manifest.box.composeFile)), 'utf8')
     await makeConfigQuiet(boxFolder, run.needs.random)
     await writeFileAtomic(run.copy.project.composeFile, drillCompose(text, run.copy.project.name))
   },
   fill: async ({ signal }) => {
-    const fetched = await fetchedBefore(run.folder)
+    const fetched = await fetchedBefore(run.needs, { ...run, signal })
     const repository = await run.repository()
     await fillProject(run.needs, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
     const counts = Object.values(fetched.manifest.rows)

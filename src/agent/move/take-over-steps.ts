@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { fetchSnapshot, type Part, type Roomed } from '../backup/index.ts'
+import { fetchSnapshot, type Part, type Roomed, type TellingManifest } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
@@ -30,19 +30,19 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       return { room } satisfies Roomed
     },
     images: async ({ signal }) => {
-      const { manifest } = await fetchedBefore(folder)
+      const { manifest } = await fetchedBefore(needs, { ...run, signal })
       await bringFormerImages(needs, manifest, { services: Service.options, pin: payload.slug, context, signal })
     },
     files: async ({ signal }) => {
-      const fetched = await fetchedBefore(folder)
-      await layOutSnapshot(run, fetched.manifest, signal)
+      const { manifest } = await fetchedBefore(needs, { ...run, signal })
+      await layOutSnapshot(run, manifest, signal)
       // Before anything of it runs: until it is proven and recorded, no client may reach what may be cleared away again.
-      await closeBox(needs, await boxOf(run), context.commandId)
+      await closeBox(needs, boxOf(run, manifest), context.commandId)
     },
     fill: ({ signal }) => fill(run, signal),
     start: async ({ signal }) => {
       await run.confirm('once', signal)
-      const box = await boxOf(run)
+      const box = await boxAsFetched(run, signal)
       await startProject(needs, box, Service.options, signal)
       await waitForService(needs, { signal }, box, 'synapse', async () => (await needs.inside.serverVersions(box)).synapse !== undefined)
     },
@@ -50,12 +50,11 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
     keep: async ({ signal }) => {
       // An agent that was away for a while may be the last to hear that the box was given back: its old host serves it then.
       await run.confirm('anew', signal)
-      await needs.boxes.put(await boxOf(run))
+      await needs.boxes.put(await boxAsFetched(run, signal))
     },
     open: async ({ signal }) => {
       await run.confirm('once', signal)
-      const { project } = await boxOf(run)
-      if ((await readFence(project))?.holder === context.commandId) await takeSwitchAway(project)
+      if ((await readFence(run.box.project))?.holder === context.commandId) await takeSwitchAway(run.box.project)
     },
     tidy: async () => {
       await rm(folder, { recursive: true, force: true })
@@ -66,20 +65,22 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
 }
 
 /** The box with what its snapshot knows of it. */
-async function boxOf({ box, folder }: TakeOverRun): Promise<LocalBox> {
-  const { manifest } = await fetchedBefore(folder).catch(() => ({ manifest: undefined }))
-  if (!manifest) return box
+function boxOf({ box }: TakeOverRun, manifest: TellingManifest): LocalBox {
   const composeFile = fileIn(box, manifest.box.composeFile)
   const { envFile } = manifest.box
   const project = { ...box.project, composeFile, ...(envFile === undefined ? {} : { envFile: fileIn(box, envFile) }) }
   return { ...box, migrationsHead: manifest.migrationsHead, project }
 }
 
+const boxAsFetched = async (run: TakeOverRun, signal: AbortSignal): Promise<LocalBox> =>
+  boxOf(run, (await fetchedBefore(run.needs, { ...run, signal })).manifest)
+
 const fileIn = ({ project }: LocalBox, path: string): string => `${project.folder}/${path.split('/').at(-1)}`
 
 async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
-  const { needs, payload, folder } = run
-  const [box, fetched, repository] = await Promise.all([boxOf(run), fetchedBefore(folder), run.repository()])
+  const { needs, payload } = run
+  const fetched = await fetchedBefore(needs, { ...run, signal })
+  const [box, repository] = [boxOf(run, fetched.manifest), await run.repository()]
   await fillProject(needs, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
   // A host that served after the snapshot has handed out positions beyond it, and even one of tier `final` may be of an earlier move:
   // nobody knows how far it came, and a stream that begins far beyond harms no client.
@@ -100,7 +101,7 @@ async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): 
   const { needs, payload, context } = run
   const inside = watchfulInside(needs.inside, needs.engine)
   const noted: Promise<void>[] = []
-  await waitUntilStable({ ...needs, inside }, await boxOf(run), {
+  await waitUntilStable({ ...needs, inside }, await boxAsFetched(run, signal), {
     rule: payload.probe,
     signal,
     onProbe: (probe, good) => {

@@ -16,7 +16,7 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { needs, payload, signal } = run
   const { database } = leftBy(run, 'fetch')
   const { streams } = leftBy(run, 'keep')
-  const fetched = await fetchedBefore(run.fetchFolder)
+  const fetched = await fetchedBefore(needs, { ...run, folder: run.fetchFolder })
   const tries = databaseVolumes(run, database.volume)
   const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)

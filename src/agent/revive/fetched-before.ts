@@ -1,15 +1,25 @@
 import { join } from 'node:path'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { holdsAll, isTelling, readManifest, sideBySide, type TellingManifest } from '../backup/index.ts'
+import { holdsAll, manifestOfFetched, sideBySide, type TellingManifest } from '../backup/index.ts'
+import type { ReviveNeeds } from './needs.ts'
 
 export type FetchedBefore = Readonly<{ manifest: TellingManifest; dumpFolder: string; boxFolder: string }>
 
+/** Of one command, whose payload says which snapshot it is about. */
+type Fetched = Readonly<{
+  payload: Readonly<{ snapshotId: string; snapshotSha256: string | null }>
+  folder: string
+  repository: Parameters<typeof manifestOfFetched>[1]['repository']
+  signal?: AbortSignal
+}>
+
 /** What an earlier step brought into its folder (`fetchSnapshot`), by its manifest. The dump itself is for `whileProven` alone. */
-export async function fetchedBefore(folder: string): Promise<FetchedBefore> {
-  const dumpFolder = join(folder, 'dump')
-  const manifest = (await readManifest(dumpFolder))?.manifest
-  if (!manifest || !isTelling(manifest)) throw notWhole(dumpFolder)
-  return { manifest, dumpFolder, boxFolder: join(folder, 'box') }
+export async function fetchedBefore(
+  needs: Pick<ReviveNeeds, 'snapshots'>,
+  { payload: { snapshotId, snapshotSha256 }, ...how }: Fetched,
+): Promise<FetchedBefore> {
+  const manifest = await manifestOfFetched(needs, { ...how, snapshotId, manifestSha256: snapshotSha256 })
+  return { manifest, dumpFolder: join(how.folder, 'dump'), boxFolder: join(how.folder, 'box') }
 }
 
 type Proving = Readonly<{

@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { TellingManifest } from '../../../src/agent/backup/index.ts'
-import { fetchedBefore, whileProven } from '../../../src/agent/revive/index.ts'
+import { whileProven } from '../../../src/agent/revive/index.ts'
 import { problem, sha256Hex } from '../../../src/core/kit/index.ts'
 
 async function aDump() {
@@ -17,7 +17,6 @@ async function aDump() {
 const never = { again: () => Promise.reject(new Error('nothing was damaged')) }
 const inVain = { again: async () => undefined }
 const twice = { code: 'RESTORE_FAILED', message: expect.stringContaining('fetched twice') }
-const notWhole = { code: 'RESTORE_FAILED', message: expect.stringContaining('no longer whole') }
 
 test('what is done with a whole dump is done, and its failure is told', async () => {
   const dump = await aDump()
@@ -77,12 +76,4 @@ test('work that fails or is ended waits for no large dump to be read to its end'
   await expect(whileProven(dump, () => Promise.reject(new Error('no room')), never)).rejects.toThrow('no room')
   const drain = new AbortController()
   await expect(whileProven(dump, async () => drain.abort('drained'), { ...never, signal: drain.signal })).rejects.toBe('drained')
-})
-
-test('a dump without its manifest was not fetched before', async () => {
-  const { dumpFolder } = await aDump()
-  await expect(fetchedBefore(dumpFolder)).rejects.toMatchObject(notWhole)
-  await mkdir(join(dumpFolder, 'dump'))
-  await writeFile(join(dumpFolder, 'dump', 'manifest.json'), '{"format":')
-  await expect(fetchedBefore(dumpFolder)).rejects.toMatchObject(notWhole)
 })
