@@ -1,7 +1,7 @@
 import type { ReopenedHole } from '../../core/boxes/index.ts'
 import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox, holdBox, holdsBySlug } from '../boxes/index.ts'
+import { type BoxRecord, existingBox, holdsBySlug, takeBox } from '../boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
@@ -34,8 +34,9 @@ export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, sn
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
-    const box = await readyBox(needs, tx, slug)
-    const snapshot = await restorable(tx, box, snapshotId)
+    const ready = await readyBox(needs, tx, slug)
+    const snapshot = await restorable(tx, ready, snapshotId)
+    const box = await takeBox(tx, clock, ready, { holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(needs) + silentMs) })
     const reopens = await holesOfSnapshot(needs, tx, box, snapshot)
     if (!allowHole) refuseHoles(slug, snapshotId, reopens)
     await enqueueRestore(needs, tx, { box, snapshot, commandId, reason })
@@ -61,12 +62,13 @@ export async function restorable(tx: Tx, { tenantId, slug }: BoxRecord, snapshot
 
 type Restore = Readonly<{ box: BoxRecord; snapshot: SnapshotRow; commandId: string; reason: string }>
 
-async function enqueueRestore({ clock, probe, deadlineMs }: SnapshotsNeeds, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
-  const expiresMs = deadlineMs + waitingMs
-  await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs + silentMs) })
+const expiresMs = ({ deadlineMs }: Pick<SnapshotsNeeds, 'deadlineMs'>): number => deadlineMs + waitingMs
+
+async function enqueueRestore(needs: SnapshotsNeeds, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
+  const { clock, probe, deadlineMs } = needs
   const { snapshot_id, sha256 } = snapshot
   const payload = { ...addressed(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
-  const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs }
+  const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs(needs) }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
   await noteRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import { moveBox } from '../../../src/daemon/boxes/life/begin-move.ts'
 import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/rollouts/index.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
@@ -73,6 +74,28 @@ onBothDialects('a restore and an emergency at the same moment', (fresh) => {
     await expect(asked).rejects.toMatchObject({ code: 'REOPENS_HOLE', message: expect.stringContaining(id) })
     expect((await show(id)).actions.map(({ status }) => status)).toEqual(['skipped', 'skipped'])
     expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([])
+  })
+
+  test('what the box runs is looked at once nobody else can change it: an update that begins after that look finds it held', async () => {
+    const { db, clock, restore, queue, start } = await begin()
+    const runs = (synapse: string) => ({ installed_synapse: synapse })
+    await db.updateTable('boxes').set(runs('1.157.1')).where('slug', '=', 'acme').execute()
+    const id = await queue()
+    await start(id)
+    const { looked, fixes } = stoppedLook()
+    const asked = restore({ fixes })
+    await looked.reached
+    const hold = { boxId: 'box_acme' as never, holder: `rollout:${id}` }
+    const updated = db.transaction().execute(async (tx) => {
+      await holdBox(tx, clock, { ...hold, until: '9999-12-31T23:59:59.999Z' })
+      await tx.updateTable('boxes').set(runs('1.163.2')).where('slug', '=', 'acme').execute()
+      await releaseHold(tx, hold)
+    })
+    updated.catch(() => undefined) // told below
+    await heldUpOrOver(db, updated)
+    looked.open()
+    expect(await asked).toMatchObject({ reopens: [] }) // it has the hole now, and the emergency closes it afterwards
+    await expect(updated).rejects.toMatchObject({ code: 'BOX_HELD' })
   })
 
   test('a move from a dead host that has looked for emergencies is waited for: what it brings back is taken in', async () => {

@@ -4,7 +4,7 @@ import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/ki
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { commandsByIds } from '../../hosts/index.ts'
 import { requireOnline } from '../ask-boxes.ts'
-import { holdBox } from '../box-holds.ts'
+import { takeBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
 import { gone, refuseUndo, refuseUnlessNow } from './gone-host.ts'
@@ -76,7 +76,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
     changedAt: at,
     keepUntil: null,
   }
-  if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
+  if (asked.state === 'handing_over' || error) await takeBox(tx, clock, box, { holder: removalHolder(asked), until: forever })
   const removal = await giveRemovalOrder(needs, tx, box, asked)
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await forgetBox(tx, box)
