@@ -254,6 +254,7 @@ export const aReport = (actions: readonly RolloutAction[], given: Partial<Rollou
     durationMs: 1_800_000,
     pausedMs: 0,
     fence: null,
+    undo: null,
     timeline: [
       { at: at('01:59:00'), actor: 'admin:anna', action: 'rollout.created', phase: null, reason: 'weekly round' },
       { at: at('02:00:00'), actor: 'admin:anna', action: 'rollout.started', phase: 'canary', reason: null },

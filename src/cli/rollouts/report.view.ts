@@ -3,7 +3,7 @@ import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../.
 import { type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
 import { actionColumns, beforeThat, countsText, stepsView, waitingText } from './rollout.view.ts'
-import { timelineView } from './timeline.view.ts'
+import { timelineView, utc } from './timeline.view.ts'
 import {
   errorOf,
   fenceModeText,
@@ -56,6 +56,7 @@ function factsOf(report: Report, look: Look): string {
     ['ended', stamp(rollout.finishedAt, now)],
     [rollout.finishedAt === null ? 'so far' : 'took', tookText(report)],
     ['fences', fenceText(report)],
+    ['way back', wayBackText(report)],
   ])
 }
 
@@ -66,6 +67,15 @@ const fenceText = ({ fence }: Report) =>
   fence &&
   `chat away for ${duration(fence.sumMs)} over ${plural(fence.boxes, 'box', 'boxes')}: ${duration(fence.medianMs)} in the middle, ` +
     `${duration(fence.worstMs)} at worst (${clean(fence.worstSlug)})`
+
+/** From the word for it to its last box; what the boxes took by themselves beside it, for some wait for others. */
+function wayBackText({ undo }: Report): string | null {
+  if (!undo) return null
+  const { startedAt, endedAt, durationMs, boxes } = undo
+  const whole = `from ${utc(startedAt)} ${endedAt ? `to ${utc(endedAt)} UTC, ${duration(durationMs)}` : `UTC, ${duration(durationMs)} so far`}`
+  if (!boxes) return whole
+  return `${whole}: a box took ${duration(boxes.medianMs)} in the middle, ${duration(boxes.worstMs)} at worst (${clean(boxes.worstSlug)})`
+}
 
 /** So many are told in full; who has more has one cause, or wants the table. */
 const mostTold = 10

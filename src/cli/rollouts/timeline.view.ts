@@ -1,9 +1,9 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { PhaseSpan, RolloutReport, TimelineEntry } from '../../core/rollouts/index.ts'
+import type { PhaseSpan, RolloutReport, TimelineEntry, UndoCounts, WayBack } from '../../core/rollouts/index.ts'
 import { clean, fields, type Look } from '../kit/index.ts'
 import { whyOf } from './words.ts'
 
-type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses'>
+type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout'>
 
 /** Who did what when, a sentence each, none of it cut; phases without boxes passed at once and are not told. */
 export function timelineView(story: Story, look: Look): string {
@@ -18,9 +18,9 @@ const backTexts = {
   snapshot: ', its updated boxes by their snapshots from before',
 } as const satisfies Record<NonNullable<TimelineEntry['boxes']>, string>
 
-const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
+export const utc = (at: string) => at.slice(0, 19).replace('T', ' ')
 
-function sentences(entry: TimelineEntry, { phases, pauses }: Story): string[] {
+function sentences(entry: TimelineEntry, { phases, pauses, undo, rollout }: Story): string[] {
   const { at, action, phase, reason, actor, boxes, cancelled } = entry
   const span = phases.find((one) => one.startedAt === at && one.phase === phase && one.boxes > 0)
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
@@ -31,12 +31,16 @@ function sentences(entry: TimelineEntry, { phases, pauses }: Story): string[] {
   const back = boxes ? backTexts[boxes] : ''
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled before ${cancelled === 1 ? 'its' : 'their'} turn` : ''
   const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
-  return [`${wordOf(action)}${where} by ${who(actor)}${back}${never}${lasted}${why}`]
+  const told = `${wordOf(action)}${where} by ${who(actor)}${back}${never}${lasted}${why}`
+  return action === 'rollout.rolled_back' && undo ? [told, wayBackText(undo, rollout.counts.undo)] : [told]
 }
 
 const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replace(/[._]/g, ' '))
 const who = (actor: string) => (actor.startsWith('system:') ? 'the engine' : clean(actor))
 const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} so far` : `for ${duration(ms)}`)
+
+const wayBackText = ({ durationMs, endedAt }: WayBack, counts: UndoCounts | null): string =>
+  `way back, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.undone} of ${plural(counts.total, 'box', 'boxes')} brought back` : ''}`
 
 function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {
   const came = `${succeeded} of ${plural(boxes, 'box', 'boxes')} updated${failed > 0 ? `, ${failed} failed` : ''}`

@@ -62,7 +62,7 @@ export {
   type RehearsedPause,
 } from './rehearsal-contract.ts'
 export type { RehearsalGiven, RehearsalSettings } from './rehearsal-settings.ts'
-export { type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
+export { type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry, type WayBack } from './report.ts'
 export {
   ActionCounts,
   type AuditLine,
@@ -74,6 +74,7 @@ export {
   RolloutSummary,
   type UndoCounts,
 } from './rollout.ts'
+export { tellWayBack, type WentBack } from './tell-way-back.ts'
 export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, turnNeedsMs } from './turn-windows.ts'
 export type { Fixes } from './undo-findings.ts'

@@ -51,6 +51,18 @@ export type Spread = z.infer<typeof Spread>
 const StepSpread = Spread.extend({ step: z.string() })
 export type StepSpread = z.infer<typeof StepSpread>
 
+const WayBack = z.object({
+  /** When the rollout was rolled back: its boxes were asked for then. */
+  startedAt: Timestamp,
+  /** When the last of them was through; null while there are some to come, or on their way. */
+  endedAt: Timestamp.nullable(),
+  /** Until now while it goes on, or stands still until a person decides. */
+  durationMs: z.number(),
+  /** How long single boxes took from their turn to their end, all attempts of a box together; null until the first is through. */
+  boxes: Spread.nullable(),
+})
+export type WayBack = z.infer<typeof WayBack>
+
 /** What became of a rollout: its story, what it cost the tenants, and where the time went. */
 export const RolloutReport = z.object({
   rollout: RolloutSummary,
@@ -60,6 +72,8 @@ export const RolloutReport = z.object({
   pausedMs: z.number(),
   /** How long chats answered 503, all boxes together, and per box. */
   fence: Spread.extend({ sumMs: z.number() }).nullable(),
+  /** How long the way back of its boxes took; null where none of them went back. */
+  undo: WayBack.nullable(),
   timeline: z.array(TimelineEntry),
   phases: z.array(PhaseSpan),
   pauses: z.array(Pause),

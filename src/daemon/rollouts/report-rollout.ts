@@ -9,10 +9,21 @@ import {
   spreadOf,
   stepSpreads,
   tellStory,
+  tellWayBack,
+  type WentBack,
 } from '../../core/rollouts/index.ts'
 import { countActions, publicAction } from './actions.repo.ts'
 import type { VerbNeeds } from './needs.ts'
-import { actionsByIds, type BoxTimes, evidencePage, fencesOfAttempts, stepsOfUpdates, storyOf, timesOfBoxes } from './report.repo.ts'
+import {
+  actionsByIds,
+  type BoxTimes,
+  evidencePage,
+  fencesOfAttempts,
+  spansOfWaysBack,
+  stepsOfUpdates,
+  storyOf,
+  timesOfBoxes,
+} from './report.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
 import { waitingUntil } from './waiting-until.repo.ts'
@@ -40,6 +51,7 @@ export async function reportRollout({ db, clock }: Needs, { id }: { id: string }
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times, await fencesOfAttempts(db, id)),
+    undo: tellWayBack({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await waysBackOf(db, id, times), now }),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),
@@ -67,6 +79,17 @@ function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, num
   const fenced = times.map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 })).filter(({ ms }) => ms > 0)
   const spread = spreadOf(fenced)
   return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
+}
+
+/** Without evidence a box is told of by its last attempt, unless it serves as updated: its times are those of the update then. */
+async function waysBackOf(db: Needs['db'], id: string, times: readonly BoxTimes[]): Promise<WentBack[]> {
+  const undone = times.filter(({ undo }) => undo !== null)
+  if (undone.length === 0) return []
+  const slugs = new Map(undone.map((box) => [box.id, box.slug]))
+  const attempts = await spansOfWaysBack(db, id)
+  if (attempts.length > 0) return attempts.map(({ actionId, ...span }) => ({ ...span, slug: slugs.get(actionId) ?? actionId }))
+  const wentBack = undone.filter(({ status }) => status === 'rolled_back' || status === 'rollback_failed')
+  return wentBack.flatMap(({ slug, startedAt, finishedAt }) => (startedAt === null ? [] : [{ slug, startedAt, finishedAt }]))
 }
 
 async function stepsOf(db: Needs['db'], id: string, times: readonly BoxTimes[]) {

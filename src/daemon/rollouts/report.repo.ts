@@ -31,6 +31,8 @@ export type BoxTimes = Readonly<{
   phase: Phase
   status: ActionStatus
   undo: ActionUndo['status'] | null
+  startedAt: string | null
+  finishedAt: string | null
   durationMs: number | null
   fencedMs: number | null
 }>
@@ -39,13 +41,13 @@ export type BoxTimes = Readonly<{
 export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
   const rows = await db
     .selectFrom('rollout_actions')
-    .select(['id', 'slug', 'phase', 'status', 'undo_status', 'duration_ms', 'fenced_ms'])
+    .select(['id', 'slug', 'phase', 'status', 'undo_status', 'started_at', 'finished_at', 'duration_ms', 'fenced_ms'])
     .where('rollout_id', '=', rolloutId)
     .orderBy('slug')
     .execute()
   const ms = (value: number | null) => (value === null ? null : Number(value))
-  return rows.map(({ duration_ms, fenced_ms, undo_status, ...row }) => {
-    return { ...row, undo: undo_status, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
+  return rows.map(({ duration_ms, fenced_ms, undo_status, started_at: startedAt, finished_at: finishedAt, ...row }) => {
+    return { ...row, undo: undo_status, startedAt, finishedAt, durationMs: ms(duration_ms), fencedMs: ms(fenced_ms) }
   })
 }
 
@@ -61,6 +63,17 @@ export async function stepsOfUpdates(db: DbOrTx, rolloutId: string) {
     actionId: action_id,
     steps: JSON.parse(steps) as { step: string; durationMs: number | null }[],
   }))
+}
+
+/** When each attempt at a way back began and ended. */
+export async function spansOfWaysBack(db: DbOrTx, rolloutId: string) {
+  const rows = await db
+    .selectFrom('rollout_attempts')
+    .select(['action_id', 'started_at', 'finished_at'])
+    .where('rollout_id', '=', rolloutId)
+    .where('kind', '!=', 'update')
+    .execute()
+  return rows.map(({ action_id: actionId, started_at: startedAt, finished_at: finishedAt }) => ({ actionId, startedAt, finishedAt }))
 }
 
 /** How long each box was shut, all its attempts together, those at the way back too. The action keeps only the last one's. */

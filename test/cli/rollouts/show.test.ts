@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import type { RolloutReport } from '../../../src/core/rollouts/index.ts'
 import { tenantry } from '../../support/command-line.ts'
@@ -98,6 +98,40 @@ test.each([
     reason: 'search is broken',
   } as const
   expect(await shown({ ...story(), timeline: [{ ...end, ...(boxes && { boxes }) }] }, 120)).toContain(says)
+})
+
+describe('the way back of a whole rollout', () => {
+  const counts = { ...aRollout().counts, undo: { total: 5, pending: 0, running: 0, undone: 4, failed: 1 } }
+  const end = {
+    at: at('02:10:00'),
+    actor: 'admin:anna',
+    action: 'rollout.rolled_back',
+    phase: 'pro',
+    reason: 'bad',
+    boxes: 'images',
+  } as const
+  const boxes = { boxes: 5, medianMs: 180_000, worstMs: 300_000, worstSlug: 'kita-nord' }
+  const undo = { startedAt: at('02:10:00'), endedAt: at('02:22:03'), durationMs: 723_000, boxes }
+  const of = (given: RolloutReport['undo']) =>
+    shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, timeline: [end], undo: given }, 160)
+
+  test('is told whole, with its worst box, and in the story', async () => {
+    const text = await of(undo)
+    const span = 'from 2026-01-05 02:10:00 to 2026-01-05 02:22:03 UTC, 12 min 3 s'
+    expect(text).toContain(`way back  ${span}: a box took 3 min in the middle, 5 min at worst (kita-nord)`)
+    expect(text).toContain('2026-01-05 02:10:00  way back, for 12 min 3 s: 4 of 5 boxes brought back')
+  })
+
+  test('is told so far while it goes on, also before its first box is through', async () => {
+    const text = await of({ ...undo, endedAt: null, boxes: null })
+    expect(text).toMatch(/way back\s+from 2026-01-05 02:10:00 UTC, 12 min 3 s so far$/m)
+    expect(text).toContain('way back, 12 min 3 s so far: 4 of 5 boxes brought back')
+  })
+
+  test('is not told where no box went back, nor by a daemon that does not know', async () => {
+    expect(await of(null)).not.toContain('way back')
+    expect(await of(undefined as never)).not.toContain('way back')
+  })
 })
 
 test.each([

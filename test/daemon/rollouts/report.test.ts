@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { evidenceSum } from '../../../src/core/audit/index.ts'
+import { isoNow } from '../../../src/core/kit/index.ts'
 import type { RolloutReport } from '../../../src/core/rollouts/index.ts'
 import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
 import { listEvidence, reportRollout } from '../../../src/daemon/rollouts/report-rollout.ts'
@@ -140,6 +141,42 @@ onBothDialects('the report of a rollout', (fresh) => {
     expect((await reportRollout(world.needs, { id })).fence).toEqual(fence)
     await db.deleteFrom('rollout_attempts').execute() // as after two years
     expect((await reportRollout(world.needs, { id })).fence).toMatchObject({ boxes: 1, sumMs: 150_000 })
+  })
+
+  test('the way back of all its boxes is told whole: from the word for it to its last box, and the worst of them', async () => {
+    const { world, db } = await setUp()
+    const id = await world.started({ holdAfter: 'free_100' })
+    await world.settle()
+    expect((await reportRollout(world.needs, { id })).undo).toBeNull()
+    const startedAt = isoNow(world.clock)
+    await world.rollBack(id, 'images')
+    expect((await reportRollout(world.needs, { id })).undo).toEqual({ startedAt, endedAt: null, durationMs: 0, boxes: null })
+    await world.clock.advance(60_000)
+    await world.heartbeat()
+    await world.tick()
+    await world.clock.advance(120_000)
+    await world.heartbeat()
+    await world.settle()
+    const whole = { startedAt, endedAt: isoNow(world.clock), durationMs: 180_000 }
+    await world.clock.advance(3_600_000)
+    const told = { ...whole, boxes: { boxes: 2, medianMs: 120_000, worstMs: 120_000, worstSlug: 'acme' } }
+    expect((await reportRollout(world.needs, { id })).undo).toEqual(told)
+    await db.deleteFrom('rollout_attempts').execute() // as after two years
+    expect((await reportRollout(world.needs, { id })).undo).toEqual(told)
+  })
+
+  test('without evidence the way back tells of no box that serves as updated: its times are those of the update', async () => {
+    const { world, db } = await setUp()
+    const id = await world.started({ holdAfter: 'free_100' })
+    await world.settle()
+    await world.clock.advance(60_000)
+    await world.heartbeat()
+    await world.rollBack(id, 'images')
+    world.fates.set('beta', ['rolls-back'])
+    await world.settle()
+    expect((await reportRollout(world.needs, { id })).undo?.boxes?.boxes).toBe(2)
+    await db.deleteFrom('rollout_attempts').execute()
+    expect((await reportRollout(world.needs, { id })).undo?.boxes).toMatchObject({ boxes: 1, worstSlug: 'acme' })
   })
 
   test('it tells how long it took, what of that was paused, and by whom', async () => {
