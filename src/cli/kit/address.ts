@@ -1,4 +1,4 @@
-import { problem } from '../../core/kit/index.ts'
+import { forbiddenPort, problem } from '../../core/kit/index.ts'
 
 /** Where a daemon with its default settings is. */
 const defaultUrl = 'http://127.0.0.1:8440'
@@ -16,6 +16,8 @@ function checkUrl(given: string): string {
     throw problem('USAGE', `${given} is not the address of a daemon: it looks like https://tenantry.example`)
   if (url.protocol === 'http:' && !onLoopback(url.hostname))
     throw problem('USAGE', `${given} would send tokens unencrypted: use https, or http on 127.0.0.1 only`)
+  const never = forbiddenPort(url)
+  if (never) throw problem('USAGE', `${given} cannot be called: ${never}`)
   if (url.username || url.password) throw problem('USAGE', 'leave name and password out of the address; logging in asks for them')
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }

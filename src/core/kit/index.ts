@@ -6,6 +6,7 @@ export { canonicalJson, sha256Hex } from './canonical-json.ts'
 export { type Clock, elapsedMs, isoIn, isoNow, spanMs } from './clock.ts'
 export { bare, displayWidth } from './display-width.ts'
 export { fold, foldBeside, wordsOf } from './fold.ts'
+export { forbiddenPort } from './forbidden-port.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export {

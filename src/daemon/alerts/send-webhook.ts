@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { type AlertMessage, webhookBody } from '../../core/alerts/index.ts'
-import { type Clock, problem } from '../../core/kit/index.ts'
+import { type Clock, forbiddenPort, problem } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 
 const longestMs = 10_000
@@ -19,6 +19,9 @@ export async function sendWebhook(
   id: string,
   signal?: AbortSignal,
 ) {
+  const { origin } = new URL(url)
+  const never = forbiddenPort(new URL(url))
+  if (never) throw problem('UNAVAILABLE', `the webhook at ${origin} cannot be called: ${never}, in alerts.webhook.url`)
   const body = JSON.stringify(webhookBody(message, daemonUrl))
   const at = clock.now()
   const headers = {
@@ -30,7 +33,6 @@ export async function sendWebhook(
   }
   const limit = AbortSignal.timeout(longestMs)
   const call = { method: 'POST', headers, body, redirect: 'manual' as const, signal: signal ? AbortSignal.any([signal, limit]) : limit }
-  const { origin } = new URL(url)
   const response = await settlingFetch(url, call).catch((error: FetchError) => {
     throw problem('UNAVAILABLE', `the webhook at ${origin} does not answer (${reasonOf(error)})`)
   })

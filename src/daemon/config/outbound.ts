@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { forbiddenPort } from '../../core/kit/index.ts'
 
 // Settings of what the daemon itself writes to: other people's servers.
 
@@ -8,7 +9,8 @@ function wrongWebhook(text: string): string | undefined {
   if (!URL.canParse(text)) return 'must be an https: address'
   const url = new URL(text)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && onLoopback(url))) return 'must begin with https:, unless it is on loopback'
-  return url.username + url.password === '' ? undefined : 'must not hold a user name: what opens it belongs into its path'
+  if (url.username + url.password !== '') return 'must not hold a user name: what opens it belongs into its path'
+  return forbiddenPort(url)
 }
 
 /** Encrypted unless it is this machine. */

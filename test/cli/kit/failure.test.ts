@@ -40,6 +40,7 @@ describe('exit codes', () => {
     ['an address without encryption', ['hosts', 'list', '--url', 'http://tenantry.example'], 'tenantry hosts list --help'],
     ['an address with a password', ['hosts', 'list', '--url', 'https://anna:pw@tenantry.example'], 'tenantry hosts list --help'],
     ['no address', ['hosts', 'list', '--url', 'tenantry'], 'tenantry hosts list --help'],
+    ['a port that no client calls', ['hosts', 'list', '--url', 'http://127.0.0.1:6000'], 'tenantry hosts list --help'],
   ])('%s is a usage error: 2, and says where help is', async (_, line, next) => {
     const ran = await tenantry(line)
     expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
@@ -47,7 +48,7 @@ describe('exit codes', () => {
     expect(ran.stderr).toContain(`next:  ${next}`)
   })
 
-  test.each(['https://tenantry.example', 'http://localhost:1', 'http://127.0.0.1:1', 'http://[::1]:1'])(
+  test.each(['https://tenantry.example', 'http://localhost:8441', 'http://127.0.0.1:8441', 'http://[::1]:8441'])(
     '%s is a fine address',
     async (url) => {
       const ran = await tenantry(['hosts', 'list', '--url', url], { answers: { [hosts]: { hosts: [] } } })

@@ -71,6 +71,16 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(mail.received[0]?.message.trim().endsWith(command)).toBe(true)
   })
 
+  test('a webhook on a port that can never be called says so, and not where its path leads', async () => {
+    const db = await fresh()
+    const { drain, raise } = await alertsWorld(db, { webhook: 'http://127.0.0.1:6667/hunter2' })
+    const alertId = await raise(stuck)
+    await drain()
+    const [told] = (await showAlert({ db }, { id: alertId })).deliveries
+    expect(told?.lastError).toMatch(/^the webhook at http:\/\/127\.0\.0\.1:6667 cannot be called: port 6667 is kept for another protocol/)
+    expect(told?.lastError).not.toContain('hunter2')
+  })
+
   test('a replica that dies after sending and before noting it sends again, under the same id', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { outbox, needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })

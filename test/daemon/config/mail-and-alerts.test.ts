@@ -26,10 +26,17 @@ test('whom alerts go to can be said by variables alone', () => {
 })
 
 test('a webhook is encrypted unless it is on this machine', () => {
-  expect(refused(webhook('http://127.0.0.1:9/hook'))).toBe('')
-  expect(refused(webhook('http://[::1]:9/hook'))).toBe('')
+  expect(refused(webhook('http://127.0.0.1:8009/hook'))).toBe('')
+  expect(refused(webhook('http://[::1]:8009/hook'))).toBe('')
   expect(refused(webhook('http://hooks.example/a'))).toContain('alerts.webhook.url must begin with https:')
   expect(refused(webhook('http://127.0.0.1.example/a'))).toContain('alerts.webhook.url must begin with https:')
+})
+
+test('a webhook on a port that can never be called is refused in words', () => {
+  for (const port of [6667, 10080])
+    expect(refused(webhook(`https://hooks.example:${port}/hunter2`))).toBe(
+      `the environment: alerts.webhook.url port ${port} is kept for another protocol, and no HTTP client calls it: choose another, such as 8443 (TENANTRY_ALERTS_WEBHOOK_URL)`,
+    )
 })
 
 const wrong: Record<string, [Record<string, string>, string]> = {
