@@ -5,7 +5,7 @@ import { appendEvent, type Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { type AskNeeds, requireLive, requireOnline } from '../ask-boxes.ts'
-import { holdBox, releaseHold } from '../box-holds.ts'
+import { releaseHold, takeBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox, existingBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
@@ -28,11 +28,12 @@ export async function maintainBox(needs: AskNeeds, actor: Actor, { slug, on, rea
     const box = await existingBox(tx, slug)
     await refuse(needs, tx, box, on)
     const at = isoNow(clock)
-    if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceHolder, until: forever })
     const said = on
       ? { maintenance_by: actorLabel(actor), maintenance_reason: reason, maintenance_since: box.maintenance?.since ?? at }
       : {}
+    // The box before its hold, as whoever frees it does: two that meet wait for each other, and never in a circle.
     await changeBox(tx, box, { ...said, maintenance_command: commandId })
+    if (on) await takeBox(tx, clock, box, { holder: maintenanceHolder, until: forever })
     const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, on, reason }
     await enqueueCommand(tx, clock, {
       id: commandId,
@@ -80,15 +81,18 @@ export async function maintained(needs: StepNeeds, tx: Tx, command: Command, { r
   await applyReport(needs, tx, box, report)
   if (box.maintenanceCommand !== command.id) return
   const { on } = command.payload as { on: boolean }
-  if (!on) await endMaintenance(tx, box)
+  if (!on && !(await endMaintenance(tx, box))) return
   const payload = { boxId: box.id, slug: box.slug, on }
   await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance', payload })
 }
 
-/** The registry forgets that people work on the box, and frees it. */
-export async function endMaintenance(tx: Tx, box: BoxRecord): Promise<void> {
-  await changeBox(tx, box, over)
-  await releaseHold(tx, { boxId: box.id, holder: maintenanceHolder })
+/** The registry forgets that people work on the box, and frees it; false where it was asked about its maintenance again since it was read. */
+export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: BoxRecord): Promise<boolean> {
+  const ended = tx.updateTable('boxes').set(over).where('id', '=', id)
+  const { numUpdatedRows } = await ended.where('maintenance_command', read === null ? 'is' : '=', read).executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  await releaseHold(tx, { boxId: id, holder: maintenanceHolder })
+  return true
 }
 
 /** What could not be closed is not in maintenance; what could not be opened still is, and so is what nobody knows of. */
@@ -96,7 +100,7 @@ export async function maintenanceFailed({ clock }: StepNeeds, tx: Tx, command: C
   const box = await boxById(tx, command.boxId as never)
   const { on } = command.payload as { on: boolean }
   if (!box || box.maintenanceCommand !== command.id || !on || (!told && command.leaseToken > 0)) return
-  if (box.fence?.holder !== maintenanceHolder) await endMaintenance(tx, box)
+  if (box.fence?.holder !== maintenanceHolder && !(await endMaintenance(tx, box))) return
   const payload = { boxId: box.id, slug: box.slug, on, error: command.error }
   await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance_failed', payload })
   await recordAudit(tx, clock, { actor: lifeActor, action: 'box.maintenance.failed', subject: box.slug, data: { error: command.error } })

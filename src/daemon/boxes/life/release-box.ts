@@ -28,8 +28,9 @@ export const releaseBox = (needs: LifeNeeds, actor: Actor, { slug, confirm, reas
     const hold = (await holdsOf(tx, needs.clock, [box.id])).get(box.id)
     if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
     await refuseLiving(needs, tx, box, hold)
-    if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
-    else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
+    if (hold.holder !== maintenanceHolder) await releaseHold(tx, { boxId: box.id, holder: hold.holder })
+    else if (!(await endMaintenance(tx, box)))
+      throw problem('CONFLICT', `somebody else asked about the maintenance of ${slug} at the same moment: look at it again`)
     await giveUpRestore(needs, tx, hold)
     const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }
