@@ -4,7 +4,7 @@ import { type Actor, isoNow, newId, problem, type Random } from '../../core/kit/
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { type CommandBus, commandsByIds, enqueueCommand, type Host, hostByName } from '../hosts/index.ts'
-import { createTenant, deleteTenant, tenantBySlug } from '../tenants/index.ts'
+import { createTenant, deleteTenant, lockTenant, tenantBySlug } from '../tenants/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxBySlug, insertBox } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -66,6 +66,7 @@ async function begin<Kind extends BoxCommandKind>(
   way: SetUp<Kind>,
 ): Promise<Accepted & { hostId: HostId }> {
   const host = usable(await hostByName(tx, wanted.host))
+  await lockTenant(tx, wanted.slug) // one that is there gets one box, also from two who look at the same moment
   const found = await boxBySlug(tx, wanted.slug)
   const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(needs, tx, found) : found
   if (begun && !wasMadeBy(begun, wanted, host, way)) refuseOther(begun, wanted, host, way)
@@ -196,7 +197,9 @@ async function nextAttempt(tx: Tx, box: BoxRecord, kind: BoxCommandKind): Promis
     .where('id', '=', box.id)
     .where('set_up_attempt', '=', box.setUp.attempt)
     .where('live', '=', 0)
+    .where('removal', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw problem('CONFLICT', `somebody else began ${box.slug} anew at the same moment: look at it again`)
+  if (numUpdatedRows === 0n)
+    throw problem('CONFLICT', `somebody else began ${box.slug} anew, or removed it, at the same moment: look at it again`)
   return (await boxBySlug(tx, box.slug)) as BoxRecord
 }

@@ -1,7 +1,7 @@
 import { type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
+import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import { ownWindowOf } from './own-window.ts'
 import type { TenantRow } from './tenants.tables.ts'
 
@@ -29,6 +29,11 @@ const toTenant = (row: TenantRow): TenantRecord => ({
 export async function tenantBySlug(db: DbOrTx, slug: string): Promise<TenantRecord | undefined> {
   const row = await db.selectFrom('tenants').selectAll().where('slug', '=', slug).executeTakeFirst()
   return row && toTenant(row)
+}
+
+/** Nobody else gives the tenant a box until the commit; one that is not there yet can be made once only. */
+export async function lockTenant(tx: Tx, slug: string): Promise<void> {
+  await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()
 }
 
 export async function tenantByChatDomain(db: DbOrTx, chatDomain: string): Promise<TenantRecord | undefined> {

@@ -80,7 +80,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
   const removal = await giveRemovalOrder(needs, tx, box, asked)
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await forgetBox(tx, box)
-  if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
+  if (removal.state === 'erasing') await endSetUp(tx, box)
   await tellRemoval(tx, clock, box, removal, actor)
   return removal
 }
@@ -94,6 +94,13 @@ async function refuseBusy(tx: Tx, box: BoxRecord): Promise<void> {
     )
   const [setUp] = box.live ? [] : await commandsByIds(tx, [box.setUp.commandId])
   if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `the box ${box.slug} is being set up: wait for the end of that`)
+}
+
+/** Only as it was when it was looked at: an agent may tell at this moment that the box is ready after all, or somebody begin it anew. */
+async function endSetUp(tx: Tx, { id, slug, setUp }: BoxRecord): Promise<void> {
+  const unready = tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', id).where('live', '=', 0)
+  const { numUpdatedRows } = await unready.where('set_up_command', '=', setUp.commandId).executeTakeFirst()
+  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the set-up of ${slug} went on at the same moment: look at it again`)
 }
 
 /** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */

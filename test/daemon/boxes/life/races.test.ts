@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest'
+import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
+import { maintainBox } from '../../../../src/daemon/boxes/life/maintain-box.ts'
+import { removeBox } from '../../../../src/daemon/boxes/life/remove-box.ts'
+import { provisionBox } from '../../../../src/daemon/boxes/provision-box.ts'
+import type { Db } from '../../../../src/daemon/db/index.ts'
+import { createTenant } from '../../../../src/daemon/tenants/index.ts'
+import { aProbe, aReport } from '../../../support/boxes.ts'
+import { anOperator, answerCommand, failCommand } from '../../../support/boxes-room.ts'
+import { onBothDialects } from '../../../support/databases.ts'
+import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../../support/held-up.ts'
+import { goodAnswer, type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
+
+const slug = 'north'
+const wanted = { slug, name: 'School north', plan: 'light', chatDomain: 'north.example', host: 'host-1', canary: false } as const
+
+const outcome = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+
+/** The one has written everything and not committed; the other comes as far as it can. What became of both. */
+async function inThisOrder(db: Db, first: (db: Db) => Promise<unknown>, then: (db: Db) => Promise<unknown>): Promise<string[]> {
+  const written = aGate()
+  const one = outcome(first(stoppedBeforeCommit(db, written)))
+  await written.reached
+  const other = outcome(then(db))
+  await heldUpOrOver(db, other)
+  written.open()
+  return Promise.all([one, other])
+}
+
+onBothDialects('at the same moment', (fresh) => {
+  const begin = async () => {
+    const world = await lifeWorld(await fresh())
+    const { room } = world
+    const provision = (db: Db) => provisionBox({ ...room, db }, anOperator, wanted)
+    const remove = (db: Db) => removeBox({ ...room, db }, anOperator, { slug, confirm: slug, reason: 'it has left', now: false })
+    const maintain = (on: boolean) => (db: Db) => maintainBox({ ...room, db }, anOperator, { slug, on, reason: 'its disk' })
+    return { ...world, provision, remove, maintain }
+  }
+  const boxes = ({ db }: Pick<LifeWorld, 'db'>) =>
+    db.selectFrom('boxes').select(['live', 'removal', 'set_up_attempt']).orderBy('id').execute()
+  const open = async ({ db }: Pick<LifeWorld, 'db'>) =>
+    (await db.selectFrom('commands').select('kind').where('status', '=', 'queued').orderBy('id').execute()).map(({ kind }) => kind)
+
+  test('a tenant that is there is given one box, by whoever is first', async () => {
+    const world = await begin()
+    const { db, room, provision } = world
+    await db.transaction().execute((tx) => createTenant(room, tx, wanted))
+    expect(await inThisOrder(db, provision, provision)).toEqual(['done', 'done'])
+    expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: null, set_up_attempt: 1 }], ['tenant-box.provision']])
+  })
+
+  describe('a box that never came to be', () => {
+    const failed = async () => {
+      const world = await begin()
+      const { commandId } = await world.provision(world.db)
+      await failCommand(world.room, commandId, 'expired')
+      const late = (db: Db) => answerCommand({ ...world.room, db }, commandId, { report: aReport(slug), probe: aProbe() })
+      return { ...world, late }
+    }
+
+    test('is not removed under the one who begins it anew', async () => {
+      const world = await failed()
+      expect(await inThisOrder(world.db, world.provision, world.remove)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: null, set_up_attempt: 2 }], ['tenant-box.provision']])
+    })
+
+    test('is not begun anew while it is removed: what is cleared away would come back, on ports that others get', async () => {
+      const world = await failed()
+      expect(await inThisOrder(world.db, world.remove, world.provision)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'removed', set_up_attempt: 1 }], ['tenant-box.remove']])
+    })
+
+    test('is not erased when its agent tells after all that it is ready: it is stopped with a last snapshot, or asked about again', async () => {
+      const world = await failed()
+      const [, removed] = await inThisOrder(world.db, world.late, world.remove)
+      expect(await boxes(world)).toEqual([{ live: 1, removal: null, set_up_attempt: 1 }])
+      expect([[removed, ...(await open(world))]]).toContainEqual(removed === 'done' ? ['done', 'tenant-box.hand_over'] : ['CONFLICT'])
+    })
+  })
+
+  test('a box is opened after maintenance and closed for another: it stays closed, and held', async () => {
+    const world = await begin()
+    const { db, clock, maintain } = world
+    await world.aBox(slug)
+    await maintain(true)(db)
+    await world.answer('host-1', 'tenant-box.maintenance')
+    await maintain(false)(db)
+    const opening = await world.take('host-1')
+    const opened = () => world.post('host-1', opening, { ok: true, result: goodAnswer(opening, isoNow(clock)) })
+    expect(await inThisOrder(db, maintain(true), opened)).toEqual(['done', 'done'])
+    const closed = async () => (await db.selectFrom('boxes').select('maintenance_reason').executeTakeFirstOrThrow()).maintenance_reason
+    expect([await world.holds(), await closed()]).toEqual([['maintenance'], 'its disk'])
+    await world.answer('host-1', 'tenant-box.maintenance')
+    expect([await world.holds(), await closed()]).toEqual([['maintenance'], 'its disk'])
+  })
+})

@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
+import { boxBySlug, holdsBySlug, takeBox } from '../../../src/daemon/boxes/index.ts'
+import { moveBox } from '../../../src/daemon/boxes/life/begin-move.ts'
+import { maintainBox } from '../../../src/daemon/boxes/life/maintain-box.ts'
+import { removeBox } from '../../../src/daemon/boxes/life/remove-box.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
+import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
+import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'
+import { rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
+
+const slug = 'acme'
+const snapshotId = snapshotIdOf(slug)
+
+/** A box that every one of them could take, a rollout whose turn it is, and a replica for each that takes it. */
+async function aBoxForAll(db: Db) {
+  const world = await rolloutWorld(db, [{ slug }, { slug: 'beta' }])
+  await world.started({ targetSlugs: [slug] })
+  const box = (await boxBySlug(db, slug)) as NonNullable<Awaited<ReturnType<typeof boxBySlug>>>
+  const taken = { snapshotId, tier: 'manual', takenAt: isoNow(world.clock), sha256: 'f'.repeat(64) } as const
+  await db.transaction().execute((tx) => recordSnapshot(tx, world.clock, box, taken))
+  const rooms = {
+    ...world.needs,
+    settings: { ...world.needs.settings, backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
+    deadlineMs: 3_600_000,
+    fixes: async () => [],
+    versionsBefore: async () => null,
+  }
+  const reason = 'because'
+  const takers: Record<Taker, (db: Db) => Promise<unknown>> = {
+    rollout: (db) => makeRolloutEngine({ ...world.needs, db, holder: 'replica-2' }).tick(world.signal),
+    restore: (db) => restoreBox({ ...rooms, db } as never, anOperator, { slug, snapshotId, reason, allowHole: false }),
+    move: (db) => moveBox({ ...rooms, db } as never, anOperator, { slug, to: 'host-of-beta', reason }),
+    removal: (db) => removeBox({ ...rooms, db } as never, anOperator, { slug, confirm: slug, reason, now: false }),
+    maintenance: (db) => maintainBox({ ...rooms, db } as never, anOperator, { slug, on: true, reason }),
+  }
+  const holder = async () => (await holdsBySlug(db, world.clock)).get(slug)?.holder.replace(/:.*/, '')
+  const kinds = async () => (await world.open()).map(({ kind }) => kind)
+  return { ...world, box, takers, holder, kinds }
+}
+
+const orders = {
+  rollout: 'tenant-box.report_versions',
+  restore: 'tenant-box.restore',
+  move: 'tenant-box.hand_over',
+  removal: 'tenant-box.hand_over',
+  maintenance: 'tenant-box.maintenance',
+} as const
+type Taker = keyof typeof orders
+const takers = Object.keys(orders) as Taker[]
+
+/** A rollout waits for its turn; everybody else is told by whom it is held, or what goes on in it. */
+const told = (taker: Taker) => (taker === 'rollout' ? ['done'] : ['BOX_HELD', 'CONFLICT'])
+/** A rollout has one owner, and closing a box that is closed already changes nothing. */
+const twice: readonly Taker[] = ['restore', 'move', 'removal']
+const pairs = takers.flatMap((first) =>
+  takers.filter((then) => then !== first || twice.includes(first)).map((then) => [first, then] as const),
+)
+
+const outcome = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )
+
+onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
+  test.each(pairs)('has one holder and one order: %s before %s', async (first, then) => {
+    const db = await fresh()
+    const { takers, holder, kinds } = await aBoxForAll(db)
+    const written = aGate()
+    const winner = takers[first](stoppedBeforeCommit(db, written))
+    await written.reached
+    const loser = outcome(takers[then](db))
+    await heldUpOrOver(db, loser)
+    written.open()
+    expect(await outcome(winner)).toBe('done')
+    expect(told(then)).toContain(await loser)
+    expect([await holder(), await kinds()]).toEqual([first, [orders[first]]])
+  })
+
+  test('is looked at once more by whoever takes it: where it was moved or removed since the first look, it is not taken', async () => {
+    const db = await fresh()
+    const { box, clock, holder } = await aBoxForAll(db)
+    for (const change of [{ host_id: 'hst_host-of-beta' }, { ownership_epoch: 2 }, { live: 0 }]) {
+      await db.updateTable('boxes').set(change).where('id', '=', box.id).execute()
+      const late = db.transaction().execute((tx) => takeBox(tx, clock, box, { holder: 'move:1', until: '9999-12-31T23:59:59.999Z' }))
+      expect(await outcome(late)).toBe('CONFLICT')
+      expect(await holder()).toBeUndefined()
+      await db.updateTable('boxes').set({ host_id: box.hostId, ownership_epoch: 1, live: 1 }).where('id', '=', box.id).execute()
+    }
+  })
+
+  // Only there two look at the same time.
+  if (dialect === 'postgres')
+    test.each(takers.filter((taker) => taker !== 'rollout'))(
+      'and is free for %s when it was looked at, is not taken where it was moved since',
+      async (taker) => {
+        const db = await fresh()
+        const { box, takers, holder, kinds } = await aBoxForAll(db)
+        const moved = aGate()
+        const move = stoppedBeforeCommit(db, moved)
+          .transaction()
+          .execute(async (tx) => {
+            await tx.insertInto('box_holds').values({ box_id: box.id, holder: 'move:1', until: '9999-12-31T23:59:59.999Z' }).execute()
+            await tx.updateTable('boxes').set({ host_id: 'hst_host-of-beta', ownership_epoch: 2 }).where('id', '=', box.id).execute()
+            await tx.deleteFrom('box_holds').where('box_id', '=', box.id).execute()
+          })
+        await moved.reached
+        const late = outcome(takers[taker](db))
+        await heldUpOrOver(db, late)
+        moved.open()
+        await move
+        expect([await late, await holder(), await kinds()]).toEqual(['CONFLICT', undefined, []])
+      },
+    )
+})
