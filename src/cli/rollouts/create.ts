@@ -2,6 +2,7 @@ import { plural, problem } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
 import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
+import { wasMadeBefore } from './made-before.ts'
 import { movedTags } from './moved-tags.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
 import { planSummary } from './plan.view.ts'
@@ -33,11 +34,13 @@ export const create = command(
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
     const asked = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
-    const seen = start ? await lookBefore(context, asked, body) : undefined
+    const isRepeated = start && (await wasMadeBefore(context, idempotencyKey))
+    const seen = start && !isRepeated ? await lookBefore(context, asked, body) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     // A repeated call finds what the first one made, and maybe started before its answer was lost.
     if (!start || queued.status !== 'queued') return followed(context, queued, { watch, wait })
+    if (isRepeated) showPlan(context, queued.plan)
     if (seen) refuseMoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
       context.say(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
@@ -68,14 +71,18 @@ async function lookBefore(
   wanted: Refusable,
   { skipRefused }: Readonly<{ skipRefused: boolean }>,
 ): Promise<RolloutPlan | undefined> {
-  const { api, ask, say, json } = context
-  const isShown = ask.interactive && !json
-  if (skipRefused && !isShown) return undefined
-  const plan = await api.rollouts.planRollout({ body: wanted })
+  if (skipRefused && !isSeen(context)) return undefined
+  const plan = await context.api.rollouts.planRollout({ body: wanted })
   if (!skipRefused) refuseRefused(plan)
-  if (!isShown) return undefined
-  say((look) => `${planSummary(plan, look)}\n`)
+  if (!isSeen(context)) return undefined
+  showPlan(context, plan)
   return plan
+}
+
+const isSeen = ({ ask, json }: Context): boolean => ask.interactive && !json
+
+function showPlan(context: Context, plan: RolloutPlan): void {
+  if (isSeen(context)) context.say((look) => `${planSummary(plan, look)}\n`)
 }
 
 /** What nobody has seen is not begun. */

@@ -4,6 +4,7 @@ import { type Context, command, flag, readTextFile, text } from '../kit/index.ts
 import { blastRadius } from './emergency.view.ts'
 import { askOrder, type Order, orderOptions } from './emergency-order.ts'
 import { followed, followedView, followOptions } from './followed.ts'
+import { wasMadeBefore } from './made-before.ts'
 import { movedTags } from './moved-tags.ts'
 import { mayMakeEmergency } from './who-may-emergency.ts'
 import { exitOfRollout } from './words.ts'
@@ -27,7 +28,7 @@ export const emergency = command(
     const order = await askOrder(context, given)
     const plan = await context.api.rollouts.planRollout({ body: { kind: 'emergency_cve', ...order.targets } })
     showRadius(context, order, plan)
-    if (start && !skipRefused) refuseRefused(plan)
+    if (start && !skipRefused && plan.refusals > 0 && !(await wasMadeBefore(context, idempotencyKey))) refuseRefused(plan)
     await typedCve(context, order.cveId, confirm)
     const made = await sent(context, order, { tokenFile, idempotencyKey })
     // A repeated call finds what the first one made, and maybe started before its answer was lost.

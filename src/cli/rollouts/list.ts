@@ -10,16 +10,17 @@ export const list = command(
     status: oneOf('--status <status>', 'in one status', statuses),
     kind: oneOf('--kind <kind>', 'of one kind', ['staged', 'emergency_cve']),
     since: text('--since <time>', 'made since then: 2026-01-05, 2026-01-05T02:00:00Z, or 12h, 7d ago'),
+    idempotencyKey: text('--idempotency-key <key>', 'the one that you made with this key'),
     limit: count('--limit <count>', 'at most so many'),
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
   ({ api, clock }, { since, ...query }) =>
     api.rollouts.listRollouts({ query: { ...query, ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }) } }),
-  (page, look, { status, kind, since, cursor }) =>
+  (page, look, { status, kind, since, idempotencyKey, cursor }) =>
     rolloutList(
       page,
       look,
-      [status, kind, since, cursor].some((one) => one !== undefined),
+      [status, kind, since, idempotencyKey, cursor].some((one) => one !== undefined),
     ),
   { examples: ['list --since 7d', 'list --status paused'] },
 )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Progress, Slug } from '../boxes/index.ts'
+import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
 import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
 import { EmergencyTargets, namesNoTarget, targetNames } from './emergency.ts'
@@ -7,6 +7,7 @@ import { RolloutPlan } from './plan.ts'
 import { proofContract } from './proof-contract.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
+import { RolloutEvent } from './rollout-event.ts'
 import { UndoPlan } from './undo-plan.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
@@ -22,6 +23,9 @@ const AllowLongFence = z.boolean().default(false)
 const IgnoreWindows = z.boolean().default(false)
 
 const TargetSlugs = z.array(Slug).min(1).max(10_000)
+
+/** What a call that may come again is known by. */
+export const IdempotencyKey = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'must be 1 to 200 printable characters without spaces')
 
 /** With the versions of an emergency it shows whom that would reach, which is the whole fleet. */
 const PlanBody = EmergencyTargets.extend({
@@ -50,33 +54,6 @@ export const RolloutDetail = Rollout.extend({
   lastEventId: z.string(),
 })
 export type RolloutDetail = z.infer<typeof RolloutDetail>
-
-export const RolloutEventType = z.enum([
-  'rollout.created',
-  'rollout.started',
-  'rollout.phase',
-  'rollout.paused',
-  'rollout.resumed',
-  'rollout.action',
-  'rollout.done',
-  'rollout.failed',
-  'rollout.rolled_back',
-])
-export type RolloutEventType = z.infer<typeof RolloutEventType>
-
-/** One thing that happened. `action` is the whole record as it is after it. */
-export const RolloutEvent = z.object({
-  type: RolloutEventType,
-  at: Timestamp,
-  rolloutId: RolloutId,
-  status: RolloutStatus,
-  previousStatus: RolloutStatus.nullable(),
-  /** Why it paused or ended. */
-  reason: z.string().nullable(),
-  action: RolloutAction.nullable(),
-  progress: Progress.nullable(),
-})
-export type RolloutEvent = z.infer<typeof RolloutEvent>
 
 export const rolloutsContract = {
   ...proofContract,
@@ -119,6 +96,7 @@ export const rolloutsContract = {
       status: RolloutStatus.optional(),
       kind: RolloutKind.optional(),
       since: Timestamp.optional().meta({ description: 'Made then or later' }),
+      idempotencyKey: IdempotencyKey.optional().meta({ description: 'The one that the caller made with this Idempotency-Key' }),
     }),
     returns: z.object({ rollouts: z.array(RolloutSummary), nextCursor: z.string().nullable() }),
     summary: 'List rollouts with action counts, newest first',

@@ -11,7 +11,7 @@ export {
 } from './action.ts'
 export { aheadOfPlan, goesBack } from './ahead-of-plan.ts'
 export { attemptSteps, endOfCommand } from './attempt-steps.ts'
-export { RolloutDetail, RolloutEvent, RolloutEventType, rolloutsContract } from './contract.ts'
+export { IdempotencyKey, RolloutDetail, rolloutsContract } from './contract.ts'
 export {
   type CommandStep,
   decide,
@@ -74,6 +74,7 @@ export {
   RolloutSummary,
   type UndoCounts,
 } from './rollout.ts'
+export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
 export { tellWayBack, type WentBack } from './tell-way-back.ts'
 export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
 export { calendarsFrom, closedWindow, fenceNeedsMs, turnNeedsMs } from './turn-windows.ts'

@@ -1,7 +1,8 @@
-import { problem } from '../../core/kit/index.ts'
+import { type Actor, problem } from '../../core/kit/index.ts'
 import type { RolloutKind, RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
 import type { Db } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
+import { keyOf } from './repeated-call.ts'
 import { rolloutsPage } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
 import { waitingUntil } from './waiting-until.repo.ts'
@@ -13,15 +14,19 @@ type Query = Readonly<{
   kind?: RolloutKind | undefined
   /** Only those made then or later. */
   since?: string | undefined
+  /** The one that this caller made with it. */
+  idempotencyKey?: string | undefined
 }>
 
 /** A page of rollouts with action counts, newest first. */
 export async function listRollouts(
   { db }: Readonly<{ db: Db }>,
-  { limit, cursor, since, ...wanted }: Query,
+  actor: Actor,
+  { limit, cursor, since, idempotencyKey, ...wanted }: Query,
 ): Promise<{ rollouts: RolloutSummary[]; nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(cursor)
-  const found = await rolloutsPage(db, { ...wanted, limit: limit + 1, after, since: since && new Date(since).toISOString() })
+  const key = idempotencyKey && keyOf(actor, idempotencyKey)
+  const found = await rolloutsPage(db, { ...wanted, limit: limit + 1, after, since: since && new Date(since).toISOString(), key })
   const page = found.slice(0, limit)
   const counts = await countActions(
     db,

@@ -165,14 +165,16 @@ type Page = Readonly<{
   status?: RolloutStatus | undefined
   kind?: RolloutKind | undefined
   since?: string | undefined
+  key?: string | undefined
 }>
 
 /** A page of rollouts, newest first. */
-export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, since }: Page): Promise<StoredRollout[]> {
+export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, since, key }: Page): Promise<StoredRollout[]> {
   let query = db.selectFrom('rollouts').select(columns).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
   if (status) query = query.where('status', '=', status)
   if (kind) query = query.where('kind', '=', kind)
   if (since) query = query.where('created_at', '>=', since)
+  if (key) query = query.where('idempotency_key', '=', key)
   if (after)
     query = query.where((where) =>
       where.or([

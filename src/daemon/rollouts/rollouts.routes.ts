@@ -22,7 +22,7 @@ export const rolloutsRoutes = (needs: RolloutsNeeds, rehearse = rehearsals(needs
   serve(rolloutsContract.rehearseRollout, ({ body, signal }) => rehearse(body, signal)),
   serve(rolloutsContract.createRollout, ({ actor, body, header }) => createRollout(needs, actor, body, header('idempotency-key'))),
   serve(emergencyContract.createEmergency, ({ actor, body, header }) => createEmergency(needs, actor, body, header('idempotency-key'))),
-  serve(rolloutsContract.listRollouts, ({ query }) => listRollouts(needs, query)),
+  serve(rolloutsContract.listRollouts, ({ actor, query }) => listRollouts(needs, actor, query)),
   serve(rolloutsContract.getRollout, ({ params }) => showRollout(needs, params.id)),
   serve(rolloutsContract.reportRollout, ({ params }) => reportRollout(needs, params)),
   serve(rolloutsContract.listEvidence, ({ params, query }) => listEvidence(needs, { ...params, ...query })),

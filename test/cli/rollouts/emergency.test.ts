@@ -134,6 +134,17 @@ describe('for a script', () => {
     expect([ran.exit, paths(ran.asked)]).toEqual([0, [plan, create]])
   })
 
+  test('a repeated call with a key comes to what the first one made, whatever boxes the plan refuses by now', async () => {
+    const list = 'GET /admin/tenant-boxes/rollouts'
+    const { plan: _, actions: __, lastEventId: ___, ...known } = made()
+    const again = { ...answers, [plan]: planOf([...boxes, refused]), [create]: { ...made(), status: 'pro' } }
+    const typed = line('--token-file', '-', '--yes', '--idempotency-key', 'pager-17', '--start')
+    const found = await tenantry(typed, { answers: { ...again, [list]: { rollouts: [known], nextCursor: null } }, stdin: token })
+    expect([found.exit, paths(found.asked)]).toEqual([0, [plan, list, create]])
+    const first = await tenantry(typed, { answers: { ...again, [list]: { rollouts: [], nextCursor: null } }, stdin: token })
+    expect([first.exit, paths(first.asked)]).toEqual([5, [plan, list]])
+  })
+
   test.each([
     ['the CVE', ['rollouts', 'emergency'], '--cve'],
     ['the reason', ['rollouts', 'emergency', '--cve', 'CVE-2026-12345'], '--reason'],

@@ -38,6 +38,9 @@ const story = (status: 'done' | 'failed' | 'paused' | 'rolled_back'): Answers =>
   [`GET ${path}/events`]: stream(['8', endEvent(status)]),
 })
 
+const { plan: _, actions: __, lastEventId: ___, ...made } = running
+const madeBefore: Answers = { 'GET /admin/tenant-boxes/rollouts': { rollouts: [made], nextCursor: null } }
+
 describe('--wait', () => {
   test.each([
     ['done', 0],
@@ -190,9 +193,39 @@ test.each([
   ['paused', 8],
 ] as const)('a repeated call with a key follows what the first one started, and ends as that did: %s', async (status, exit) => {
   const over = problemAnswer(409, { code: 'INVALID_TRANSITION', message: 'it runs', retryable: false })
-  const answers = { ...story(status), 'POST /admin/tenant-boxes/rollouts': running, [`POST ${path}/start`]: over }
+  const answers = { ...story(status), ...madeBefore, 'POST /admin/tenant-boxes/rollouts': running, [`POST ${path}/start`]: over }
   const ran = await tenantry(['rollouts', 'create', '--start', '--wait', '--json', '--idempotency-key', 'week-1'], { answers })
   expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([exit, ended(status)])
+})
+
+describe('a call with a key', () => {
+  const refusing = aPlan([
+    aPlannedBox('a', { does: 'refuse', findings: [{ severity: 'refuse', code: 'HOST_OFFLINE', message: 'start its agent' }] }),
+  ])
+  const answers = { ...story('done'), 'POST /admin/tenant-boxes/rollouts/plan': refusing }
+  const line = ['rollouts', 'create', '--start', '--wait', '--idempotency-key', 'week-1']
+  const asked = async (more: Answers, given: Parameters<typeof tenantry>[1] = {}) => {
+    const ran = await tenantry(line, { answers: { ...answers, ...more }, ...given })
+    return { ...ran, posts: ran.asked.filter(({ method }) => method === 'POST').map((one) => one.path) }
+  }
+
+  test('that made a rollout before comes to it, whatever the plan would say by now', async () => {
+    const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': running })
+    expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts']])
+    expect(new URLSearchParams(again.asked[0]?.search).get('idempotencyKey')).toBe('week-1')
+  })
+
+  test('that made one and was cut off before it was started starts it, and shows a person what that will do', async () => {
+    const queued = aRolloutDetail([anAction('a')], { status: 'queued', plan: aPlan([aPlannedBox('a')]) })
+    const again = await asked({ ...madeBefore, 'POST /admin/tenant-boxes/rollouts': queued }, { person: true })
+    expect([again.exit, again.posts]).toEqual([0, ['/admin/tenant-boxes/rollouts', `${path}/start`]])
+    expect(again.stderr).toContain('1 box to move')
+  })
+
+  test('that made none is refused by the plan, and makes none', async () => {
+    const first = await asked({ 'GET /admin/tenant-boxes/rollouts': { rollouts: [], nextCursor: null } })
+    expect([first.exit, first.posts]).toEqual([5, ['/admin/tenant-boxes/rollouts/plan']])
+  })
 })
 
 test('the options of create reach the API', async () => {

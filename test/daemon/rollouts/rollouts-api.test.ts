@@ -3,8 +3,10 @@ import { makeClient } from '../../../src/core/contract/index.ts'
 import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { type RolloutEvent, rolloutsContract } from '../../../src/core/rollouts/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
+import { applyManifest } from '../../../src/daemon/boxes/index.ts'
 import { rolloutsRoutes } from '../../../src/daemon/rollouts/index.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
+import { aManifest } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
@@ -13,8 +15,8 @@ import { servedApp } from '../../support/served-app.ts'
 const fleet: readonly BoxSpec[] = [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'prima', plan: 'pro' }]
 
 /** The typed client over HTTP; every answer is checked against the contract. */
-async function apiOf(world: RolloutWorld, role: 'viewer' | 'operator' = 'operator') {
-  const authenticate = { admin: async () => ({ ...anOperator, role }) }
+async function apiOf(world: RolloutWorld, role: 'viewer' | 'operator' = 'operator', name = anOperator.name) {
+  const authenticate = { admin: async () => ({ ...anOperator, role, name }) }
   const { url: baseUrl } = await servedApp(rolloutsRoutes(world.needs), { authenticate, clock: world.clock })
   return makeClient(rolloutsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
@@ -100,6 +102,29 @@ onBothDialects('the rollouts api', (fresh) => {
       const made = await Promise.all([1, 2, 3].map(() => api.createRollout({ body: {} }, key)))
       expect(new Set(made.map(({ id }) => id)).size).toBe(1)
       expect((await api.listRollouts()).rollouts).toHaveLength(1)
+    })
+
+    test('brings back what it made also when the plan would be refused by now, and another manifest holds', async () => {
+      const { world, api } = await begin()
+      const made = await api.createRollout({ body: {} }, key)
+      await world.needs.db.updateTable('boxes').set({ managed: 0 }).where('slug', '=', 'beta').execute()
+      await world.needs.db.updateTable('tenants').set({ slug: 'gone' }).where('slug', '=', 'acme').execute()
+      await applyManifest(world.needs, anOperator, aManifest({ synapse: '1.164.0' }))
+      expect(await api.createRollout({ body: {} }, key)).toEqual(made)
+      await expect(api.startRollout({ params: { id: made.id } })).resolves.toMatchObject({ status: 'canary' })
+      expect(await api.createRollout({ body: {} }, key)).toMatchObject({ id: made.id, status: 'canary' })
+    })
+
+    test('finds what its caller made, and nothing of others', async () => {
+      const { world, api } = await begin()
+      const { id } = await api.createRollout({ body: {} }, key)
+      await api.createRollout({ body: {} })
+      const foundBy = async (client: typeof api, idempotencyKey: string) =>
+        (await client.listRollouts({ query: { idempotencyKey } })).rollouts.map((one) => one.id)
+      expect(await foundBy(api, 'ci-run-17')).toEqual([id])
+      expect(await foundBy(api, 'ci-run-18')).toEqual([])
+      expect(await foundBy(await apiOf(world, 'operator', 'ben'), 'ci-run-17')).toEqual([])
+      await expect(foundBy(api, 'two words')).rejects.toEqual(refusedWith('VALIDATION', /idempotencyKey: must be 1 to 200/))
     })
 
     test('belongs to its options', async () => {

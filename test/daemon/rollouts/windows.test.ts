@@ -78,7 +78,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     for (let look = 0; look < 3; look++) await world.tick()
     expect(await toldOf(world, id, 'acme')).toEqual([saysOpens])
     expect(await world.show(id)).toMatchObject({ status: 'canary', waitingUntil: opens })
-    expect((await listRollouts(world.needs, { limit: 10 })).rollouts[0]).toMatchObject({ id, waitingUntil: opens })
+    expect((await listRollouts(world.needs, anOperator, { limit: 10 })).rollouts[0]).toMatchObject({ id, waitingUntil: opens })
   })
 
   test('it begins at the first look after the window opened, on the day when clocks are changed, and the rollout goes on', async () => {

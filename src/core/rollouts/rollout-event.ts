@@ -1,0 +1,32 @@
+import { z } from 'zod'
+import { Progress } from '../boxes/index.ts'
+import { Timestamp } from '../contract/index.ts'
+import { RolloutAction } from './action.ts'
+import { RolloutId, RolloutStatus } from './rollout.ts'
+
+export const RolloutEventType = z.enum([
+  'rollout.created',
+  'rollout.started',
+  'rollout.phase',
+  'rollout.paused',
+  'rollout.resumed',
+  'rollout.action',
+  'rollout.done',
+  'rollout.failed',
+  'rollout.rolled_back',
+])
+export type RolloutEventType = z.infer<typeof RolloutEventType>
+
+/** One thing that happened. `action` is the whole record as it is after it. */
+export const RolloutEvent = z.object({
+  type: RolloutEventType,
+  at: Timestamp,
+  rolloutId: RolloutId,
+  status: RolloutStatus,
+  previousStatus: RolloutStatus.nullable(),
+  /** Why it paused or ended. */
+  reason: z.string().nullable(),
+  action: RolloutAction.nullable(),
+  progress: Progress.nullable(),
+})
+export type RolloutEvent = z.infer<typeof RolloutEvent>
