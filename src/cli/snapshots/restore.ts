@@ -65,9 +65,9 @@ async function askPerson({ ask, say }: Context, slug: string, snapshot: Snapshot
 }
 
 function lossView(slug: string, snapshot: Snapshot, { now, paint }: Look): string {
-  const { snapshotId, tier, takenAt, lastDrill, status } = snapshot
-  const proof = lastDrill?.ok
-    ? `It was proven ${stamp(lastDrill.at, now)}${lastDrill.restoreMs === null ? '' : ` and took ${duration(lastDrill.restoreMs)}`}.`
+  const { snapshotId, tier, takenAt, lastProof, status } = snapshot
+  const proof = lastProof
+    ? `It was proven ${stamp(lastProof.at, now)}${lastProof.durationMs === null ? '' : ` and took ${duration(lastProof.durationMs)}`}.`
     : 'It was never proven to come back: tenantry snapshots drill does that first.'
   return [
     `${slug} goes back to ${shortId(snapshotId)} (${tier}), taken ${stamp(takenAt, now)}.`,

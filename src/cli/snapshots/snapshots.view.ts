@@ -19,10 +19,13 @@ function size(bytes: number): string {
   return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[unit]}`
 }
 
-function proof({ lastDrill }: Snapshot, now: Date): string | null {
-  if (!lastDrill) return null
-  if (!lastDrill.ok) return `failed ${ago(lastDrill.at, now)}`
-  return `${ago(lastDrill.at, now)}${lastDrill.restoreMs === null ? '' : `, in ${duration(lastDrill.restoreMs)}`}`
+/** A drill that failed since the snapshot last came back says more than that it did. */
+const failedSince = ({ lastDrill, lastProof }: Snapshot): boolean => lastDrill?.ok === false && lastDrill.at > (lastProof?.at ?? '')
+
+function proof(snapshot: Snapshot, now: Date): string | null {
+  const { lastDrill, lastProof } = snapshot
+  if (failedSince(snapshot)) return `failed ${ago(lastDrill?.at, now)}`
+  return lastProof && `${ago(lastProof.at, now)}${lastProof.durationMs === null ? '' : `, in ${duration(lastProof.durationMs)}`}`
 }
 
 const columns = ({ now }: Look): Column<Snapshot>[] => [
@@ -35,7 +38,7 @@ const columns = ({ now }: Look): Column<Snapshot>[] => [
     title: 'PROVEN',
     value: (snapshot) => proof(snapshot, now),
     priority: 2,
-    paint: ({ lastDrill }) => (lastDrill?.ok === false ? 'red' : undefined),
+    paint: (snapshot) => (failedSince(snapshot) ? 'red' : undefined),
   },
   { title: 'KEPT BECAUSE', value: ({ keptBecause }) => keptBecause, priority: 3, least: 16 },
   { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : size(addedBytes)), priority: 4, align: 'right' },

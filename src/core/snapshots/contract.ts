@@ -41,6 +41,8 @@ export const Snapshot = z.object({
   /** Why it is not given up; null = the next tidying gives it up, or it is gone. */
   keptBecause: z.string().nullable(),
   lastDrill: LastDrill.nullable(),
+  /** When it last came back, in a drill, a restore or a move, and how long that took. */
+  lastProof: z.object({ at: Timestamp, durationMs: z.number().nullable() }).nullable(),
 })
 export type Snapshot = z.infer<typeof Snapshot>
 

@@ -5,7 +5,7 @@ import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import { boxOf } from './finish-snapshots.ts'
-import { moveSnapshots } from './snapshots.repo.ts'
+import { cameBack, moveSnapshots } from './snapshots.repo.ts'
 
 type Needs = Readonly<{ clock: Clock }>
 type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
@@ -33,7 +33,7 @@ async function note({ clock }: Needs, tx: Tx, command: Command, { ok, durationMs
     .values({ command_id: command.id, tenant_id: box.tenantId, snapshot_id: snapshotId, ...row })
     .onConflict((c) => c.column('command_id').doUpdateSet(row))
     .execute()
-  if (ok) await moveSnapshots(tx, box.tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
+  if (ok) await cameBack(tx, box.tenantId, snapshotId)
   if (!ok && isDamage(error)) await moveSnapshots(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
   if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
   else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))

@@ -8,7 +8,7 @@ import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
 import { boxOf, takenBy, takenFacts } from './finish-snapshots.ts'
 import { restoreHolder } from './restore-box.ts'
-import { recordSnapshot } from './snapshots.repo.ts'
+import { cameBack, recordSnapshot } from './snapshots.repo.ts'
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
 
 type Needs = Readonly<{ clock: Clock }>
@@ -61,10 +61,11 @@ async function end({ clock }: Needs, tx: Tx, command: Command, status: BoxRestor
     })
     .where('command_id', '=', command.id)
     .where('status', 'in', ['open', 'unheard'])
-    .returning(['slug', 'snapshot_id'])
+    .returning(['slug', 'tenant_id', 'snapshot_id'])
     .executeTakeFirst()
   if (!ended) return
   const boxId = command.boxId as BoxId
+  if (status === 'restored') await cameBack(tx, ended.tenant_id, ended.snapshot_id)
   if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreHolder(command.id) })
   const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
   const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'

@@ -28,7 +28,7 @@ export const snapshotFailures = ({ clock }: Pick<Needs, 'clock'>): FailureHandle
 
 const tierAsked = ({ payload }: Command) => (payload as BoxCommandPayload<'tenant-box.snapshot'>).tier
 
-export const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
+export const boxOf = (tx: Tx, { boxId }: Pick<Command, 'boxId'>): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
 
 /** No command takes a snapshot before it was asked for. */
 export const takenBy = ({ id, createdAt }: Command) => ({ command_id: id, notBefore: createdAt })

@@ -4,7 +4,7 @@ import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
 import { judgeSnapshots } from './judge-snapshots.ts'
 import type { SnapshotsNeeds } from './needs.ts'
-import { lastDrills } from './proofs.ts'
+import { lastDrills, type Proof, proofsOf } from './proofs.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
 type Needs = Pick<SnapshotsNeeds, 'db' | 'clock' | 'rule' | 'references'>
@@ -22,7 +22,9 @@ export async function listSnapshots(needs: Needs, query: Query): Promise<{ snaps
   const { db } = needs
   const found = await pageOf(db, query)
   const page = found.slice(0, query.limit)
-  const verdicts = await judgeSnapshots(needs, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
+  const tenantIds = [...new Set(page.map(({ tenant_id }) => tenant_id))]
+  const verdicts = await judgeSnapshots(needs, db, tenantIds)
+  const proofs = await proofsOf(db, tenantIds)
   const drillOf = await lastDrills(
     db,
     page.map(({ snapshot_id }) => snapshot_id),
@@ -33,6 +35,7 @@ export async function listSnapshots(needs: Needs, query: Query): Promise<{ snaps
       ...viewOf(row),
       keptBecause: verdicts.get(row.tenant_id)?.kept.get(row.snapshot_id) ?? null,
       lastDrill: drillView(drillOf(row.tenant_id, row.snapshot_id)),
+      lastProof: proofView(proofs.find((proof) => proof.tenantId === row.tenant_id && proof.snapshotId === row.snapshot_id)),
     })),
     nextCursor: found.length > query.limit && last ? `${last.taken_at}_${last.snapshot_id}` : null,
   }
@@ -69,7 +72,7 @@ function readCursor(cursor: string): { takenAt: string; snapshotId: string } {
 /** PostgreSQL gives large numbers as text where nobody told it otherwise. */
 const numberOf = (value: number | null) => (value === null ? null : Number(value))
 
-const viewOf = (row: SnapshotRow): Omit<Snapshot, 'keptBecause' | 'lastDrill'> => ({
+const viewOf = (row: SnapshotRow): Omit<Snapshot, 'keptBecause' | 'lastDrill' | 'lastProof'> => ({
   snapshotId: row.snapshot_id,
   slug: row.slug,
   boxId: row.box_id,
@@ -96,3 +99,5 @@ const drillView = (drill: Drill): Snapshot['lastDrill'] =>
         error: drill.error === null ? null : JSON.parse(drill.error),
       }
     : null
+
+const proofView = (proof: Proof | undefined): Snapshot['lastProof'] => (proof ? { at: proof.at, durationMs: proof.durationMs } : null)

@@ -4,7 +4,7 @@ import type { SnapshotDrillTable } from './snapshots.tables.ts'
 
 type Drill = Selectable<SnapshotDrillTable>
 
-/** A snapshot that came back, in a drill or for good, and how long it took. */
+/** A snapshot that came back, in a drill, on another host or for good, and how long it took. */
 export type Proof = Readonly<{ tenantId: string; snapshotId: string; at: string; durationMs: number | null }>
 
 /** All proofs of these tenants' snapshots, newest first. */

@@ -107,6 +107,11 @@ export async function moveSnapshots(
   return moved
 }
 
+/** One that came back is whole, whatever a check or a listing found before. */
+export async function cameBack(tx: Tx, tenantId: string, snapshotId: string): Promise<void> {
+  await moveSnapshots(tx, tenantId, [snapshotId], ['damaged', 'missing'], { status: 'present', damaged_by: null })
+}
+
 /** Far below what either dialect takes in parameters. */
 const chunkSize = 500
 

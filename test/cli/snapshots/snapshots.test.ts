@@ -24,6 +24,7 @@ const aSnapshot = (given: Partial<Snapshot> = {}): Snapshot => ({
   status: 'present',
   keptBecause: 'the newest of the box',
   lastDrill: { at: at('01:45:00'), ok: true, durationMs: 70_000, restoreMs: 45_000, error: null },
+  lastProof: { at: at('01:45:00'), durationMs: 45_000 },
   ...given,
 })
 const listed = 'GET /api/admin/v1/snapshots'
@@ -40,6 +41,14 @@ describe('list', () => {
     expect(head).toMatch(/SNAPSHOT +BOX +TIER +TAKEN +STATUS +PROVEN +KEPT BECAUSE +ADDED +TOOK/)
     expect(first).toMatch(/^3f2a91c0 +anna-schule +daily +30 min ago +present +15 min ago, in 45 s +the newest of the box +4\.1 MB +12 s/)
     expect(second).toMatch(/missing +failed 1 min ago +- +-/)
+  })
+
+  test('says of what came back otherwise than in a drill that it is proven, and no more of a drill that failed before', async () => {
+    const failed = { at: at('01:40:00'), ok: false, durationMs: null, restoreMs: null, error: null }
+    const lastProof = { at: at('01:50:00'), durationMs: null }
+    const answers = { [listed]: page(aSnapshot({ lastDrill: null, lastProof }), aSnapshot({ lastDrill: failed, lastProof })) }
+    const { stdout } = await tenantry(['snapshots', 'list'], { answers })
+    for (const line of stdout.split('\n').slice(1, 3)) expect(line).toMatch(/present +10 min ago +the newest/)
   })
 
   test('hands filters on, and prints the API’s result with --json', async () => {
@@ -162,7 +171,7 @@ describe('restore', () => {
   test('a snapshot that is damaged, or was never proven, is said to be', async () => {
     const damaged = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ status: 'damaged' })) } })
     expect(damaged.stderr).toContain('may not come back whole')
-    const unproven = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ lastDrill: null })) } })
+    const unproven = await tenantry(line, { answers: { ...restoring, [listed]: page(aSnapshot({ lastDrill: null, lastProof: null })) } })
     expect(unproven.stderr).toContain('never proven')
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isProblem } from '../../../src/core/kit/index.ts'
+import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { aDrill, aRestore, dayMs, hourMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
@@ -30,6 +30,19 @@ onBothDialects('a restore', (fresh) => {
     }
     return { ...world, box, snapshotId, ask, heldBy, status, pass }
   }
+
+  test('that was good proves its snapshot, whatever a check had found before', async () => {
+    const { ask, answer, api, db, clock } = await setUp()
+    await db.updateTable('snapshots').set({ status: 'damaged', damaged_by: 'check' }).execute()
+    await ask()
+    await answer('tenant-box.restore', aRestore())
+    const [snapshot] = (await api.listSnapshots()).snapshots
+    expect(snapshot).toMatchObject({
+      status: 'present',
+      lastDrill: null,
+      lastProof: { at: isoNow(clock), durationMs: aRestore().durationMs },
+    })
+  })
 
   test('holds the box from the asking to its agent’s answer', async () => {
     const { ask, heldBy, answer, events, audit, box, snapshotId, room } = await setUp()

@@ -37,6 +37,7 @@ onBothDialects('snapshots', (fresh) => {
         status: 'present',
         keptBecause: 'the newest of the box',
         lastDrill: null,
+        lastProof: null,
       },
     ])
     expect(await events()).toEqual([
