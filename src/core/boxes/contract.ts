@@ -195,6 +195,7 @@ export const boxesContract = {
       unreachable: z.array(z.object({ slug: z.string(), host: z.string() })),
     }),
     status: 202,
+    problems: ['NOT_FOUND', 'CONFLICT'],
     summary: 'Ask the agents what runs, then compare with the manifest',
     spec: '4.10',
   }),

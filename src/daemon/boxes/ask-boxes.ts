@@ -3,7 +3,7 @@ import { recordAudit } from '../audit/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
-import { addressesInScope, type BoxAddress, existingBox } from './boxes.repo.ts'
+import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
 import { type FleetNeeds, lookAtFleet, lookAtHost } from './fleet.ts'
 
 // Questions to agents; none of them changes a box.
@@ -23,12 +23,22 @@ const longestChunk = 2000
 /** Agents woken at once. The others of a large fleet find their questions when they ask next, so that their answers come spread over a poll. */
 const wokenAtOnce = 20
 
-/** Asks the agents of live boxes, all or the named ones, what runs. Throws VALIDATION naming an unknown slug. */
+/** Asks the agents of live boxes, all or the named ones, what runs. Throws as `namedBoxes`. */
 export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
-  const asked = await askVersions(needs, await addressesInScope(needs.db, { slugs }))
+  const asked = await askVersions(needs, await (slugs ? namedBoxes(needs.db, slugs) : addressesInScope(needs.db)))
   const data = { slugs: slugs ?? 'all', asked: asked.commands.length, unreachable: asked.unreachable.length }
   await needs.db.transaction().execute((tx) => recordAudit(tx, needs.clock, { actor, action: 'boxes.scan', data }))
   return asked
+}
+
+/** Throws NOT_FOUND naming every slug that no box bears, CONFLICT for a box that is not ready or not there any more. */
+async function namedBoxes(db: Db, slugs: readonly string[]): Promise<BoxAddress[]> {
+  const boxes = await boxesBySlugs(db, slugs)
+  const details = slugs.flatMap((slug, at) => (boxes.has(slug) ? [] : [{ path: `slugs.${at}`, reason: `there is no box ${slug}` }]))
+  if (details.length > 0)
+    throw problem('NOT_FOUND', `${details.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows all`, { details })
+  for (const box of boxes.values()) requireLive(box)
+  return [...boxes.values()].toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
 }
 
 /** The nightly question to every live box (spec 4.10, version sync). */

@@ -59,42 +59,22 @@ export async function existingBoxBy(db: DbOrTx, key: string): Promise<BoxRecord>
   return toBox(row)
 }
 
-/**
- * Live boxes by slug, all or the named ones: what a rollout or a scan is about.
- * Throws VALIDATION naming every slug that has no live box.
- */
-export async function boxesInScope(db: DbOrTx, { slugs }: { slugs?: readonly string[] | undefined } = {}): Promise<BoxRecord[]> {
-  let query = boxesWithTenant(db).where('boxes.live', '=', 1).orderBy('boxes.slug')
-  if (slugs) query = query.where('boxes.slug', 'in', slugs.length > 0 ? [...slugs] : [''])
-  const boxes = (await query.execute()).map(toBox)
-  refuseUnknown(slugs, boxes)
-  return boxes
-}
+/** Live boxes by slug: what a rollout or a scan is about. */
+export const boxesInScope = async (db: DbOrTx): Promise<BoxRecord[]> =>
+  (await boxesWithTenant(db).where('boxes.live', '=', 1).orderBy('boxes.slug').execute()).map(toBox)
 
 /** Where a live box is: what a question to all of them needs. */
 export type BoxAddress = Pick<BoxRecord, 'id' | 'slug' | 'hostId' | 'ownershipEpoch'>
 
 /** `boxesInScope` without what the boxes said: of ten thousand, that is most of the work. */
-export async function addressesInScope(db: DbOrTx, { slugs }: { slugs?: readonly string[] | undefined } = {}): Promise<BoxAddress[]> {
-  let query = db.selectFrom('boxes').select(['id', 'slug', 'host_id', 'ownership_epoch']).where('live', '=', 1).orderBy('slug')
-  if (slugs) query = query.where('slug', 'in', slugs.length > 0 ? [...slugs] : [''])
-  const rows = await query.execute()
-  refuseUnknown(slugs, rows)
-  return rows.map((row) => ({
+export async function addressesInScope(db: DbOrTx): Promise<BoxAddress[]> {
+  const asked = db.selectFrom('boxes').select(['id', 'slug', 'host_id', 'ownership_epoch']).where('live', '=', 1).orderBy('slug')
+  return (await asked.execute()).map((row) => ({
     id: row.id as BoxId,
     slug: row.slug,
     hostId: row.host_id as HostId,
     ownershipEpoch: row.ownership_epoch,
   }))
-}
-
-function refuseUnknown(slugs: readonly string[] | undefined, boxes: readonly { slug: string }[]): void {
-  const found = new Set(boxes.map(({ slug }) => slug))
-  const unknown = (slugs ?? []).flatMap((slug, at) => (found.has(slug) ? [] : [{ path: `slugs.${at}`, reason: `there is no box ${slug}` }]))
-  if (unknown.length > 0)
-    throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows all`, {
-      details: unknown,
-    })
 }
 
 /** Which reports still count; those of a silent host, from before `staleBefore` or of a box that no host runs make it `unknown`. */

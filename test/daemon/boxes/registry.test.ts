@@ -136,7 +136,12 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(unreachable).toEqual([{ slug: 'beta', host: 'host-2' }])
     expect((await commandById(room.db, commands[0]?.commandId ?? '')).kind).toBe('tenant-box.report_versions')
     await expect(api.scanBoxes({ body: { slugs: ['alpha', 'nobody'] } })).rejects.toThrow(/there is no box nobody/)
-    expect(await code(api.scanBoxes({ body: { slugs: ['nobody'] } }))).toBe('VALIDATION')
+    for (const unknown of [() => api.scanBoxes({ body: { slugs: ['nobody'] } }), () => api.showBox({ params: { slug: 'nobody' } })])
+      await expect(unknown()).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+        message: 'there is no box nobody: `tenantry boxes list` shows all',
+      })
+    expect((await api.scanBoxes({ body: { slugs: ['beta', 'alpha', 'alpha'] } })).commands).toMatchObject([{ slug: 'alpha' }])
     const check = () => api.checkBox({ params: { slug: 'beta' } })
     await expect(check()).rejects.toMatchObject({ code: 'HOST_OFFLINE', message: expect.stringMatching(/start its agent/) })
     await room.db.updateTable('hosts').set({ status: 'revoked' }).where('name', '=', 'host-2').execute()
@@ -164,14 +169,15 @@ onBothDialects('the registry of boxes', (fresh) => {
     expect(commands).toEqual([{ kind: 'tenant-box.report_versions' }])
   })
 
-  test('the scope of a rollout is live boxes, and an unknown slug is named', async () => {
+  test('the scope of a rollout is live boxes, and a scan of one that is not ready says so, as a check does', async () => {
     const room = await aBoxesRoom(await fresh())
     await aLiveBox(room, 'alpha', { plan: 'dedicated' })
     const api = await anApi(room)
     await api.provisionBox({ body: { slug: 'beta', name: 'B', plan: 'light', chatDomain: 'b.example', host: 'host-1' } })
     expect(await boxesInScope(room.db)).toMatchObject([{ slug: 'alpha', tier: 'enterprise', managed: true }])
-    expect(await code(boxesInScope(room.db, { slugs: ['alpha', 'beta'] }))).toBe('VALIDATION')
-    expect(await boxesInScope(room.db, { slugs: [] })).toEqual([])
+    const notReady = { code: 'CONFLICT', message: expect.stringMatching(/^the box beta is not ready yet: `tenantry boxes show beta`/) }
+    await expect(api.scanBoxes({ body: { slugs: ['alpha', 'beta'] } })).rejects.toMatchObject(notReady)
+    await expect(api.checkBox({ params: { slug: 'beta' } })).rejects.toMatchObject(notReady)
   })
 
   test('a canary is marked and unmarked, and the log tells who did it', async () => {
