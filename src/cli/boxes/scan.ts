@@ -5,7 +5,7 @@ import { awaitAnswer } from './await-command.ts'
 import { everyBox } from './every-box.ts'
 import { scanView } from './scan.view.ts'
 
-type Asked = Readonly<{
+export type Asked = Readonly<{
   commands: readonly { slug: string; commandId: string }[]
   unreachable: readonly { slug: string; host: string }[]
 }>
@@ -27,13 +27,21 @@ export const scan = command(
     return wait ? scanned(context, asked) : asked
   },
   scanView,
+  { exit: (result) => (askedNobody(result) ? 6 : 0) },
 )
+
+/** All hosts are offline: what is known of their boxes is what was known before. */
+export function askedNobody(result: Asked | Scanned): boolean {
+  if ('commands' in result) return result.commands.length === 0 && result.unreachable.length > 0
+  const away = new Set(result.unreachable.map(({ slug }) => slug))
+  return away.size > 0 && result.boxes.every(({ slug }) => away.has(slug))
+}
 
 /** How many commands are waited for at once. */
 const parallel = 8
 
 async function scanned(context: Context, { commands, unreachable }: Asked): Promise<Scanned> {
-  const failed = await awaitAll(context, commands)
+  const failed = commands.length > 0 ? await awaitAll(context, commands) : []
   const [manifest, all] = await Promise.all([context.api.boxes.showManifest(), everyBox(context)])
   const wanted = new Set([...commands, ...unreachable].map(({ slug }) => slug))
   return { manifest, boxes: all.filter(({ slug }) => wanted.has(slug)), unreachable, failed }

@@ -2,19 +2,47 @@ import type { BoxRow, Component } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
 import { severityText, severityTint } from './boxes.view.ts'
-import type { Scanned } from './scan.ts'
+import { type Asked, askedNobody, type Scanned } from './scan.ts'
 
 /** Drift per component, then what could not be asked, then what to type next. */
-export function scanView(result: Scanned | { commands: readonly unknown[]; unreachable: Scanned['unreachable'] }, look: Look): string {
-  if (!('boxes' in result)) return `${plural(result.commands.length, 'box is', 'boxes are')} being asked. See: tenantry boxes list`
-  const { boxes, unreachable, failed } = result
+export function scanView(result: Scanned | Asked, look: Look): string {
+  const away = awayLines(result, look)
+  if ('commands' in result) {
+    const { length } = result.commands
+    return sections(length > 0 || away === '' ? `${plural(length, 'box is', 'boxes are')} being asked. See: tenantry boxes list` : '', away)
+  }
+  const { boxes, failed } = result
   if (boxes.length === 0) return 'No boxes yet. Make one: tenantry boxes provision --help'
   return sections(
     table(look, columns(result), boxes),
-    unreachable.map(({ slug, host }) => look.paint.yellow(`${slug}: its host ${clean(host)} is offline`)).join('\n'),
+    away,
     failed.map(({ slug, error }) => look.paint.red(`${slug}: ${clean(error)}`)).join('\n'),
     summary(boxes),
   )
+}
+
+/** Each host that could not be asked with how many boxes were left out, and what to do about it. */
+function awayLines(result: Scanned | Asked, { paint }: Look): string {
+  const hosts = new Map<string, string[]>()
+  for (const { slug, host } of result.unreachable) {
+    const slugs = hosts.get(host)
+    if (slugs) slugs.push(slug)
+    else hosts.set(host, [slug])
+  }
+  if (hosts.size === 0) return ''
+  const lines = [...hosts].map(([host, slugs]) => {
+    const name = clean(host)
+    return `${paint.yellow(`${name} is offline: ${leftOut(slugs)}.`)} See \`tenantry hosts show ${name}\`, and on the host \`tenantry-agent doctor\``
+  })
+  const none = askedNobody(result) ? ['No box could be asked: what is known of them is from before.'] : []
+  return [...none, ...lines, 'Once they are heard again: tenantry boxes scan'].join('\n')
+}
+
+const mostNamed = 5
+
+function leftOut(slugs: readonly string[]): string {
+  const more = slugs.length > mostNamed ? ` and ${slugs.length - mostNamed} more` : ''
+  return `${plural(slugs.length, 'box was', 'boxes were')} left out (${slugs.slice(0, mostNamed).join(', ')}${more})`
 }
 
 const columns = (scanned: Scanned): Column<BoxRow>[] => [

@@ -192,7 +192,40 @@ test('scan waits for all agents, then shows drift per component, what was out of
   expect(ran.exit).toBe(0)
   expect(ran.stdout).toMatch(/anna-schule +minor +1\.157\.1 → 1\.163\.2 \(minor\)/)
   expect(ran.stdout).toMatch(/kita-nord +in sync +1\.163\.2/)
-  expect(ran.stdout).toContain('hort-sued: its host host-2 is offline')
+  expect(ran.stdout).toContain('host-2 is offline: 1 box was left out (hort-sued). See `tenantry hosts show host-2`')
   expect(ran.stdout).not.toContain('not-asked')
   expect(ran.stdout).toContain('1 of 3 boxes drifted, 1 unknown. See what a rollout would do: tenantry rollouts plan')
+})
+
+describe('a scan while all hosts are offline', () => {
+  const away = ['a', 'b', 'c', 'd', 'e', 'f'].map((slug) => ({ slug, host: 'host-1' }))
+  const unreachable = [...away, { slug: 'g', host: 'host-2' }]
+  const answers = {
+    'POST /api/admin/v1/boxes/scan': { commands: [], unreachable },
+    'GET /api/admin/v1/manifest': { revision: 4, manifest: aManifest({}), appliedAt: at('01:00:00'), appliedBy: 'anna' },
+    'GET /api/admin/v1/boxes': { boxes: unreachable.map(({ slug }) => aBoxRow({ slug, severity: 'unknown' })), nextCursor: null },
+  }
+
+  test.each([[[]], [['--no-wait']]])('names each host, how many boxes were left out and what to do, and exits 6: %j', async (more) => {
+    const ran = await tenantry(['boxes', 'scan', ...more], { answers })
+    expect([ran.exit, ran.stderr]).toEqual([6, ''])
+    expect(ran.stdout).toContain(`No box could be asked: what is known of them is from before.
+host-1 is offline: 6 boxes were left out (a, b, c, d, e and 1 more). See \`tenantry hosts show host-1\`, and on the host \`tenantry-agent doctor\`
+host-2 is offline: 1 box was left out (g). See \`tenantry hosts show host-2\`, and on the host \`tenantry-agent doctor\`
+Once they are heard again: tenantry boxes scan
+`)
+  })
+
+  test('a script is given them all', async () => {
+    const ran = await tenantry(['boxes', 'scan', '--json'], { answers })
+    expect([ran.exit, JSON.parse(ran.stdout)]).toMatchObject([6, { unreachable }])
+  })
+
+  test('an empty fleet is no failure', async () => {
+    const none = {
+      'POST /api/admin/v1/boxes/scan': { commands: [], unreachable: [] },
+      'GET /api/admin/v1/boxes': { boxes: [], nextCursor: null },
+    }
+    expect(await tenantry(['boxes', 'scan'], { answers: { ...answers, ...none } })).toMatchObject({ exit: 0, stderr: '' })
+  })
 })
