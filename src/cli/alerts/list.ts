@@ -11,6 +11,7 @@ const kinds = Object.keys({
   deadline_overdue: 0,
   undo_failed: 0,
   box_reopened_unproven: 0,
+  wrong_image: 0,
   rollout_paused: 0,
   rollout_rolled_back: 0,
   emergency_created: 0,

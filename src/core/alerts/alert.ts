@@ -9,6 +9,7 @@ export const AlertKind = z.enum([
   'deadline_overdue',
   'undo_failed',
   'box_reopened_unproven',
+  'wrong_image',
   'rollout_paused',
   'rollout_rolled_back',
   'emergency_created',

@@ -100,6 +100,20 @@ export const boxReopenedUnproven = (of: OfBox): NewAlert => ({
   command: showBox(of),
 })
 
+/** Its agent calls the update done, or taken back, and what runs bears it out for an image that nobody asked for. */
+export const wrongImage = (of: OfBox): NewAlert => ({
+  kind: 'wrong_image',
+  key: keyOf('wrong_image', of),
+  subject: of.slug,
+  severity: 'critical',
+  title: `${of.slug} runs an image that it should not`,
+  body:
+    `After its update in rollout ${of.rolloutId} another image runs in ${of.slug} than was planned, or than ran before.\n${because(of.error)}\n` +
+    'Its users may be on it already, and nothing goes back by itself. Find out where that image comes from before any box is updated again. ' +
+    'The snapshot of the box from before the update is kept.',
+  command: showBox(of),
+})
+
 /** The engine paused it, or a person (`by`). `held`: as it was asked to. */
 type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; by?: string }>
 

@@ -15,6 +15,7 @@ import {
   rolloutPaused,
   rolloutRolledBack,
   undoFailed,
+  wrongImage,
 } from './rollout-texts.ts'
 import { accountsRemade, chatRefused, passwordsOld } from './user-texts.ts'
 
@@ -26,6 +27,7 @@ export const alertOf = {
   deadline_overdue: deadlineOverdue,
   undo_failed: undoFailed,
   box_reopened_unproven: boxReopenedUnproven,
+  wrong_image: wrongImage,
   rollout_paused: rolloutPaused,
   rollout_rolled_back: rolloutRolledBack,
   emergency_created: emergencyCreated,

@@ -1,7 +1,8 @@
 import type { UpdateResult } from '../boxes/index.ts'
 import type { ActionError, ActionStatus } from './action.ts'
 
-export type Verdict = Readonly<{ status: ActionStatus; error: ActionError | null }>
+/** `runsOther`: an image that nobody asked for, by what the agent itself says of what runs. */
+export type Verdict = Readonly<{ status: ActionStatus; error: ActionError | null; runsOther?: true }>
 
 const statuses = { failed: 'failed', rolled_back: 'rolled_back', rollback_failed: 'rollback_failed' } as const
 
@@ -13,18 +14,14 @@ const statuses = { failed: 'failed', rolled_back: 'rolled_back', rollback_failed
 export function judgeUpdate(result: UpdateResult, digests: Readonly<Record<string, string>>): Verdict {
   const strays = result.outcome === 'rolled_back' ? notAsBefore(result) : []
   if (strays.length > 0)
-    return failed(
-      'DIGEST_MISMATCH',
+    return runsOther(
       `the agent took the update back${result.error ? ` (${result.error.message})` : ''}, but ${strays.join(', ')} runs another image than before it`,
     )
   if (result.outcome !== 'committed')
     return { status: statuses[result.outcome], error: result.error ?? { code: 'UPDATE_FAILED', message: 'the agent did not say why' } }
   const wrong = Object.entries(digests).filter(([service, digest]) => result.digestsAfter[service] !== digest)
   if (wrong.length > 0)
-    return failed(
-      'DIGEST_MISMATCH',
-      `the agent committed, but ${wrong.map(([service]) => service).join(', ')} runs another image than planned`,
-    )
+    return runsOther(`the agent committed, but ${wrong.map(([service]) => service).join(', ')} runs another image than planned`)
   if (!result.healthOk) return failed('PROBE_FAILED', 'the agent committed without proof that the box is healthy')
   return { status: 'succeeded', error: null }
 }
@@ -36,3 +33,4 @@ const notAsBefore = ({ digestsBefore, digestsAfter }: UpdateResult): string[] =>
   })
 
 const failed = (code: string, message: string): Verdict => ({ status: 'failed', error: { code, message } })
+const runsOther = (message: string): Verdict => ({ ...failed('DIGEST_MISMATCH', message), runsOther: true })

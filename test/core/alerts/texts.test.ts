@@ -16,6 +16,10 @@ const cases: Readonly<Record<AlertKind, NewAlert>> = {
   deadline_overdue: alertOf.deadline_overdue({ ...ofBox, host: 'host-1' }),
   undo_failed: alertOf.undo_failed({ ...ofBox, error: null }),
   box_reopened_unproven: alertOf.box_reopened_unproven(ofBox),
+  wrong_image: alertOf.wrong_image({
+    ...ofBox,
+    error: { code: 'DIGEST_MISMATCH', message: 'the agent committed, but synapse runs another image than planned' },
+  }),
   rollout_paused: alertOf.rollout_paused({
     rolloutId,
     reason: 'canary stopped: anna-schule failed and was restored (PROBE_FAILED: …). Next: resume the rollout to try it again, or abort it.',

@@ -38,17 +38,45 @@ onBothDialects('an alert of a rollout', (fresh) => {
     ['rolls-back', 'action_rolled_back acme open'],
     ['rollback-fails', 'rollback_failed acme open'],
     ['fails', 'probe_failed acme open'],
+    ['lies', 'wrong_image acme open'],
   ] as const)('is raised for a box that %s, and one for the pause', async (fate, raised) => {
     const { db, id } = await withFate(fate)
     expect(await alertsOf(db)).toEqual([raised, `rollout_paused ${id} open`])
   })
 
-  test.each(['rolls-back', 'fails'] as const)('of a box that %s is over when a later update of it succeeds', async (fate) => {
+  test.each(['rolls-back', 'fails', 'lies'] as const)('of a box that %s is over when a later update of it succeeds', async (fate) => {
     const { db, id, needs, settle } = await withFate(fate)
     await resumeRollout(needs, anOperator, { id, skipFailed: false })
     await settle()
-    expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual([
-      fate === 'fails' ? 'probe_failed acme closed' : 'action_rolled_back acme closed',
+    const raised = { fails: 'probe_failed', 'rolls-back': 'action_rolled_back', lies: 'wrong_image' }[fate]
+    expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual([`${raised} acme closed`])
+  })
+
+  test.each([
+    ['more may fail before it pauses', { failureThreshold: 2 }, async () => undefined],
+    ['it is over by then', {}, abortRollout],
+  ] as const)('names a box that runs a wrong image also where the rollout does not pause for it: %s', async (_, wanted, meanwhile) => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', canary: true, host: 'host-of-acme' },
+    ])
+    world.fates.set('acme', ['lies'])
+    const id = await world.started(wanted)
+    for (let turn = 0; turn < 3; turn++) {
+      await world.tick()
+      const [command] = await world.open()
+      if (turn === 2) await meanwhile(world.needs, anOperator, { id })
+      if (command) await world.work(command)
+    }
+    await world.tick()
+    const raised = await world.needs.db.selectFrom('alerts').select(['kind', 'severity', 'body', 'command']).execute()
+    expect(raised).toEqual([
+      {
+        kind: 'wrong_image',
+        severity: 'critical',
+        body: expect.stringContaining('DIGEST_MISMATCH: the agent committed, but synapse runs another image than planned'),
+        command: `tenantry rollouts show ${id} --box acme`,
+      },
     ])
   })
 

@@ -13,7 +13,7 @@ export const judgeAction = (owned: Owned, slug: string, commandId: string, resul
   })
 
 function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>>): Ending {
-  const { status, error } = judgeUpdate(result, digests)
+  const { status, error, runsOther } = judgeUpdate(result, digests)
   const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
   const { digestsBefore, digestsAfter, restored = null } = result
   // An agent that commits another image than planned has not done this update.
@@ -23,6 +23,7 @@ function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>
     status,
     error,
     leftOpen: result.leftOpen,
+    runsOther,
     shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs },
     evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report },
   }

@@ -12,13 +12,14 @@ import { closeAttempt } from './close-attempt.ts'
 import { tellOutcome } from './tell-outcome.ts'
 import { keptForEnd } from './written-at-end.ts'
 
-/** How an attempt ended. `shows` goes into the action, `evidence` into the attempt; `leftOpen`: users are on a version that proved nothing. */
+/** How an attempt ended. `shows` goes into the action, `evidence` into the attempt; `leftOpen`: users are on a version that proved nothing; `runsOther`: on an image that nobody asked for. */
 export type Ending = Readonly<{
   status: ActionStatus
   error: ActionError | null
   shows?: Partial<StoredAction>
   evidence?: Evidence
   leftOpen?: boolean | undefined
+  runsOther?: boolean | undefined
 }>
 
 /** The box is free again and the outcome stands, also when the rollout is over by now. */
@@ -27,7 +28,7 @@ export async function settle(
   { clock }: Pick<RolloutsNeeds, 'clock'>,
   rollout: StoredRollout,
   action: StoredAction,
-  { status, error, shows = {}, evidence = {}, leftOpen = false }: Ending,
+  { status, error, shows = {}, evidence = {}, leftOpen = false, runsOther = false }: Ending,
 ): Promise<undefined> {
   const at = isoNow(clock)
   const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
@@ -40,7 +41,7 @@ export async function settle(
   const ours = { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) }
   if (!keptForEnd(tx)?.released.push(ours)) await releaseHold(tx, ours)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
-  await tellOutcome(tx, clock, { before: action, settled, leftOpen })
+  await tellOutcome(tx, clock, { before: action, settled, leftOpen, runsOther })
   const { tenantSlug: slug, attempt, snapshotId } = settled
   await writeDown(tx, clock, rollout, {
     actor: engineActor,

@@ -65,7 +65,10 @@ const attemptStatus = ({ undo, status }: UndoVerdict): ActionStatus =>
 
 const overBy = ({ undo }: UndoVerdict) =>
   undo === 'undone'
-    ? { kinds: ['deadline_overdue', 'undo_failed', 'probe_failed', 'box_reopened_unproven'] as const, because: 'the box was brought back' }
+    ? {
+        kinds: ['deadline_overdue', 'undo_failed', 'probe_failed', 'box_reopened_unproven', 'wrong_image'] as const,
+        because: 'the box was brought back',
+      }
     : { kinds: ['deadline_overdue'] as const, because: 'its agent has answered' }
 
 async function alert(
