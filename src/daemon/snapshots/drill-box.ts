@@ -1,12 +1,12 @@
 import { type Actor, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { BoxRecord } from '../boxes/index.ts'
+import { type BoxRecord, existingBox } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
 import { addressed, readyBox, waitingMs } from './ready-box.ts'
 import { restorable } from './restore-box.ts'
-import { newestPresent, type SnapshotRow } from './snapshots.repo.ts'
+import { lockRepository, newestPresent, type SnapshotRow } from './snapshots.repo.ts'
 
 type Wanted = Readonly<{ slug: string; snapshotId?: string | undefined }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string }>
@@ -15,6 +15,7 @@ type Accepted = Readonly<{ commandId: string; snapshotId: string }>
 export async function drillBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId }: Wanted): Promise<Accepted> {
   const { db, clock, bus } = needs
   const asked = await db.transaction().execute(async (tx) => {
+    await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
     const box = await readyBox(needs, tx, slug)
     const snapshot = snapshotId === undefined ? await newestPresent(tx, box.tenantId, 'complete') : await restorable(tx, box, snapshotId)
     if (!snapshot) throw problem('NOT_FOUND', `there is no complete snapshot of ${slug}: \`tenantry snapshots take ${slug}\` takes one`)

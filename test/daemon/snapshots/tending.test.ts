@@ -204,19 +204,4 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     await aSnapshot('north', 'c')
     expect((await tend(aTended([]), 'prune')).payload).toMatchObject({ forget: [idOf('b')] })
   })
-
-  test('whoever asks for a restore and whoever gives up never meet: one of them sees what the other did', async () => {
-    const { clock, heard, aSnapshot, api, needs, box, db, open } = await setUp()
-    await clock.advance(100 * dayMs)
-    await heard()
-    await aSnapshot('north', 'c')
-    await askForTurns(needs, 'prune', [box.tenantId])
-    await Promise.allSettled([
-      takeTurns(needs),
-      api.restoreBox({ params: { slug: 'north' }, body: { snapshotId: idOf('a'), reason: 'because' } }),
-    ])
-    const a = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).executeTakeFirstOrThrow()
-    const kinds = (await open()).map(({ kind }) => kind)
-    expect(kinds).toEqual([a.status === 'present' ? 'tenant-box.restore' : 'tenant-box.tend_snapshots'])
-  })
 })
