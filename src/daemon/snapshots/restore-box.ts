@@ -1,7 +1,7 @@
 import type { ReopenedHole } from '../../core/boxes/index.ts'
-import { type Actor, type Clock, isoIn, newId, problem } from '../../core/kit/index.ts'
+import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox, holdsBySlug, takeBox } from '../boxes/index.ts'
+import { type BoxRecord, existingBox, takeBox } from '../boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
@@ -19,9 +19,11 @@ const silentMs = 24 * 60 * 60_000
 /** Who holds a box that is being restored. */
 export const restoreHolder = (commandId: string): string => `restore:${commandId}`
 
-/** Boxes that are being brought back to a snapshot by a person’s word. */
-export async function slugsBeingRestored(db: DbOrTx, clock: Clock): Promise<string[]> {
-  return [...(await holdsBySlug(db, clock))].flatMap(([slug, { holder }]) => (holder.startsWith(restoreHolder('')) ? [slug] : []))
+/** Boxes that are being brought back to a snapshot, or may be: also where the hold is over, its agent may only not have told yet. */
+export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
+  const open = db.selectFrom('box_restores').innerJoin('boxes', 'boxes.id', 'box_restores.box_id').where('boxes.live', '=', 1)
+  const rows = await open.where('box_restores.status', 'in', ['open', 'unheard']).select('boxes.slug').execute()
+  return rows.map(({ slug }) => slug)
 }
 
 /**

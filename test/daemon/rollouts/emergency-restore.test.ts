@@ -3,6 +3,7 @@ import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { type BoxRecord, boxBySlug, holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
 import { insertMove } from '../../../src/daemon/boxes/life/moves.repo.ts'
+import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
@@ -156,6 +157,19 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     await settle()
     expect(await show(id)).toMatchObject({ status: 'done', actions: [{ status: 'succeeded' }, { status: 'skipped' }] })
     expect(installed.get('acme')?.synapse).toBe('1.163.2')
+  })
+
+  test('takes in what may still be on its way back though its hold is over: nobody has heard how that ended', async () => {
+    const { db, queue, start, settle, started, restore, show, open, take } = await begin()
+    await started()
+    await settle()
+    const id = await queue('1.163.2')
+    await restore('acme')
+    const [command] = await open()
+    await take((command as Command).id)
+    await db.deleteFrom('box_holds').execute() // a person has released it
+    await start(id)
+    expect((await show(id)).actions.map(({ status }) => status)).toEqual(['pending', 'skipped'])
   })
 
   test('before it begins is overtaken by it: what a restore has in hand is taken in, though it ran the fixed version', async () => {

@@ -17,7 +17,7 @@ export async function takeInAgain(tx: Tx, clock: Clock, emergency: StoredRollout
   const passedOver = (await actionsOf(tx, emergency.id, ['skipped'])).filter(({ findings }) => findings.length === 0)
   if (passedOver.length === 0) return []
   const boxes = new Map((await boxesInScope(tx)).map((box) => [box.slug, box]))
-  const inFlight = new Set([...(await slugsInFlight(tx)), ...(await slugsBeingRestored(tx, clock)), ...(await slugsBroughtBack(tx))])
+  const inFlight = new Set([...(await slugsInFlight(tx)), ...(await slugsBeingRestored(tx)), ...(await slugsBroughtBack(tx))])
   const isBehind = ({ tenantSlug, to }: StoredAction): boolean => {
     const box = boxes.get(tenantSlug)
     return box?.managed === true && (inFlight.has(tenantSlug) || !isAtTarget(box.installed, to))
