@@ -1,6 +1,6 @@
 import { Component, driftOf, type InstalledVersions, type TierVersions } from '../boxes/index.ts'
 import { factFindings } from './examine-facts.ts'
-import { fenceFindings, healthFindings, reportFindings, stateFindings } from './examine-state.ts'
+import { fenceFindings, healthFindings, imageFindings, reportFindings, stateFindings } from './examine-state.ts'
 import { versionFindings } from './examine-versions.ts'
 import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
@@ -29,12 +29,14 @@ export function examineBox(box: KnownBox, target: TierVersions, limits: Limits):
 
 /**
  * The look at a box whose earlier attempt did not go well. One that runs its target by now may have been opened on it and have failed then: it
- * is passed over only once it is well, or trying again would be a way past its failure.
+ * is passed over only once it is well, or trying again would be a way past its failure. Nor is one that runs another image under the tag that it
+ * was to have: `pinned` says by its digest what that tag is.
  */
-export function examineAgain(box: KnownBox, target: TierVersions, limits: Limits): Examination {
+export function examineAgain(box: KnownBox, target: TierVersions, limits: Limits, pinned: Readonly<Record<string, string>>): Examination {
   const found = examineBox(box, target, limits)
-  const findings = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
-  return isRefused(findings) ? { ...found, does: 'refuse', findings } : found
+  const unwell = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
+  const findings = [...unwell, ...imageFindings(box, found.changes, pinned)]
+  return isRefused(findings) ? { ...found, does: 'refuse', findings: [...findings, ...found.findings] } : found
 }
 
 export const isRefused = (findings: readonly Finding[]): boolean => findings.some(({ severity }) => severity === 'refuse')

@@ -1,5 +1,5 @@
 import semver from 'semver'
-import { ProbeComponent, Service } from '../boxes/index.ts'
+import { type Component, ProbeComponent, Service, VersionedService } from '../boxes/index.ts'
 import { isSkewed, supportedProtocols } from '../hosts/index.ts'
 import { duration } from '../kit/index.ts'
 import { type Finding, refuse, warn } from './finding.ts'
@@ -76,4 +76,22 @@ export function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
       `the last probe of ${slug} (${probe.at}) was not good: ${[...bad, why].join(', ')}; \`tenantry boxes check ${slug}\` probes it again`,
     ),
   ]
+}
+
+/** Of services that are not to change: whether what runs under a tag is the image that it stands for. */
+export function imageFindings(
+  { slug, report }: KnownBox,
+  changes: readonly Component[],
+  pinned: Readonly<Record<string, string>>,
+): Finding[] {
+  const wrong = VersionedService.options.flatMap((service) => {
+    const { image = '', digest = null } = report?.services[service] ?? {}
+    const planned = pinned[image]
+    return changes.includes(service) || digest === null || planned === undefined || planned === digest
+      ? []
+      : [`${service} runs ${image} as ${digest} and not as ${planned}`]
+  })
+  if (wrong.length === 0) return []
+  const mended = `bring the box back with \`tenantry snapshots restore ${slug} --snapshot <id> --reason <why>\` and try again, or leave it out`
+  return [refuse('OTHER_IMAGE', `in ${slug} ${wrong.join(', ')}: find out where that image comes from, then ${mended}`)]
 }

@@ -32,6 +32,8 @@ export const FindingCode = z.enum([
   'WINDOW_TOO_SHORT',
   // what an emergency has brought further meanwhile
   'AHEAD_OF_PLAN',
+  // what an earlier attempt left behind
+  'OTHER_IMAGE',
   // the way back
   'NO_EVIDENCE',
   'CHANGED_SINCE',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxFacts, InstalledVersions, VersionsReport } from '../../../src/core/boxes/index.ts'
-import { examineBox, FindingCode, type KnownBox } from '../../../src/core/rollouts/index.ts'
+import { examineAgain, examineBox, FindingCode, type KnownBox } from '../../../src/core/rollouts/index.ts'
 import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
@@ -149,6 +149,7 @@ const foundElsewhere = [
   'LONG_FENCE',
   'WINDOW_TOO_SHORT',
   'AHEAD_OF_PLAN',
+  'OTHER_IMAGE',
   'NO_EVIDENCE',
   'CHANGED_SINCE',
   'REOPENS_HOLE',
@@ -200,4 +201,39 @@ test('what Synapse needs is asked only where Synapse changes', () => {
 test('what an agent could not find out is not held against its box', () => {
   const nothing = Object.fromEntries(Object.keys(wellFacts).map((key) => [key, null])) as BoxFacts
   expect(look(withFacts(nothing)).findings).toEqual([])
+})
+
+describe('a box that is tried again', () => {
+  const image = 'registry.example/synapse:v1.163.2'
+  const running = (digest: string | null, services = {}) => ({
+    report: aReport('acme', { services: { synapse: { image, digest, state: 'running', restartCount: 0 }, ...services } as never }),
+  })
+  const again = (box: Partial<KnownBox>, pinned: Record<string, string>, to = target) =>
+    examineAgain(aKnownBox('acme', box), to, limits, pinned)
+  const atTarget = withVersions({ synapse: '1.163.2' })
+
+  test.each([
+    ['the planned image', 'sha256:a', { [image]: 'sha256:a' }, 'skip'],
+    ['another image under its tag', 'sha256:b', { [image]: 'sha256:a' }, 'refuse'],
+    ['an image whose digest its agent could not say', null, { [image]: 'sha256:a' }, 'skip'],
+    ['an image that this rollout never pinned', 'sha256:b', {}, 'skip'],
+  ] as const)('at its target with %s', (_, digest, pinned, does) => {
+    const found = again({ ...atTarget, ...running(digest) }, pinned)
+    expect(found.does).toBe(does)
+    expect(found.findings.map(({ code }) => code)).toEqual(does === 'refuse' ? ['OTHER_IMAGE'] : [])
+  })
+
+  test('is not held to images that are to change, but to those that are not', () => {
+    const to = { ...target, synapse: '1.164.0' }
+    expect(again({ ...atTarget, ...running('sha256:b') }, { [image]: 'sha256:a' }, to)).toMatchObject({
+      does: 'update',
+      changes: ['synapse'],
+    })
+    const older = withVersions({ synapse: '1.163.2', postgres: '17.5' })
+    expect(again({ ...older, ...running('sha256:b') }, { [image]: 'sha256:a' })).toMatchObject({ does: 'refuse', changes: ['postgres'] })
+  })
+
+  test('is passed over at its target only once it is well', () => {
+    expect(again({ ...atTarget, probe: aBadProbe }, {})).toMatchObject({ does: 'refuse', findings: [{ code: 'BOX_UNHEALTHY' }] })
+  })
 })

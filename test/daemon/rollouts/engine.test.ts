@@ -190,6 +190,34 @@ onBothDialects('the rollout engine', (fresh) => {
       expect(actions[0]).toMatchObject({ status: 'failed', rolledBack: false, error: { code: 'DIGEST_MISMATCH' } })
     })
 
+    test('a box that runs another image under the tag it was to have is not passed over when it is tried again', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+      const other = digestOf('from elsewhere')
+      const id = await world.started()
+      for (let turn = 0; turn < 2; turn++) {
+        await world.tick()
+        for (const command of await world.open()) await world.work(command)
+      }
+      await world.tick()
+      const [update] = await world.open()
+      if (!update) throw new Error('no update was ordered')
+      const { targets } = update.payload as BoxCommandPayload<'tenant-box.update'>
+      await world.answer(update.id, { ...world.updated('acme', targets), digestsAfter: { synapse: other } })
+      const running = { image: newImage, digest: other, state: 'running' as const, restartCount: 0 }
+      world.said.set('acme', { services: { synapse: running } as never })
+      await world.settle()
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.settle()
+      const { status, actions } = await world.show(id)
+      expect([status, actions.map((action) => action.status)]).toEqual(['paused', ['failed', 'pending']])
+      expect(actions[0]?.error).toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringContaining(other) })
+      world.said.clear() // somebody has brought the box back
+      world.installed.set('acme', world.installed.get('beta') as never)
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded' })
+    })
+
     test('a clock that is set back meanwhile makes no update shorter than nothing, and no deadline longer', async () => {
       const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
       let backMs = 0
