@@ -7,7 +7,7 @@ import {
   type ProbeResult,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { boxOfBegun, boxOfCommand, reportVersions } from '../boxes/index.ts'
+import { boxOfBegun, boxOfCommand, refuseStackOfOther, reportVersions } from '../boxes/index.ts'
 import { type Ended, followCourse, refuseOrAnswer } from '../course/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
@@ -49,6 +49,7 @@ async function look(needs: CompletionNeeds, payload: Complete): Promise<Result> 
 async function observedBox({ boxes }: CompletionNeeds, payload: Complete): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
   if (box.managed) throw problem('ALREADY_EXISTS', `the box ${box.slug} is managed already: there is nothing to complete`)
+  await refuseStackOfOther(boxes, box)
   return box
 }
 

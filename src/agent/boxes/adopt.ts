@@ -7,6 +7,7 @@ import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import { refuseOlderOwner } from './box-of-command.ts'
 import { readCompose } from './compose-file.ts'
 import type { LocalBoxes } from './local-boxes.ts'
+import { refuseStackOfOther } from './one-box-a-stack.ts'
 import { type ReportNeeds, reportVersions } from './report-versions.ts'
 import { needSafeFolder } from './safe-folder.ts'
 
@@ -21,6 +22,7 @@ export const adopt =
     await needSafeFolder(project, needs.agentUid)
     const facts = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
     const box = await observed(needs.boxes, payload, project)
+    await refuseStackOfOther(needs.boxes, box)
     await needs.boxes.put(box)
     const missing = (['edge', 'synapse', 'postgres', 'minio'] as const).filter((service) => !facts.services[service])
     const findings = [

@@ -214,6 +214,16 @@ test('a box that was completed has nothing left to complete, and one that is ord
   await expect(stack.run(payload, undefined, context)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
 })
 
+test('a stack that became a box under another name since is left to that one', async () => {
+  const stack = await aStack()
+  const payload = await stack.seen()
+  const elm = (await stack.boxes.find('elm'))!
+  await stack.boxes.put({ ...elm, slug: 'ash', boxId: 'box_ash', managed: true })
+  const before = await stack.all()
+  await expect(stack.run(payload)).rejects.toMatchObject({ code: 'ALREADY_EXISTS', message: expect.stringContaining('ash') })
+  expect(await stack.all()).toEqual(before)
+})
+
 test('when the stack changed since it was seen, nothing is done: look again', async () => {
   const stack = await aStack()
   const payload = await stack.seen()

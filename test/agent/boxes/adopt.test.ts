@@ -78,6 +78,24 @@ describe('adopting', () => {
       adopt(needs)(aContext().context, { slug: 'oak', boxId: 'box_x', ownershipEpoch: 1, folder, project: name }),
     ).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
   })
+
+  test('refuses a stack that is a managed box under another name: both would be updated side by side', async () => {
+    const stack = await aStack()
+    const { boxes } = stack.agent.needs
+    await stack.adopt()
+    const elm = (await boxes.find('elm'))!
+    await boxes.put({ ...elm, managed: true })
+    const other = { slug: 'ash', boxId: 'box_ash' }
+    for (const under of [{}, { project: 'ash' }])
+      await expect(stack.adopt({ ...other, ...under })).rejects.toMatchObject({
+        code: 'ALREADY_EXISTS',
+        message: expect.stringContaining('elm'),
+      })
+    expect(await boxes.find('ash')).toBeUndefined()
+    await boxes.put(elm)
+    await stack.adopt(other) // two may watch it
+    expect(await boxes.find('ash')).toMatchObject({ managed: false })
+  })
 })
 
 describe('asking after a box', () => {
