@@ -443,6 +443,28 @@ onBothDialects('the rollout engine', (fresh) => {
     })
   })
 
+  test('the log of an aborted rollout is signed once more when the last box under way has ended: its end stands there too', async () => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', canary: true },
+    ])
+    const { db } = world.needs
+    const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
+    const id = await world.started()
+    await world.tick()
+    await abortRollout(world.needs, anOperator, { id })
+    expect(await asked()).toBe(1)
+    const next = async (slug: string) => (await world.open()).find((command) => command.id.includes(`.${slug}.`))
+    for (let command = await next('acme'); command; command = await next('acme')) {
+      await world.work(command)
+      await world.tick()
+    }
+    expect(await world.statuses(id)).toMatchObject({ acme: 'succeeded', beta: 'preflight' })
+    expect(await asked()).toBe(1)
+    await world.settle()
+    expect(await asked()).toBe(2)
+  })
+
   test('a box that somebody else took while its images were fetched is not updated: its hold was released, and both would act on it', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()

@@ -52,6 +52,21 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
   })
 
+  test('its log is signed once more when nobody is to go back any longer, be it that somebody stopped that', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.needs
+    const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
+    const id = await updatedBut(world, 'dora')
+    const before = await asked()
+    await world.rollBack(id, 'images')
+    await stopUndo(world.needs, anOperator, { id, reason: 'look first' })
+    expect(await asked()).toBe(before + 2)
+    await resumeUndo(world.needs, anOperator, { id })
+    expect(await asked()).toBe(before + 2)
+    await world.settle()
+    expect(await asked()).toBe(before + 3)
+  })
+
   test('by snapshot: each box is restored to the one from before its update, and what it had meanwhile is kept', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { db } = world.needs

@@ -4,6 +4,7 @@ import { isOver } from '../../../core/rollouts/index.ts'
 import { releaseHold } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
+import { checkpointAtEnd } from '../checkpoint-at-end.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
@@ -27,6 +28,7 @@ export async function putOff(
   const evidence = await closeAttempt(tx, action, { status: 'cancelled', error, finishedAt: isoNow(clock) }, null)
   await releaseHold(tx, { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) })
   await tell(tx, clock, rollout, { type: 'rollout.action', action: waiting })
+  await checkpointAtEnd(tx, clock, rollout)
   const data = { slug: action.tenantSlug, attempt: action.attempt, error, evidence }
   await writeDown(tx, clock, rollout, { actor: engineActor, action: 'rollout.action.put_off', data })
 }

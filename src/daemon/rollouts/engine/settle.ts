@@ -5,6 +5,7 @@ import { releaseHold } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import type { Evidence } from '../attempts.repo.ts'
+import { checkpointAtEnd } from '../checkpoint-at-end.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
@@ -41,6 +42,7 @@ export async function settle(
   const ours = { boxId: action.boxId as BoxId, holder: streamOf(rollout.id) }
   if (!keptForEnd(tx)?.released.push(ours)) await releaseHold(tx, ours)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
+  await checkpointAtEnd(tx, clock, rollout)
   await tellOutcome(tx, clock, { before: action, settled, leftOpen, runsOther })
   const { tenantSlug: slug, attempt, snapshotId } = settled
   await writeDown(tx, clock, rollout, {

@@ -3,6 +3,7 @@ import { isOver, isUndoAtRest, type Rollout } from '../../../core/rollouts/index
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
+import { checkpointAtEnd } from '../checkpoint-at-end.ts'
 import { refuseBesideEmergency } from '../emergency/beside-emergency.ts'
 import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
@@ -38,6 +39,7 @@ export const stopUndo = (needs: VerbNeeds, actor: Actor, { id, reason }: Readonl
     await undosOf(tx, rollout)
     const leftAsTheyAre = await leaveAsTheyAre(tx, needs.clock, rollout, `left as it is by ${actorLabel(actor)}: ${reason}`)
     if (leftAsTheyAre.length === 0) return
+    await checkpointAtEnd(tx, needs.clock, rollout)
     await writeDown(tx, needs.clock, rollout, { actor, action: 'rollout.undo.stopped', data: { reason, leftAsTheyAre } })
   })
 

@@ -3,11 +3,11 @@ import type { BoxId } from '../../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../../core/kit/index.ts'
 import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
-import { requestCheckpoint } from '../../../audit/index.ts'
 import { releaseHold } from '../../../boxes/index.ts'
 import type { Tx } from '../../../db/index.ts'
-import { countActions, replaceAction, type StoredAction } from '../../actions.repo.ts'
+import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
+import { checkpointAtEnd } from '../../checkpoint-at-end.ts'
 import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
 import { engineActor, streamOf, tell, writeDown } from '../../tell.ts'
@@ -42,7 +42,7 @@ export async function settleUndo(
   await tell(tx, clock, rollout, { type: 'rollout.action', action: settled })
   await closeAlerts(tx, clock, { subject: action.tenantSlug, ...overBy(verdict) })
   if (verdict.undo === 'failed') await alert(tx, { clock }, rollout, action, verdict)
-  await checkpointAtEnd(tx, { clock }, rollout)
+  await checkpointAtEnd(tx, clock, rollout)
   const data = { slug: settled.tenantSlug, attempt: settled.attempt, by: settled.undo?.mode, status, error, evidence: sum }
   await writeDown(tx, clock, rollout, {
     actor: engineActor,
@@ -85,10 +85,4 @@ async function alert(
     `${failed.body}\nIts users see a maintenance notice. No further box of the rollout is brought back until somebody says so: ` +
     `\`tenantry rollouts undo ${rolloutId} --resume\` or \`--stop\`.`
   await raiseAlert(tx, clock, { ...failed, kind: 'rollback_failed', key: `rollback_failed:${rolloutId}:${slug}:${attempt}`, title, body })
-}
-
-/** Once nothing of it is left to do, the story is whole. */
-async function checkpointAtEnd(tx: Tx, { clock }: Pick<RolloutsNeeds, 'clock'>, { id }: StoredRollout): Promise<void> {
-  const { undo } = (await countActions(tx, [id]))(id)
-  if (undo && undo.pending + undo.running === 0) await requestCheckpoint(tx, clock, { chain: streamOf(id) })
 }
