@@ -22,8 +22,8 @@ const unexplained: ActionError = { code: 'INTERNAL', message: 'the agent did not
 export function judgeImagesBack(result: UpdateResult, wanted: Readonly<Record<string, string>>): UndoVerdict {
   const { outcome, error } = result
   if (outcome === 'rollback_failed') return atRest(error ?? unexplained)
-  if (outcome !== 'committed') return undoFailed(error ?? unexplained)
-  const { status, error: why } = judgeUpdate(result, wanted)
+  const { status, error: why, runsOther } = judgeUpdate(result, wanted)
+  if (outcome !== 'committed' && !runsOther) return undoFailed(error ?? unexplained)
   return status === 'succeeded' ? undone : untrue(why ?? unexplained)
 }
 

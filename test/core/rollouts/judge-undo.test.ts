@@ -5,7 +5,14 @@ import { aReport } from '../../support/boxes.ts'
 
 const error = { code: 'PROBE_FAILED', message: 'no' }
 const update = (change: Partial<UpdateResult>) =>
-  ({ outcome: 'committed', healthOk: true, digestsAfter: { synapse: 'sha256:old' }, error: null, ...change }) as UpdateResult
+  ({
+    outcome: 'committed',
+    healthOk: true,
+    digestsBefore: {},
+    digestsAfter: { synapse: 'sha256:old' },
+    error: null,
+    ...change,
+  }) as UpdateResult
 const services = (digest: string | null) => ({ synapse: { image: 'x', digest, state: 'running', restartCount: 0 } }) as never
 const restore = (change: Partial<RestoreResult>) =>
   ({ outcome: 'restored', report: aReport('a', { services: services('sha256:old') }), error: null, ...change }) as RestoreResult
@@ -14,6 +21,11 @@ test.each([
   ['committed with the former digests', {}, 'undone', 'rolled_back', undefined],
   ['not begun', { outcome: 'failed', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
   ['gone back to the new release', { outcome: 'rolled_back', error }, 'failed', 'succeeded', 'PROBE_FAILED'],
+  [
+    'said to have gone back to the new release, with another image',
+    { outcome: 'rolled_back', error, digestsBefore: { synapse: 'sha256:new' }, digestsAfter: { synapse: 'sha256:old' } },
+    ...(['failed', 'failed', 'DIGEST_MISMATCH'] as const),
+  ],
   ['at rest', { outcome: 'rollback_failed', error }, 'failed', 'rollback_failed', 'PROBE_FAILED'],
   ['said to be done, with another image', { digestsAfter: { synapse: 'sha256:new' } }, 'failed', 'failed', 'DIGEST_MISMATCH'],
   ['said to be done without proof', { healthOk: false }, 'failed', 'failed', 'PROBE_FAILED'],
