@@ -2,18 +2,17 @@ import { duration, plural } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
-import { actionColumns, beforeThat, countsText, stepsView, waitingText } from './rollout.view.ts'
+import { actionColumns, beforeThat, countsText, stepsView, termsOf, waitingText } from './rollout.view.ts'
 import { timelineView, utc } from './timeline.view.ts'
 import {
   errorOf,
-  fenceModeText,
   hasFailed,
   isUnderWay,
-  nextSteps,
   outcomeTint,
   outcomeWord,
+  rolloutStanding,
   rolloutTint,
-  rolloutWord,
+  stepsFromAside,
   stepWord,
   whyOf,
 } from './words.ts'
@@ -31,7 +30,7 @@ export function reportView(report: Report, look: Look): string {
     titled('Timeline', timelineView(report, look), look),
     report.steps.length > 0 ? titled('Steps of the boxes', table(look, stepColumns, report.steps), look) : '',
     plan ? '' : boxesView(report, look),
-    stepsView(nextSteps(rollout, open), look),
+    stepsView(stepsFromAside(rollout, open), look),
   )
 }
 
@@ -43,13 +42,13 @@ function factsOf(report: Report, look: Look): string {
   return fields(look, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
     ['reason', rollout.reason && clean(rollout.reason)],
     ['manifest', `revision ${rollout.manifestRevision}`],
-    ['fence mode', fenceModeText(rollout.fenceMode)],
+    ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['triggered by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['started', stamp(rollout.startedAt, now)],

@@ -8,12 +8,13 @@ import {
   fenceModeText,
   hasFailed,
   type NextStep,
-  nextSteps,
   outcomeTint,
   outcomeWord,
   phases,
+  rolloutStanding,
   rolloutTint,
   rolloutWord,
+  stepsFromAside,
   waitOf,
   whyOf,
 } from './words.ts'
@@ -53,7 +54,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
   const actions = 'actions' in rollout ? rollout.actions : []
   const facts = fields(look, [
     ['rollout', paint.bold(rollout.id)],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutWord(rollout.status))}${beforeThat(rollout)}`],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
@@ -61,8 +62,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
     ['cve', rollout.cveId && clean(rollout.cveId)],
     ['decided by', rollout.triggeredBy && clean(rollout.triggeredBy)],
     ['manifest', `revision ${rollout.manifestRevision}`],
-    ['windows', rollout.ignoreWindows ? 'ignored: boxes are updated at any time' : null],
-    ['fence', fenceModeText(rollout.fenceMode)],
+    ...termsOf(rollout),
     ['created', `${stamp(rollout.createdAt, now)} by ${clean(rollout.createdBy)}`],
     ['started', stamp(rollout.startedAt, now)],
     ['ended', stamp(rollout.finishedAt, now)],
@@ -71,9 +71,17 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
   return sections(
     facts,
     actions.length > 0 ? table(look, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    stepsView(nextSteps(rollout, actions.filter(openFailure)), look),
+    stepsView(stepsFromAside(rollout, actions.filter(openFailure)), look),
   )
 }
+
+/** On what terms it runs, where they are not the usual ones. */
+export const termsOf = ({ holdAfter, failureThreshold, ignoreWindows, fenceMode }: RolloutSummary): [string, string | null][] => [
+  ['holds', holdAfter && `pauses when ${holdAfter} is through`],
+  ['threshold', failureThreshold > 1 ? `a phase takes no new boxes once ${failureThreshold} of it failed` : null],
+  ['windows', ignoreWindows ? 'ignored: boxes are updated at any time' : null],
+  ['fence mode', fenceModeText(fenceMode)],
+]
 
 /** Until when nothing can be done but wait. */
 export const waitingText = ({ waitingUntil }: Pick<Rollout, 'waitingUntil'>, now: Date): string | undefined =>

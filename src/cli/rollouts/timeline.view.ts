@@ -26,12 +26,14 @@ function sentences(entry: TimelineEntry, { phases, pauses, undo, rollout }: Stor
   if (action === 'rollout.phase') return span ? [phaseText(span)] : []
   if (action === 'rollout.started') return [`started by ${who(actor)}`, ...(span ? [phaseText(span)] : [])]
   const pause = action === 'rollout.paused' ? pauses.find((one) => one.at === at) : undefined
-  const why = reason === null ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
+  const isAbort = action === 'rollout.failed' && !actor.startsWith('system:')
+  const why =
+    reason === null || (isAbort && reason === `aborted by ${actor}`) ? '' : `: ${clean(whyOf({ pauseReason: reason, error: null }) ?? '')}`
   const where = pause?.phase ? ` in ${pause.phase}` : ''
   const back = boxes ? backTexts[boxes] : ''
   const never = cancelled ? `, ${plural(cancelled, 'box', 'boxes')} cancelled before ${cancelled === 1 ? 'its' : 'their'} turn` : ''
   const lasted = pause ? `, ${howLong(pause.durationMs, pause.until)}` : ''
-  const told = `${wordOf(action)}${where} by ${who(actor)}${back}${never}${lasted}${why}`
+  const told = `${isAbort ? 'aborted' : wordOf(action)}${where} by ${who(actor)}${back}${never}${lasted}${why}`
   return action === 'rollout.rolled_back' && undo ? [told, wayBackText(undo, rollout.counts.undo)] : [told]
 }
 

@@ -25,6 +25,10 @@ export const statusWord = (status: RolloutStatus | ActionStatus): string => stat
 /** Phases keep their name: it is what is typed. */
 export const rolloutWord = (status: RolloutStatus): string => (status === 'rolled_back' ? 'rolled back' : status)
 
+const isAtWork = (status: RolloutStatus): boolean => (phases as readonly string[]).includes(status)
+/** In a sentence; a phase by itself reads as if something were missing. */
+export const rolloutStanding = (status: RolloutStatus): string => (isAtWork(status) ? `under way in ${status}` : rolloutWord(status))
+
 /** Steps of the agent in the words of an operator; empty where the status says the same. Steps that are not here keep their name. */
 const stepWords: Readonly<Record<string, string>> = {
   pull: 'images',
@@ -45,6 +49,16 @@ const stepWords: Readonly<Record<string, string>> = {
   'restore-data': 'loading the snapshot',
   'restore-start': 'starting',
   'restore-probe': 'probing',
+  // A box that goes back by its snapshot is restored.
+  fetch: 'fetching the snapshot',
+  keep: 'keeping what is there now',
+  load: 'loading the snapshot',
+  switch: 'changing over',
+  start: 'starting',
+  'back-stop': 'back again: stopping',
+  'back-switch': 'back again: changing over',
+  'back-start': 'back again: starting',
+  'back-probe': 'back again: probing',
 }
 export const stepWord = (step: string): string => stepWords[step] ?? step.replaceAll('-', ' ')
 
@@ -121,6 +135,18 @@ export function nextSteps(
   const onward =
     failures.length > 0 ? [...again, { does: 'leave out', type: `${resume} --skip-failed` }] : [{ does: 'go on', type: resume }]
   return [...closer, ...onward, { does: 'end it', type: `tenantry rollouts abort ${id}` }]
+}
+
+/** For whoever does not watch it: while it runs there is that too, and a way to hold it. */
+export function stepsFromAside(
+  rollout: Pick<Rollout, 'id' | 'status' | 'counts'>,
+  failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
+): NextStep[] {
+  const { id, status, counts } = rollout
+  const watch = { does: 'watch it', type: `tenantry rollouts watch ${id}` }
+  if (isAtWork(status)) return [watch, { does: 'hold it', type: `tenantry rollouts pause ${id} --reason '…'` }]
+  const goesBack = counts.undo !== null && counts.undo.pending + counts.undo.running > 0
+  return goesBack && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
 }
 
 /** A box at rest keeps the others waiting until somebody says how it goes on. */

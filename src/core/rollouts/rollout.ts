@@ -95,6 +95,8 @@ export const RolloutSummary = z.object({
   /** Pauses by itself when this phase is through. */
   holdAfter: Phase.nullable(),
   fenceMode: FenceMode,
+  /** Boxes are updated outside their maintenance windows too; an emergency does so anyway. */
+  ignoreWindows: z.boolean(),
   /** Nothing is under way, and the next box waits for its maintenance window until then. */
   waitingUntil: Timestamp.nullable(),
   createdAt: Timestamp,
@@ -108,8 +110,6 @@ export const Rollout = RolloutSummary.extend({
   targets: TierTargets,
   digests: PinnedDigests,
   skipRefused: z.boolean(),
-  /** Boxes are updated outside their maintenance windows too; an emergency does so anyway. */
-  ignoreWindows: z.boolean(),
   auditLog: z.array(AuditLine),
 })
 export type Rollout = z.infer<typeof Rollout>

@@ -22,7 +22,7 @@ type Needs = Readonly<{ db: Db }>
 const auditLines = 1000
 
 export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null): RolloutSummary {
-  const { manifest, digests, skipRefused, ignoreWindows, ...summary } = stored
+  const { manifest, digests, skipRefused, ...summary } = stored
   return { ...summary, counts, waitingUntil }
 }
 
@@ -30,13 +30,12 @@ export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUn
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
   const waits = await waitingUntil(db, [stored], counts)
-  const { manifest, digests, skipRefused, ignoreWindows } = stored
+  const { manifest, digests, skipRefused } = stored
   return {
     ...summaryOf(stored, counts(stored.id), waits(stored.id)),
     targets: manifest.tiers,
     digests,
     skipRefused,
-    ignoreWindows,
     auditLog: await auditLogOf(db, stored.id),
   }
 }

@@ -51,7 +51,7 @@ describe('--wait', () => {
     const ran = await tenantry(['rollouts', 'create', '--start', '--wait', '--json'], { answers: story(status) })
     expect(ran.exit).toBe(exit)
     expect(JSON.parse(ran.stdout)).toEqual(ended(status))
-    expect(ran.stderr).toContain(`rollout ${rolloutId} is canary`)
+    expect(ran.stderr).toContain(`rollout ${rolloutId} is under way in canary`)
   })
 })
 

@@ -135,8 +135,8 @@ describe('the way back of a whole rollout', () => {
 })
 
 test.each([
-  [1, 'failed by admin:anna, 1 box cancelled before its turn: search is broken'],
-  [9998, 'failed by admin:anna, 9998 boxes cancelled before their turn: search is broken'],
+  [1, 'aborted by admin:anna, 1 box cancelled before its turn: search is broken'],
+  [9998, 'aborted by admin:anna, 9998 boxes cancelled before their turn: search is broken'],
 ])('that %i boxes never had their turn stands in the story', async (cancelled, says) => {
   const end = {
     at: at('02:06:00'),
@@ -147,6 +147,36 @@ test.each([
     cancelled,
   } as const
   expect(await shown({ ...story(), timeline: [end] }, 120)).toContain(says)
+})
+
+test.each([
+  ['admin:anna', 'aborted by admin:anna', '06:00  aborted by admin:anna\n'],
+  ['system:rollouts', 'no box is left', '06:00  failed by the engine: no box is left\n'],
+])('that a rollout ended by %s, because of "%s", is said once', async (actor, reason, says) => {
+  const end = { at: at('02:06:00'), actor, action: 'rollout.failed', phase: 'free_5', reason } as const
+  expect(await shown({ ...story(), timeline: [end] }, 120)).toContain(says)
+})
+
+test('what runs is said to be under way, on which terms, and what can be typed meanwhile', async () => {
+  const terms = { holdAfter: 'pro', failureThreshold: 3, ignoreWindows: true } as const
+  const { rollout } = story()
+  const text = await shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'free_5', previousStatus: null, ...terms } }, 120)
+  expect(text).toMatch(/^status +under way in free_5$/m)
+  expect(text).toMatch(/^holds +pauses when pro is through$/m)
+  expect(text).toMatch(/^threshold +a phase takes no new boxes once 3 of it failed$/m)
+  expect(text).toMatch(/^windows +ignored: boxes are updated at any time$/m)
+  expect(text).toMatch(new RegExp(`^watch it +tenantry rollouts watch ${rolloutId}$`, 'm'))
+  expect(text).toMatch(new RegExp(`^hold it +tenantry rollouts pause ${rolloutId} --reason '…'$`, 'm'))
+})
+
+test('a rollout whose boxes still go back is to be watched; drift is looked at afterwards', async () => {
+  const { rollout } = story()
+  const of = (undone: number) => {
+    const undo = { total: 2, pending: 0, running: 2 - undone, undone, failed: 0 }
+    return shown({ ...story(), boxes: [], rollout: { ...rollout, status: 'rolled_back', counts: { ...rollout.counts, undo } } }, 120)
+  }
+  expect(await of(1)).toContain(`watch it  tenantry rollouts watch ${rolloutId}`)
+  expect(await of(2)).toContain('see drift  tenantry boxes scan')
 })
 
 test.each([

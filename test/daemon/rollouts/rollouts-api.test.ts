@@ -41,7 +41,7 @@ onBothDialects('the rollouts api', (fresh) => {
   test('an unknown slug is refused by name, an unknown field too', async () => {
     const { api } = await begin()
     await expect(api.planRollout({ body: { targetSlugs: ['nobody'] } })).rejects.toEqual(
-      refusedWith('VALIDATION', /no box is called nobody/),
+      refusedWith('VALIDATION', /there is no box nobody/),
     )
     await expect(api.createRollout({ body: { colour: 'red' } as never })).rejects.toEqual(refusedWith('VALIDATION', /colour/))
   })
@@ -78,6 +78,7 @@ onBothDialects('the rollouts api', (fresh) => {
       await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /beta: WINDOW_TOO_SHORT/))
       const allowed = await api.createRollout({ body: { ignoreWindows: true } })
       expect(await api.startRollout({ params: { id: allowed.id } })).toMatchObject({ status: 'canary', ignoreWindows: true })
+      expect((await api.listRollouts()).rollouts).toContainEqual(expect.objectContaining({ id: allowed.id, ignoreWindows: true }))
     })
 
     test('of a rollout that waits are told by its list, by itself and by its boxes', async () => {

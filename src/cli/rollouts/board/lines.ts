@@ -1,7 +1,7 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutWord, waitOf, whyOf } from '../words.ts'
+import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutStanding, rolloutWord, waitOf, whyOf } from '../words.ts'
 import { allBoxes, boxOf } from './boxes.ts'
 import { type BoardModel, boardModel } from './model.ts'
 import type { BoardMessage, BoardState } from './state.ts'
@@ -11,7 +11,7 @@ export function openingLines({ rollout, actions }: BoardState): string[] {
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isAtRest(rollout.status) ? whyOf(rollout) : undefined
   return [
-    `rollout ${rollout.id} is ${rolloutWord(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
+    `rollout ${rollout.id} is ${rolloutStanding(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`because ${clean(why)}`] : []),
     ...allBoxes(actions).flatMap((action) => waitLine(undefined, action) ?? []),
   ]
