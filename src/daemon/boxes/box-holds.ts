@@ -1,9 +1,7 @@
 import { sql } from 'kysely'
 import { type BoxId, boxHeld } from '../../core/boxes/index.ts'
-import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type DbOrTx, prepared, preparedRows, type Tx } from '../db/index.ts'
-import type { BoxRecord } from './box-record.ts'
-import { boxById } from './boxes.repo.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
@@ -11,22 +9,7 @@ export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
 /** Takes the box for `holder` until then; the same holder may extend. Throws BOX_HELD naming who has it. */
 export const holdBox = (tx: Tx, clock: Clock, hold: BoxHold): Promise<void> => holdBoxes(tx, clock, [hold])
 
-/**
- * Takes a box that was looked at before, and looks at it again: whoever had it between the two may have changed it. Throws BOX_HELD, and CONFLICT
- * where it is elsewhere by now, or not there any more.
- */
-export async function takeBox(tx: Tx, clock: Clock, box: BoxRecord, hold: Omit<BoxHold, 'boxId'>): Promise<BoxRecord> {
-  await holdBox(tx, clock, { boxId: box.id, ...hold })
-  const now = await boxById(tx, box.id)
-  if (now && isWhereItWas(now, box)) return now
-  throw problem('CONFLICT', `the box ${box.slug} was moved or removed at the same moment: look at it again`)
-}
-
-/** Still there, and nobody else's since. */
-export const isWhereItWas = (now: BoxRecord, { live, hostId, ownershipEpoch }: BoxRecord): boolean =>
-  now.live === live && now.hostId === hostId && now.ownershipEpoch === ownershipEpoch
-
-/** Takes several boxes at once. Where it throws, some of them may have been taken: whoever goes on must give them back. */
+/** The same for several boxes at once. Where it throws, some of them may have been taken: whoever goes on must give them back. */
 export async function holdBoxes(tx: Tx, clock: Clock, holds: readonly BoxHold[]): Promise<void> {
   const now = isoNow(clock)
   const rows = await take(

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, Insertable } from 'kysely'
 import { type BoxId, type HostId, isBoxId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { containing, type DbOrTx, type Tx } from '../db/index.ts'
+import { containing, type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import { lockHost } from '../hosts/index.ts'
 import { type BoxRecord, toBox } from './box-record.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -49,6 +49,16 @@ export async function existingBox(db: DbOrTx, slug: string): Promise<BoxRecord> 
   const box = await boxBySlug(db, slug)
   if (!box) throw problem('NOT_FOUND', `there is no box ${slug}: \`tenantry boxes list\` shows all`)
   return box
+}
+
+/**
+ * For whoever is to take a box: as it is, and stays until the commit. What it runs, where it is and what is done with it was otherwise read before
+ * somebody else changed it and let it go. First the box, then its hold: nobody waits in a circle. Throws NOT_FOUND.
+ */
+export async function lockBox(tx: Tx, slug: string): Promise<BoxRecord> {
+  const { id } = await existingBox(tx, slug)
+  await tx.selectFrom('boxes').select('id').where('id', '=', id).modifyEnd(forNoKeyUpdate(tx)).execute()
+  return existingBox(tx, slug)
 }
 
 /** The same for a slug or an id. */

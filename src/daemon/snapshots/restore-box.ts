@@ -1,7 +1,7 @@
 import type { ReopenedHole } from '../../core/boxes/index.ts'
 import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox, takeBox } from '../boxes/index.ts'
+import { type BoxRecord, existingBox, holdBox, lockBox } from '../boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
@@ -36,9 +36,10 @@ export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, sn
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
-    const ready = await readyBox(needs, tx, slug)
-    const snapshot = await restorable(tx, ready, snapshotId)
-    const box = await takeBox(tx, clock, ready, { holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(needs) + silentMs) })
+    await lockBox(tx, slug)
+    const box = await readyBox(needs, tx, slug)
+    const snapshot = await restorable(tx, box, snapshotId)
+    await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(needs) + silentMs) })
     const reopens = await holesOfSnapshot(needs, tx, box, snapshot)
     if (!allowHole) refuseHoles(slug, snapshotId, reopens)
     await enqueueRestore(needs, tx, { box, snapshot, commandId, reason })

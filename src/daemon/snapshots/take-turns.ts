@@ -1,6 +1,6 @@
 import { isoIn, newId } from '../../core/kit/index.ts'
 import { nextTurns, type SnapshotTask } from '../../core/snapshots/index.ts'
-import { type BoxRecord, boxById, isWhereItWas } from '../boxes/index.ts'
+import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { acquireLease, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { enqueueDrill } from './drill-box.ts'
@@ -63,10 +63,14 @@ const begin = (needs: SnapshotsNeeds, lease: Lease, turn: Turn, box: BoxRecord):
   needs.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRepository(tx, box.tenantId) // a restore that is asked for in this moment goes first or sees what was begun
-    const now = await boxById(tx, box.id) // moved or removed since the survey, it waits for the next round
-    if (!now || !isWhereItWas(now, box) || !(await isFreeNow(needs, tx, now)) || !(await takeTurn(tx, turn))) return false
+    const now = await boxById(tx, box.id)
+    if (!now || !isSame(now, box) || !(await isFreeNow(needs, tx, now)) || !(await takeTurn(tx, turn))) return false
     return beginners[turn.task](needs, tx, now)
   })
+
+/** Still where the survey found it, seconds ago; one that was moved or removed since waits for the next round. */
+const isSame = (now: BoxRecord, { hostId, ownershipEpoch }: BoxRecord) =>
+  now.live && now.hostId === hostId && now.ownershipEpoch === ownershipEpoch
 
 type Beginner = (needs: SnapshotsNeeds, tx: Tx, box: BoxRecord) => Promise<boolean>
 

@@ -1,7 +1,7 @@
 import type { BoxMove } from '../../../core/boxes/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
-import { takeBox } from '../box-holds.ts'
+import { holdBox } from '../box-holds.ts'
 import { callOff } from './call-off.ts'
 import { highestEpoch, insertMove, type Move, moveView } from './moves.repo.ts'
 import { type ChosenSnapshot, forever, type LifeNeeds } from './needs.ts'
@@ -65,7 +65,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reaso
     changedAt: at,
     keepUntil: null,
   }
-  await takeBox(tx, clock, box, { holder: moveHolder(asked), until: forever })
+  await holdBox(tx, clock, { boxId: box.id, holder: moveHolder(asked), until: forever })
   const move = await giveOrder(needs, tx, box, asked)
   await insertMove(tx, move)
   await tellMove(tx, clock, box, move, actor, snapshot?.reopens)

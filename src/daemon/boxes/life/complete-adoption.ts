@@ -7,7 +7,7 @@ import { applyReport } from '../apply-report.ts'
 import { requireLive, requireOnline } from '../ask-boxes.ts'
 import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { boxById, changeBox, existingBox, portsTaken } from '../boxes.repo.ts'
+import { boxById, changeBox, lockBox, portsTaken } from '../boxes.repo.ts'
 import { currentManifest } from '../manifests.repo.ts'
 import { type LifeNeeds, patienceMs, type StepNeeds } from './needs.ts'
 
@@ -24,7 +24,7 @@ export async function completeBox(needs: LifeNeeds, actor: Actor, { slug, expect
   const { db, clock, random, bus, probe } = needs
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
-    const box = await existingBox(tx, slug)
+    const box = await lockBox(tx, slug)
     await refuse(needs, tx, box)
     const ports = box.ports ?? (await choosePorts(needs, tx, box))
     const { manifest } = await currentManifest(tx)

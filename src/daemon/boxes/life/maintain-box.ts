@@ -5,9 +5,9 @@ import { appendEvent, type Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { type AskNeeds, requireLive, requireOnline } from '../ask-boxes.ts'
-import { releaseHold, takeBox } from '../box-holds.ts'
+import { holdBox, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { boxById, changeBox, existingBox } from '../boxes.repo.ts'
+import { boxById, changeBox, lockBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
 import { forever, type StepNeeds } from './needs.ts'
 import { lifeActor } from './step-move.ts'
@@ -25,15 +25,14 @@ export async function maintainBox(needs: AskNeeds, actor: Actor, { slug, on, rea
   const { db, clock, random, bus } = needs
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
-    const box = await existingBox(tx, slug)
+    const box = await lockBox(tx, slug)
     await refuse(needs, tx, box, on)
     const at = isoNow(clock)
+    if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceHolder, until: forever })
     const said = on
       ? { maintenance_by: actorLabel(actor), maintenance_reason: reason, maintenance_since: box.maintenance?.since ?? at }
       : {}
-    // The box before its hold, as whoever frees it does: two that meet wait for each other, and never in a circle.
     await changeBox(tx, box, { ...said, maintenance_command: commandId })
-    if (on) await takeBox(tx, clock, box, { holder: maintenanceHolder, until: forever })
     const payload = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, on, reason }
     await enqueueCommand(tx, clock, {
       id: commandId,

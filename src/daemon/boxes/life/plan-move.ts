@@ -4,7 +4,7 @@ import type { Tx } from '../../db/index.ts'
 import { hostByName } from '../../hosts/index.ts'
 import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { existingBox, portsTaken } from '../boxes.repo.ts'
+import { lockBox, portsTaken } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
 import { type Move, openMove } from './moves.repo.ts'
 import type { ChosenSnapshot, LifeNeeds } from './needs.ts'
@@ -31,7 +31,7 @@ type Planned = Readonly<{
  */
 export async function planMove(needs: LifeNeeds, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
   needs.requireSnapshots()
-  const box = await existingBox(tx, slug)
+  const box = await lockBox(tx, slug)
   const fleet = await lookAtFleet(needs, tx)
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
   const target = await hostByName(tx, wish.to)

@@ -5,7 +5,7 @@ import { appendEvent, type Tx } from '../../db/index.ts'
 import { type Command, commandsByIds, giveUpCommand } from '../../hosts/index.ts'
 import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { existingBox } from '../boxes.repo.ts'
+import { lockBox } from '../boxes.repo.ts'
 import { lookAtHost } from '../fleet.ts'
 import { endMaintenance } from './maintain-box.ts'
 import type { LifeNeeds } from './needs.ts'
@@ -24,13 +24,12 @@ export const releaseBox = (needs: LifeNeeds, actor: Actor, { slug, confirm, reas
       throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
         details: [{ path: 'confirm', reason: `must be ${slug}` }],
       })
-    const box = await existingBox(tx, slug)
+    const box = await lockBox(tx, slug)
     const hold = (await holdsOf(tx, needs.clock, [box.id])).get(box.id)
     if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
     await refuseLiving(needs, tx, box, hold)
-    if (hold.holder !== maintenanceHolder) await releaseHold(tx, { boxId: box.id, holder: hold.holder })
-    else if (!(await endMaintenance(tx, box)))
-      throw problem('CONFLICT', `somebody else asked about the maintenance of ${slug} at the same moment: look at it again`)
+    if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
+    else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
     await giveUpRestore(needs, tx, hold)
     const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }

@@ -2,14 +2,15 @@ import type { BoxRemoval } from '../../../core/boxes/index.ts'
 import { isFinal } from '../../../core/hosts/index.ts'
 import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/kit/index.ts'
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
-import { commandsByIds } from '../../hosts/index.ts'
+import { type Command, commandsByIds } from '../../hosts/index.ts'
 import { requireOnline } from '../ask-boxes.ts'
-import { takeBox } from '../box-holds.ts'
+import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { existingBox } from '../boxes.repo.ts'
+import { lockBox } from '../boxes.repo.ts'
 import { gone, refuseUndo, refuseUnlessNow } from './gone-host.ts'
 import { highestEpoch, openMove } from './moves.repo.ts'
 import { forever, type LifeNeeds } from './needs.ts'
+import { openCommands } from './open-commands.ts'
 import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
 import { forgetBox, giveRemovalOrder, removalHolder, stepRemoval, tellRemoval } from './step-removal.ts'
 
@@ -58,6 +59,7 @@ type Begun = Wanted & Readonly<{ error: Removal['error'] }>
 async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
   const { clock } = needs
   await refuseBusy(tx, box)
+  if (!error) await refuseCompleting(tx, box)
   const at = isoNow(clock)
   const asked: Removal = {
     id: newId(needs.random, 'rmv'),
@@ -76,11 +78,11 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
     changedAt: at,
     keepUntil: null,
   }
-  if (asked.state === 'handing_over' || error) await takeBox(tx, clock, box, { holder: removalHolder(asked), until: forever })
+  if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
   const removal = await giveRemovalOrder(needs, tx, box, asked)
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await forgetBox(tx, box)
-  if (removal.state === 'erasing') await endSetUp(tx, box)
+  if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
   await tellRemoval(tx, clock, box, removal, actor)
   return removal
 }
@@ -96,11 +98,15 @@ async function refuseBusy(tx: Tx, box: BoxRecord): Promise<void> {
   if (setUp && !isFinal(setUp.status)) throw problem('CONFLICT', `the box ${box.slug} is being set up: wait for the end of that`)
 }
 
-/** Only as it was when it was looked at: an agent may tell at this moment that the box is ready after all, or somebody begin it anew. */
-async function endSetUp(tx: Tx, { id, slug, setUp }: BoxRecord): Promise<void> {
-  const unready = tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', id).where('live', '=', 0)
-  const { numUpdatedRows } = await unready.where('set_up_command', '=', setUp.commandId).executeTakeFirst()
-  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the set-up of ${slug} went on at the same moment: look at it again`)
+/** What is being made a box of is not forgotten: it would run as one that nobody knows. */
+async function refuseCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> {
+  const isOrder = ({ kind, payload }: Command) =>
+    kind === 'tenant-box.complete' && (payload as { expected: string | null }).expected !== null
+  if ((await openCommands(tx, id)).some(isOrder))
+    throw problem(
+      'CONFLICT',
+      `the adoption of ${slug} is being completed: wait for the end of that, or revoke its host if that is gone for good`,
+    )
 }
 
 /** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */
@@ -115,7 +121,7 @@ async function firstState(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<'ha
 async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
   const removal = await needs.db
     .transaction()
-    .execute(async (tx) => verb(tx, await existingBox(tx, slug)))
+    .execute(async (tx) => verb(tx, await lockBox(tx, slug)))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
       throw problem('CONFLICT', `somebody else removes ${slug} at the same moment: look at it again`)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
+import { completeBox } from '../../../../src/daemon/boxes/life/complete-adoption.ts'
 import { maintainBox } from '../../../../src/daemon/boxes/life/maintain-box.ts'
-import { removeBox } from '../../../../src/daemon/boxes/life/remove-box.ts'
+import { removeBox, undoRemoval } from '../../../../src/daemon/boxes/life/remove-box.ts'
 import { provisionBox } from '../../../../src/daemon/boxes/provision-box.ts'
 import type { Db } from '../../../../src/daemon/db/index.ts'
 import { createTenant } from '../../../../src/daemon/tenants/index.ts'
@@ -79,6 +80,47 @@ onBothDialects('at the same moment', (fresh) => {
       const [, removed] = await inThisOrder(world.db, world.late, world.remove)
       expect(await boxes(world)).toEqual([{ live: 1, removal: null, set_up_attempt: 1 }])
       expect([[removed, ...(await open(world))]]).toContainEqual(removed === 'done' ? ['done', 'tenant-box.hand_over'] : ['CONFLICT'])
+    })
+  })
+
+  test('of undoing a removal and erasing what it kept, one is done', async () => {
+    const undo = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) => undoRemoval({ ...world.room, db }, anOperator, slug)
+    const erase = (world: Awaited<ReturnType<typeof begin>>) => (db: Db) =>
+      removeBox({ ...world.room, db }, anOperator, { slug, confirm: slug, reason: 'at once', now: true })
+    for (const [first, then, order] of [
+      [undo, erase, 'tenant-box.take_back'],
+      [erase, undo, 'tenant-box.remove'],
+    ] as const) {
+      const world = await begin()
+      await world.aBox(slug)
+      await world.remove(world.db)
+      await world.answer('host-1', 'tenant-box.hand_over')
+      const [one, other] = await inThisOrder(world.db, first(world), then(world))
+      expect(one).toBe('done')
+      expect(['CONFLICT', 'INVALID_TRANSITION']).toContain(other)
+      expect(await open(world)).toEqual([order])
+    }
+  })
+
+  describe('an observed stack', () => {
+    const observed = async () => {
+      const world = await begin()
+      await world.aBox(slug)
+      await world.db.updateTable('boxes').set({ managed: 0, folder: '/srv/north', project: 'north' }).execute()
+      const complete = (db: Db) => completeBox({ ...world.room, db }, anOperator, { slug, expected: 'a'.repeat(64) })
+      return { ...world, complete }
+    }
+
+    test('is not forgotten while it is made a managed box', async () => {
+      const world = await observed()
+      expect(await inThisOrder(world.db, world.complete, world.remove)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([[{ live: 1, removal: null, set_up_attempt: 1 }], ['tenant-box.complete']])
+    })
+
+    test('is not made a managed box while it is forgotten', async () => {
+      const world = await observed()
+      expect(await inThisOrder(world.db, world.remove, world.complete)).toEqual(['done', 'NOT_FOUND'])
+      expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'erased', set_up_attempt: 1 }], []])
     })
   })
 
