@@ -55,6 +55,7 @@ export const auditContract = {
     perAddress: 1,
     query: z.strictObject({ chain: ChainName.optional() }),
     returns: z.object({ chains: z.array(ChainReport) }),
+    problems: ['NOT_FOUND'],
     summary: 'Whether every chain of the log still holds together',
   }),
   exportAudit: endpoint({

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type AuditEntry, type ChainHead, chainStart } from '../../core/audit/index.ts'
+import { problem } from '../../core/kit/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { AuditTable } from './audit.tables.ts'
 
@@ -50,6 +51,9 @@ export const asEntry = (row: AuditTable): AuditEntry => ({
   previousHash: row.previous_hash,
   hash: row.hash,
 })
+
+export const noChain = (chain: string) =>
+  problem('NOT_FOUND', `the log has no chain ${chain}: \`tenantry audit verify\` lists all; that of a rollout is named by its id`)
 
 /** Data that somebody made unreadable stays text: its hash will not fit, which is what there is to say. */
 function readable(data: string): unknown {

@@ -1,7 +1,6 @@
 import type { AuditEntry, ChainHead, Checkpoint } from '../../core/audit/index.ts'
-import { problem } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
-import { entriesAfter, headOf } from './audit.repo.ts'
+import { entriesAfter, headOf, noChain } from './audit.repo.ts'
 import { type CheckpointNeeds, checkpointAudit, checkpointsOf } from './checkpoint-audit.ts'
 import { loadCheckpointKey, publicHalf } from './checkpoint-key.ts'
 
@@ -21,9 +20,6 @@ export async function exportAudit(
   if (head.seq === 0 && after === 0 && entries.length === 0) throw noChain(chain)
   return { chain, head, entries }
 }
-
-const noChain = (chain: string) =>
-  problem('NOT_FOUND', `the log has no chain ${chain}: \`tenantry audit verify\` lists all; that of a rollout is named by its id`)
 
 /** The newest are enough: each stands for all entries before it. */
 const mostCheckpoints = 1000

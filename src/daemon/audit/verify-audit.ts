@@ -1,14 +1,18 @@
 import { setImmediate as breathe } from 'node:timers/promises'
 import { type ChainHead, type ChainReport, chainStart, verifyChain } from '../../core/audit/index.ts'
 import type { Db } from '../db/index.ts'
-import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
+import { chainNames, entriesAfter, headOf, noChain } from './audit.repo.ts'
 
 const pageSize = 200
 
-/** Proves every chain (or one) from its first entry to the head that it had when asked, page by page: the daemon goes on answering meanwhile. */
+/**
+ * Proves every chain (or one) from its first entry to the head that it had when asked, page by page: the daemon goes on answering meanwhile.
+ * Throws NOT_FOUND for one that has neither: nothing holds for want of entries.
+ */
 export async function verifyAudit({ db }: { db: Db }, { chain }: { chain?: string | undefined }): Promise<ChainReport[]> {
   const reports: ChainReport[] = []
   for (const name of chain === undefined ? await chainNames(db) : [chain]) reports.push(await verifyOne(db, name))
+  if (chain !== undefined && reports.every(({ ok, entries }) => ok && entries === 0)) throw noChain(chain)
   return reports
 }
 

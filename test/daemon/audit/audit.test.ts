@@ -38,6 +38,18 @@ onBothDialects('the audit log', (fresh) => {
     ])
   })
 
+  test('a chain that there is not holds nothing together: it is not found', async () => {
+    const db = await fresh()
+    await write(db, 'act')
+    expect(await verifyAudit({ db }, { chain: 'admin' })).toMatchObject([{ entries: 1, ok: true }])
+    await expect(verifyAudit({ db }, { chain: 'rollout:2' })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('rollout:2'),
+    })
+    await db.deleteFrom('audit_heads').execute()
+    expect(await verifyAudit({ db }, { chain: 'admin' })).toMatchObject([{ ok: false }])
+  })
+
   test('several acts of one transaction are linked in their order, and acts before and after them too', async () => {
     const db = await fresh()
     await write(db, 'before')
