@@ -19,6 +19,7 @@ import { show } from './show.ts'
 
 export { awaitCommand } from './await-command.ts'
 export { everyBox } from './every-box.ts'
+export { shownBox } from './shown-box.ts'
 export { versionMoves } from './version-moves.ts'
 
 export const boxes = noun('boxes', 'Tenant boxes: chat server, database, object store', [

@@ -1,3 +1,4 @@
+import { shownBox } from '../boxes/index.ts'
 import { command, count, oneOf, text } from '../kit/index.ts'
 import { snapshotList } from './snapshots.view.ts'
 
@@ -11,6 +12,12 @@ export const list = command(
     limit: count('--limit <count>', 'at most so many'),
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
-  ({ api }, query) => api.snapshots.listSnapshots({ query }),
+  async ({ api }, query) => {
+    const page = await api.snapshots.listSnapshots({ query })
+    const { slug, tier, status, cursor } = query
+    // Throws NOT_FOUND: of a box that there is not it is not said that it has no snapshots. One that was erased may still have some.
+    if (slug !== undefined && !(tier || status || cursor) && page.snapshots.length === 0) await shownBox({ api }, slug)
+    return page
+  },
   snapshotList,
 )

@@ -95,10 +95,10 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
   if (targetSlugs === null) return boxes
   const known = new Map(boxes.map((box) => [box.slug, box]))
   const unknown = targetSlugs.flatMap((slug, at) =>
-    known.has(slug) ? [] : [{ path: `targetSlugs.${at}`, reason: `no box is called ${slug}` }],
+    known.has(slug) ? [] : [{ path: `targetSlugs.${at}`, reason: `there is no box ${slug}` }],
   )
   if (unknown.length > 0)
-    throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows them`, {
+    throw problem('VALIDATION', `${unknown.map(({ reason }) => reason).join('; ')}: \`tenantry boxes list\` shows all`, {
       details: unknown,
     })
   return [...new Set(targetSlugs)].map((slug) => known.get(slug) as KnownBox)

@@ -161,10 +161,23 @@ describe('restore', () => {
     expect((await tenantry([...line, '--yes', '--json'], { answers: { ...restoring, ...older } })).exit).toBe(0)
   })
 
+  test('of a box that there is not is not said that it has no snapshots', async () => {
+    const noBox = problemAnswer(404, { code: 'NOT_FOUND', message: 'there is no box anna-schule', retryable: false })
+    const answers = { [listed]: page(), 'GET /api/admin/v1/boxes/anna-schule': noBox }
+    for (const typed of [line, ['snapshots', 'list', '--slug', 'anna-schule']]) {
+      const ran = await tenantry([...typed, '--yes'], { answers })
+      expect([ran.exit, ran.stdout, ran.stderr]).toEqual([3, '', expect.stringContaining('there is no box anna-schule [NOT_FOUND]')])
+    }
+    const filtered = ['snapshots', 'list', '--slug', 'anna-schule', '--tier', 'final'] // of one that was erased there may be others
+    expect((await tenantry(filtered, { answers })).exit).toBe(0)
+  })
+
   test('a beginning that several have is a usage error; one that none has is not found', async () => {
     const several = await tenantry([...line, '--yes'], { answers: { [listed]: page(aSnapshot(), aSnapshot({ snapshotId: id('3f2b') })) } })
     expect([several.exit, several.stderr]).toEqual([2, expect.stringContaining('several snapshots of anna-schule begin with 3f2a')])
-    const none = await tenantry([...line, '--yes'], { answers: { [listed]: page() } })
+    const none = await tenantry([...line, '--yes'], {
+      answers: { [listed]: page(), 'GET /api/admin/v1/boxes/anna-schule': aBoxDetail() },
+    })
     expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('tenantry snapshots list --slug anna-schule')])
   })
 
