@@ -5,7 +5,7 @@ export const run = command(
   'Run a job now and wait for its end',
   {},
   async ({ api, progress }, { job }) => {
-    const running = await progress(`${job} is running`)
+    const running = await progress(`having ${job} run`)
     try {
       return await api.crons.triggerCron({ params: { jobKey: job } })
     } finally {

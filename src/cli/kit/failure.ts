@@ -32,6 +32,9 @@ const askForRole: Advice = ({ byToken }) =>
     ? 'tenantry whoami shows what TENANTRY_TOKEN may; to come as a person unset it and type tenantry login'
     : 'tenantry whoami shows your role; an admin can change it'
 
+/** The daemon's own words for an address that is none of its own: what stands before it in `--url` is wrong, or the daemon is another version. */
+const noSuchPath = /^\/\S+ does not exist/
+
 /** What to type next, per code; a code without an entry has its advice in its message. */
 const nextStep: Partial<Record<ProblemCode, Advice>> = {
   USAGE: helpOf,
@@ -43,7 +46,7 @@ const nextStep: Partial<Record<ProblemCode, Advice>> = {
   FORBIDDEN: askForRole,
   ACCOUNT_LOCKED: (_, { retryAfterSeconds }) =>
     `wait ${retryAfterSeconds ? plural(Math.ceil(retryAfterSeconds / 60), 'minute') : 'a quarter of an hour'}; on the daemon's machine tenantryd admin unlock ends it at once`,
-  NOT_FOUND: listOf,
+  NOT_FOUND: (typed, failure) => (noSuchPath.test(failure.message) ? doctor(typed, failure) : listOf(typed, failure)),
   CONFLICT: showOf,
   ALREADY_EXISTS: listOf,
   INVALID_TRANSITION: showOf,
@@ -72,7 +75,10 @@ export function explain(error: unknown, typed: Typed, paint: Paint): string {
 
 function detailLines({ details = [], violations = [], message }: Problem): string[] {
   // The message of a request with one wrong field already says it, and so does one that names what is wrong in words of its own.
-  const told = details.filter(({ path, reason }) => !message.startsWith(reason) && !(message.includes(path) && message.includes(reason)))
+  const clauses = message.split('; ')
+  const told = details.filter(
+    ({ path, reason }) => !clauses.some((clause) => clause.startsWith(reason)) && !(message.includes(path) && message.includes(reason)),
+  )
   const unsaid = violations.filter((violation) => !message.includes(violation))
   const lines = [...told.map(({ path, reason }) => `${path} ${reason}`), ...unsaid].map((line) => `  ${shorten(clean(line), 200)}`)
   return lines.length > mostDetails

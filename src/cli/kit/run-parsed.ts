@@ -1,4 +1,4 @@
-import { type ExitCode, fold } from '../../core/kit/index.ts'
+import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts'
 import { chooseUrl } from './address.ts'
 import { type Api, connect } from './api.ts'
 import { askPerson } from './ask.ts'
@@ -12,10 +12,16 @@ import { lookOf, type Machine, type Output, readAll } from './terminal.ts'
 /** Does what was typed and shows what came back. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
-  const result = await command.run(context, input as never)
+  const result = await command.run(context, input as never).catch((error: unknown) => nobodyYet(context, error))
   const shown = globals.json ? jsonText(result) : folded((look) => command.view(result as never, look, input as never), context.look())
   if (shown !== '') machine.stdout.write(`${shown}\n`)
   return command.exit?.(result as never, input as never) ?? 0
+}
+
+/** Whoever came without a token is told in other words than the API has for its clients. */
+async function nobodyYet({ byToken, logins, url }: Context, error: unknown): Promise<never> {
+  if (!isProblem(error, 'UNAUTHENTICATED') || byToken || (await logins.at(url))) throw error
+  throw problem('UNAUTHENTICATED', `nobody is logged in at ${url}`)
 }
 
 const folded = (view: (look: Look) => string, look: Look) => fold(view(look), look.width)

@@ -5,7 +5,7 @@ import { paintWith } from './look.ts'
 import type { Globals } from './program.ts'
 import { type Machine, wantsColour } from './terminal.ts'
 
-/** Says on stderr what went wrong, as a person or a script reads it; the exit code. */
+/** Says on stderr what went wrong, to a person, or to a script as one line, the last: progress may stand before it. The exit code. */
 export function tellFailure(
   error: unknown,
   typed: Typed,
@@ -13,7 +13,7 @@ export function tellFailure(
   { stderr, env, signal }: Machine,
 ): ExitCode {
   if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
-  else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error), null, 2)}\n`)
+  else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error))}\n`)
   else {
     const told = explain(error, { ...typed, byToken: Boolean(env.TENANTRY_TOKEN) }, paintWith(wantsColour(stderr, env, !globals.color)))
     stderr.write(`${fold(told, widthOf(stderr, env))}\n`)

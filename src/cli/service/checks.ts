@@ -21,7 +21,7 @@ export async function allChecks(context: Context, programVersion: string): Promi
   const reached = await context.api.service.readyz().catch((error: unknown) => asProblem(error))
   const middle = new Date((start.getTime() + context.clock.now().getTime()) / 2)
   const daemon = isProblem(reached) ? [unreached(reached, context)] : daemonChecks(reached, middle, programVersion)
-  const login = isProblem(reached, 'UNREACHABLE') ? skipped('login') : await loginCheck(context)
+  const login = isProblem(reached) && !isProblem(reached, 'UNAVAILABLE') ? skipped('login') : await loginCheck(context)
   return [ok('address', context.url), transportCheck(context.url), ...daemon, login]
 }
 
@@ -32,10 +32,12 @@ function asProblem(error: unknown): Problem {
   throw error
 }
 
-const unreached = (found: Problem, { url }: Context): Check =>
-  found.code === 'UNREACHABLE'
-    ? failed('daemon', found.message, `start it (tenantryd serve), or give its address: --url or TENANTRY_URL instead of ${url}`)
-    : failed('daemon', found.message, 'on its machine: tenantryd doctor')
+function unreached({ code, message }: Problem, { url }: Context): Check {
+  const elsewhere = `give its address: --url or TENANTRY_URL instead of ${url}`
+  if (code === 'UNREACHABLE') return failed('daemon', message, `start it (tenantryd serve), or ${elsewhere}`)
+  if (code === 'UNAVAILABLE') return failed('daemon', message, 'on its machine: tenantryd doctor')
+  return failed('daemon', `something else answers there: ${message}`, elsewhere)
+}
 
 function daemonChecks({ ready, version, time, checks }: Readiness, now: Date, programVersion: string): Check[] {
   const bad = Object.entries(checks).filter(([, check]) => !check.ok)

@@ -34,15 +34,21 @@ export function makeClient<C extends Contract>(contract: C, needs: ClientNeeds):
 
 async function invoke(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<unknown> {
   const response = await send(needs, endpoint, call, options)
-  if (!response.ok) throw await problemOf(response)
+  if (!response.ok) throw await problemOf(needs.baseUrl, response)
   const { returns } = endpoint
   // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
-  if (isSchema(returns)) return response.json()
+  if (isSchema(returns)) return response.json().catch((error: unknown) => notOurs(needs.baseUrl, response, error))
   if (returns.kind === 'text') return response.text()
   if (returns.kind === 'file') return response.body ?? new Blob([]).stream()
   if (returns.kind === 'sse') return readEventStream(response.body as ReadableStream<Uint8Array>) as AsyncIterable<StreamMessage<unknown>>
   await response.body?.cancel()
   return undefined
+}
+
+/** What is no JSON came from somebody else: a page of a proxy, a login wall. An answer that was cut off stays what it is. */
+function notOurs(baseUrl: string, { status }: Response, error: unknown): never {
+  if (!(error instanceof SyntaxError)) throw error
+  throw problem('UNREACHABLE', `${baseUrl} answered ${status} without a result: is it the daemon's address?`, { cause: error })
 }
 
 async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<Response> {
@@ -59,11 +65,20 @@ async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall
     return await (needs.fetch ?? globalThis.fetch)(urlOf(needs.baseUrl, endpoint, call), request)
   } catch (error) {
     if (options.signal?.aborted || error instanceof Problem) throw error
-    const reason = ((error as Error).cause as Error | undefined)?.message || (error as Error).message
-    throw problem('UNREACHABLE', `${needs.baseUrl} does not answer (${reason}): is the daemon running, and is this its address?`, {
-      cause: error,
-    })
+    throw problem(
+      'UNREACHABLE',
+      `${needs.baseUrl} does not answer (${reasonOf(error as Error)}): is the daemon running, and is this its address?`,
+      {
+        cause: error,
+      },
+    )
   }
+}
+
+/** What OpenSSL says at length has a name: `ERR_SSL_WRONG_VERSION_NUMBER`, where no TLS is spoken. */
+function reasonOf({ message, cause }: Error): string {
+  const { message: inner, code } = (cause ?? {}) as { message?: string; code?: string }
+  return code?.startsWith('ERR_SSL_') ? `it speaks no TLS that fits: ${code}` : inner || message
 }
 
 function bodyOf({ multipart }: EndpointShape, { body, upload }: LooseCall): { body?: string | FormData } {
@@ -84,7 +99,7 @@ function urlOf(baseUrl: string, { path }: EndpointShape, { params = {}, query = 
 }
 
 /** The problem in an error answer; what is not in the error shape (a proxy's page, say) is told as it is. */
-async function problemOf(response: Response): Promise<Problem> {
+async function problemOf(baseUrl: string, response: Response): Promise<Problem> {
   const body = (await response.json().catch(() => undefined)) as ProblemBody | undefined
   const retryAfter = Number(response.headers.get('retry-after'))
   const extras = {
@@ -93,6 +108,6 @@ async function problemOf(response: Response): Promise<Problem> {
     ...(retryAfter > 0 ? { retryAfterSeconds: retryAfter } : {}),
   }
   if (body?.code && isProblemCode(body.code)) return problem(body.code, body.message, extras)
-  const message = body?.message ?? `the server answered ${response.status} without an explanation`
+  const message = body?.message ?? `${baseUrl} answered ${response.status} without an explanation: is it the daemon's address?`
   return problem(response.status >= 500 ? 'UNAVAILABLE' : 'INTERNAL', message, extras)
 }

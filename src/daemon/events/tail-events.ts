@@ -26,7 +26,7 @@ export async function tailEvents(needs: Needs, wanted: Wanted): Promise<AsyncIte
 
 async function streamOfSlug(db: Db, slug: string): Promise<string> {
   const tenant = await tenantBySlug(db, slug)
-  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: tenantry tenants list shows all`)
+  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
   return streamOf(tenant.id)
 }
 

@@ -127,6 +127,11 @@ describe('doctor', () => {
       'tenantry login',
     ],
     [
+      'another server',
+      { [readyz]: problemAnswer(404, { code: 'NOT_FOUND', message: '/x/readyz does not exist', retryable: false }) },
+      `mend: give its address: --url or TENANTRY_URL instead of ${stubUrl}\n· login      not looked at`,
+    ],
+    [
       'a daemon that drains',
       { [readyz]: problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true }), [whoAmI]: who },
       'tenantryd doctor',

@@ -16,7 +16,7 @@ describe('exit codes', () => {
   test.each(Object.entries(catalogue).map(([code, { exit }]) => [code as ProblemCode, exit] as const))(
     '%s exits %i',
     async (code, exit) => {
-      const ran = await tenantry(['hosts', 'list'], { answers: answerWith(code) })
+      const ran = await tenantry(['hosts', 'list'], { answers: answerWith(code), env: { TENANTRY_TOKEN: 'tny_ci' } })
       expect([ran.exit, ran.stdout]).toEqual([exit, ''])
       expect(ran.stderr).toContain(`what went wrong: ${code}`)
     },
@@ -78,6 +78,48 @@ describe('an error', () => {
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toBe(`error: ${message} [VALIDATION]\n`)
   })
 
+  test('says nothing twice of a list either', async () => {
+    const details = ['oak', 'elm'].map((slug, at) => ({ path: `slugs.${at}`, reason: `there is no box ${slug}` }))
+    const message = 'there is no box oak; there is no box elm: `tenantry boxes list` shows all'
+    const answers = { [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message, details, retryable: false }) }
+    expect((await tenantry(['hosts', 'list'], { answers })).stderr).toBe(`error: ${message} [NOT_FOUND]\n`)
+  })
+
+  test('of who is not logged in speaks of the login, not of the header that carries it', async () => {
+    const { stderr } = await tenantry(['hosts', 'list'], { answers: answerWith('UNAUTHENTICATED') })
+    expect(stderr).toBe('error: nobody is logged in at http://127.0.0.1:8440 [UNAUTHENTICATED]\nnext:  tenantry login\n')
+  })
+
+  test.each([
+    [
+      'a path of the daemon that there is not',
+      problemAnswer(404, { code: 'NOT_FOUND', message: '/x/hosts does not exist: /docs lists what does', retryable: false }),
+      'next:  tenantry doctor',
+    ],
+    [
+      'a page of another server',
+      new Response('<html>', { status: 404 }),
+      "http://127.0.0.1:8440 answered 404 without an explanation: is it the daemon's address?",
+    ],
+    [
+      'a page of another server that is well',
+      new Response('<html>'),
+      "http://127.0.0.1:8440 answered 200 without a result: is it the daemon's address?",
+    ],
+  ])('of a wrong address asks whether it is right: %s', async (_, answer, says) => {
+    expect((await tenantry(['hosts', 'list'], { answers: { [hosts]: answer } })).stderr).toContain(says)
+  })
+
+  test('of a server without TLS says so in a few words', async () => {
+    const noTls = () => {
+      throw Object.assign(new TypeError('fetch failed'), {
+        cause: Object.assign(new Error('804C0:error:0A00010B:SSL routines: '), { code: 'ERR_SSL_WRONG_VERSION_NUMBER' }),
+      })
+    }
+    const { stderr } = await tenantry(['hosts', 'list'], { answers: { [hosts]: noTls } })
+    expect(stderr).toContain('does not answer (it speaks no TLS that fits: ERR_SSL_WRONG_VERSION_NUMBER): is')
+  })
+
   test('names the thing that was typed in what comes next', async () => {
     const answers = {
       'POST /admin/tenant-boxes/rollouts/ro_x/pause': problemAnswer(409, {
@@ -129,12 +171,15 @@ describe('an error', () => {
     const ran = await tenantry(['hosts', 'list', '--json'], { answers: answerWith('FORBIDDEN') })
     expect(ran.stdout).toBe('')
     expect(JSON.parse(ran.stderr)).toEqual({ code: 'FORBIDDEN', message: 'what went wrong: FORBIDDEN', retryable: false })
+    const gone = { 'POST /api/admin/crons/nope/trigger': problemAnswer(404, { code: 'NOT_FOUND', message: 'no\njob', retryable: false }) }
+    const { stderr } = await tenantry(['crons', 'run', 'nope', '--json'], { answers: gone })
+    expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ code: 'NOT_FOUND' }) // after what was told while it ran
   })
 
   test('shows a stack only to who asks for it with TENANTRY_DEBUG', async () => {
     const answers = { [hosts]: new Response('<html>', { status: 200 }) }
     const quiet = await tenantry(['hosts', 'list'], { answers })
-    expect(quiet.exit).toBe(1)
+    expect(quiet.exit).toBe(6)
     expect(quiet.stderr).not.toMatch(/\n\s+at /)
     expect((await tenantry(['hosts', 'list'], { answers, env: { TENANTRY_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
   })
