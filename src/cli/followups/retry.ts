@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { command, text } from '../kit/index.ts'
+import { clean, command, text } from '../kit/index.ts'
 import { followupNumber } from './followup-number.ts'
 
 export const retry = command(
@@ -10,9 +10,11 @@ export const retry = command(
     api.outbox.retryFollowups({
       body: { ...(numbers.length > 0 ? { ids: numbers.map(followupNumber) } : {}), ...(topic === undefined ? {} : { topic }) },
     }),
-  ({ retried }) =>
+  ({ retried }, _, { topic }) =>
     retried === 0
-      ? 'Nothing was given up.'
+      ? topic === undefined
+        ? 'Nothing was given up.'
+        : `Nothing of the kind ${clean(topic)} was given up: \`tenantry followups list --state dead\` shows what was.`
       : `${plural(retried, 'piece')} of work will be tried again. What is left: tenantry followups list`,
   { examples: ['retry', 'retry 17 18', 'retry --topic chat.space'] },
 )

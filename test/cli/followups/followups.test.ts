@@ -39,6 +39,8 @@ test('retry takes all, what is named, or one kind', async () => {
   const answers = { [`POST ${base}/retry`]: { retried: 2 } }
   expect((await tenantry(['followups', 'retry'], { answers })).asked[0]?.body).toEqual({})
   expect((await tenantry(['followups', 'retry', '--topic', 'chat.space'], { answers })).asked[0]?.body).toEqual({ topic: 'chat.space' })
+  const none = await tenantry(['followups', 'retry', '--topic', 'chat'], { answers: { [`POST ${base}/retry`]: { retried: 0 } } })
+  expect(none.stdout).toBe('Nothing of the kind chat was given up: `tenantry followups list --state dead` shows what was.\n')
   const ran = await tenantry(['followups', 'retry', '7', '8'], { answers })
   expect(ran.asked[0]?.body).toEqual({ ids: [7, 8] })
   expect(ran.stdout).toContain('2 pieces of work')
