@@ -17,14 +17,33 @@ export async function main(): Promise<number> {
     `Tenantry: ${plural(fleet.length, 'simulated box', 'simulated boxes')} on ${hosts.length} hosts, in which a second counts as a minute.\n`,
   )
   const stage = await step('a daemon on embedded defaults', openStage, ({ url }) => `tenantryd at ${url}, on SQLite, nothing installed`)
+  const agents: Promise<void>[] = []
+  try {
+    agents.push(...(await prepare(stage, leaving.signal)))
+    return await play(stage, leaving.signal)
+  } catch (error) {
+    // Whoever leaves early is not told of what was not ready yet.
+    if (!leaving.signal.aborted) throw error
+    return exitOfInterrupt
+  } finally {
+    leaving.abort()
+    await stage.close()
+    await Promise.allSettled(agents)
+  }
+}
+
+const exitOfInterrupt = 130
+
+/** Hosts, boxes on the former version, and a manifest that asks for the next one. */
+async function prepare(stage: Stage, signal: AbortSignal): Promise<Promise<void>[]> {
   const agents = await step(
     'agents',
-    () => enrolHosts(stage, leaving.signal),
+    () => enrolHosts(stage, signal),
     () => `${hosts.length} hosts enrolled, each with an agent that dialled in`,
   )
   await step(
     'boxes',
-    (tell) => buildFleet(stage, tell),
+    (tell) => buildFleet(stage, tell, signal),
     () => `${fleet.length} boxes provisioned and probed, Synapse ${before}`,
   )
   await step(
@@ -32,31 +51,34 @@ export async function main(): Promise<number> {
     () => applyVersion(stage, after),
     ({ revision }) => `manifest revision ${revision} asks for Synapse ${after}`,
   )
+  return agents
+}
+
+/** The rollout is meant to pause; anything else is a fault of the demonstration. */
+async function play(stage: Stage, signal: AbortSignal): Promise<number> {
   say('\n$ tenantry rollouts create --start --watch\n')
   const { id, status } = await showRollout(stage)
-  if (status === 'paused') tellWhatNext(stage, id)
-  if (!process.argv.includes('--exit')) await goOn(leaving.signal)
-  leaving.abort()
-  await stage.close()
-  await Promise.allSettled(agents)
-  // The rollout is meant to pause; anything else is a fault of the demonstration.
+  signal.throwIfAborted()
+  tellWhatNext(stage, id, status)
+  if (!process.argv.includes('--exit')) await goOn(signal)
   return status === 'paused' ? 0 : 1
 }
 
 async function step<T>(name: string, work: (tell: (text: string) => void) => Promise<T>, done: (result: T) => string): Promise<T> {
   const spinner = ora({ text: name, stream: process.stdout, isEnabled: process.stdout.isTTY === true })
   if (process.stdout.isTTY) spinner.start()
-  const result = await work((text) => {
+  const tell = (text: string) => {
     spinner.text = text
-  })
+  }
+  const result = await work(tell).finally(() => spinner.stop())
   if (process.stdout.isTTY) spinner.succeed(done(result))
   else say(`  ${done(result)}`)
   return result
 }
 
-async function buildFleet(stage: Stage, tell: (text: string) => void): Promise<void> {
+async function buildFleet(stage: Stage, tell: (text: string) => void, signal: AbortSignal): Promise<void> {
   await applyVersion(stage, before)
-  await provisionFleet(stage, (ready) => tell(`${ready} of ${fleet.length} boxes ready`))
+  await provisionFleet(stage, (ready) => tell(`${ready} of ${fleet.length} boxes ready`), signal)
 }
 
 /** The operator's own command, on this terminal. A board stays until it is left: here the pause leaves it. */
@@ -86,11 +108,13 @@ async function showRollout({ api: { rollouts }, url, token }: Stage): Promise<{ 
   return { id: rollout?.id ?? '', status: rollout?.status ?? 'missing' }
 }
 
-function tellWhatNext({ url, token }: Stage, id: string): void {
-  say(`
+/** Who left the board before the pause is told how to come back to it all the same. */
+function tellWhatNext({ url, token }: Stage, id: string, status: string): void {
+  if (status === 'paused')
+    say(`
 ${unlucky} did not prove healthy on ${after}. Its agent restored it
-from the snapshot by itself; the phase paused, and nobody else was touched.
-You are the operator now. In another terminal:
+from the snapshot by itself; the phase paused, and nobody else was touched.`)
+  say(`${status === 'paused' ? '' : '\n'}You are the operator now. In another terminal:
 
   export TENANTRY_URL=${url}
   export TENANTRY_TOKEN=${token}

@@ -73,15 +73,19 @@ export async function enrolHosts({ api: { hosts: room }, url, folder: at }: Stag
     const { token } = await room.inviteHost({ body: { name } })
     agents.push(runSimulatedAgent({ name, daemonUrl: url, token, folder: join(at, name), faults, vaults, signal }))
   }
-  await until(async () => (await room.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length)
+  await until(async () => (await room.listHosts()).hosts.filter(({ status }) => status === 'online').length === hosts.length, signal)
   return agents
 }
 
 export const applyVersion = ({ api: { boxes } }: Stage, synapse: string) =>
   boxes.applyManifest({ body: { manifest: manifestWith(synapse) } })
 
-/** Makes all boxes at once; tells how many are ready. */
-export async function provisionFleet({ api: { boxes } }: Stage, onReady: (count: number) => void): Promise<void> {
+/** Makes all boxes at once; tells how many are ready. Throws when the signal comes: agents that went with it make none. */
+export async function provisionFleet(
+  { api: { boxes } }: Pick<Stage, 'api'>,
+  onReady: (count: number) => void,
+  signal: AbortSignal,
+): Promise<void> {
   for (const { slug, name, plan, host, canary } of fleet) {
     await boxes.provisionBox({ body: { slug, name, plan, host, canary, chatDomain: `${slug}.example` } })
   }
@@ -92,11 +96,14 @@ export async function provisionFleet({ api: { boxes } }: Stage, onReady: (count:
     const ready = all.filter(({ status }) => status === 'ready').length
     onReady(ready)
     return ready === fleet.length
-  })
+  }, signal)
 }
 
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await systemClock.sleep(150)
+async function until(condition: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  while (!(await condition())) {
+    await systemClock.sleep(150, signal)
+    signal.throwIfAborted()
+  }
 }
 
 /** The usual port, or any other when somebody has it. */

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { provisionFleet } from '../../src/demo/stage.ts'
+
+test('whoever leaves while boxes are made is not kept waiting for them: their agents have gone', async () => {
+  const leaving = new AbortController()
+  const boxes = {
+    provisionBox: async () => undefined,
+    listBoxes: async () => {
+      leaving.abort(new Error('Ctrl-C'))
+      return { boxes: [] }
+    },
+  }
+  const stage = { api: { boxes } } as unknown as Parameters<typeof provisionFleet>[0]
+  await expect(provisionFleet(stage, () => undefined, leaving.signal)).rejects.toThrow('Ctrl-C')
+})
