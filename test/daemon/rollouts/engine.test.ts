@@ -14,6 +14,7 @@ import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
 import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
+import { interrupted } from '../../support/dying.ts'
 import { digestOf, newImage, type RolloutWorld, rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
 
 const fleet = [
@@ -441,6 +442,28 @@ onBothDialects('the rollout engine', (fresh) => {
         isProblem(error, 'INVALID_TRANSITION'),
       )
     })
+  })
+
+  test('a phase is not paused over a failure that a person left out between the look at it and the pause', async () => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', plan: 'pro' },
+    ])
+    world.fates.set('acme', ['rolls-back'])
+    const id = await world.started()
+    for (let turn = 0; turn < 3; turn++) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    const leaveOut = async () => {
+      expect(await world.statuses(id)).toMatchObject({ acme: 'rolled_back' })
+      await pauseRollout(world.needs, anOperator, { id, reason: 'let me see' })
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+    }
+    await world.engine.handBack()
+    await world.settle(makeRolloutEngine({ ...world.needs, db: interrupted(world.needs.db, 2, leaveOut) }))
+    const { status, auditLog } = await world.show(id)
+    expect([status, auditLog.filter(({ action }) => action === 'rollout.paused').length]).toEqual(['done', 1])
   })
 
   test('the log of an aborted rollout is signed once more when the last box under way has ended: its end stands there too', async () => {

@@ -1,9 +1,10 @@
 import { alertOf } from '../../../core/alerts/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
-import { explainHold, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
+import { explainHold, failedStatuses, isFailure, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
+import { actionsOf } from '../actions.repo.ts'
 import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
 import type { RolloutsNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
@@ -26,10 +27,12 @@ export async function pauseByEngine(
   return paused
 }
 
-/** A phase with failures pauses instead of advancing. Nothing happens when somebody else was faster. */
+/** A phase with failures pauses instead of advancing. Nothing happens when somebody else was faster, and has left them out or has them tried again. */
 export const pausePhase = (owned: Owned, reason: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    if (phaseOf(rollout)) await pauseByEngine(tx, owned.needs, rollout, reason)
+    const phase = phaseOf(rollout)
+    const failed = phase ? await actionsOf(tx, rollout.id, failedStatuses) : []
+    if (failed.some((action) => action.phase === phase && isFailure(action))) await pauseByEngine(tx, owned.needs, rollout, reason)
     return undefined
   })
 
