@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
+import { adoptBox } from '../../../../src/daemon/boxes/adopt-box.ts'
 import { completeBox } from '../../../../src/daemon/boxes/life/complete-adoption.ts'
 import { maintainBox } from '../../../../src/daemon/boxes/life/maintain-box.ts'
 import { removeBox, undoRemoval } from '../../../../src/daemon/boxes/life/remove-box.ts'
@@ -37,21 +38,41 @@ onBothDialects('at the same moment', (fresh) => {
     const world = await lifeWorld(await fresh())
     const { room } = world
     const provision = (db: Db) => provisionBox({ ...room, db }, anOperator, wanted)
+    const adopt = (db: Db) => adoptBox({ ...room, db }, anOperator, { ...wanted, folder: '/srv/north', project: 'north' })
     const remove = (db: Db) => removeBox({ ...room, db }, anOperator, { slug, confirm: slug, reason: 'it has left', now: false })
     const maintain = (on: boolean) => (db: Db) => maintainBox({ ...room, db }, anOperator, { slug, on, reason: 'its disk' })
-    return { ...world, provision, remove, maintain }
+    return { ...world, provision, adopt, remove, maintain }
   }
   const boxes = ({ db }: Pick<LifeWorld, 'db'>) =>
     db.selectFrom('boxes').select(['live', 'removal', 'set_up_attempt']).orderBy('id').execute()
   const open = async ({ db }: Pick<LifeWorld, 'db'>) =>
     (await db.selectFrom('commands').select('kind').where('status', '=', 'queued').orderBy('id').execute()).map(({ kind }) => kind)
 
-  test('a tenant that is there is given one box, by whoever is first', async () => {
-    const world = await begin()
-    const { db, room, provision } = world
-    await db.transaction().execute((tx) => createTenant(room, tx, wanted))
-    expect(await inThisOrder(db, provision, provision)).toEqual(['done', 'done'])
-    expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: null, set_up_attempt: 1 }], ['tenant-box.provision']])
+  describe.each(['new', 'there already'])('a tenant that is %s', (which) => {
+    const withTenant = async () => {
+      const world = await begin()
+      if (which !== 'new') await world.db.transaction().execute((tx) => createTenant(world.room, tx, wanted))
+      return world
+    }
+    const one = [{ live: 0, removal: null, set_up_attempt: 1 }]
+
+    test('is given one box, by whoever is first; the same call again is answered with it', async () => {
+      const world = await withTenant()
+      expect(await inThisOrder(world.db, world.provision, world.provision)).toEqual(['done', 'done'])
+      expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.provision']])
+    })
+
+    test('is not given another by adoption', async () => {
+      const world = await withTenant()
+      expect(await inThisOrder(world.db, world.provision, world.adopt)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.provision']])
+    })
+
+    test('whose stack is being adopted is not given another', async () => {
+      const world = await withTenant()
+      expect(await inThisOrder(world.db, world.adopt, world.provision)).toEqual(['done', 'CONFLICT'])
+      expect([await boxes(world), await open(world)]).toEqual([one, ['tenant-box.adopt']])
+    })
   })
 
   describe('a box that never came to be', () => {
