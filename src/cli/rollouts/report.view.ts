@@ -108,6 +108,7 @@ function failureText(action: RolloutAction, { paint }: Look): string {
 function outcomeOf({ status, updateOk, snapshotOk, undo, error }: RolloutAction): string {
   if (undo && status === 'rollback_failed') return 'it rests shut to its users, neither as before nor as updated, until somebody mends it'
   if (undo && status === 'succeeded') return 'it serves its users as updated'
+  if (undo && status === 'failed') return 'its agent calls it brought back, and what runs in it does not bear that out: look at it'
   if (undo) return `it is on its way back by ${undo.mode}`
   if (status === 'rolled_back') return 'restored: it runs what it ran before'
   if (status === 'rollback_failed') return 'could not be restored: it rests shut to its users until somebody mends it'

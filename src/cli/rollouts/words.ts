@@ -149,10 +149,14 @@ export function stepsFromAside(
   return goesBack && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
 }
 
-/** A box at rest keeps the others waiting until somebody says how it goes on. */
+/**
+ * A box at rest keeps the others waiting until somebody says how it goes on. One that is neither as before nor as updated is not tried again: what
+ * runs in it nobody knows.
+ */
 function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
   const undo = `tenantry rollouts undo ${id}`
-  if (!failures.some(({ status }) => status === 'rollback_failed')) return [{ does: 'try again', type: `${undo} --resume` }]
+  const again = failures.some(({ status }) => status === 'succeeded') ? [{ does: 'try again', type: `${undo} --resume` }] : []
+  if (!failures.some(({ status }) => status === 'rollback_failed')) return again
   return [
     { does: 'without it', type: `${undo} --resume` },
     { does: 'leave the rest', type: `${undo} --stop --reason '…'` },

@@ -188,6 +188,22 @@ test.each([
   expect(await shown({ ...report, boxes: report.boxes.map((box) => ({ ...box, ...failed })) }, 120)).toContain(says)
 })
 
+test.each([
+  ['succeeded', 'it serves its users as updated', true],
+  ['failed', 'its agent calls it brought back, and what runs in it does not bear that out: look at it', false],
+] as const)(
+  'of a box that could not be brought back and is %s it is said how it is, and what can be tried',
+  async (status, says, again) => {
+    const error = { code: 'DIGEST_MISMATCH', message: 'as the agent said' }
+    const box = anAction('kita-nord', { status, undo: { mode: 'images', status: 'failed', error }, error })
+    const counts = { ...aRollout().counts, undo: { total: 1, pending: 0, running: 0, undone: 0, failed: 1 } }
+    const text = await shown({ ...story(), rollout: { ...story().rollout, status: 'rolled_back', counts }, boxes: [box] }, 120)
+    expect(text).toContain(says)
+    expect(text).toContain(`tenantry rollouts show ${rolloutId} --box kita-nord`)
+    expect(text.includes(`tenantry rollouts undo ${rolloutId} --resume`)).toBe(again)
+  },
+)
+
 test('a rollout that has not begun shows its plan', async () => {
   const queued = aReport([anAction('a')], { rollout: { ...story().rollout, status: 'queued', previousStatus: null, pauseReason: null } })
   const answers = { [`GET ${path}/report`]: queued, [`GET ${path}`]: aRolloutDetail([anAction('a')]) }
