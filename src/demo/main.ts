@@ -65,7 +65,8 @@ async function play(stage: Stage, signal: AbortSignal): Promise<number> {
 }
 
 async function step<T>(name: string, work: (tell: (text: string) => void) => Promise<T>, done: (result: T) => string): Promise<T> {
-  const spinner = ora({ text: name, stream: process.stdout, isEnabled: process.stdout.isTTY === true })
+  // A spinner that swallows what is typed swallows Ctrl-C with it.
+  const spinner = ora({ text: name, stream: process.stdout, isEnabled: process.stdout.isTTY === true, discardStdin: false })
   if (process.stdout.isTTY) spinner.start()
   const tell = (text: string) => {
     spinner.text = text
