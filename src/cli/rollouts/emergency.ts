@@ -60,15 +60,21 @@ function refuseRefused({ refusals }: RolloutPlan): void {
     )
 }
 
-async function typedCve({ ask, yes }: Context, cveId: string, given: string | undefined): Promise<void> {
-  const typed = given ?? (yes ? cveId : await ask.text(`Type ${cveId} to send it:`, `give --confirm ${cveId}, or --yes`))
-  if (typed.trim().toUpperCase() !== cveId) throw problem('CANCELLED', `that is not ${cveId}; nothing was sent`)
+/** Of what must be typed exactly: the CVE id once more, and the token, before the account has to wait. */
+const mostTries = 3
+
+/** A person who mistypes it may type it again before all that was answered is lost. */
+async function typedCve({ ask, yes, say }: Context, cveId: string, given: string | undefined): Promise<void> {
+  const asked = given === undefined && !yes
+  for (let tries = 1; ; tries++) {
+    const typed = given ?? (yes ? cveId : await ask.text(`Type ${cveId} to send it:`, `give --confirm ${cveId}, or --yes`))
+    if (typed.trim().toUpperCase() === cveId) return
+    if (!asked || tries === mostTries) throw problem('CANCELLED', `that is not ${cveId}; nothing was sent`)
+    say(`That is not ${cveId}.`)
+  }
 }
 
 type How = Readonly<{ tokenFile: string | undefined; idempotencyKey: string | undefined }>
-
-/** A person who mistypes the token may type it again before the account has to wait. */
-const mostTries = 3
 
 async function sent(context: Context, order: Order, { tokenFile, idempotencyKey }: How): Promise<RolloutDetail> {
   const { api, ask, say } = context

@@ -325,10 +325,14 @@ describe('for a person', () => {
     expect([ran.exit, prompts.asked.map(({ kind }) => kind)]).toEqual([0, ['input', 'password', 'confirm']])
   })
 
-  test('another CVE typed sends nothing, and the token is not even asked for', async () => {
-    const ran = await person(['CVE-2026-1234'], {}, flags)
+  test('a mistyped CVE may be typed again, twice; then nothing is sent, and the token is not even asked for', async () => {
+    const ran = await person(['CVE-2026-1234', 'CVE-2026-12346', 'yes'], {}, flags)
     expect([ran.exit, paths(ran.asked)]).toEqual([1, [plan]])
-    expect(prompts.asked.map(({ kind }) => kind)).toEqual(['input'])
+    expect(prompts.asked.map(({ kind }) => kind)).toEqual(['input', 'input', 'input'])
+    prompts.asked.length = 0
+    const again = await person(['CVE-2026-1234', 'cve-2026-12345', token, false], {}, flags)
+    expect([again.exit, paths(again.asked)]).toEqual([0, [plan, create]])
+    expect(again.stderr + again.stdout).toContain('That is not CVE-2026-12345.')
   })
 
   test('a mistyped token may be typed again, twice', async () => {
