@@ -23,6 +23,9 @@ export const helpWidthOf = (stream: Machine['stdout'], env: Machine['env']): num
   return Number.isFinite(width) ? Math.min(width, 120) : width
 }
 
+/** Beside names as long as ours commander would leave lines to the terminal, which breaks them inside words. */
+export const leastHelpColumns = 20
+
 /** Help goes through the machine; a line that does not fit is thrown as USAGE, for `tellProblem`. */
 export function speakThrough(program: Command, { stdout, stderr, env }: Pick<Machine, 'stdout' | 'stderr' | 'env'>): Command {
   const output = {
@@ -34,9 +37,12 @@ export function speakThrough(program: Command, { stdout, stderr, env }: Pick<Mac
     outputError: () => undefined,
   }
   const join = (command: Command, typed: string): void => {
-    command.configureOutput(output).exitOverride((error) => {
-      throw error.exitCode === 0 ? error : new Mistake(mistakeText(error), `${typed} --help`)
-    })
+    command
+      .configureOutput(output)
+      .configureHelp({ minWidthToWrap: leastHelpColumns })
+      .exitOverride((error) => {
+        throw error.exitCode === 0 ? error : new Mistake(mistakeText(error), `${typed} --help`)
+      })
     for (const below of command.commands) join(below, `${typed} ${below.name()}`)
   }
   join(program, program.name())

@@ -38,7 +38,7 @@ async function begin(context: Context, slug: string, { reason, now, undo, confir
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
-  const typed = await typedSlug(context, slug, confirm, now ? 'remove it and erase its data on the host' : 'remove')
+  const typed = await typedSlug(context, slug, confirm, now ? 'erase its data on the host and remove' : 'remove')
   return boxes.removeBox({ params: { slug }, body: { confirm: typed, reason, now } })
 }
 

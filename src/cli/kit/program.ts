@@ -1,6 +1,6 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { problem } from '../../core/kit/index.ts'
-import { helpWidthOf, mistakeText } from '../../node/command-line.ts'
+import { helpWidthOf, leastHelpColumns, mistakeText } from '../../node/command-line.ts'
 import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, Tree } from './command.ts'
 import type { Typed } from './failure.ts'
@@ -63,6 +63,7 @@ function root(tree: Tree, version: string, { stdout, stderr, env }: Machine): Co
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     helpWidth: helpWidthOf(stdout, env),
+    minWidthToWrap: leastHelpColumns,
     formatHelp: (command, helper) => {
       refuseUnknown(command)
       return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)

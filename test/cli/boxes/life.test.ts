@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { logLine } from '../../../src/cli/boxes/logs.ts'
+import { remove } from '../../../src/cli/boxes/remove.ts'
 import { paintWith } from '../../../src/cli/kit/index.ts'
 import type { BoxMove, BoxRemoval } from '../../../src/core/boxes/index.ts'
 import { aProbe } from '../../support/boxes.ts'
@@ -418,4 +419,18 @@ test('reconcile says what is said again, and whose password is old where it know
   expect([without.asked[0]?.body, without.stdout]).toEqual([{}, expect.stringContaining('--snapshot <id> says whose data it has')])
   const json = await tenantry(['boxes', 'reconcile', slug, '--json'], { answers })
   expect(JSON.parse(json.stdout)).toEqual(reconciled)
+})
+
+test.each([
+  ['anna-schule ', true],
+  ['anna', false],
+  ['', false],
+])('a box is removed for a person only who types its name: %j', async (typed, removes) => {
+  const removed: unknown[] = []
+  const removeBox = async ({ body }: { body: unknown }) => removed.push(body)
+  const context = { yes: false, ask: { text: async () => typed }, api: { boxes: { removeBox } } }
+  const asked = remove.run(context as never, { slug: 'anna-schule', reason: 'it left', now: false, undo: false, wait: false } as never)
+  if (removes) await asked
+  else await expect(asked).rejects.toMatchObject({ code: 'CANCELLED', message: 'that is not anna-schule; nothing was changed' })
+  expect(removed).toEqual(removes ? [{ confirm: 'anna-schule', reason: 'it left', now: false }] : [])
 })

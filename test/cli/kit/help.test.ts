@@ -79,6 +79,9 @@ describe('help', () => {
     const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length))
     const piped = (await tenantry(['boxes', '--help'])).stdout
     expect(piped).toMatch(/^ {2}reconcile .*after its data was brought back by hand$/m)
+    // Also where its names leave little room.
+    for (const noun of ['hosts', 'users'])
+      expect(widest((await tenantry([noun, '--help'], { columns: 80 })).stdout)).toBeLessThanOrEqual(80)
     const shown = (await tenantry(['boxes', '--help'], { columns: 90 })).stdout
     expect([widest(shown) <= 90, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
   })
