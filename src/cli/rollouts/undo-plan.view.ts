@@ -38,15 +38,18 @@ function warnings(boxes: readonly UndoneBox[], { paint }: Look): string {
   return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
 }
 
+/** A rollout that still runs does not wait for the answer. */
+const meanwhile = 'A box whose update ends only after this goes back too.'
+
 function totals({ mode, undoes, refusals }: UndoPlan, back: readonly UndoneBox[], { paint }: Look): string {
   if (undoes + refusals === 0) return 'No box was updated: there is nothing to bring back.'
   const counted = `${plural(undoes, 'box', 'boxes')} ${undoes === 1 ? 'goes' : 'go'} back by ${mode}, the last that was updated first${refusals > 0 ? `; ${refusals} cannot` : ''}.`
   if (undoes === 0) return `No box can go back by ${mode}.`
   const [of, them, loser, kept] =
     undoes === 1 ? ['Its', 'it', 'its', 'a snapshot of its own'] : ['Their', 'them', 'their', 'a snapshot of each']
-  if (mode === 'images') return `${counted} ${of} data stays as it is: nothing that was written is lost.`
+  if (mode === 'images') return `${counted} ${of} data stays as it is: nothing that was written is lost.\n${meanwhile}`
   const [first] = back.map(({ losesSince }) => losesSince ?? '').sort()
   const worst = Math.max(...back.map(({ losesMs }) => losesMs))
   const loss = `Everything written in ${them} since ${loser} update (${undoes === 1 ? '' : 'the earliest: '}${minute(first ?? '')}), ${undoes === 1 ? '' : 'at most '}${duration(worst)}, is lost to ${loser} users: messages, files, accounts.`
-  return `${counted}\n${paint.red(loss)}\nWhat is there now is kept as ${kept}.`
+  return `${counted}\n${paint.red(loss)}\nWhat is there now is kept as ${kept}. ${meanwhile}`
 }

@@ -54,6 +54,7 @@ describe('the plan of a way back', () => {
     expect(exit).toBe(0)
     expect(stdout).toContain('synapse 1.163.2 → 1.157.1')
     expect(stdout).toMatch(/Its data stays as it is: nothing that was written\s+is lost/)
+    expect(stdout).toContain('A box whose update ends only after this goes back too.')
     expect(stdout).toContain('b: b cannot be read [SCHEMA_TOO_NEW]')
     expect(asked.map(({ path }) => path)).toEqual([`${path}/rollback/plan`])
   })
