@@ -1,7 +1,7 @@
 import type { ReopenedHole } from '../../core/boxes/index.ts'
 import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, existingBox, holdBox, lockBox } from '../boxes/index.ts'
+import { type BoxRecord, holdBox, lockBox } from '../boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
 import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
@@ -35,8 +35,7 @@ export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, sn
   const { db, clock, random, bus } = needs
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
-    await lockRepository(tx, (await existingBox(tx, slug)).tenantId)
-    await lockBox(tx, slug)
+    await lockRepository(tx, (await lockBox(tx, slug)).tenantId)
     const box = await readyBox(needs, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
     await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(needs) + silentMs) })

@@ -116,8 +116,8 @@ export async function cameBack(tx: Tx, tenantId: string, snapshotId: string): Pr
 const chunkSize = 500
 
 /**
- * First statement of a transaction that gives snapshots up or wants one back: between looking at a repository and writing nobody else does
- * either.
+ * First in a transaction that gives snapshots up or wants one back, or right after the lock of the box that it takes: between looking at a
+ * repository and writing nobody else does either.
  */
 export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
   await tx
