@@ -40,6 +40,7 @@ const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>
   ['follow-up work', (db) => followupsAfter(db, { after: 0, limit })],
   ['follow-up work that was given up', (db) => followupsAfter(db, { state: 'dead', after: 7, limit })],
   ['rollouts', (db) => rolloutsPage(db, { limit })],
+  ['the rollout of a key', (db) => rolloutsPage(db, { limit, key: 'admin:anna week-1' })],
   ['rollouts, a later page', (db) => rolloutsPage(db, { limit, after: { createdAt: at, id: 'rol_1' } })],
   ['evidence of a rollout', (db) => evidencePage(db, 'rol_1', { limit })],
   ['snapshots', (db) => listSnapshots(snapshots(db), { limit })],
