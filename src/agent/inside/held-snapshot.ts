@@ -50,9 +50,18 @@ const retries = 5
 
 const says = (words: RegExp) => (error: unknown) => isProblem(error, 'SNAPSHOT_FAILED') && words.test(error.message)
 
-/** `pg_dump` waits for its locks by a time for statements, and has no other. Of two that wait for each other the server ends one at once. */
-const isBeingChanged = says(/due to (lock|statement) timeout|deadlock detected/)
-const isGone = says(/does not exist|could not open relation/)
+/**
+ * What a dump says whose tables could not be kept, for a reason told in another language than English: pg_dump shows no codes of errors, and the
+ * owner of a database may not choose its language. A want of rights looks the same; it is told after the last try, in the server's words.
+ */
+export const tablesNotKept = 'its tables could not be kept'
+
+/**
+ * By the session's codes, which are the same in every language, and by the words of `pg_dump`. That waits for its locks by a time for
+ * statements, and has no other. Of two that wait for each other the server ends one at once.
+ */
+const isBeingChanged = says(new RegExp(`\\b(55P03|40P01): |due to (lock|statement) timeout|deadlock detected|${tablesNotKept}`))
+const isGone = says(/\b42P01: |does not exist|could not open relation/)
 
 const stillChanged = ({ view }: SqlRun, cause: unknown) =>
   problem(
@@ -79,7 +88,7 @@ function holdSnapshot(run: SqlRun) {
   const first = firstLine()
   const givenUp = new AbortController()
   const signal = run.signal ? AbortSignal.any([run.signal, givenUp.signal]) : givenUp.signal
-  const session = psql({ ...run, signal, onStdout: first.hear }, stdin)
+  const session = psql({ ...run, signal, onStdout: first.hear }, stdin, '-v', 'VERBOSITY=verbose')
   const died = session.then(
     (ended) => Promise.reject(sessionEnded(run, ended)),
     (error) => Promise.reject(error),

@@ -92,8 +92,19 @@ export async function needSql(run: SqlRun, sql: string, code: 'SNAPSHOT_FAILED' 
 
 export const lastLine = (text: string): string => (text.trim().split('\n').at(-1) ?? '').slice(0, 300)
 
-/** What PostgreSQL said was wrong; its programs say more below it. */
-export const errorLine = (text: string): string => /ERROR: .*/.exec(text)?.[0] ?? lastLine(text)
+/**
+ * What PostgreSQL said was wrong; its programs say more below it. A server that speaks another language than English is known by the code of an
+ * error, where psql shows it (classes 00 to 02 are none), and in what pg_dump says by the program's own words.
+ */
+export const errorLine = (text: string): string =>
+  (englishError.exec(text) ?? codedError.exec(text) ?? failedQuery.exec(text))?.[0] ?? lastLine(text)
+
+const englishError = /ERROR: .*/
+const codedError = /[^\s:]+: {2}(?!0[0-2])[0-9A-Z]{5}: .*/
+const failedQuery = /query failed: .*/
+
+/** Whether what went wrong was said in another language: no words of it can be relied on. */
+export const isForeign = (text: string): boolean => !englishError.test(text) && failedQuery.test(text)
 
 /** A text as SQL has it. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
