@@ -65,9 +65,9 @@ async function lastRunOf({ needs, box }: UpdateRun): Promise<string | undefined>
   return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }
 
-/** True until a restore took it: a copy that a server has run on is not the database as it was. */
+/** True until a restore took it: a copy that a server has run on is not the database as it was. Of a mark that cannot be read nothing is known: the dump is there. */
 export async function hasColdCopy(run: UpdateRun): Promise<boolean> {
-  const text = await readIfThere(markOf(run))
+  const text = await readIfThere(markOf(run)).catch(() => undefined)
   const mark = text === undefined ? undefined : Mark.safeParse(asJson(text))
   return mark?.data?.volume === coldVolume(run)
 }
@@ -78,4 +78,4 @@ export async function dropColdCopy(run: UpdateRun): Promise<void> {
   await run.needs.engine.removeVolume(coldVolume(run))
 }
 
-export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { force: true })
+export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { recursive: true, force: true })

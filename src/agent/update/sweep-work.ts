@@ -6,16 +6,26 @@ type Needs = Readonly<{ journal: CommandJournal; workFolder: string }>
 
 /**
  * Removes dumps whose update is over, when the agent starts: they hold everything that people wrote. What stays is what an open update or a
- * person still needs: the dump of a way back that failed goes with its record in the journal, and one whose record is damaged stays.
+ * person still needs: the dump of a way back that failed goes with its record in the journal, and one whose record is damaged stays. What no
+ * command is named like is not ours, and must not keep the agent from its boxes.
  */
 export async function sweepWork({ journal, workFolder }: Needs): Promise<readonly string[]> {
   const removed: string[] = []
   for (const name of await readdir(workFolder).catch(() => [])) {
-    if (await isNeeded(journal, decodeURIComponent(name.replace(/\.restored$/, '')))) continue
+    const commandId = commandOf(name)
+    if (commandId === undefined || (await isNeeded(journal, commandId))) continue
     await rm(join(workFolder, name), { recursive: true, force: true })
     removed.push(name)
   }
   return removed
+}
+
+function commandOf(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name.replace(/\.restored$/, ''))
+  } catch {
+    return undefined
+  }
 }
 
 async function isNeeded(journal: CommandJournal, commandId: string): Promise<boolean> {

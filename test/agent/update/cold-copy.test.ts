@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type RoomLedger, reserveBytes, roomLedger } from '../../../src/agent/backup/index.ts'
@@ -98,12 +98,21 @@ test('where a copy would leave no room to load the dump none is made', async () 
   expect(world.counts.loadDatabase).toBe(1)
 })
 
-test('a copy without its mark is not whole: it is thrown away, and the dump is loaded', async () => {
+test.each([
+  ['without its mark', async (mark: string) => rm(mark)],
+  [
+    'whose mark cannot be read',
+    async (mark: string) => {
+      await rm(mark)
+      await mkdir(mark)
+    },
+  ],
+])('a copy %s is not whole: it is thrown away, and the dump is loaded', async (_, harm) => {
   const world = await failing()
   const half: typeof updateSteps.rewrite = async (run) => {
     const path = (await world.host.engine.volumePath(world.host.volumeNames().find((name) => name.endsWith('-1')) ?? '-')) as string
     await writeFile(join(path, 'content.json'), JSON.stringify({ messages: 1, schema: 84 }))
-    await rm(join(run.dumpFolder, '.cold-copy.json'))
+    await harm(join(run.dumpFolder, '.cold-copy.json'))
     return updateSteps.rewrite(run)
   }
   const result = await world.run(aPayload(), { steps: { ...updateSteps, rewrite: half } })

@@ -28,6 +28,13 @@ test('of dumps only those stay that an open update, or a person after a failed w
   expect((await readdir(workFolder)).sort()).toEqual(['damaged', 'open', 'rollback_failed'])
 })
 
+test('what is named like no command stays, and keeps nothing else from being swept', async () => {
+  const journal = await openJournal({ shelf: memoryShelf(), clock: manualClock() })
+  for (const name of ['%', 'kept by hand, 100%', 'unknown']) await mkdir(join(workFolder, name))
+  expect(await sweepWork({ journal, workFolder })).toEqual(['unknown'])
+  expect((await readdir(workFolder)).sort()).toEqual(['%', 'kept by hand, 100%'])
+})
+
 test('where no update ever was there is nothing to sweep', async () => {
   const journal = await openJournal({ shelf: memoryShelf(), clock: manualClock() })
   expect(await sweepWork({ journal, workFolder: join(workFolder, 'none') })).toEqual([])
