@@ -97,11 +97,9 @@ function refuseMoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
 
 function refuseRefused({ boxes, refusals }: RolloutPlan): void {
   if (refusals === 0) return
-  const details = boxes
-    .filter(({ does }) => does === 'refuse')
-    .map(({ tenantSlug, findings }) => ({
-      path: `${tenantSlug}:`,
-      reason: findings.find(({ severity }) => severity === 'refuse')?.message ?? 'refused',
-    }))
-  throw problem('PLAN_REFUSED', `the plan refuses ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { details })
+  const violations = boxes.flatMap(({ tenantSlug, findings }) => {
+    const first = findings.find(({ severity }) => severity === 'refuse')
+    return first ? [`${tenantSlug}: ${first.message} [${first.code}]`] : []
+  })
+  throw problem('PLAN_REFUSED', `the plan refuses ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
 }

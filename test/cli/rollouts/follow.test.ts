@@ -198,6 +198,19 @@ test.each([
   expect([ran.exit, JSON.parse(ran.stdout)]).toEqual([exit, ended(status)])
 })
 
+test('a plan that refuses boxes names each with its reason and code, for scripts too, and makes nothing', async () => {
+  const findings = [{ severity: 'refuse' as const, code: 'HOST_OFFLINE' as const, message: 'start its agent' }]
+  const answers = { ...story('done'), 'POST /admin/tenant-boxes/rollouts/plan': aPlan([aPlannedBox('a', { does: 'refuse', findings })]) }
+  const create = (...more: string[]) => tenantry(['rollouts', 'create', '--start', '--wait', ...more], { answers })
+  const [said, forScripts] = [await create(), await create('--json')]
+  expect([said.exit, said.asked.length]).toEqual([5, 1])
+  expect(said.stderr).toMatch(/^ {2}a: start its agent \[HOST_OFFLINE\]$/m)
+  expect(JSON.parse(forScripts.stderr.trim().split('\n').at(-1) as string)).toMatchObject({
+    code: 'PLAN_REFUSED',
+    violations: ['a: start its agent [HOST_OFFLINE]'],
+  })
+})
+
 describe('a call with a key', () => {
   const refusing = aPlan([
     aPlannedBox('a', { does: 'refuse', findings: [{ severity: 'refuse', code: 'HOST_OFFLINE', message: 'start its agent' }] }),
