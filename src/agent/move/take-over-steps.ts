@@ -48,9 +48,12 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {
+      // What is to be recorded may have to be brought once more, which takes its time, and a daemon that is away is waited for.
+      await run.confirm('once', signal)
+      const box = await boxAsFetched(run, signal)
       // An agent that was away for a while may be the last to hear that the box was given back: its old host serves it then.
       await run.confirm('anew', signal)
-      await needs.boxes.put(await boxAsFetched(run, signal))
+      await needs.boxes.put(box)
     },
     open: async ({ signal }) => {
       await run.confirm('once', signal)

@@ -1,3 +1,5 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { handOver, takeOver } from '../../../src/agent/move/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -98,6 +100,27 @@ test('a take-over that is given up while it runs is not kept', async () => {
   )
   expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
   await nothingLeft(world.next)
+})
+
+test('one that is given up while what it is to record is brought once more is not kept', async () => {
+  const world = await given()
+  const { next } = world
+  const work = join(next.folder, 'state', 'work')
+  let [torn, gone] = [false, false]
+  const needs = next.agent(
+    around(async (name, act) => {
+      if (name === 'probe' && !torn) {
+        torn = true
+        for (const one of await readdir(work)) await writeFile(join(work, one, 'dump', 'manifest.json'), '{"format":')
+      }
+      gone ||= torn && name === 'restore'
+      return act()
+    }),
+  )
+  const secrets = async () => (gone ? givenUp() : secretsOf())
+  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  expect(gone).toBe(true)
+  await nothingLeft(next)
 })
 
 test('while the daemon is away a box that is proven waits, fenced, and is opened when it says so', async () => {
