@@ -4,7 +4,7 @@ import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
-import { refuseOlderOwner } from './box-of-command.ts'
+import { knownOf } from './box-of-command.ts'
 import { readCompose } from './compose-file.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 import { refuseStackOfOther } from './one-box-a-stack.ts'
@@ -34,10 +34,9 @@ export const adopt =
   }
 
 /** A box that is managed already stays so; adoption never takes that away. */
-async function observed(boxes: LocalBoxes, { slug, boxId, ownershipEpoch }: Adopt, project: Project): Promise<LocalBox> {
-  const known = await boxes.find(slug)
-  if (known && known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
-  if (known) refuseOlderOwner(known, ownershipEpoch)
+async function observed(boxes: LocalBoxes, payload: Adopt, project: Project): Promise<LocalBox> {
+  const { slug, boxId, ownershipEpoch } = payload
+  const known = await knownOf(boxes, payload)
   if (known?.project.folder === project.folder) return { ...known, ownershipEpoch }
   if (known) throw problem('ALREADY_EXISTS', `the box ${slug} lies in ${known.project.folder} already`)
   return { slug, boxId, ownershipEpoch, managed: false, chatDomain: 'unknown', project, ports: null, migrationsHead: '0000' }

@@ -34,6 +34,19 @@ export async function boxOfBegun(boxes: Pick<LocalBoxes, 'find'>, { slug }: Pick
   return box
 }
 
+/**
+ * What this host knows of a box that is to be made, adopted or brought here. A stack that was only observed under another id is one that the
+ * registry has forgotten since, without a word to this host: it makes way. Throws LEASE_LOST, and ALREADY_EXISTS for another box of the name.
+ */
+export async function knownOf(boxes: Pick<LocalBoxes, 'find'>, { slug, boxId, ownershipEpoch }: Named): Promise<LocalBox | undefined> {
+  const known = await boxes.find(slug)
+  const isForgotten = known?.boxId !== boxId && !known?.managed && known?.ports === null
+  if (!known || isForgotten) return undefined
+  refuseOlderOwner(known, ownershipEpoch)
+  if (known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
+  return known
+}
+
 /** Throws BOX_NOT_MANAGED for a box that is only observed; `doing` is what would be done to it: updating, moving, restoring. */
 export function needManaged({ slug, managed }: LocalBox, doing: string): void {
   if (!managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed; complete its adoption before ${doing} it`)

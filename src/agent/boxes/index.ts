@@ -10,7 +10,7 @@ export {
   type StandingFence,
   takeSwitchAway,
 } from './box-fence.ts'
-export { boxOfBegun, boxOfCommand, needManaged, refuseOlderOwner } from './box-of-command.ts'
+export { boxOfBegun, boxOfCommand, knownOf, needManaged, refuseOlderOwner } from './box-of-command.ts'
 export {
   type BoxSecrets,
   newBoxSecrets,

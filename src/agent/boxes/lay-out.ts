@@ -2,7 +2,7 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { LocalBox, Project } from '../ports/index.ts'
-import { refuseOlderOwner } from './box-of-command.ts'
+import { knownOf } from './box-of-command.ts'
 import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets } from './box-secrets.ts'
 import { projectOf } from './project-of.ts'
 import type { Provision, ProvisionNeeds } from './provision.ts'
@@ -16,26 +16,19 @@ import { needSafeFolder } from './safe-folder.ts'
 export async function layOut(needs: ProvisionNeeds, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
   const project = projectOf(needs.settings, payload.slug)
   const facts = factsOf(needs, payload, project)
-  const secrets = await ownSecrets(needs, payload, project)
+  const box = await knownOf(needs.boxes, payload)
+  const secrets = await ownSecrets(payload, project)
   if (!secrets) await refuseTaken(needs, payload, project)
   await mkdir(join(project.folder, 'secrets'), { recursive: true, mode: 0o700 })
   const made = secrets ?? newBoxSecrets(needs.random, payload.boxId)
   if (!secrets) await writeBoxSecrets(project, made)
-  const box = await needs.boxes.find(payload.slug)
   if (!box?.managed) await renderBox(needs.settings.templateFolder, project.folder, facts, made)
   await needSafeFolder(project)
   return { box: await record(needs, payload, project, box), secrets: made }
 }
 
 /** The secrets of an earlier run of this very box; undefined when nothing is there yet. */
-async function ownSecrets(
-  { boxes }: ProvisionNeeds,
-  { slug, boxId, ownershipEpoch }: Provision,
-  project: Project,
-): Promise<BoxSecrets | undefined> {
-  const known = await boxes.find(slug)
-  if (known) refuseOlderOwner(known, ownershipEpoch)
-  if (known && known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
+async function ownSecrets({ boxId }: Provision, project: Project): Promise<BoxSecrets | undefined> {
   const secrets = await readBoxSecrets(project)
   if (secrets && secrets.boxId !== boxId) throw problem('ALREADY_EXISTS', `${project.folder} holds another box (${secrets.boxId})`)
   if (secrets) return secrets

@@ -11,7 +11,7 @@ import {
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { dumpFolderOf, fetchRepository, keepRoom, type Roomed } from '../backup/index.ts'
-import { plainUrl, projectOf, refuseOlderOwner, refuseTaken, reportVersions } from '../boxes/index.ts'
+import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
 import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
 import { incomingHolder } from './need-room-for.ts'
@@ -58,12 +58,10 @@ export const takeOver =
 
 async function admit(needs: MoveNeeds, payload: Payload): Promise<void> {
   const { boxes, engine, settings } = needs
-  const { slug, boxId, ownershipEpoch } = payload
+  const { slug } = payload
   plainUrl(payload.publicUrl)
-  const known = await boxes.find(slug)
-  if (known) refuseOlderOwner(known, ownershipEpoch)
-  if (known && known.boxId !== boxId) throw problem('ALREADY_EXISTS', `this host has another box named ${slug} (${known.boxId})`)
-  if (known) throw problem('ALREADY_EXISTS', `this host still has ${slug} from before: remove it here first, or take it back`)
+  if (await knownOf(boxes, payload))
+    throw problem('ALREADY_EXISTS', `this host still has ${slug} from before: remove it here first, or take it back`)
   const project = projectOf(settings, slug)
   if ((await readdir(project.folder).catch(() => [])).length > 0)
     throw problem('ALREADY_EXISTS', `${project.folder} is not empty: move it away first`)

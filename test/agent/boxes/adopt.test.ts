@@ -79,6 +79,17 @@ describe('adopting', () => {
     ).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
   })
 
+  test('takes the name of a stack that was only observed and is forgotten by now, also to be provisioned; never that of a managed box', async () => {
+    const stack = await aStack()
+    const { host, needs } = stack.agent
+    await stack.adopt({ slug: 'oak', boxId: 'box_old', ownershipEpoch: 2 })
+    await stack.adopt({ slug: 'oak', boxId: 'box_older' })
+    expect(await needs.boxes.find('oak')).toMatchObject({ boxId: 'box_older', managed: false })
+    await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
+    expect(await needs.boxes.find('oak')).toMatchObject({ boxId: 'box_oak', managed: true })
+    await expect(stack.adopt({ slug: 'oak', boxId: 'box_old' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
+  })
+
   test('refuses a stack that is a managed box under another name: both would be updated side by side', async () => {
     const stack = await aStack()
     const { boxes } = stack.agent.needs
