@@ -237,7 +237,12 @@ describe('a call with a key', () => {
 
   test('begins as without one where an older daemon does not know what it is asked', async () => {
     const details = [{ path: 'query.idempotencyKey', reason: 'is not a known field' }]
-    const unknown = problemAnswer(400, { code: 'VALIDATION', message: 'query.idempotencyKey: is not a known field', details, retryable: false })
+    const unknown = problemAnswer(400, {
+      code: 'VALIDATION',
+      message: 'query.idempotencyKey: is not a known field',
+      details,
+      retryable: false,
+    })
     const plan = aPlan([aPlannedBox('a')])
     const first = await asked({ 'GET /admin/tenant-boxes/rollouts': unknown, 'POST /admin/tenant-boxes/rollouts/plan': plan })
     const made = ['/admin/tenant-boxes/rollouts/plan', '/admin/tenant-boxes/rollouts', `${path}/start`]
