@@ -340,10 +340,10 @@ test('behind a fence nothing comes through, for the probe alone everything', asy
 })
 
 describe('a request that was under way when Synapse stopped', () => {
-  const lost = (port: number, happens: () => Promise<void>) => {
+  const lost = (port: number, happens: () => Promise<void>, method = 'GET') => {
     const synapse = port === edge.ports.public ? edge.synapse : edge.platformSynapse
     synapse.cutNext(happens)
-    return raw(port, '/_matrix/client/v3/sync?timeout=30000', { headers: { 'x-tenantry-edge-secret': edge.secrets.edgeSecret } })
+    return raw(port, '/_matrix/client/v3/sync?timeout=30000', { method, headers: { 'x-tenantry-edge-secret': edge.secrets.edgeSecret } })
   }
   const nothing = async () => {}
   const fence = () => writeFile(edge.fence, '')
@@ -356,6 +356,17 @@ describe('a request that was under way when Synapse stopped', () => {
       const answer = await lost(port, fence)
       expect(answer).toMatchObject(fenced)
       expect(JSON.parse(answer.text)).toMatchObject({ errcode: 'M_UNKNOWN', retry_after_ms: 10_000 })
+      await rm(edge.fence)
+    }
+  })
+
+  test('is told so whatever it was; a preflight is no failure of its page', async () => {
+    for (const [method, answer] of [
+      ['HEAD', { ...fenced, text: '' }],
+      ['POST', fenced],
+      ['OPTIONS', { status: 204, headers: { 'access-control-allow-origin': '*' } }],
+    ] as const) {
+      expect(await lost(edge.ports.public, fence, method)).toMatchObject(answer)
       await rm(edge.fence)
     }
   })
