@@ -52,7 +52,7 @@ export function speakThrough(program: Command, { stdout, stderr, env }: Pick<Mac
 /** Says on stderr what went wrong, as `tenantry` says it: to a person in lines as wide as the terminal, to a script as one line. */
 export function tellProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, found: Problem, json: boolean): ExitCode {
   const { message, code, details = [] } = found
-  const listed = details.length > 1 ? details.map(({ path, reason }) => `  ${path} ${reason}`) : []
+  const listed = details.length > 1 ? details.map(({ path, reason }) => `  ${printable(`${path} ${reason}`)}`) : []
   const next = found instanceof Mistake ? [`next:  ${found.help}`] : []
   const lines = [`error: ${printable(message)} [${code}]`, ...listed, ...next].join('\n')
   stderr.write(`${json ? JSON.stringify(found.toBody()) : fold(lines, widthOf(stderr, env))}\n`)

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { problem } from '../../src/core/kit/index.ts'
+import { tellProblem } from '../../src/node/command-line.ts'
+
+const told = (json: boolean) => {
+  let text = ''
+  const write = (more: string) => {
+    text += more
+  }
+  const details = [
+    { path: 'mail\u001b[2J', reason: 'is not a known field' },
+    { path: 'port', reason: 'must be a\u0007 number' },
+  ]
+  const exit = tellProblem(
+    { stderr: { write }, env: {} } as never,
+    problem('CONFIG_INVALID', 'settings\u001b do not fit', { details }),
+    json,
+  )
+  return { exit, text, details }
+}
+
+test('what is wrong in settings is told without the control characters that stand in them', () => {
+  expect(told(false)).toMatchObject({
+    exit: 2,
+    text: 'error: settings\ufffd do not fit [CONFIG_INVALID]\n  mail\ufffd[2J is not a known field\n  port must be a\ufffd number\n',
+  })
+})
+
+test('a script is told all of it on one line', () => {
+  const { text, details } = told(true)
+  expect([text.trimEnd().split('\n').length, JSON.parse(text)]).toMatchObject([1, { code: 'CONFIG_INVALID', details }])
+})
