@@ -41,6 +41,12 @@ export function stoppedBeforeCommit(db: Db, { pass }: Pick<ReturnType<typeof aGa
   })
 }
 
+/** How many wait in this PostgreSQL database for a lock that another transaction has. */
+export async function heldUp(db: Db): Promise<number> {
+  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  return (await waiting.execute(db)).rows.length
+}
+
 /** Until the work waits for a lock that another transaction has, or is over. SQLite has one writer: there it waits from the beginning. */
 export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void> {
   if (dialectOf(db) === 'sqlite') return
@@ -49,6 +55,5 @@ export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void
     isOver = true
   }
   work.then(over, over)
-  const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  await expect.poll(async () => isOver || (await waiting.execute(db)).rows.length > 0, { interval: 10, timeout: 20_000 }).toBe(true)
+  await expect.poll(async () => isOver || (await heldUp(db)) > 0, { interval: 10, timeout: 20_000 }).toBe(true)
 }

@@ -1,10 +1,10 @@
-import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
 import { lockOpenRollouts } from '../../../src/daemon/rollouts/rollouts.repo.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
+import { heldUp } from '../../support/held-up.ts'
 import type { BoxSpec } from '../../support/rollout-world.ts'
 
 const fleet: readonly BoxSpec[] = [
@@ -27,8 +27,7 @@ test('an emergency that waited for a rollback leaves its boxes as they are too, 
     await lockOpenRollouts(rollback, staged)
     starting = startRollout(needs, anAdmin, { id })
     starting.catch(() => undefined) // told below, once nobody holds it up
-    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await expect.poll(async () => (await waiting.execute(db)).rows.length).toBe(1)
+    await expect.poll(() => heldUp(db)).toBe(1)
     await rollback.updateTable('rollouts').set({ status: 'rolled_back' }).where('id', '=', staged).execute()
     await rollback
       .updateTable('rollout_actions')

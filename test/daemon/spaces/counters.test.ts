@@ -9,6 +9,7 @@ import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { changeUser } from '../../../src/daemon/users/change-user.ts'
 import { disableUser } from '../../../src/daemon/users/disable-user.ts'
 import { emptyDatabase } from '../../support/databases.ts'
+import { heldUp } from '../../support/held-up.ts'
 import { aSpacesRoom } from '../../support/spaces-room.ts'
 
 type Room = Awaited<ReturnType<typeof aSpacesRoom>>
@@ -37,8 +38,7 @@ test.each(acts)('while %s in a tenant whose events are held up, sessions of othe
     await nextSeq(holding, streamOf(room.tenantId))
     acting = act({ room, anna, benId: ben.userId, spaceId })
     acting.catch(() => undefined) // told below, once nobody holds it up
-    const waiting = sql`select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-    await expect.poll(async () => (await waiting.execute(db)).rows.length).toBe(1)
+    await expect.poll(() => heldUp(db)).toBe(1)
     await db.transaction().execute(async (tx) => {
       await sql`set local lock_timeout = '20s'`.execute(tx)
       await revoke(tx, room.clock, { kind: 'user-session', subject: 'ses_of_another' })
