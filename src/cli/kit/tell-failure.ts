@@ -12,13 +12,13 @@ export function tellFailure(
   globals: Pick<Globals, 'json' | 'color'>,
   { stderr, env, signal }: Machine,
 ): ExitCode {
+  if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
   if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
   else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error))}\n`)
   else {
     const told = explain(error, { ...typed, byToken: Boolean(env.TENANTRY_TOKEN) }, paintWith(wantsColour(stderr, env, !globals.color)))
     stderr.write(`${fold(told, widthOf(stderr, env))}\n`)
   }
-  if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
   return exitOf(error)
 }
 

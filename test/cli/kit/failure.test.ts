@@ -182,6 +182,9 @@ describe('an error', () => {
     expect(quiet.exit).toBe(6)
     expect(quiet.stderr).not.toMatch(/\n\s+at /)
     expect((await tenantry(['hosts', 'list'], { answers, env: { TENANTRY_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
+    const scripted = await tenantry(['hosts', 'list', '--json'], { answers, env: { TENANTRY_DEBUG: '1' } })
+    expect(scripted.stderr).toMatch(/\n\s+at /)
+    expect(JSON.parse(scripted.stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ code: 'UNREACHABLE' })
   })
 
   test.each([
