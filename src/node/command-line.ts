@@ -18,7 +18,7 @@ export const mistakeText = ({ code, message }: CommanderError): string =>
   code === 'commander.help' ? 'a command is missing' : message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ')
 
 /** Lines of help are broken for the eye, and not where another program reads them. */
-export const helpWidthOf = (stream: Machine['stdout'], env: Machine['env']): number => {
+const helpWidthOf = (stream: Machine['stdout'], env: Machine['env']): number => {
   const width = widthOf(stream, env)
   return Number.isFinite(width) ? Math.min(width, 120) : width
 }
@@ -26,16 +26,21 @@ export const helpWidthOf = (stream: Machine['stdout'], env: Machine['env']): num
 /** Beside names as long as ours commander would leave lines to the terminal, which breaks them inside words. */
 export const leastHelpColumns = 20
 
+type Spoken = Pick<Machine, 'stdout' | 'stderr' | 'env'>
+
+/** Where commander says what: help as wide as what it goes to, and of a mistake nothing, which is told by whoever runs the program. */
+export const outputOf = (program: Command, { stdout, stderr, env }: Spoken) => ({
+  writeOut: (text: string) => stdout.write(text),
+  // The help that stands above a mistake; a script reads the mistake alone.
+  writeErr: (text: string) => (program.opts().json ? undefined : stderr.write(text)),
+  getOutHelpWidth: () => helpWidthOf(stdout, env),
+  getErrHelpWidth: () => helpWidthOf(stderr, env),
+  outputError: () => undefined,
+})
+
 /** Help goes through the machine; a line that does not fit is thrown as USAGE, for `tellProblem`. */
-export function speakThrough(program: Command, { stdout, stderr, env }: Pick<Machine, 'stdout' | 'stderr' | 'env'>): Command {
-  const output = {
-    writeOut: (text: string) => stdout.write(text),
-    // The help that stands above a mistake; a script reads the mistake alone.
-    writeErr: (text: string) => (program.opts().json ? undefined : stderr.write(text)),
-    getOutHelpWidth: () => helpWidthOf(stdout, env),
-    getErrHelpWidth: () => helpWidthOf(stderr, env),
-    outputError: () => undefined,
-  }
+export function speakThrough(program: Command, machine: Spoken): Command {
+  const output = outputOf(program, machine)
   const join = (command: Command, typed: string): void => {
     command
       .configureOutput(output)

@@ -1,6 +1,6 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
 import { problem } from '../../core/kit/index.ts'
-import { helpWidthOf, leastHelpColumns, mistakeText } from '../../node/command-line.ts'
+import { leastHelpColumns, mistakeText, outputOf } from '../../node/command-line.ts'
 import { about, firstPage, globalOptions } from '../first-page.ts'
 import type { Command, Noun, Tree } from './command.ts'
 import type { Typed } from './failure.ts'
@@ -40,7 +40,7 @@ export function parseCommandLine(tree: Tree, argv: readonly string[], version: s
   return found.parsed
 }
 
-function root(tree: Tree, version: string, { stdout, stderr, env }: Machine): Commander {
+function root(tree: Tree, version: string, machine: Machine): Commander {
   const program = new Commander('tenantry')
     .description(about)
     .version(version, ...globalOptions.version)
@@ -51,18 +51,13 @@ function root(tree: Tree, version: string, { stdout, stderr, env }: Machine): Co
     .helpOption(...globalOptions.help)
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      writeErr: (text) => (program.opts().json ? undefined : stderr.write(text)),
-      outputError: () => undefined,
-    })
     .exitOverride()
+  program.configureOutput(outputOf(program, machine))
   const standard = program.createHelp()
   return program.configureHelp({
     showGlobalOptions: true,
     visibleGlobalOptions: (command) =>
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
-    helpWidth: helpWidthOf(stdout, env),
     minWidthToWrap: leastHelpColumns,
     formatHelp: (command, helper) => {
       refuseUnknown(command)

@@ -84,6 +84,9 @@ describe('help', () => {
       expect(widest((await tenantry([noun, '--help'], { columns: 80 })).stdout)).toBeLessThanOrEqual(80)
     const shown = (await tenantry(['boxes', '--help'], { columns: 90 })).stdout
     expect([widest(shown) <= 90, shown.replace(/\s+/g, ' ')]).toEqual([true, piped.replace(/\s+/g, ' ')])
+    // Above a mistake it stands on stderr, which may be another terminal, or none.
+    expect(widest((await tenantry(['hosts'], { columns: 0, stderrColumns: 80 })).stderr)).toBeLessThanOrEqual(80)
+    expect(widest((await tenantry(['boxes'], { columns: 80, stderrColumns: 0 })).stderr)).toBeGreaterThan(80)
   })
 
   test('--version', async () => {
