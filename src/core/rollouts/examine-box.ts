@@ -1,6 +1,6 @@
 import { Component, driftOf, type InstalledVersions, type TierVersions } from '../boxes/index.ts'
 import { factFindings } from './examine-facts.ts'
-import { fenceFindings, healthFindings, imageFindings, reportFindings, stateFindings } from './examine-state.ts'
+import { type Earlier, fenceFindings, healthFindings, imageFindings, reportFindings, stateFindings } from './examine-state.ts'
 import { versionFindings } from './examine-versions.ts'
 import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
@@ -30,12 +30,12 @@ export function examineBox(box: KnownBox, target: TierVersions, limits: Limits):
 /**
  * The look at a box whose earlier attempt did not go well. One that runs its target by now may have been opened on it and have failed then: it
  * is passed over only once it is well, or trying again would be a way past its failure. Nor is one that runs another image under the tag that it
- * was to have: `pinned` says by its digest what that tag is.
+ * was to have. `earlier` is null where no attempt came as far as to change the box: it has left nothing then.
  */
-export function examineAgain(box: KnownBox, target: TierVersions, limits: Limits, pinned: Readonly<Record<string, string>>): Examination {
+export function examineAgain(box: KnownBox, target: TierVersions, limits: Limits, earlier: Earlier | null): Examination {
   const found = examineBox(box, target, limits)
   const unwell = found.does === 'skip' ? [...fenceFindings(box), ...healthFindings(box)] : []
-  const findings = [...unwell, ...imageFindings(box, found.changes, pinned)]
+  const findings = [...unwell, ...(earlier ? imageFindings(box, found.changes, earlier) : [])]
   return isRefused(findings) ? { ...found, does: 'refuse', findings: [...findings, ...found.findings] } : found
 }
 

@@ -78,18 +78,20 @@ export function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
   ]
 }
 
-/** Of services that are not to change: whether what runs under a tag is the image that it stands for. */
-export function imageFindings(
-  { slug, report }: KnownBox,
-  changes: readonly Component[],
-  pinned: Readonly<Record<string, string>>,
-): Finding[] {
+/** What an earlier attempt may have left: what each tag was pinned to, and what ran before the first attempt that could have changed it. */
+export type Earlier = Readonly<{
+  pinned: Readonly<Record<string, string>>
+  before: Readonly<Record<string, Readonly<{ image: string; digest: string | null }> | undefined>>
+}>
+
+/** Of services that are not to change: whether what runs under a tag is the image that it stands for, or the one that ran under it all along. */
+export function imageFindings({ slug, report }: KnownBox, changes: readonly Component[], { pinned, before }: Earlier): Finding[] {
   const wrong = VersionedService.options.flatMap((service) => {
     const { image = '', digest = null } = report?.services[service] ?? {}
     const planned = pinned[image]
-    return changes.includes(service) || digest === null || planned === undefined || planned === digest
-      ? []
-      : [`${service} runs ${image} as ${digest} and not as ${planned}`]
+    const former = before[service]
+    if (changes.includes(service) || digest === null || planned === undefined || planned === digest) return []
+    return former?.image === image && former.digest === digest ? [] : [`${service} runs ${image} as ${digest} and not as ${planned}`]
   })
   if (wrong.length === 0) return []
   const mended = `bring the box back with \`tenantry snapshots restore ${slug} --snapshot <id> --reason <why>\` and try again, or leave it out`

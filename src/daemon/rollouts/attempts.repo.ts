@@ -138,6 +138,21 @@ const updated = (db: DbOrTx, place: PlaceOf<Known>, columns: string) =>
 const update = preparedFor((columns: string) => prepared<Known, unknown>((db, place) => updated(db, place, columns)))
 const updateAndRead = preparedFor((columns: string) => prepared<Known, Row>((db, place) => updated(db, place, columns).returningAll()))
 
+/** By service, what ran before the first attempt that looked at what it would replace; null where none came as far. */
+export async function ranBefore(db: DbOrTx, actionId: string): Promise<Record<string, { image: string; digest: string | null }> | null> {
+  const row = await db
+    .selectFrom('rollout_attempts')
+    .select(['images_before', 'digests_before'])
+    .where('action_id', '=', actionId)
+    .where('digests_before', '<>', '{}')
+    .orderBy('attempt')
+    .executeTakeFirst()
+  if (!row) return null
+  const digests: Record<string, string | null> = JSON.parse(row.digests_before)
+  const images = Object.entries<string>(JSON.parse(row.images_before))
+  return Object.fromEntries(images.map(([service, image]) => [service, { image, digest: digests[service] ?? null }]))
+}
+
 /** All attempts of an action, first to last. */
 export async function attemptsOf(db: DbOrTx, actionId: string): Promise<RolloutAttempt[]> {
   const rows = await db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', actionId).orderBy('attempt').execute()

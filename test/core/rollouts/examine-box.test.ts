@@ -208,8 +208,9 @@ describe('a box that is tried again', () => {
   const running = (digest: string | null, services = {}) => ({
     report: aReport('acme', { services: { synapse: { image, digest, state: 'running', restartCount: 0 }, ...services } as never }),
   })
-  const again = (box: Partial<KnownBox>, pinned: Record<string, string>, to = target) =>
-    examineAgain(aKnownBox('acme', box), to, limits, pinned)
+  type Earlier = NonNullable<Parameters<typeof examineAgain>[3]>
+  const again = (box: Partial<KnownBox>, pinned: Earlier['pinned'], to = target, before: Earlier['before'] = {}) =>
+    examineAgain(aKnownBox('acme', box), to, limits, { pinned, before })
   const atTarget = withVersions({ synapse: '1.163.2' })
 
   test.each([
@@ -221,6 +222,20 @@ describe('a box that is tried again', () => {
     const found = again({ ...atTarget, ...running(digest) }, pinned)
     expect(found.does).toBe(does)
     expect(found.findings.map(({ code }) => code)).toEqual(does === 'refuse' ? ['OTHER_IMAGE'] : [])
+  })
+
+  test.each([
+    ['ran under that tag all along', image, 'sha256:b', 'skip'],
+    ['ran under another tag', 'registry.example/synapse:v1.157.1', 'sha256:b', 'refuse'],
+    ['was yet another', image, 'sha256:c', 'refuse'],
+  ] as const)('at its target with another image than the tag has by now, that %s before this rollout', (_, former, digest, does) => {
+    const before = { synapse: { image: former, digest } }
+    expect(again({ ...atTarget, ...running('sha256:b') }, { [image]: 'sha256:a' }, target, before).does).toBe(does)
+  })
+
+  test('is held to no image where no attempt came as far as to change it', () => {
+    const box = aKnownBox('acme', { ...withVersions({ synapse: '1.163.2', postgres: '17.5' }), ...running('sha256:b') })
+    expect(examineAgain(box, target, limits, null)).toMatchObject({ does: 'update', findings: [] })
   })
 
   test('is not held to images that are to change, but to those that are not', () => {

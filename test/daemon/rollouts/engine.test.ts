@@ -219,6 +219,22 @@ onBothDialects('the rollout engine', (fresh) => {
       expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded' })
     })
 
+    test('a box that ran an older image under a tag that was moved since is tried again: nothing of that came from this rollout', async () => {
+      const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+      const image = 'registry.example/minio:RELEASE.2025-09-07T16-13-09Z'
+      const minio = { image, digest: digestOf('before it was moved'), state: 'running' as const, restartCount: 0 }
+      world.said.set('acme', { services: { minio } as never })
+      world.fates.set('acme', ['pull-fails'])
+      const id = await world.started()
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'failed' })
+      const pinned = JSON.stringify({ [image]: digestOf('as it is by now') }) // for another box, whose MinIO had to be updated
+      await world.needs.db.updateTable('rollouts').set({ digests: pinned }).where('id', '=', id).execute()
+      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await world.settle()
+      expect(await world.statuses(id)).toEqual({ acme: 'succeeded' })
+    })
+
     test('a clock that is set back meanwhile makes no update shorter than nothing, and no deadline longer', async () => {
       const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
       let backMs = 0

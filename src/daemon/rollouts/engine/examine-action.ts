@@ -11,7 +11,7 @@ import {
 } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { noteEvidence } from '../attempts.repo.ts'
+import { noteEvidence, ranBefore } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
@@ -38,7 +38,8 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const seen = observedBox(box, report, now)
     const { staleAfterMs, schemas, daemonVersion } = needs
     const limits = { now, staleAfterMs, schemas, daemonVersion }
-    const found = action.attempt > 1 ? examineAgain(seen, action.to, limits, rollout.digests) : examineBox(seen, action.to, limits)
+    const found =
+      action.attempt > 1 ? examineAgain(seen, action.to, limits, await earlierOf(tx, rollout, action)) : examineBox(seen, action.to, limits)
     const ahead = goesBack(found) ? aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId)) : undefined
     const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
     const ending = ahead ? passedOver : endingOf(found)
@@ -63,6 +64,11 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: pulling })
     return pulling
   })
+
+async function earlierOf(tx: Tx, { digests: pinned }: StoredRollout, { id }: StoredAction) {
+  const before = await ranBefore(tx, id)
+  return before && { pinned, before }
+}
 
 const passedOver: Ending = { status: 'skipped', error: null }
 
