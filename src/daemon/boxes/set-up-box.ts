@@ -128,8 +128,9 @@ const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord,
   differenceOf(begun, wanted, host, way) !== undefined &&
   !(await isUnderWay(tx, begun))
 
-async function forget(needs: SetUpNeeds, tx: Tx, { id, tenantId }: BoxRecord): Promise<undefined> {
-  await tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).execute()
+async function forget(needs: SetUpNeeds, tx: Tx, { id, slug, tenantId }: BoxRecord): Promise<undefined> {
+  const untouched = tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).where('removal', 'is', null)
+  if ((await untouched.executeTakeFirst()).numDeletedRows === 0n) throw changedMeanwhile(slug)
   const earlier = await tx.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).executeTakeFirst()
   if (!earlier) await deleteTenant(needs, tx, tenantId)
   return undefined
@@ -199,7 +200,9 @@ async function nextAttempt(tx: Tx, box: BoxRecord, kind: BoxCommandKind): Promis
     .where('live', '=', 0)
     .where('removal', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n)
-    throw problem('CONFLICT', `somebody else began ${box.slug} anew, or removed it, at the same moment: look at it again`)
+  if (numUpdatedRows === 0n) throw changedMeanwhile(box.slug)
   return (await boxBySlug(tx, box.slug)) as BoxRecord
 }
+
+const changedMeanwhile = (slug: string) =>
+  problem('CONFLICT', `somebody else began ${slug} anew, or removed it, at the same moment: look at it again`)

@@ -33,7 +33,7 @@ async function inThisOrder(db: Db, first: (db: Db) => Promise<unknown>, then: (d
   return Promise.all([one, other])
 }
 
-onBothDialects('at the same moment', (fresh) => {
+onBothDialects('at the same moment', (fresh, dialect) => {
   const begin = async () => {
     const world = await lifeWorld(await fresh())
     const { room } = world
@@ -94,6 +94,16 @@ onBothDialects('at the same moment', (fresh) => {
       const world = await failed()
       expect(await inThisOrder(world.db, world.remove, world.provision)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 0, removal: 'removed', set_up_attempt: 1 }], ['tenant-box.remove']])
+    })
+
+    test('and was only looked at is not given up for another folder while it is removed', async () => {
+      const world = await begin()
+      const adoptAt = (folder: string) => (db: Db) => adoptBox({ ...world.room, db }, anOperator, { ...wanted, folder, project: 'north' })
+      await failCommand(world.room, (await adoptAt('/srv/nroth')(world.db)).commandId, 'expired')
+      const late = await inThisOrder(world.db, world.remove, adoptAt('/srv/north'))
+      // Where two look at the same time, the late one is told; after it, it finds the slug free.
+      expect(late).toEqual(['done', dialect === 'postgres' ? 'CONFLICT' : 'done'])
+      expect((await boxes(world)).filter(({ removal }) => removal === 'erased')).toHaveLength(1)
     })
 
     test('is not erased when its agent tells after all that it is ready: it is stopped with a last snapshot, or asked about again', async () => {
