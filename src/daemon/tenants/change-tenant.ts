@@ -3,11 +3,11 @@ import { type Actor, type Clock, isoNow, problem, type Random } from '../../core
 import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type Db, forNoKeyUpdate, isUniqueViolation, type Tx } from '../db/index.ts'
+import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { noteEvent, recordEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
-import { setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
+import { lockTenant, setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
 
 export type TenantsNeeds = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
 
@@ -35,7 +35,7 @@ export const changeTenant = async (
   needs.db
     .transaction()
     .execute(async (tx) => {
-      const tenant = await lockTenant(tx, slug)
+      const tenant = await lockedTenant(tx, slug)
       // What is known first: that locks counters of streams, which come before the heads of audit chains.
       if (Object.values(known).some((value) => value !== undefined)) await changeKnown(needs, tx, actor, tenant, known)
       const window = timeZone !== undefined || maintenanceWindow !== undefined
@@ -49,8 +49,8 @@ export const changeTenant = async (
     })
 
 /** The tenant, until the transaction ends for its holder alone. Throws NOT_FOUND. */
-export async function lockTenant(tx: Tx, slug: string): Promise<TenantRecord> {
-  await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()
+export async function lockedTenant(tx: Tx, slug: string): Promise<TenantRecord> {
+  await lockTenant(tx, slug)
   return existingTenant(tx, slug)
 }
 

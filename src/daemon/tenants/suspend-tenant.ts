@@ -2,7 +2,7 @@ import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { lookAgain, revoke } from '../sessions/index.ts'
-import { lockTenant, type TenantsNeeds } from './change-tenant.ts'
+import { lockedTenant, type TenantsNeeds } from './change-tenant.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { setStatus, type TenantRecord } from './tenants.repo.ts'
 
@@ -20,7 +20,7 @@ type Status = Pick<TenantRecord, 'status' | 'suspendedReason'>
 
 const toStatus = (needs: TenantsNeeds, actor: Actor, slug: string, to: Status): Promise<Tenant> =>
   needs.db.transaction().execute(async (tx) => {
-    const { id, status } = await lockTenant(tx, slug)
+    const { id, status } = await lockedTenant(tx, slug)
     if (status !== to.status) {
       await setStatus(tx, id, isoNow(needs.clock), to)
       await (to.status === 'suspended' ? revoke : lookAgain)(tx, needs.clock, { kind: 'tenant', id })

@@ -31,7 +31,7 @@ export async function tenantBySlug(db: DbOrTx, slug: string): Promise<TenantReco
   return row && toTenant(row)
 }
 
-/** Nobody else gives the tenant a box until the commit; one that is not there yet can be made once only. */
+/** Nobody else changes the tenant or gives it a box until the commit; one that is not there yet can be made once only. */
 export async function lockTenant(tx: Tx, slug: string): Promise<void> {
   await tx.selectFrom('tenants').select('id').where('slug', '=', slug).modifyEnd(forNoKeyUpdate(tx)).execute()
 }
