@@ -2,12 +2,12 @@ import { allocatePorts, type BoxCommandResult, type BoxPorts, boxHeld, portsFrom
 import { type Actor, newId, problem } from '../../../core/kit/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
-import { type Command, enqueueCommand } from '../../hosts/index.ts'
+import { type Command, enqueueCommand, lockHost } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
 import { requireLive, requireOnline } from '../ask-boxes.ts'
 import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
-import { boxById, changeBox, lockBox, portsTaken } from '../boxes.repo.ts'
+import { boxById, changeBox, existingBox, lockBox, portsTaken } from '../boxes.repo.ts'
 import { currentManifest } from '../manifests.repo.ts'
 import { type LifeNeeds, patienceMs, type StepNeeds } from './needs.ts'
 
@@ -24,7 +24,7 @@ export async function completeBox(needs: LifeNeeds, actor: Actor, { slug, expect
   const { db, clock, random, bus, probe } = needs
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
-    const box = await lockBox(tx, slug)
+    const box = await lockBoxForPorts(tx, slug)
     await refuse(needs, tx, box)
     const ports = box.ports ?? (await choosePorts(needs, tx, box))
     const { manifest } = await currentManifest(tx)
@@ -39,6 +39,13 @@ export async function completeBox(needs: LifeNeeds, actor: Actor, { slug, expect
   })
   bus.queued(hostId)
   return { commandId }
+}
+
+/** Ports are chosen with the host locked, as its agent has it while it tells of its boxes: the host comes first there too. */
+async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
+  const { ports, hostId } = await existingBox(tx, slug)
+  if (!ports) await lockHost(tx, hostId)
+  return lockBox(tx, slug)
 }
 
 async function refuse(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<void> {

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest'
+import type { HostId } from '../../../../src/core/boxes/index.ts'
 import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
 import { adoptBox } from '../../../../src/daemon/boxes/adopt-box.ts'
+import { applyReports } from '../../../../src/daemon/boxes/index.ts'
 import { completeBox } from '../../../../src/daemon/boxes/life/complete-adoption.ts'
 import { maintainBox } from '../../../../src/daemon/boxes/life/maintain-box.ts'
 import { removeBox, undoRemoval } from '../../../../src/daemon/boxes/life/remove-box.ts'
 import { provisionBox } from '../../../../src/daemon/boxes/provision-box.ts'
 import type { Db } from '../../../../src/daemon/db/index.ts'
+import { lockHost } from '../../../../src/daemon/hosts/index.ts'
 import { createTenant } from '../../../../src/daemon/tenants/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
 import { anOperator, answerCommand, failCommand } from '../../../support/boxes-room.ts'
@@ -146,6 +149,24 @@ onBothDialects('at the same moment', (fresh, dialect) => {
       const world = await observed()
       expect(await inThisOrder(world.db, world.complete, world.remove)).toEqual(['done', 'CONFLICT'])
       expect([await boxes(world), await open(world)]).toEqual([[{ live: 1, removal: null, set_up_attempt: 1 }], ['tenant-box.complete']])
+    })
+
+    test('is asked what it lacks while its agent begins to speak: neither waits for the other in a circle', async () => {
+      const world = await observed()
+      const { db, room, clock } = world
+      await db.updateTable('boxes').set({ first_port: null }).execute()
+      const { host_id: hostId } = await db.selectFrom('boxes').select('host_id').executeTakeFirstOrThrow()
+      const greeted = aGate()
+      const speaking = db.transaction().execute(async (tx) => {
+        await lockHost(tx, hostId) // as `hello` does
+        await greeted.pass()
+        await applyReports(room, tx, hostId as HostId, [aReport(slug, { at: isoNow(clock), managed: false })])
+      })
+      await greeted.reached
+      const asked = outcome(completeBox({ ...room, db }, anOperator, { slug, expected: null }))
+      await heldUpOrOver(db, asked)
+      greeted.open()
+      expect([await outcome(speaking), await asked]).toEqual(['done', 'done'])
     })
 
     test('is not made a managed box while it is forgotten', async () => {
