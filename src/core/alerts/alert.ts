@@ -32,6 +32,9 @@ export const AlertKind = z.enum([
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 
+/** What an update that failed left a box in, users on it: over once the box is proven after it was brought back. */
+export const mendedByWayBack = ['probe_failed', 'box_reopened_unproven', 'wrong_image'] as const satisfies readonly AlertKind[]
+
 /** `critical`: users are cut off or data is in danger. `warning`: something waits for a person. `info`: worth knowing. */
 export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
 export type AlertSeverity = z.infer<typeof AlertSeverity>

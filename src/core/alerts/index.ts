@@ -9,6 +9,7 @@ export {
   AlertStatus,
   DeadLetter,
   DeliveryStatus,
+  mendedByWayBack,
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { alertOf } from '../../../src/core/alerts/index.ts'
 import { isoNow } from '../../../src/core/kit/index.ts'
+import { raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { snapshotsJobs } from '../../../src/daemon/snapshots/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -39,6 +41,20 @@ onBothDialects('an alert of a restore', (fresh) => {
     expect(await alertsOf(db)).toEqual(['restore_failed north critical open'])
     await end('restored')
     expect(await alertsOf(db)).toEqual(['restore_failed north critical closed'])
+  })
+
+  test('is over with what an update left the box in, when that is brought back by hand, and not before', async () => {
+    const { db, needs, end } = await setUp()
+    const failed = { rolloutId: 'ro_1', slug: 'north', attempt: 1, error: { code: 'PROBE_FAILED', message: 'it does not answer' } }
+    const left = [alertOf.probe_failed(failed), alertOf.box_reopened_unproven(failed), alertOf.wrong_image(failed)]
+    await db.transaction().execute(async (tx) => {
+      for (const alert of [...left, alertOf.wrong_image({ ...failed, slug: 'south' })]) await raiseAlert(tx, needs.clock, alert)
+    })
+    const all = (status: string) => left.map(({ kind }) => `${kind} north critical ${status}`)
+    await end('failed')
+    expect(await alertsOf(db)).toEqual([...all('open'), 'wrong_image south critical open'])
+    await end('restored')
+    expect(await alertsOf(db)).toEqual([...all('closed'), 'wrong_image south critical open'])
   })
 
   test('is not raised for a box that is as it was', async () => {

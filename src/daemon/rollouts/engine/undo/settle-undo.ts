@@ -1,4 +1,4 @@
-import { alertOf } from '../../../../core/alerts/index.ts'
+import { alertOf, mendedByWayBack } from '../../../../core/alerts/index.ts'
 import type { BoxId } from '../../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../../core/kit/index.ts'
 import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
@@ -65,10 +65,7 @@ const attemptStatus = ({ undo, status }: UndoVerdict): ActionStatus =>
 
 const overBy = ({ undo }: UndoVerdict) =>
   undo === 'undone'
-    ? {
-        kinds: ['deadline_overdue', 'undo_failed', 'probe_failed', 'box_reopened_unproven', 'wrong_image'] as const,
-        because: 'the box was brought back',
-      }
+    ? { kinds: ['deadline_overdue', 'undo_failed', ...mendedByWayBack] as const, because: 'the box was brought back' }
     : { kinds: ['deadline_overdue'] as const, because: 'its agent has answered' }
 
 async function alert(
