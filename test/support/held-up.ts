@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { expect } from 'vitest'
+import { isProblem } from '../../src/core/kit/index.ts'
 import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
 
 // Two transactions in a given order: the one stops at a gate, the other comes as far as it can meanwhile.
@@ -57,3 +58,10 @@ export async function heldUpOrOver(db: Db, work: Promise<unknown>): Promise<void
   work.then(over, over)
   await expect.poll(async () => isOver || (await heldUp(db)) > 0, { interval: 10, timeout: 20_000 }).toBe(true)
 }
+
+/** What became of it: `done`, or the code of its problem. */
+export const outcome = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error) => (isProblem(error) ? error.code : String(error)),
+  )

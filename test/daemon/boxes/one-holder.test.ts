@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isoNow, isProblem } from '../../../src/core/kit/index.ts'
+import { isoNow } from '../../../src/core/kit/index.ts'
 import { changeBox } from '../../../src/daemon/boxes/boxes.repo.ts'
 import { boxBySlug, holdsBySlug } from '../../../src/daemon/boxes/index.ts'
 import { moveBox } from '../../../src/daemon/boxes/life/begin-move.ts'
@@ -11,7 +11,7 @@ import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
 import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
-import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../support/held-up.ts'
+import { aGate, heldUpOrOver, outcome, stoppedBeforeCommit } from '../../support/held-up.ts'
 import { rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
 
 const slug = 'acme'
@@ -61,12 +61,6 @@ const twice: readonly Taker[] = ['restore', 'move', 'removal']
 const pairs = takers.flatMap((first) =>
   takers.filter((then) => then !== first || twice.includes(first)).map((then) => [first, then] as const),
 )
-
-const outcome = (work: Promise<unknown>) =>
-  work.then(
-    () => 'done',
-    (error) => (isProblem(error) ? error.code : String(error)),
-  )
 
 onBothDialects('a box that two take at the same moment', (fresh, dialect) => {
   test.each(pairs)('has one holder and one order: %s before %s', async (first, then) => {

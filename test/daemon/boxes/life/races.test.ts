@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HostId } from '../../../../src/core/boxes/index.ts'
-import { isoNow, isProblem } from '../../../../src/core/kit/index.ts'
+import { isoNow } from '../../../../src/core/kit/index.ts'
 import { adoptBox } from '../../../../src/daemon/boxes/adopt-box.ts'
 import { applyReports } from '../../../../src/daemon/boxes/index.ts'
 import { completeBox } from '../../../../src/daemon/boxes/life/complete-adoption.ts'
@@ -13,17 +13,11 @@ import { createTenant } from '../../../../src/daemon/tenants/index.ts'
 import { aProbe, aReport } from '../../../support/boxes.ts'
 import { anOperator, answerCommand, failCommand } from '../../../support/boxes-room.ts'
 import { onBothDialects } from '../../../support/databases.ts'
-import { aGate, heldUpOrOver, stoppedBeforeCommit } from '../../../support/held-up.ts'
+import { aGate, heldUpOrOver, outcome, stoppedBeforeCommit } from '../../../support/held-up.ts'
 import { goodAnswer, type LifeWorld, lifeWorld } from '../../../support/life-world.ts'
 
 const slug = 'north'
 const wanted = { slug, name: 'School north', plan: 'light', chatDomain: 'north.example', host: 'host-1', canary: false } as const
-
-const outcome = (work: Promise<unknown>) =>
-  work.then(
-    () => 'done',
-    (error) => (isProblem(error) ? error.code : String(error)),
-  )
 
 /** The one has written everything and not committed; the other comes as far as it can. What became of both. */
 async function inThisOrder(db: Db, first: (db: Db) => Promise<unknown>, then: (db: Db) => Promise<unknown>): Promise<string[]> {
