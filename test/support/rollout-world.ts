@@ -33,6 +33,16 @@ export type BoxSpec = Readonly<{ slug: string; plan?: 'light' | 'pro' | 'dedicat
 
 const before: InstalledVersions = { migrationsHead: '0000', postgres: '17.6', synapse: '1.157.1', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 const wantedSynapse = '1.163.2'
+/** Every phase of a staged rollout has a box, and one of them several. */
+export const oneOfEachPhase: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta' },
+  { slug: 'cora' },
+  { slug: 'dora' },
+  { slug: 'prima', plan: 'pro' },
+  { slug: 'magna', plan: 'dedicated' },
+]
+
 export const newImage = `registry.example/synapse:v${wantedSynapse}`
 export const digestOf = (image: string): string => `sha256:${sha256Hex(image)}`
 /** Of the nth update of a box that came so far. */

@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest'
+import { holdsOf } from '../../../src/daemon/boxes/index.ts'
+import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { rolloutWorld } from '../../support/rollout-world.ts'
+
+onBothDialects('an agent that is not heard of', (fresh) => {
+  const atUpdate = async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
+    const id = await world.started()
+    for (let step = 0; step < 2; step++) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    return { world, id, update: `${id}.acme.1.update` }
+  }
+
+  test('and never fetched the update has not touched the box: failed, host offline, which is named', async () => {
+    const { world, id, update } = await atUpdate()
+    await world.expire(update)
+    await world.tick()
+    const message = expect.stringContaining('the agent of host-of-acme never fetched')
+    expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE', message } })
+  })
+
+  test('and has the update in hand decides alone: the action stays, the box stays held, the rollout pauses once', async () => {
+    const { world, id, update } = await atUpdate()
+    await world.take(update)
+    await world.tellProgress(update, 'recreate')
+    await world.clock.advance(8_000_000)
+    await world.expire(update)
+    await world.tick()
+    const { status, pauseReason, actions } = await world.show(id)
+    expect(status).toBe('paused')
+    expect(pauseReason).toMatch(/^acme: its update is under way on host-of-acme,/)
+    expect(actions[0]).toMatchObject({ status: 'updating' })
+    expect((await holdsOf(world.needs.db, world.clock)).size).toBe(1)
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.tick()
+    expect((await world.show(id)).status).toBe('canary')
+  })
+
+  test('and answers late, after the rollout was aborted, is recorded', async () => {
+    const { world, id, update } = await atUpdate()
+    const { payload } = (await world.open())[0] as unknown as { payload: { targets: never } }
+    await world.take(update)
+    await world.expire(update)
+    await world.tick()
+    await abortRollout(world.needs, anOperator, { id })
+    await world.clock.advance(1000)
+    await world.answer(update, world.updated('acme', payload.targets))
+    await world.tick()
+    expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
+    expect((await world.show(id)).status).toBe('failed')
+    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+  })
+
+  test.each([
+    ['was brought up on another host', { host_id: 'hst_host-of-beta' }],
+    ['was given up', { live: 0, removal: 'erased' as const }],
+  ])('whose box %s since can answer no more: the attempt has failed, and the rollout can end', async (_, change) => {
+    const { world, id, update } = await atUpdate()
+    const { db } = world.needs
+    await world.take(update)
+    await world.expire(update)
+    await world.tick()
+    await db.deleteFrom('box_holds').execute()
+    await world.tick()
+    expect(await world.statuses(id)).toMatchObject({ acme: 'pulling' })
+    await db.updateTable('boxes').set(change).where('id', '=', 'box_acme').execute()
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.tick()
+    expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
+    await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+    await world.settle()
+    expect((await world.show(id)).status).toBe('done')
+  })
+
+  test('is told of also where somebody else has taken its box by now, who keeps it', async () => {
+    const { world, id, update } = await atUpdate()
+    const { db } = world.needs
+    await world.take(update)
+    await db.updateTable('box_holds').set({ holder: 'move:mov_1' }).execute()
+    await world.expire(update)
+    await world.tick()
+    expect((await world.show(id)).status).toBe('paused')
+    expect(await db.selectFrom('alerts').select('id').where('kind', '=', 'deadline_overdue').execute()).toHaveLength(1)
+    expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual([{ holder: 'move:mov_1' }])
+  })
+
+  test('and answers late with an error ends its attempt', async () => {
+    const { world, id, update } = await atUpdate()
+    await world.take(update)
+    await world.clock.advance(1000)
+    await world.expire(update)
+    await world.tick()
+    await world.clock.advance(1000)
+    const error = JSON.stringify({ code: 'COMPOSE_INVALID', message: 'not yaml' })
+    await world.needs.db
+      .updateTable('commands')
+      .set({ error, heard_at: world.clock.now().toISOString() })
+      .where('id', '=', update)
+      .execute()
+    await world.tick()
+    expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'COMPOSE_INVALID' } })
+  })
+})
