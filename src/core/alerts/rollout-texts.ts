@@ -19,100 +19,84 @@ export const said = (text: string, longest = 400): string => {
 
 export const because = (error: Told): string => (error ? `${said(error.code, 60)}: ${said(error.message)}` : 'The agent did not say why.')
 
-const showBox = ({ rolloutId, slug }: Pick<OfBox, 'rolloutId' | 'slug'>) => `tenantry rollouts show ${rolloutId} --box ${slug}`
+type AboutBox = Pick<NewAlert, 'kind' | 'title' | 'body'> & Readonly<{ severity?: NewAlert['severity'] }>
 
-const keyOf = (kind: string, { rolloutId, slug, attempt }: OfBox) => `${kind}:${rolloutId}:${slug}:${attempt}`
+/** Of one attempt at one box, and to be looked at there. */
+const aboutBox = (of: Omit<OfBox, 'error'>, { kind, severity = 'critical', title, body }: AboutBox): NewAlert => ({
+  ...{ kind, key: `${kind}:${of.rolloutId}:${of.slug}:${of.attempt}`, subject: of.slug, severity, title, body },
+  command: `tenantry rollouts show ${of.rolloutId} --box ${of.slug}`,
+})
 
 /** It ended failed, and its chat was open by then: nothing goes back by itself. */
-export const probeFailed = (of: OfBox): NewAlert => ({
-  kind: 'probe_failed',
-  key: keyOf('probe_failed', of),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug} is not healthy after its update`,
-  body:
-    `The update of ${of.slug} in rollout ${of.rolloutId} failed its health probe and was not restored.\n${because(of.error)}\n` +
-    'Its users may be on the new version already, so nothing goes back by itself. Its snapshot from before the update is kept.',
-  command: showBox(of),
-})
+export const probeFailed = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'probe_failed',
+    title: `${of.slug} is not healthy after its update`,
+    body:
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed its health probe and was not restored.\n${because(of.error)}\n` +
+      'Its users may be on the new version already, so nothing goes back by itself. Its snapshot from before the update is kept.',
+  })
 
-export const actionRolledBack = (of: OfBox): NewAlert => ({
-  kind: 'action_rolled_back',
-  key: keyOf('action_rolled_back', of),
-  subject: of.slug,
-  severity: 'warning',
-  title: `${of.slug} could not be updated and was restored`,
-  body:
-    `The update of ${of.slug} in rollout ${of.rolloutId} failed, and its agent brought the box back as it was before.\n${because(of.error)}\n` +
-    'The box serves its users on its former version, proven healthy. Nothing was lost.',
-  command: showBox(of),
-})
+export const actionRolledBack = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'action_rolled_back',
+    severity: 'warning',
+    title: `${of.slug} could not be updated and was restored`,
+    body:
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and its agent brought the box back as it was before.\n${because(of.error)}\n` +
+      'The box serves its users on its former version, proven healthy. Nothing was lost.',
+  })
 
-export const rollbackFailed = (of: OfBox): NewAlert => ({
-  kind: 'rollback_failed',
-  key: keyOf('rollback_failed', of),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug} is DOWN: its update failed and so did the way back`,
-  body:
-    `The update of ${of.slug} in rollout ${of.rolloutId} failed, and bringing it back failed too.\n${because(of.error)}\n` +
-    'Its users see a maintenance notice. The box rests stopped with its former data, its new data and its snapshot; nothing of it is deleted ' +
-    'until a person has decided.',
-  command: showBox(of),
-})
+export const rollbackFailed = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'rollback_failed',
+    title: `${of.slug} is DOWN: its update failed and so did the way back`,
+    body:
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and bringing it back failed too.\n${because(of.error)}\n` +
+      'Its users see a maintenance notice. The box rests stopped with its former data, its new data and its snapshot; nothing of it is deleted ' +
+      'until a person has decided.',
+  })
 
 /** An agent took an update and says nothing. */
-export const deadlineOverdue = (of: Readonly<{ rolloutId: string; slug: string; attempt: number; host: string }>): NewAlert => ({
-  kind: 'deadline_overdue',
-  key: keyOf('deadline_overdue', { ...of, error: null }),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug}: nothing is heard of its update`,
-  body:
-    `The agent on ${of.host} took the update of ${of.slug} in rollout ${of.rolloutId} and has not said in time how it ended.\n` +
-    `The agent decides alone whether the update is kept or taken back, also without the daemon. The box may be shut to its users until then. ` +
-    `Look whether ${of.host} runs; its answer is taken whenever it comes.`,
-  command: showBox(of),
-})
+export const deadlineOverdue = (of: Readonly<{ rolloutId: string; slug: string; attempt: number; host: string }>): NewAlert =>
+  aboutBox(of, {
+    kind: 'deadline_overdue',
+    title: `${of.slug}: nothing is heard of its update`,
+    body:
+      `The agent on ${of.host} took the update of ${of.slug} in rollout ${of.rolloutId} and has not said in time how it ended.\n` +
+      `The agent decides alone whether the update is kept or taken back, also without the daemon. The box may be shut to its users until then. ` +
+      `Look whether ${of.host} runs; its answer is taken whenever it comes.`,
+  })
 
-export const undoFailed = (of: OfBox): NewAlert => ({
-  kind: 'undo_failed',
-  key: keyOf('undo_failed', of),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug} could not be brought back`,
-  body:
-    `Rollout ${of.rolloutId} is being taken back, and ${of.slug} could not be.\n${because(of.error)}\n` +
-    'The snapshots from before the update and from before the way back are kept until a person has decided.',
-  command: showBox(of),
-})
+export const undoFailed = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'undo_failed',
+    title: `${of.slug} could not be brought back`,
+    body:
+      `Rollout ${of.rolloutId} is being taken back, and ${of.slug} could not be.\n${because(of.error)}\n` +
+      'The snapshots from before the update and from before the way back are kept until a person has decided.',
+  })
 
 /** A box was open to its users when it turned out that it is not proven. */
-export const boxReopenedUnproven = (of: OfBox): NewAlert => ({
-  kind: 'box_reopened_unproven',
-  key: keyOf('box_reopened_unproven', of),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug} is open to its users, but not proven healthy`,
-  body:
-    `${of.slug} was opened early in rollout ${of.rolloutId}, as its fence mode asks for, and did not stay healthy.\n${because(of.error)}\n` +
-    'Messages may have been written since, so nothing goes back by itself. Its snapshot from before the update is kept.',
-  command: showBox(of),
-})
+export const boxReopenedUnproven = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'box_reopened_unproven',
+    title: `${of.slug} is open to its users, but not proven healthy`,
+    body:
+      `${of.slug} was opened early in rollout ${of.rolloutId}, as its fence mode asks for, and did not stay healthy.\n${because(of.error)}\n` +
+      'Messages may have been written since, so nothing goes back by itself. Its snapshot from before the update is kept.',
+  })
 
 /** Its agent calls the update done, or taken back, and what runs bears it out for an image that nobody asked for. */
-export const wrongImage = (of: OfBox): NewAlert => ({
-  kind: 'wrong_image',
-  key: keyOf('wrong_image', of),
-  subject: of.slug,
-  severity: 'critical',
-  title: `${of.slug} runs an image that it should not`,
-  body:
-    `After its update in rollout ${of.rolloutId} another image runs in ${of.slug} than was planned, or than ran before.\n${because(of.error)}\n` +
-    'Its users may be on it already, and nothing goes back by itself. Find out where that image comes from before any box is updated again. ' +
-    'The snapshot of the box from before the update is kept.',
-  command: showBox(of),
-})
+export const wrongImage = (of: OfBox): NewAlert =>
+  aboutBox(of, {
+    kind: 'wrong_image',
+    title: `${of.slug} runs an image that it should not`,
+    body:
+      `After its update in rollout ${of.rolloutId} another image runs in ${of.slug} than was planned, or than ran before.\n${because(of.error)}\n` +
+      'Its users may be on it already, and nothing goes back by itself. Find out where that image comes from before any box is updated again. ' +
+      'The snapshot of the box from before the update is kept.',
+  })
 
 /** The engine paused it, or a person (`by`). `held`: as it was asked to. */
 type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; by?: string }>
