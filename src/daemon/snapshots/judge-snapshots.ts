@@ -2,22 +2,20 @@ import { isoNow } from '../../core/kit/index.ts'
 import { judgeRetention, type RetentionVerdict } from '../../core/snapshots/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { SnapshotsNeeds } from './needs.ts'
-import { proofsOf } from './proofs.ts'
+import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
 
 type Needs = Pick<SnapshotsNeeds, 'clock' | 'rule' | 'references'>
 
+/** By tenant, and what each snapshot was last proven by, which the word depends on. */
+type Judged = Readonly<{ verdicts: ReadonlyMap<string, RetentionVerdict>; proofOf: ProofOf }>
+
 /** Retention's word on the repositories of these tenants, with all that any room still refers to. */
-export async function judgeSnapshots(
-  needs: Needs,
-  db: DbOrTx,
-  tenantIds: readonly string[],
-): Promise<ReadonlyMap<string, RetentionVerdict>> {
+export async function judgeSnapshots(needs: Needs, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
   const rows = await snapshotsOf(db, tenantIds)
   const inUse = await inUseOf(needs, db, rows)
-  const proven = new Map<string, string>()
-  for (const { tenantId, snapshotId, at } of (await proofsOf(db, tenantIds)).reverse()) proven.set(`${tenantId}/${snapshotId}`, at)
-  return new Map(
+  const proofOf = await newestProofs(db, tenantIds)
+  const verdicts = new Map(
     tenantIds.map((tenantId) => {
       const own = rows.filter((row) => row.tenant_id === tenantId)
       const snapshots = own.map(({ snapshot_id: snapshotId, tier, taken_at: takenAt, status, ...row }) => ({
@@ -25,12 +23,13 @@ export async function judgeSnapshots(
         tier,
         takenAt,
         status,
-        provenAt: proven.get(`${tenantId}/${snapshotId}`) ?? null,
+        provenAt: proofOf(tenantId, snapshotId)?.at ?? null,
         reported: row.sha256 !== null,
       }))
       return [tenantId, judgeRetention({ snapshots, rule: needs.rule, now: isoNow(needs.clock), inUse })]
     }),
   )
+  return { verdicts, proofOf }
 }
 
 async function inUseOf({ references }: Needs, db: DbOrTx, rows: readonly SnapshotRow[]): Promise<ReadonlyMap<string, string>> {

@@ -4,7 +4,7 @@ import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
 import { judgeSnapshots } from './judge-snapshots.ts'
 import type { SnapshotsNeeds } from './needs.ts'
-import { lastDrills, type Proof, proofsOf } from './proofs.ts'
+import { lastDrills, type Proof } from './proofs.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
 type Needs = Pick<SnapshotsNeeds, 'db' | 'clock' | 'rule' | 'references'>
@@ -22,9 +22,7 @@ export async function listSnapshots(needs: Needs, query: Query): Promise<{ snaps
   const { db } = needs
   const found = await pageOf(db, query)
   const page = found.slice(0, query.limit)
-  const tenantIds = [...new Set(page.map(({ tenant_id }) => tenant_id))]
-  const verdicts = await judgeSnapshots(needs, db, tenantIds)
-  const proofs = await proofsOf(db, tenantIds)
+  const { verdicts, proofOf } = await judgeSnapshots(needs, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
   const drillOf = await lastDrills(
     db,
     page.map(({ snapshot_id }) => snapshot_id),
@@ -35,7 +33,7 @@ export async function listSnapshots(needs: Needs, query: Query): Promise<{ snaps
       ...viewOf(row),
       keptBecause: verdicts.get(row.tenant_id)?.kept.get(row.snapshot_id) ?? null,
       lastDrill: drillView(drillOf(row.tenant_id, row.snapshot_id)),
-      lastProof: proofView(proofs.find((proof) => proof.tenantId === row.tenant_id && proof.snapshotId === row.snapshot_id)),
+      lastProof: proofView(proofOf(row.tenant_id, row.snapshot_id)),
     })),
     nextCursor: found.length > query.limit && last ? `${last.taken_at}_${last.snapshot_id}` : null,
   }

@@ -24,6 +24,14 @@ export async function proofsOf(db: DbOrTx, tenantIds: readonly string[]): Promis
   return proofs.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
 }
 
+/** The last proof of each of these tenants' snapshots. */
+export async function newestProofs(db: DbOrTx, tenantIds: readonly string[]): Promise<ProofOf> {
+  const newest = new Map((await proofsOf(db, tenantIds)).reverse().map((proof) => [`${proof.tenantId}/${proof.snapshotId}`, proof]))
+  return (tenantId, snapshotId) => newest.get(`${tenantId}/${snapshotId}`)
+}
+
+export type ProofOf = (tenantId: string, snapshotId: string) => Proof | undefined
+
 /** When each tenant's data last came back. */
 export async function lastProofs(db: DbOrTx): Promise<ReadonlyMap<string, string>> {
   const drills = await db

@@ -33,7 +33,7 @@ export async function decideTending(
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
   if (task !== 'prune') return { forget: [], prune: false, check: task === 'check' ? 'structure' : 'data' }
-  const judged = ((await judgeSnapshots(needs, tx, [tenantId])).get(tenantId)?.forget ?? []).filter(isFullId).slice(0, mostAtOnce)
+  const judged = ((await judgeSnapshots(needs, tx, [tenantId])).verdicts.get(tenantId)?.forget ?? []).filter(isFullId).slice(0, mostAtOnce)
   const given = await moveSnapshots(tx, tenantId, judged, ['present'], { status: 'forgotten', damaged_by: null })
   if (given.length > 0)
     await recordAudit(tx, needs.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: given } })
