@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ export function germanVersion(): string | undefined {
   const versions = existsSync(programs) ? readdirSync(programs) : []
   return versions.find(
     (version) =>
-      ['initdb', 'postgres', 'pg_dump', 'psql'].every((name) => existsSync(join(programs, version, 'bin', name))) &&
+      ['initdb', 'postgres', 'pg_ctl', 'pg_dump', 'psql'].every((name) => existsSync(join(programs, version, 'bin', name))) &&
       existsSync(`/usr/share/locale/de/LC_MESSAGES/postgres-${version}.mo`),
   )
 }
@@ -34,12 +34,15 @@ export async function aGermanServer(version: string) {
     stdio: 'ignore',
   })
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off', 'lc_messages=C.UTF-8']
-  const server = spawn(join(bin, 'postgres'), ['-D', data, '-p', port, ...settings.flatMap((setting) => ['-c', setting])], {
-    ...nobody,
-    cwd: data,
-    env: { PATH: process.env.PATH, LANGUAGE: 'de', LC_ALL: 'C.UTF-8' },
-    stdio: 'ignore',
-  })
+  const control = (...asked: string[]) =>
+    execFileSync(join(bin, 'pg_ctl'), ['-D', data, '-w', ...asked], {
+      ...nobody,
+      cwd: data,
+      env: { PATH: process.env.PATH, LANGUAGE: 'de', LC_ALL: 'C.UTF-8' },
+      stdio: 'ignore',
+    })
+  // It answers once the server takes connections.
+  control('start', '-l', join(data, 'server.log'), '-o', ['-p', port, ...settings.flatMap((setting) => ['-c', setting])].join(' '))
   const psql = join(bin, 'psql')
   const env = { PATH: `${bin}:${process.env.PATH}`, PGPORT: port, LC_ALL: 'C.UTF-8' }
   const as = (user: string, database: string, ...sql: string[]) =>
@@ -49,25 +52,10 @@ export async function aGermanServer(version: string) {
       timeout: 10_000,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-  await up(() => as('postgres', 'postgres', 'select 1'))
   as('postgres', 'postgres', 'create role synapse login', 'create database synapse owner synapse')
-  return { env, psql, as, close: () => end(server, folder) }
-}
-
-async function up(ask: () => unknown): Promise<void> {
-  for (let triesLeft = 200; ; triesLeft--) {
-    try {
-      return void ask()
-    } catch (error) {
-      if (triesLeft === 0) throw error
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
+  const close = async () => {
+    control('stop', '-m', 'immediate')
+    await rm(folder, { recursive: true, force: true })
   }
-}
-
-async function end(server: ChildProcess, folder: string): Promise<void> {
-  const ended = new Promise((resolve) => server.once('exit', resolve))
-  server.kill('SIGQUIT')
-  await ended
-  await rm(folder, { recursive: true, force: true })
+  return { env, psql, as, close }
 }
