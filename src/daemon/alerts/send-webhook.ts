@@ -19,8 +19,9 @@ export async function sendWebhook(
   id: string,
   signal?: AbortSignal,
 ) {
-  const { origin } = new URL(url)
-  const never = forbiddenPort(new URL(url))
+  const address = new URL(url)
+  const { origin } = address
+  const never = forbiddenPort(address)
   if (never) throw problem('UNAVAILABLE', `the webhook at ${origin} cannot be called: ${never}, in alerts.webhook.url`)
   const body = JSON.stringify(webhookBody(message, daemonUrl))
   const at = clock.now()
