@@ -75,11 +75,12 @@ async function alert(
   { tenantSlug: slug, attempt }: StoredAction,
   { status, error }: UndoVerdict,
 ): Promise<void> {
-  const failed = alertOf.undo_failed({ rolloutId, slug, attempt, error })
+  const box = { rolloutId, slug, attempt, error }
+  const failed = alertOf.undo_failed(box)
   if (status !== 'rollback_failed') return void (await raiseAlert(tx, clock, failed))
   const title = `${slug} is DOWN: it could not be brought back from rollout ${rolloutId}`
   const body =
     `${failed.body}\nIts users see a maintenance notice. No further box of the rollout is brought back until somebody says so: ` +
     `\`tenantry rollouts undo ${rolloutId} --resume\` or \`--stop\`.`
-  await raiseAlert(tx, clock, { ...failed, kind: 'rollback_failed', key: `rollback_failed:${rolloutId}:${slug}:${attempt}`, title, body })
+  await raiseAlert(tx, clock, { ...alertOf.rollback_failed(box), title, body })
 }
