@@ -42,14 +42,14 @@ async function ours() {
   }
   const authenticate = async (authorization) => principalOf(authorization)
   const revocations = { position: () => 0, fresh: () => true, readNow: async () => undefined, onRevoked: () => undefined }
-  const needs = {
+  const deps = {
     ...{ db, clock: systemClock, random: systemRandom, log, replica: 'bench' },
     ...{ membersOf: async () => new Map(), revocations, authenticate },
   }
-  const bus = makeEventBus(needs)
-  const all = makeEventStreams({ ...needs, bus })
-  const app = buildApp(eventsRoutes({ ...needs, streams: all }), {
-    ...needs,
+  const bus = makeEventBus(deps)
+  const all = makeEventStreams({ ...deps, bus })
+  const app = buildApp(eventsRoutes({ ...deps, streams: all }), {
+    ...deps,
     authenticate: { platform: authenticate },
     metrics: makeMetrics(),
     draining: new AbortController().signal,

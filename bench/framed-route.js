@@ -18,7 +18,7 @@ await migrate(db)
 const machine = { db, clock: systemClock, random: systemRandom, log: makeLogger({ form: 'json', level: 'info', program: 'bench' }) }
 const sealing = { ...machine, keyring: keyring([Buffer.alloc(32, 1).toString('base64')]) }
 await createAccountWithPassword(machine, { kind: 'system', name: 'bench' }, { name: 'anna', role: 'admin', password })
-const needs = {
+const deps = {
   ...sealing,
   keys: await openSigningKeys(sealing, 'admin'),
   revocations: await watchRevocations(machine, draining),
@@ -33,11 +33,11 @@ const route = endpoint({
   returns: z.object({ id: z.string(), name: z.string(), role: z.string() }),
   summary: 'Who is calling',
 })
-const served = [...adminRoutes(needs), serve(route, ({ actor }) => ({ id: actor.accountId, name: actor.name, role: actor.role }))]
+const served = [...adminRoutes(deps), serve(route, ({ actor }) => ({ id: actor.accountId, name: actor.name, role: actor.role }))]
 const refuse = () => Promise.reject(new Error('no agents here'))
 const app = buildApp(served, {
   ...machine,
-  authenticate: { admin: authenticateAdmin(needs), agent: refuse },
+  authenticate: { admin: authenticateAdmin(deps), agent: refuse },
   metrics: makeMetrics(),
   draining,
   trustedProxies: [],

@@ -99,7 +99,7 @@ async function addressOf({ docker, dockerHost }, { engine, project }) {
 async function seedTenant({ databaseUrl, folder }, { edgeSecret, appserviceToken, registrationSharedSecret }) {
   const { db, close } = openDatabase(databaseUrl)
   const keyring = await loadKeyring({ random: systemRandom }, { dataDir: join(folder, 'data') })
-  const needs = { clock: systemClock, random: systemRandom, keyring }
+  const deps = { clock: systemClock, random: systemRandom, keyring }
   const [tenant, id] = [`ten_${slug}`, `box_${slug}`]
   await db.transaction().execute(async (tx) => {
     const known = { slug, chat_domain: chatDomain, name: slug, plan: 'dedicated', status: 'active' }
@@ -116,7 +116,7 @@ async function seedTenant({ databaseUrl, folder }, { edgeSecret, appserviceToken
         ...{ installed_synapse: '1.163.2', installed_minio: '1', drift_severity: 'unknown', drift_revision: 0, created_at: at },
       })
       .execute()
-    await sealOutputs(needs, tx, id, { edgeSecret, appserviceToken, registrationSharedSecret })
+    await sealOutputs(deps, tx, id, { edgeSecret, appserviceToken, registrationSharedSecret })
   })
   await close()
 }

@@ -48,52 +48,52 @@ async function replica(db, users) {
   }
   const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
   const keys = await openSigningKeys(base, 'platform')
-  const needs = { ...base, keys, revocations, homeservers, roles, rules, windows, spacesOf, modulesOf: async () => [] }
+  const deps = { ...base, keys, revocations, homeservers, roles, rules, windows, spacesOf, modulesOf: async () => [] }
   const anyone = () => {
     const user = loggedIn(Math.floor(Math.random() * (users / 5)))
     domains.set(user.tenantId, user.chatDomain)
     return user
   }
-  return { needs, anyone }
+  return { deps, anyone }
 }
 
 /** What is asked, by name. Each is given a user whom nobody asked for a moment ago, so what is kept in memory is of no use. */
 const questions = {
-  login: async ({ needs, anyone }) => {
+  login: async ({ deps, anyone }) => {
     const { chatDomain: tenant, localpart: username } = anyone()
-    return { work: () => login(needs, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' }) }
+    return { work: () => login(deps, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' }) }
   },
-  refresh: async ({ needs, anyone }) => {
+  refresh: async ({ deps, anyone }) => {
     const { slug: tenant, localpart: username } = anyone()
-    const { refreshToken } = await login(needs, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' })
-    return { work: () => refresh(needs, { refreshToken }) }
+    const { refreshToken } = await login(deps, { tenant, username, password: 'right', issueRefreshToken: true, address: '192.0.2.1' })
+    return { work: () => refresh(deps, { refreshToken }) }
   },
-  'a call of somebody new': async ({ needs, anyone }) => {
+  'a call of somebody new': async ({ deps, anyone }) => {
     const { localpart, chatDomain, tenantId, sessionId } = anyone()
-    const { token } = await needs.keys.sign({ sub: `@${localpart}:${chatDomain}`, tid: tenantId, fam: sessionId }, 60_000)
-    const authenticate = authenticateUser(needs)
+    const { token } = await deps.keys.sign({ sub: `@${localpart}:${chatDomain}`, tid: tenantId, fam: sessionId }, 60_000)
+    const authenticate = authenticateUser(deps)
     return { work: () => authenticate(`Bearer ${token}`) }
   },
-  bootstrap: async ({ needs, anyone }) => {
+  bootstrap: async ({ deps, anyone }) => {
     const { tenantId, slug: tenantSlug, userId } = anyone()
-    const documentOf = bootstrapOf(needs)
+    const documentOf = bootstrapOf(deps)
     return { work: () => documentOf({ tenantId, tenantSlug, userId }) }
   },
-  'users of a tenant': async ({ needs, anyone }) => {
+  'users of a tenant': async ({ deps, anyone }) => {
     const { slug } = anyone()
-    return { work: () => listUsers(needs, { slug, limit: 50 }) }
+    return { work: () => listUsers(deps, { slug, limit: 50 }) }
   },
-  'one user': async ({ needs, anyone }) => {
+  'one user': async ({ deps, anyone }) => {
     const { slug, localpart } = anyone()
-    return { work: () => existingUser(needs.db, { slug, localpart }) }
+    return { work: () => existingUser(deps.db, { slug, localpart }) }
   },
-  'sessions of a user': async ({ needs, anyone }) => {
+  'sessions of a user': async ({ deps, anyone }) => {
     const { slug, localpart } = anyone()
-    return { work: () => listUserSessions(needs, { slug, user: localpart, limit: 50 }) }
+    return { work: () => listUserSessions(deps, { slug, user: localpart, limit: 50 }) }
   },
-  'a page of tenants': async ({ needs, anyone }) => {
+  'a page of tenants': async ({ deps, anyone }) => {
     const { slug } = anyone()
-    return { work: () => listTenants(needs, { cursor: slug, limit: 5 }) }
+    return { work: () => listTenants(deps, { cursor: slug, limit: 5 }) }
   },
 }
 

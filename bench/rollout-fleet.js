@@ -52,10 +52,10 @@ export async function seedRollout(databaseUrl, { hosts, boxesPerHost }) {
   const at = new Date().toISOString()
   await db.updateTable('boxes').set({ reported_at: at }).execute()
   await db.updateTable('hosts').set({ last_seen_at: at, protocol_version: 1, agent_version: '0.1.0' }).execute()
-  const needs = rolloutNeeds(db, 'seed')
-  await applyManifest(needs, actor, { images, tiers: { free: versions, pro: versions, enterprise: versions } })
-  const { id } = await createRollout(needs, actor, { skipRefused: false, allowLongFence: false, failureThreshold: 1 })
-  await startRollout(needs, actor, { id })
+  const deps = rolloutNeeds(db, 'seed')
+  await applyManifest(deps, actor, { images, tiers: { free: versions, pro: versions, enterprise: versions } })
+  const { id } = await createRollout(deps, actor, { skipRefused: false, allowLongFence: false, failureThreshold: 1 })
+  await startRollout(deps, actor, { id })
   await close()
   return id
 }

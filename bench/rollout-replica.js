@@ -10,7 +10,7 @@ import { rolloutNeeds } from './rollout-fleet.js'
 const [databaseUrl, holder] = process.argv.slice(2)
 const stopping = new AbortController()
 const { db } = openDatabase(databaseUrl)
-const needs = rolloutNeeds(db, holder)
+const deps = rolloutNeeds(db, holder)
 
 const cpuMs = () => {
   const { user, system } = process.cpuUsage()
@@ -64,9 +64,9 @@ const tell = () => {
   hosts.clear()
   leftOut(started)
 }
-const bus = { ...needs.bus, queued }
+const bus = { ...deps.bus, queued }
 process.on('message', () => process.send({ cpuMs: cpuMs() - notEngineMs }))
 process.once('disconnect', () => stopping.abort())
 notEngineMs = cpuMs()
 process.send({ ready: true, atMs: performance.timeOrigin + performance.now() })
-await startRolloutEngine({ ...needs, bus }, stopping.signal)
+await startRolloutEngine({ ...deps, bus }, stopping.signal)

@@ -49,8 +49,8 @@ export async function seedSchools({ databaseUrl, dataDir }, { tenants, usersPerT
       )
     }
   })
-  const needs = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, { dataDir }) }
-  const keys = await openSigningKeys(needs, 'platform')
+  const deps = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, { dataDir }) }
+  const keys = await openSigningKeys(deps, 'platform')
   const headers = []
   for (const tenant of numbers(tenants)) for (const user of numbers(usersPerTenant)) headers.push(await authorization(keys, tenant, user))
   await close()

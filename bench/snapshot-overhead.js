@@ -194,7 +194,7 @@ function throughAgent({ folder, engine, inside, box, restic, repository: empty }
   const repository = { repository: `file:${join(at, 'repository')}`, password: 'a key', env: {} }
   const sync = (...args) => told('sync of the disk', () => syncDisk(...args))
   const snapshots = telling(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
-  const needs = { engine, inside, snapshots, clock: systemClock, workFolder: join(at, 'work') }
+  const deps = { engine, inside, snapshots, clock: systemClock, workFolder: join(at, 'work') }
   const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
   let taken
   return {
@@ -211,12 +211,12 @@ function throughAgent({ folder, engine, inside, box, restic, repository: empty }
         installed,
         live: true,
       }
-      taken = (await takeBoxSnapshot(needs, request)).taken
+      taken = (await takeBoxSnapshot(deps, request)).taken
     },
     restore: async () => {
       const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder: join(at, 'back') }
-      const { manifest, dumpFolder } = await fetchSnapshot(needs, wanted)
-      await fillVolumes(needs, box, {
+      const { manifest, dumpFolder } = await fetchSnapshot(deps, wanted)
+      await fillVolumes(deps, box, {
         ...wanted,
         fetched: { manifest, dumpFolder },
         folderOf: async ({ key }) => join(at, 'data', key),

@@ -3,6 +3,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { type Clock, problem, type Random } from '../core/kit/index.ts'
 import { type Logger, packageRoot } from '../node/index.ts'
+import { wire } from './app/index.ts'
 import { importManifest, loadBoxMigrations } from './boxes/index.ts'
 import type { Config } from './config/index.ts'
 import { migrate, openDatabase } from './db/index.ts'
@@ -11,9 +12,8 @@ import { buildApp } from './http/index.ts'
 import { loadSynapseSchemas, type Rehearse } from './rollouts/index.ts'
 import { loadKeyring } from './sealed/index.ts'
 import { loadRoleBook } from './users/index.ts'
-import { wire } from './wire/index.ts'
 
-export type DaemonNeeds = Readonly<{
+export type DaemonDeps = Readonly<{
   config: Config
   clock: Clock
   random: Random
@@ -27,7 +27,7 @@ export type DaemonNeeds = Readonly<{
 export type Daemon = Readonly<{ url: string; close(): Promise<void> }>
 
 /** Brings a daemon up: settings checked, database migrated, rooms wired, port open. Throws a Problem when it cannot start. */
-export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonNeeds): Promise<Daemon> {
+export async function startDaemon({ config, clock, random, log, validateAnswers = false, rehearse }: DaemonDeps): Promise<Daemon> {
   requireWindows(config.agents)
   const migrations = await loadBoxMigrations(packageRoot('config/box-migrations'))
   const schemas = await loadSynapseSchemas(packageRoot('config/synapse-schema.yaml'))
@@ -60,7 +60,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
     })
     const { trustedProxies } = config
     ends.unshift(limits.close)
-    const needs = {
+    const deps = {
       authenticate,
       clock,
       random,
@@ -72,7 +72,7 @@ export async function startDaemon({ config, clock, random, log, validateAnswers 
       trustedProxies,
       validateAnswers,
     }
-    const server = await listen(buildApp(served, needs), config.listen)
+    const server = await listen(buildApp(served, deps), config.listen)
     const loops = begin()
     log.info({ url: config.baseUrl, database: config.databaseUrl.split(':')[0] }, 'tenantryd is ready')
     const close = async () => {

@@ -51,12 +51,12 @@ export async function stageBox(wanted: Wanted): Promise<StagedBox> {
   const journal = await openJournal({ shelf: memoryShelf(), clock })
   const once = onceOnly({ journal, locks: memoryLocks() })
   const boxes = onlyBox(box)
-  const needs = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: wanted.allowedImages }
+  const deps = { ...host, clock, boxes, journal, once, disk, workFolder: join(folder, 'work'), allowedImages: wanted.allowedImages }
   return {
     executors: {
-      'tenant-box.report_versions': report(needs),
-      'tenant-box.prefetch': prefetch(needs),
-      'tenant-box.update': update(needs),
+      'tenant-box.report_versions': report(deps),
+      'tenant-box.prefetch': prefetch(deps),
+      'tenant-box.update': update(deps),
     },
     close: () => rm(folder, { recursive: true, force: true }),
   }

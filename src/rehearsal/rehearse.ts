@@ -9,7 +9,7 @@ import {
   createRollout,
   makeRolloutBus,
   makeRolloutEngine,
-  type RolloutsNeeds,
+  type RolloutsDeps,
   resumeRollout,
   rolloutById,
   showRollout,
@@ -51,11 +51,11 @@ async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = t
   try {
     const clock = virtualClock(startIso)
     // The rollout bears the same name in every run: the draw of early boxes belongs to it.
-    const needs = needsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
+    const deps = needsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
     const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = wanted
     const asked = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
-    const { id, plan } = await createRollout(needs, actor, { ...asked, ...(targetSlugs ? { targetSlugs } : {}) })
-    await startRollout(needs, actor, { id })
+    const { id, plan } = await createRollout(deps, actor, { ...asked, ...(targetSlugs ? { targetSlugs } : {}) })
+    await startRollout(deps, actor, { id })
     const stage = await theatre({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
     const pauses: Played['pauses'][number][] = []
     const goOn = async () => {
@@ -66,21 +66,21 @@ async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = t
         phase: Phase.options.find((phase) => phase === previousStatus) ?? null,
         reason: pauseReason ?? '',
       })
-      await resumeRollout(needs, actor, { id, skipFailed: true })
+      await resumeRollout(deps, actor, { id, skipFailed: true })
       return true
     }
-    const engine = makeRolloutEngine(needs)
+    const engine = makeRolloutEngine(deps)
     await play({ db, clock, engine, signal, perform: stage.perform, nextChangeMs: () => nextOpeningMs(db, clock, id), goOn })
-    return { rollout: await showRollout(needs, id), pauses, endMs: clock.monotonicMs(), startIso }
+    return { rollout: await showRollout(deps, id), pauses, endMs: clock.monotonicMs(), startIso }
   } finally {
     await close()
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-type World = Readonly<{ db: RolloutsNeeds['db']; clock: VirtualClock; random: RolloutsNeeds['random'] }>
+type World = Readonly<{ db: RolloutsDeps['db']; clock: VirtualClock; random: RolloutsDeps['random'] }>
 
-const needsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): RolloutsNeeds => ({
+const needsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): RolloutsDeps => ({
   ...settings,
   ...world,
   settings: rollouts,

@@ -10,7 +10,7 @@ import type { QueuedCommand } from './commands.ts'
 import { faultsOf, isOffline } from './faults.ts'
 import { latenciesOf } from './latencies.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   db: Db
   clock: Clock
   seed: string
@@ -21,11 +21,11 @@ type Needs = Readonly<{
 }>
 
 /** Where boxes are played: each is set up when its first command comes, and cleared away after its last. */
-export async function theatre(needs: Needs): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
+export async function theatre(deps: Deps): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
   const stages = new Map<string, Promise<StagedBox>>()
-  const setUp = await stagehand(needs)
-  const planned = new Map(needs.plan.boxes.map((box) => [box.tenantSlug, box]))
-  const away = (box: PlannedBox) => isOffline(needs.seed, needs.faults, box.hostName ?? box.hostId)
+  const setUp = await stagehand(deps)
+  const planned = new Map(deps.plan.boxes.map((box) => [box.tenantSlug, box]))
+  const away = (box: PlannedBox) => isOffline(deps.seed, deps.faults, box.hostName ?? box.hostId)
 
   const work = async (command: QueuedCommand, box: PlannedBox) => {
     const staged = stages.get(box.tenantSlug) ?? setUp(box)
@@ -34,7 +34,7 @@ export async function theatre(needs: Needs): Promise<{ perform(command: QueuedCo
     const execute = executors[command.kind as keyof typeof executors] as (context: CommandContext, payload: unknown) => Promise<unknown>
     let isLast = command.kind === 'tenant-box.update'
     try {
-      return await execute(contextOf(needs, command), command.payload)
+      return await execute(contextOf(deps, command), command.payload)
     } catch (error) {
       isLast = true
       throw error
@@ -53,7 +53,7 @@ export async function theatre(needs: Needs): Promise<{ perform(command: QueuedCo
   }
 }
 
-const contextOf = ({ settings }: Needs, { id, payload }: QueuedCommand): CommandContext => ({
+const contextOf = ({ settings }: Deps, { id, payload }: QueuedCommand): CommandContext => ({
   commandId: id,
   signal: new AbortController().signal,
   progress: () => undefined,
@@ -62,7 +62,7 @@ const contextOf = ({ settings }: Needs, { id, payload }: QueuedCommand): Command
   deliver: async () => undefined,
 })
 
-async function stagehand({ db, clock, seed, folder, settings, faults }: Needs) {
+async function stagehand({ db, clock, seed, folder, settings, faults }: Deps) {
   const { manifest } = await currentManifest(db)
   const known = await db.selectFrom('boxes').select(['id', 'ownership_epoch', 'database_bytes']).execute()
   const boxes = new Map(known.map((row) => [row.id as string, row]))

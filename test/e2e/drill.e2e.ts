@@ -38,14 +38,14 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
   })
 
   async function aSnapshot(commandId: string): Promise<SnapshotTaken> {
-    const needs = await host.agent()
+    const deps = await host.agent()
     const { snapshots } = await host.contextOf(commandId).secrets()
     const made = (await host.boxes.find(slug))!
-    await needs.snapshots.prepare(snapshots!)
-    const containers = await needs.engine.containers(made.project)
+    await deps.snapshots.prepare(snapshots!)
+    const containers = await deps.engine.containers(made.project)
     const images = Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }]))
-    const { installed } = await reportVersions(needs, made)
-    return (await takeBoxSnapshot(needs, { box: made, repository: snapshots!, tier: 'daily', commandId, images, installed })).taken
+    const { installed } = await reportVersions(deps, made)
+    return (await takeBoxSnapshot(deps, { box: made, repository: snapshots!, tier: 'daily', commandId, images, installed })).taken
   }
 
   const docker = async (...args: string[]) => {
@@ -74,12 +74,12 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
 
   test('is proven by servers of its own that nobody reaches, while the box serves everybody', async () => {
     const people = pollEdge(box, talk)
-    const needs = await host.agent()
+    const deps = await host.agent()
     let seen: { internal: string[]; published: string[]; outside: number; edge: number } | undefined
-    const inside: typeof needs.inside = {
-      ...needs.inside,
+    const inside: typeof deps.inside = {
+      ...deps.inside,
       createThrowAwayAccount: async (copy, secret, signal) => {
-        const containers = await needs.engine.containers(copy.project)
+        const containers = await deps.engine.containers(copy.project)
         const synapse = containers.find(({ service }) => service === 'synapse')!.id
         const reach = ['python3', '-c', "import socket; socket.create_connection(('1.1.1.1', 443), 3)"]
         seen = {
@@ -87,13 +87,13 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
           published: (
             await docker('ps', '--filter', `label=com.docker.compose.project=${copy.project.name}`, '--format', '{{.Ports}}')
           ).filter((text) => text.includes('->')),
-          outside: (await needs.engine.exec(synapse, reach)).exitCode,
+          outside: (await deps.engine.exec(synapse, reach)).exitCode,
           edge: containers.filter(({ service }) => service === 'edge').length,
         }
-        return needs.inside.createThrowAwayAccount(copy, secret, signal)
+        return deps.inside.createThrowAwayAccount(copy, secret, signal)
       },
     }
-    const result = await drill({ ...needs, inside })(host.contextOf('good'), payload())
+    const result = await drill({ ...deps, inside })(host.contextOf('good'), payload())
     const answers = await people.stop()
     expect(result).toMatchObject({ ok: true, error: null, probe: { verdict: 'ok' } })
     expect(result.tables).toBeGreaterThan(100)
@@ -109,8 +109,8 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
   test('killed wherever it touches the host, it comes to the same end and leaves nothing', async () => {
     for (const name of ['restore', 'createVolume', 'loadDatabase', 'probe', 'removeProject']) {
       const life = mortal((_, touched) => touched === name, 'after')
-      const needs = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
-      await expect(drill(needs)(host.contextOf('killed', life.signal), payload())).rejects.toThrow(/killed|dead/)
+      const deps = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
+      await expect(drill(deps)(host.contextOf('killed', life.signal), payload())).rejects.toThrow(/killed|dead/)
     }
     expect(await drill(await host.agent())(host.contextOf('killed'), payload())).toMatchObject({ ok: true })
     await nothingLeft()

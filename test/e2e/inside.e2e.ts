@@ -29,7 +29,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
     engine = dockerEngine({ dockerHost, dockerConfig, docker })
     inside = boxInside({ engine, clock: systemClock, random: systemRandom })
     boxes = localBoxes(join(folder, 'state'))
-    const needs = {
+    const deps = {
       engine,
       inside,
       boxes,
@@ -52,7 +52,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
       ports,
       probe: { consecutive: 2, spacingMs: 200, timeoutMs: 60_000 },
     })
-    const { probe, report } = await provision(needs)(answered.context, order)
+    const { probe, report } = await provision(deps)(answered.context, order)
     expect(probe).toMatchObject({ verdict: 'ok' })
     expect(report).toMatchObject({
       managed: true,

@@ -27,14 +27,14 @@ describe.skipIf(!testbedExists())('box migrations of a real box', () => {
 
   const sql = async (text: string, user = 'synapse') => {
     const { project } = await one.box()
-    const id = (await one.needs.engine.containers(project)).find(({ service }) => service === 'postgres')!.id
+    const id = (await one.deps.engine.containers(project)).find(({ service }) => service === 'postgres')!.id
     const argv = ['psql', '-X', '-A', '-t', '-h', '127.0.0.1', '-U', user, '-d', 'synapse', '-c', text]
-    return (await one.needs.engine.exec(id, argv)).stdout.trim()
+    return (await one.deps.engine.exec(id, argv)).stdout.trim()
   }
   const noted = () => sql("select coalesce(string_agg(head || ' ' || sha256, ',' order by head), '') from tenantry.box_migrations")
   const sums = (migrations: readonly BoxMigration[]) => migrations.map(({ head, sha256 }) => `${head} ${sha256}`).join(',')
   const run = async (commandId: string, head: string, migrations: readonly BoxMigration[], services = {}) =>
-    update(one.needs)(one.context(commandId, { migrations: async () => migrations }), one.payload({ services, migrationsHead: head }))
+    update(one.deps)(one.context(commandId, { migrations: async () => migrations }), one.payload({ services, migrationsHead: head }))
 
   test('a new box has the head it was made with, owned by a role that is no superuser', async () => {
     expect((await one.report()).installed.migrationsHead).toBe('0001')

@@ -49,12 +49,12 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     host: RealHost,
     commandId: string,
     killAt: readonly string[],
-    run: (needs: Awaited<ReturnType<RealHost['agent']>>, context: ReturnType<RealHost['contextOf']>) => Promise<Result>,
+    run: (deps: Awaited<ReturnType<RealHost['agent']>>, context: ReturnType<RealHost['contextOf']>) => Promise<Result>,
   ): Promise<Result> {
     for (const name of killAt) {
       const life = mortal((_, touched) => touched === name, 'after')
-      const needs = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
-      await expect(run(needs, host.contextOf(commandId, life.signal))).rejects.toThrow(/killed|dead/)
+      const deps = await host.agent((ports) => wrapped(ports, life.touch), deadShelf(host.shelf, life))
+      await expect(run(deps, host.contextOf(commandId, life.signal))).rejects.toThrow(/killed|dead/)
       expect([name, life.died()]).toEqual([name, true])
     }
     return run(await host.agent(), host.contextOf(commandId))
@@ -79,16 +79,16 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
   test('every message, picture and sync token goes with it, whoever dies on the way', async () => {
     const token = (await sync(talk.ben)).nextBatch
     await talk.say('said before the move')
-    const { snapshot } = await killedEverywhere(old, 'hand-over', ['stop', 'dumpDatabase', 'take'], (needs, context) =>
-      handOver(needs)(context, { ...address, ownershipEpoch: 2, deadlineMs }),
+    const { snapshot } = await killedEverywhere(old, 'hand-over', ['stop', 'dumpDatabase', 'take'], (deps, context) =>
+      handOver(deps)(context, { ...address, ownershipEpoch: 2, deadlineMs }),
     )
     expect(snapshot.tier).toBe('final')
     const left = (await old.engine.containers((await old.boxes.find(slug))!.project)).filter(({ state }) => state === 'running')
     expect(left.map(({ service }) => service)).toEqual(['edge'])
 
     const payload = { ...address, ...wanted, ownershipEpoch: 3, snapshotId: snapshot.snapshotId, snapshotSha256: snapshot.snapshotSha256 }
-    const result = await killedEverywhere(next, 'take-over', ['restore', 'createVolume', 'loadDatabase', 'up'], (needs, context) =>
-      takeOver(needs)(context, { ...payload, ports: newPorts, probe: soon, deadlineMs }),
+    const result = await killedEverywhere(next, 'take-over', ['restore', 'createVolume', 'loadDatabase', 'up'], (deps, context) =>
+      takeOver(deps)(context, { ...payload, ports: newPorts, probe: soon, deadlineMs }),
     )
     expect(result).toMatchObject({ outcome: 'restored', error: null, report: { ownershipEpoch: 3, fenced: false, managed: true } })
 
@@ -102,8 +102,8 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
   })
 
   test('the old host removes what it had, in whatever moment it is killed', async () => {
-    const { removed } = await killedEverywhere(old, 'remove', ['removeProject'], (needs, context) =>
-      remove(needs)(context, { ...address, ownershipEpoch: 3 }),
+    const { removed } = await killedEverywhere(old, 'remove', ['removeProject'], (deps, context) =>
+      remove(deps)(context, { ...address, ownershipEpoch: 3 }),
     )
     expect(removed).toEqual(expect.arrayContaining([`folder ${old.folder}/boxes/${slug}`, `record ${slug}`]))
     await nothingOf(old, 'mv-a-')
@@ -115,14 +115,14 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
 
   test('a take-over that cannot prove itself leaves nothing behind', async () => {
     const { snapshot } = await handOver(await next.agent())(next.contextOf('again'), { ...address, ownershipEpoch: 3, deadlineMs })
-    const needs = await old.agent()
+    const deps = await old.agent()
     const sick = {
-      ...needs.inside,
-      probe: async () => ({ ...(await needs.inside.probe((await next.boxes.find(slug))!)), verdict: 'failed' as const }),
+      ...deps.inside,
+      probe: async () => ({ ...(await deps.inside.probe((await next.boxes.find(slug))!)), verdict: 'failed' as const }),
     }
     const payload = { ...address, ...wanted, ownershipEpoch: 4, snapshotId: snapshot.snapshotId, snapshotSha256: snapshot.snapshotSha256 }
     const probe = { ...soon, timeoutMs: 3_000 }
-    const result = await takeOver({ ...needs, inside: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
+    const result = await takeOver({ ...deps, inside: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
     expect(result).toMatchObject({ outcome: 'failed', error: { code: 'PROBE_FAILED' } })
     await nothingOf(old, 'mv-a-')
   })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { factFinder, reportVersions } from '../../src/agent/boxes/index.ts'
 import { boxInside } from '../../src/agent/inside/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
-import { prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
+import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import { synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
 import { examineBox } from '../../src/core/rollouts/index.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
@@ -44,8 +44,8 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const box = aKnownBox(one.slug, { installed: report.installed, report, databaseBytes: report.databaseBytes ?? null })
     return examineBox(box, { ...installedTarget(), ...change }, limits).findings.map(({ severity, code }) => `${severity} ${code}`)
   }
-  const attempt = (id: string, services: object, needs: UpdateNeeds = one.needs) =>
-    update(needs)(one.context(id), one.payload({ services, migrationsHead: '0000' }))
+  const attempt = (id: string, services: object, deps: UpdateDeps = one.deps) =>
+    update(deps)(one.context(id), one.payload({ services, migrationsHead: '0000' }))
   const editCompose = async (change: (text: string) => string) => {
     const { composeFile } = (await one.box()).project
     const before = await readFile(composeFile, 'utf8')
@@ -70,7 +70,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
 
   test('costs little: beside what it asks of the engine, a report runs one program per question to the database', async () => {
     const ran: string[] = []
-    const real = one.needs.engine
+    const real = one.deps.engine
     const counting =
       <Args extends unknown[], Answer>(name: string, call: (...args: Args) => Answer) =>
       (...args: Args): Answer => {
@@ -86,11 +86,11 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const clock = systemClock
     const compose = { around: async () => undefined as never, isChanged: async () => false }
     const inside = boxInside({ engine, clock, random: systemRandom })
-    const needs = { engine, inside, clock, findFacts: factFinder({ engine, clock, disk: one.needs.disk, compose }) }
-    await reportVersions(needs, await one.box())
+    const deps = { engine, inside, clock, findFacts: factFinder({ engine, clock, disk: one.deps.disk, compose }) }
+    await reportVersions(deps, await one.box())
     ran.length = 0
     const begun = performance.now()
-    await reportVersions(needs, await one.box())
+    await reportVersions(deps, await one.box())
     console.log(`a report takes ${Math.round(performance.now() - begun)} ms`)
     expect(ran).toEqual(['psql', 'psql'])
   })
@@ -113,8 +113,8 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   test('refuses a box without room, in the plan and at the box', async () => {
     const { facts } = healthy
     expect(found({ ...healthy, facts: { ...facts!, freeDiskBytes: 1e8 } }, { minio: newer })).toContain('refuse NO_SPACE')
-    const disk = { ...one.needs.disk, usedBytes: async () => 1e15 }
-    const result = await attempt('space', { synapse: one.target('synapse-1.157.1') }, { ...one.needs, disk })
+    const disk = { ...one.deps.disk, usedBytes: async () => 1e15 }
+    const result = await attempt('space', { synapse: one.target('synapse-1.157.1') }, { ...one.deps, disk })
     expect(result).toMatchObject({ outcome: 'failed', fencedMs: 0, error: { code: 'DISK_FULL' } })
   })
 
@@ -141,7 +141,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const { slug, boxId, ownershipEpoch } = one.payload({ services: {}, migrationsHead: '0000' })
     const { image, digest } = one.target('synapse-1.157.1')
     const fetchOf = (id: string, target: { image: string; digest?: string }) =>
-      prefetch(one.needs)(one.context(id), {
+      prefetch(one.deps)(one.context(id), {
         slug,
         boxId,
         ownershipEpoch,
@@ -156,10 +156,10 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
 
   test('refuses a sick box by its part, a fenced one, and one in other hands', async () => {
     const { project } = await one.box()
-    await one.needs.engine.stop(project, ['minio'])
+    await one.deps.engine.stop(project, ['minio'])
     const sick = await one.report()
-    const probe = await one.needs.inside.probe(await one.box())
-    await one.needs.engine.start(project, ['minio'])
+    const probe = await one.deps.inside.probe(await one.box())
+    await one.deps.engine.start(project, ['minio'])
     expect(found(sick, { synapse: '1.999.0' })).toContain('refuse BOX_UNHEALTHY')
     const box = aKnownBox(one.slug, { installed: healthy.installed, report: healthy, probe, heldBy: 'move:mv_1' })
     const { findings } = examineBox(box, { ...installedTarget(), synapse: '1.999.0' }, limits)
@@ -172,17 +172,17 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   })
 
   test('sees an image with another C library under a database that sorts by one, before anything stops', async () => {
-    const { engine, inside } = one.needs
+    const { engine, inside } = one.deps
     const { images } = one.testbed
     expect(await engine.imageLibc(images.postgres.ref)).toBe('glibc')
     await expect(engine.imageLibc(`${images.postgres.ref}-nowhere`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
-    const needs: UpdateNeeds = {
-      ...one.needs,
+    const deps: UpdateDeps = {
+      ...one.deps,
       engine: { ...engine, imageLibc: async (image) => (image === images.postgres.ref ? engine.imageLibc(image) : 'musl') },
       inside: { ...inside, databaseFacts: async (box) => ({ ...(await inside.databaseFacts(box))!, collation: 'de_DE.utf8' }) },
     }
     // Any other image will do: nothing of it is started.
-    const result = await attempt('libc', { postgres: { image: images.edge.ref, digest: images.edge.digest } }, needs)
+    const result = await attempt('libc', { postgres: { image: images.edge.ref, digest: images.edge.digest } }, deps)
     expect(result).toMatchObject({
       outcome: 'failed',
       fencedMs: 0,

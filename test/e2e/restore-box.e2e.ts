@@ -8,7 +8,7 @@ import { dockerEngine } from '../../src/agent/docker/index.ts'
 import { boxInside } from '../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
-import { type RestoreNeeds, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
+import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
 import { type RestoreStep, restoreSteps, type SnapshotTaken } from '../../src/core/boxes/index.ts'
 import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
@@ -25,7 +25,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
   let folder: string
   let engine: ContainerEngine
   let boxes: LocalBoxes
-  let needs: RestoreNeeds
+  let deps: RestoreDeps
   let reachable: ReachableBox
   let talk: Conversation
   let taken: SnapshotTaken
@@ -58,7 +58,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     reachable = reachableBox(slug, join(folder, 'boxes', slug), ports)
     talk = await converse(reachable, 5)
     const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
-    needs = {
+    deps = {
       ...look,
       journal,
       once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
@@ -67,7 +67,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
       workFolder: join(folder, 'work'),
       allowedImages,
     }
-    const result = await snapshot(needs)(contextOf('snapshot'), { ...addressed, tier: 'manual' })
+    const result = await snapshot(deps)(contextOf('snapshot'), { ...addressed, tier: 'manual' })
     taken = result.snapshot
   })
 
@@ -102,7 +102,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
 
   test('a snapshot with another sum is refused before any outage', async () => {
     const poll = pollEdge(reachable, talk)
-    const result = await restore(needs)(contextOf('other-sum'), payloadOf({ ...taken, snapshotSha256: 'a'.repeat(64) }))
+    const result = await restore(deps)(contextOf('other-sum'), payloadOf({ ...taken, snapshotSha256: 'a'.repeat(64) }))
     expect(result).toMatchObject({ outcome: 'failed', fencedMs: 0, preRestore: null, error: { code: 'RESTORE_FAILED' } })
     expect([...(await poll.stop()).keys()]).toEqual(['200'])
     await talk.expectComplete()
@@ -122,7 +122,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     for (const file of files) await rm(join(file.parentPath, file.name))
 
     const poll = pollEdge(reachable, talk)
-    const result = await restore(needs)(contextOf('restore'), payloadOf())
+    const result = await restore(deps)(contextOf('restore'), payloadOf())
     expect(result).toMatchObject({ outcome: 'restored', error: null, preRestore: { tier: 'pre-restore' }, report: { fenced: false } })
     expect([...(await poll.stop()).keys()].sort()).toEqual(['200', 'fenced'])
     await talk.expectComplete()
@@ -151,12 +151,12 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
   test('every stream of the database stands beyond what it was', async () => {
     const project = (await box()).project
     await engine.stop(project, ['synapse'])
-    const streams = await needs.inside.streamPositions(await box())
-    await needs.inside.raiseStreams(await box(), 'unknown')
-    const far = await needs.inside.streamPositions(await box())
+    const streams = await deps.inside.streamPositions(await box())
+    await deps.inside.raiseStreams(await box(), 'unknown')
+    const far = await deps.inside.streamPositions(await box())
     expect(far.sequences.events_stream_seq).toBeGreaterThan(1_000_000_000)
     await engine.start(project, ['synapse'])
-    await expect.poll(async () => (await needs.inside.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
+    await expect.poll(async () => (await deps.inside.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
     const text = await readFile(join(folder, 'journal', 'restore.jsonl'), 'utf8')
     const kept = text
       .split('\n')
@@ -186,7 +186,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
           },
         ]),
       ) as RestoreSteps
-      return restore(needs, steps)(contextOf('killed', life.signal), payloadOf()).catch(run)
+      return restore(deps, steps)(contextOf('killed', life.signal), payloadOf()).catch(run)
     }
     expect(await run()).toMatchObject({ outcome: 'restored' })
     expect(killed).toEqual(restoreSteps.filter((step) => !step.startsWith('back')))
@@ -200,7 +200,7 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     const { project } = await box()
     await talk.say('after the restores')
     const running = Object.fromEntries((await engine.containers(project)).map(({ service, image, digest }) => [service, { image, digest }]))
-    const dying = await takeBoxSnapshot(needs, {
+    const dying = await takeBoxSnapshot(deps, {
       box: await box(),
       repository: repository(),
       tier: 'manual',
@@ -208,9 +208,9 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
       images: { ...running, synapse: { image: images['synapse-dies'].ref, digest: images['synapse-dies'].digest } },
       installed: { migrationsHead: '0000', postgres: 'x', synapse: 'x', minio: 'x' },
     })
-    await rm(dumpFolderOf(needs.workFolder, 'dying'), { recursive: true })
+    await rm(dumpFolderOf(deps.workFolder, 'dying'), { recursive: true })
     const before = [await readFile(project.composeFile, 'utf8'), await volumes()]
-    const result = await restore(needs)(contextOf('dies'), payloadOf(dying.taken))
+    const result = await restore(deps)(contextOf('dies'), payloadOf(dying.taken))
     expect(result).toMatchObject({
       outcome: 'failed',
       error: { code: 'PROBE_FAILED', message: expect.stringContaining('as it was before') },

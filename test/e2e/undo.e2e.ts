@@ -44,7 +44,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
       {},
       { probe },
     )
-    await applyManifest(world.needs as never, anOperator, realManifest('1.163.2'))
+    await applyManifest(world.deps as never, anOperator, realManifest('1.163.2'))
     const { postgres, minio } = readTestbed().images
     await db.updateTable('boxes').set({ installed_postgres: postgres.tag, installed_minio: minio.tag }).execute()
     await Promise.all([provision(near, 'synapse-1.157.1', boxPorts()), provision(far, 'synapse-1.97.0', boxPorts())])
@@ -72,7 +72,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
       async () => {
         const question = { slug, boxId: `box_${slug}`, ownershipEpoch: 1 }
         const { report } = await agent.executors['tenant-box.report_versions'](agent.contextOf('report').context, question)
-        await db.transaction().execute((tx) => applyReports(world.needs, tx, `hst_host-of-${slug}` as HostId, [report]))
+        await db.transaction().execute((tx) => applyReports(world.deps, tx, `hst_host-of-${slug}` as HostId, [report]))
         return report.facts?.backgroundUpdates?.length === 0
       },
       { timeoutMs: 180_000, everyMs: 1_000 },
@@ -178,7 +178,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
   })
 
   test('a release that cannot read the database any more is refused by images, before anything is touched', async () => {
-    const plan = await planUndo(world.needs, { id: rolloutOf(far), boxes: 'images' })
+    const plan = await planUndo(world.deps, { id: rolloutOf(far), boxes: 'images' })
     expect(plan).toMatchObject({ undoes: 0, boxes: [{ tenantSlug: far, does: 'refuse' }] })
     expect(plan.boxes[0]?.findings.map(({ code }) => code)).toContain('SCHEMA_TOO_NEW')
     await expect(world.rollBack(rolloutOf(far), 'images')).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
@@ -189,7 +189,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     const { anna, ben, roomId } = talkIn(far)
     for (let n = 1; n <= 20; n++) await sendMessage(anna, roomId, `lost ${n}`)
     const { nextBatch } = await sync(ben)
-    const plan = await planUndo(world.needs, { id: rolloutOf(far), boxes: 'snapshot' })
+    const plan = await planUndo(world.deps, { id: rolloutOf(far), boxes: 'snapshot' })
     expect(plan).toMatchObject({ undoes: 1, boxes: [{ does: 'undo', to: { synapse: '1.97.0' }, losesSince: expect.any(String) }] })
     expect(plan.boxes[0]?.losesMs).toBeGreaterThan(0)
 

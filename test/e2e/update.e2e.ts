@@ -9,7 +9,7 @@ import { boxInside } from '../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
-import { prefetch, type UpdateNeeds, update } from '../../src/agent/update/index.ts'
+import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import type { BoxCommandPayload, ProbeResult } from '../../src/core/boxes/index.ts'
 import { problem } from '../../src/core/kit/index.ts'
 import { readIfThere, systemClock, systemRandom } from '../../src/node/index.ts'
@@ -25,7 +25,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   let folder: string
   let engine: ContainerEngine
   let boxes: LocalBoxes
-  let needs: UpdateNeeds
+  let deps: UpdateDeps
   let talk: Conversation
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     await provision({ ...look, portInUse, random: systemRandom, settings })(aContext().context, order)
     talk = await converse(reachableBox(slug, join(folder, 'boxes', slug), ports), 5)
     const journal = await openJournal({ shelf: folderShelf(join(folder, 'journal')), clock: systemClock })
-    needs = {
+    deps = {
       ...look,
       journal,
       once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),
@@ -92,7 +92,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   }
   const fence = async () => readIfThere(fenceSwitch((await boxes.find(slug))!.project))
   /** The agent over a box whose time-out is over as soon as a probe says what the test waits for. */
-  const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateNeeds): UpdateNeeds => {
+  const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateDeps): UpdateDeps => {
     let aheadMs = 0
     const probe: typeof from.inside.probe = async (box, signal) => {
       const seen = await from.inside.probe(box, signal)
@@ -106,7 +106,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   test('an image that sends no message is taken back, with the database in a new volume', async () => {
     const { composeFile } = (await boxes.find(slug))!.project
     const before = await readFile(composeFile, 'utf8')
-    const sick = outOfTime(({ components }) => components.chatApi.ok && !components.chatSync.ok, needs)
+    const sick = outOfTime(({ components }) => components.chatApi.ok && !components.chatSync.ok, deps)
     const result = await update(sick)(contextOf('broken'), payloadOf('synapse-broken'))
     expect(result).toMatchObject({ outcome: 'rolled_back', snapshotOk: true, error: { code: 'PROBE_FAILED' } })
     expect((await readFile(composeFile, 'utf8')).replace(/-r[0-9a-f]{8}-1/, '')).toBe(before)
@@ -119,7 +119,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
 
   test('an image that dies at its start is taken back at once, from the dump where there is no cold copy', async () => {
     const createVolume = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'no volume today'))
-    const result = await update({ ...needs, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
+    const result = await update({ ...deps, engine: { ...engine, createVolume } })(contextOf('dies'), payloadOf('synapse-dies'))
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
     await talk.expectComplete()
     const [copied, cold, dump] = [
@@ -135,12 +135,12 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
 
   const ms = (value: unknown): string => `${Math.round(Number(value))} ms`
   const leftBy = async (commandId: string, step: string): Promise<Record<string, unknown>> => {
-    const entries = (await needs.journal.find(commandId))?.entries ?? []
+    const entries = (await deps.journal.find(commandId))?.entries ?? []
     return entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Record<string, unknown>
   }
 
   test('one that is opened after its first good probe and turns sick then stays open on what it runs, with all that people write', async () => {
-    const { inside } = needs
+    const { inside } = deps
     const opened: unknown[] = []
     const probe: typeof inside.probe = async (box, signal) => {
       const good = await inside.probe(box, signal)
@@ -149,7 +149,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
       return { ...good, verdict: 'failed', reason: 'sick once people are in' }
     }
     const early = { ...payloadOf('synapse-1.163.2'), fence: { mode: 'until-first-ok' as const } }
-    const sickLater = outOfTime(({ verdict }) => verdict === 'failed' && opened.length > 1, { ...needs, inside: { ...inside, probe } })
+    const sickLater = outOfTime(({ verdict }) => verdict === 'failed' && opened.length > 1, { ...deps, inside: { ...inside, probe } })
     const result = await update(sickLater)(contextOf('early'), early)
     expect(result).toMatchObject({
       outcome: 'failed',
@@ -166,19 +166,19 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
 
   test('one without a fence answers like a server that is away while it rests, in JSON that browsers may read', async () => {
     const answers: unknown[] = []
-    const inside: typeof needs.inside = {
-      ...needs.inside,
+    const inside: typeof deps.inside = {
+      ...deps.inside,
       dumpDatabase: async (...given) => {
         const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/versions`, {
           headers: { origin: 'https://chat.example' },
         })
         const { errcode } = (await answer.json()) as { errcode?: string }
         answers.push([answer.status, errcode, answer.headers.get('access-control-allow-origin'), await fence()])
-        return needs.inside.dumpDatabase(...given)
+        return deps.inside.dumpDatabase(...given)
       },
     }
     const payload = { ...payloadOf('synapse-1.157.1'), fence: { mode: 'none' as const } }
-    const result = await update({ ...needs, inside })(contextOf('open'), payload)
+    const result = await update({ ...deps, inside })(contextOf('open'), payload)
     expect(result).toMatchObject({ outcome: 'committed', fencedMs: 0, report: { installed: { synapse: '1.157.1' } } })
     expect(answers).toEqual([[502, 'M_UNKNOWN', '*', undefined]])
     await talk.expectComplete()
@@ -187,9 +187,9 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   test('a newer one is prefetched, updated to, and keeps every message', async () => {
     const payload = payloadOf('synapse-1.163.2')
     const { targets, slug, boxId, ownershipEpoch } = payload
-    const fetched = await prefetch(needs)(contextOf('prefetch'), { slug, boxId, ownershipEpoch, targets })
+    const fetched = await prefetch(deps)(contextOf('prefetch'), { slug, boxId, ownershipEpoch, targets })
     expect(Object.values(fetched.digests)).toEqual([targets.services.synapse?.digest])
-    const result = await update(needs)(contextOf('update'), payload)
+    const result = await update(deps)(contextOf('update'), payload)
     expect(result).toMatchObject({ outcome: 'committed', error: null, report: { installed: { synapse: '1.163.2' }, fenced: false } })
     await talk.expectComplete()
     await talk.say('after the update')

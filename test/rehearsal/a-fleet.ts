@@ -11,7 +11,7 @@ const scratch = existsSync('/dev/shm') ? '/dev/shm' : undefined
 export async function aFleet(boxes: readonly BoxSpec[], change: Partial<RehearsalSettings> = {}) {
   const { db } = await emptyDatabase('sqlite')
   const world = await rolloutWorld(db, boxes)
-  const settings: RehearsalSettings = { ...world.needs, rollouts: world.needs.settings, ...change }
+  const settings: RehearsalSettings = { ...world.deps, rollouts: world.deps.settings, ...change }
   const fleet = await readFleet(db)
   const play = (wanted: object = {}, signal = new AbortController().signal) =>
     playedBy({ settings, fleet, startIso: isoNow(world.clock) }, wanted, signal)

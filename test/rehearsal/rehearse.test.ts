@@ -20,7 +20,7 @@ describe('a rehearsal', () => {
     const played = await play()
     expect(Rehearsal.parse(played)).toEqual(played)
     expect(played).toMatchObject({ ended: 'done', updates: 6, refused: 0, pauses: [] })
-    const { consecutive, spacingMs } = world.needs.probe
+    const { consecutive, spacingMs } = world.deps.probe
     for (const box of played.boxes) {
       expect(box).toMatchObject({ status: 'succeeded', error: null })
       expect(box.fenceMs).toBeGreaterThan((consecutive - 1) * spacingMs)

@@ -1,6 +1,6 @@
 import { type AdminActor, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
 import { createAccountWithPassword } from '../../src/daemon/admin/create-account.ts'
-import { type AdminNeeds, authenticateAdmin } from '../../src/daemon/admin/index.ts'
+import { type AdminDeps, authenticateAdmin } from '../../src/daemon/admin/index.ts'
 import { login } from '../../src/daemon/admin/login.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
@@ -10,7 +10,7 @@ import { silentLogger, systemRandom } from '../../src/node/index.ts'
 export const aKeyring = (fill = 1) => keyring([Buffer.alloc(32, fill).toString('base64')])
 export const aPassword = 'correct horse battery staple'
 
-export type AdminRoom = AdminNeeds & Readonly<{ clock: ManualClock; authenticate: ReturnType<typeof authenticateAdmin>; stop: () => void }>
+export type AdminRoom = AdminDeps & Readonly<{ clock: ManualClock; authenticate: ReturnType<typeof authenticateAdmin>; stop: () => void }>
 
 /** One replica's admin room over a database, with its own memory; a second call over the same database is a second replica. */
 export async function anAdminRoom(
@@ -21,8 +21,8 @@ export async function anAdminRoom(
   const base = { db, clock, random: systemRandom, keyring: aKeyring() }
   const keys = await openSigningKeys(base, 'admin')
   const revocations = await watchRevocations({ db, clock, log: silentLogger() }, abort.signal)
-  const needs = { ...base, keys, revocations, totpRequired }
-  return { ...needs, clock, authenticate: authenticateAdmin(needs), stop: () => abort.abort() }
+  const deps = { ...base, keys, revocations, totpRequired }
+  return { ...deps, clock, authenticate: authenticateAdmin(deps), stop: () => abort.abort() }
 }
 
 export const anAccount = (room: AdminRoom, name = 'anna', role: AdminActor['role'] = 'admin') =>

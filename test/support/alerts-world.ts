@@ -24,8 +24,8 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
   const settings = { mailTo, repeatAfterMs: 3_600_000, ...(webhook ? { webhook: { url: webhook, secret: webhookSecret } } : {}) }
   const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
-  const needs = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
-  const outbox = { db, clock, log: silentLogger(), handlers: alertWork(needs) }
+  const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
+  const outbox = { db, clock, log: silentLogger(), handlers: alertWork(deps) }
   /** What one replica does once a second. */
   const drain = (signal?: AbortSignal) => drainOutbox(outbox, signal)
   /** Until nothing is left to be done or to be tried again. */
@@ -36,5 +36,5 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
     }
   }
   const raise = (alert: NewAlert) => db.transaction().execute((tx) => raiseAlert(tx, clock, alert))
-  return { needs, clock, dataDir, outbox, drain, drainAll, raise }
+  return { deps, clock, dataDir, outbox, drain, drainAll, raise }
 }

@@ -3,7 +3,7 @@ import { makeClient } from '../../src/core/contract/index.ts'
 import { quotasOf } from '../../src/core/files/index.ts'
 import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
-import { applyManifest, type BoxesNeeds, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
+import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { fileUseOf } from '../../src/daemon/files/index.ts'
 import { commandById, makeCommandBus, tellFailures } from '../../src/daemon/hosts/index.ts'
@@ -16,7 +16,7 @@ import { servedApp } from './served-app.ts'
 
 export const anOperator: AdminActor = { kind: 'admin', accountId: 'acc_1', name: 'anna', role: 'operator', sessionId: 'ses_1' }
 
-export type BoxesRoom = BoxesNeeds & Readonly<{ clock: ManualClock; keyring: ReturnType<typeof keyring> }>
+export type BoxesRoom = BoxesDeps & Readonly<{ clock: ManualClock; keyring: ReturnType<typeof keyring> }>
 
 /** The needs of the room over an empty database, with a manifest and one host, `host-1`, whose agent was heard just now. */
 export async function aBoxesRoom(db: Db): Promise<BoxesRoom> {

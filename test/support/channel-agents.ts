@@ -1,7 +1,7 @@
 import type { BoxCommandPayload, BoxCommandResult } from '../../src/core/boxes/index.ts'
 import { type AgentActor, isoNow, isProblem } from '../../src/core/kit/index.ts'
 import { takeProgress, takeResult } from '../../src/daemon/hosts/command-answers.ts'
-import type { HostsNeeds } from '../../src/daemon/hosts/index.ts'
+import type { HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { nextCommand } from '../../src/daemon/hosts/next-command.ts'
 import { Died } from './dying.ts'
 import { digestOf, type RolloutWorld } from './rollout-world.ts'
@@ -46,7 +46,7 @@ export function channelAgents(world: RolloutWorld) {
   }
 
   /** One agent delivers what it has, asks for more, does it, and delivers that. What could not be delivered stays in its hand. */
-  const turn = async (replica: () => HostsNeeds, hostId: string): Promise<void> => {
+  const turn = async (replica: () => HostsDeps, hostId: string): Promise<void> => {
     const agent: AgentActor = { kind: 'agent', hostId, name: hostId, instanceId: 'agent-1' }
     const hand = hands.get(hostId) ?? new Map<string, InHand>()
     hands.set(hostId, hand)

@@ -3,7 +3,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, describe, inject } from 'vitest'
 import { type Db, migrate, openDatabase } from '../../src/daemon/db/index.ts'
-import { giveBack, noteNew, takeSpare } from './spare-databases.ts'
+import { giveBack, recordNew, takeSpare } from './spare-databases.ts'
 
 type Opened = { db: Db; url: string }
 
@@ -23,7 +23,7 @@ export async function usableDatabase(): Promise<Opened> {
   const spare = await takeSpare()
   if (spare) return spare
   const made = await emptyDatabase('postgres')
-  await noteNew(made.db, rowsOfPostgres)
+  await recordNew(made.db, rowsOfPostgres)
   return made
 }
 

@@ -39,11 +39,11 @@ export async function anEdge(db: Db, clock: Clock, { env = {} }: Given = {}) {
   const log = silentLogger()
   const config = loadConfig({ env: { TENANTRY_DATA_DIR: await aFolder('edge'), ...env } })
   const revocations = await watchRevocations({ db, clock, log }, stopping.signal)
-  const needs = { config, db, clock, log, draining: stopping.signal }
-  const limits = await openLimits({ ...needs, registry: new Registry() })
+  const deps = { config, db, clock, log, draining: stopping.signal }
+  const limits = await openLimits({ ...deps, registry: new Registry() })
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'not here'))
   const { trustedProxies } = config
-  const { outermost } = openEdge({ ...needs, revocations })
+  const { outermost } = openEdge({ ...deps, revocations })
   const yes = () => ({ ok: true })
   const routes = [
     serve(contract.bootstrap, yes),
@@ -56,7 +56,7 @@ export async function anEdge(db: Db, clock: Clock, { env = {} }: Given = {}) {
   ]
   const authenticate = { admin: refuse, agent: refuse, platform: refuse }
   const rest = { random: systemRandom, metrics: makeMetrics(), limits, outermost, trustedProxies, validateAnswers: true }
-  const server = buildApp(routes, { ...needs, authenticate, ...rest }).listen(0, '127.0.0.1')
+  const server = buildApp(routes, { ...deps, authenticate, ...rest }).listen(0, '127.0.0.1')
   await new Promise((ready) => server.once('listening', ready))
   onTestFinished(async () => {
     stopping.abort()

@@ -6,7 +6,7 @@ import { type AdminActor, sha256Hex, type TokenActor } from '../../src/core/kit/
 import { emergencyContract, rolloutsContract } from '../../src/core/rollouts/index.ts'
 import { type Db, dialectOf } from '../../src/daemon/db/index.ts'
 import { makeMetrics } from '../../src/daemon/http/index.ts'
-import { type RolloutsNeeds, rolloutsRoutes } from '../../src/daemon/rollouts/index.ts'
+import { type RolloutsDeps, rolloutsRoutes } from '../../src/daemon/rollouts/index.ts'
 import { anOperator } from './boxes-room.ts'
 import { type BoxSpec, type RolloutWorld, rolloutWorld } from './rollout-world.ts'
 import { servedApp } from './served-app.ts'
@@ -24,9 +24,9 @@ export const anAdmin: AdminActor = { ...anOperator, role: 'admin' }
 export const aTokenActor: TokenActor = { kind: 'token', tokenId: 'tok_1', accountId: 'acc_1', name: 'ci', role: 'operator' }
 
 /** A fleet behind the manifest, and the API before it as one actor sees it, with all that it logs. */
-export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: Partial<RolloutsNeeds> = {}) {
+export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: Partial<RolloutsDeps> = {}) {
   const world = await rolloutWorld(db, boxes)
-  const needs = { ...world.needs, approvalTokenSha256: sha256Hex(approvalToken), ...change }
+  const deps = { ...world.deps, approvalTokenSha256: sha256Hex(approvalToken), ...change }
   const logged: string[] = []
   const sink = new Writable({
     write: (chunk, _, done) => {
@@ -38,18 +38,18 @@ export async function emergencyWorld(db: Db, boxes: readonly BoxSpec[], change: 
   const metrics = makeMetrics()
   return {
     ...world,
-    needs,
+    deps,
     logged,
     metrics,
-    as: (actor: AdminActor | TokenActor = anAdmin) => serveAs(world, { ...needs, log }, metrics, actor),
+    as: (actor: AdminActor | TokenActor = anAdmin) => serveAs(world, { ...deps, log }, metrics, actor),
   }
 }
 
-async function serveAs(world: RolloutWorld, needs: RolloutsNeeds, metrics: ReturnType<typeof makeMetrics>, actor: AdminActor | TokenActor) {
-  const { url: baseUrl } = await servedApp(rolloutsRoutes(needs), {
+async function serveAs(world: RolloutWorld, deps: RolloutsDeps, metrics: ReturnType<typeof makeMetrics>, actor: AdminActor | TokenActor) {
+  const { url: baseUrl } = await servedApp(rolloutsRoutes(deps), {
     authenticate: { admin: async () => actor },
     clock: world.clock,
-    log: needs.log,
+    log: deps.log,
     metrics,
   })
   return { ...makeClient({ ...rolloutsContract, ...emergencyContract }, { baseUrl, headers: () => ({ connection: 'close' }) }), baseUrl }

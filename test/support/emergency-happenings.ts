@@ -28,9 +28,9 @@ import { type RolloutSubject, refusalOf } from './rollout-model.ts'
 // Emergencies beside a staged rollout in whatever state: to the version that it brings, to an older one that is still fixed, and to a newer one.
 
 async function make({ world, emergencies }: RolloutSubject, toChatServer: string): Promise<void> {
-  const needs = { ...world.needs, approvalTokenSha256: sha256Hex(approvalToken) }
+  const deps = { ...world.deps, approvalTokenSha256: sha256Hex(approvalToken) }
   const { reason, triggeredBy } = anOrder
-  const { id } = await createEmergency(needs, anAdmin, {
+  const { id } = await createEmergency(deps, anAdmin, {
     order: { reason, triggeredBy, toChatServer },
     unknownFields: 0,
     approvalToken: secret(approvalToken),
@@ -40,7 +40,7 @@ async function make({ world, emergencies }: RolloutSubject, toChatServer: string
 
 const last = ({ emergencies }: RolloutSubject): string => emergencies.at(-1) ?? 'cve-20260101-none0000'
 const begin = ({ world, emergencies }: RolloutSubject, id = emergencies.at(-1)) =>
-  refusalOf(() => startRollout(world.needs, anAdmin, { id: id ?? 'cve-20260101-none0000', skipRefused: true }))
+  refusalOf(() => startRollout(world.deps, anAdmin, { id: id ?? 'cve-20260101-none0000', skipRefused: true }))
 
 /** As many as a year may bring. */
 const most = 3
@@ -61,11 +61,11 @@ const both = aVersion.map((version) =>
 
 const ofIts = fc.constantFrom('pause', 'resume', 'resume', 'abort', 'roll back', 'end').map((what) =>
   happening(`${what} the emergency`, (_, subject) => {
-    const [{ needs }, id] = [subject.world, last(subject)]
+    const [{ deps }, id] = [subject.world, last(subject)]
     const words: Record<string, () => Promise<unknown>> = {
-      pause: () => pauseRollout(needs, anAdmin, { id, reason: 'one moment' }),
-      resume: () => resumeRollout(needs, anAdmin, { id, skipFailed: true }),
-      abort: () => abortRollout(needs, anAdmin, { id }),
+      pause: () => pauseRollout(deps, anAdmin, { id, reason: 'one moment' }),
+      resume: () => resumeRollout(deps, anAdmin, { id, skipFailed: true }),
+      abort: () => abortRollout(deps, anAdmin, { id }),
       'roll back': () => subject.world.rollBack(id, 'images', { skipRefused: true }),
       end: () => subject.world.rollBack(id, 'none'),
     }
@@ -91,15 +91,15 @@ const released = fc.nat(7).map((nth) =>
   happening(`the hold ${nth} is released`, async (_, { world }) => {
     const open = (await world.open()).filter(({ kind }) => kind === 'tenant-box.prefetch' || kind === 'tenant-box.report_versions')
     const command = open[nth % Math.max(1, open.length)]
-    if (command) await world.needs.db.deleteFrom('box_holds').where('box_id', '=', command.boxId).execute()
+    if (command) await world.deps.db.deleteFrom('box_holds').where('box_id', '=', command.boxId).execute()
   }),
 )
 
 const meanwhile = meanwhileOf({
   begin: (subject) => begin(subject),
-  abort: ({ world: { needs }, emergencies }) => abortRollout(needs, anAdmin, { id: emergencies.at(-1) ?? '' }),
+  abort: ({ world: { deps }, emergencies }) => abortRollout(deps, anAdmin, { id: emergencies.at(-1) ?? '' }),
   'roll back': ({ world, id }) => world.rollBack(id, 'images', { skipRefused: true }),
-  resume: ({ world: { needs }, id }) => resumeRollout(needs, anAdmin, { id, skipFailed: true }),
+  resume: ({ world: { deps }, id }) => resumeRollout(deps, anAdmin, { id, skipFailed: true }),
 })
 
 export const besideEmergencies = [

@@ -153,8 +153,8 @@ export function aReplica(db: Db, clock: Clock, members: Members = new Map(), rep
     return { ...principal, capabilities: rights.get(principal.userId) ?? principal.capabilities }
   }
   const bus = makeEventBus({ db, clock, log: silentLogger(), membersOf, revocations })
-  const needs = { db, clock, log: silentLogger(), membersOf, revocations, random: systemRandom }
-  const streams = makeEventStreams({ ...needs, bus, replica, authenticate })
+  const deps = { db, clock, log: silentLogger(), membersOf, revocations, random: systemRandom }
+  const streams = makeEventStreams({ ...deps, bus, replica, authenticate })
   const connect = async (token = aToken(), lastEventId?: string) =>
     new HearingClient(await streams.open(principalOf(token), { authorization: token, lastEventId }))
   return { db, clock, bus, streams, revocations, refused, rights, connect }

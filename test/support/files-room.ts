@@ -5,7 +5,7 @@ import type { File } from '../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
 import { watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import type { FilesNeeds } from '../../src/daemon/files/needs.ts'
+import type { FilesDeps } from '../../src/daemon/files/deps.ts'
 import { uploadFile } from '../../src/daemon/files/upload-file.ts'
 import type { Upload } from '../../src/daemon/http/index.ts'
 import { openObjectStore } from '../../src/daemon/objects/index.ts'
@@ -44,8 +44,8 @@ export async function aFilesRoom(db: Db, limit = 1_000_000) {
   const room = { ...spaces, objects, revocations, quotas: { light: limit, pro: limit, dedicated: limit } }
   const kept = async () =>
     (await readdir(folder, { recursive: true, withFileTypes: true })).filter((one) => one.isFile()).map(({ name }) => name)
-  const send = (actor: PlatformPrincipal, spaceId: string, sent: Sent = {}, needs: FilesNeeds = room): Promise<File> =>
-    uploadFile(needs, actor, { spaceId, upload: anUpload(sent) })
+  const send = (actor: PlatformPrincipal, spaceId: string, sent: Sent = {}, deps: FilesDeps = room): Promise<File> =>
+    uploadFile(deps, actor, { spaceId, upload: anUpload(sent) })
   const usage = async () => (await db.selectFrom('file_usage').select('bytes').executeTakeFirst())?.bytes ?? 0
   const rows = () => db.selectFrom('files').selectAll().orderBy('id').execute()
 

@@ -8,13 +8,13 @@ import {
   authenticateAgent,
   type Command,
   enqueueCommand,
-  type HostsNeeds,
+  type HostsDeps,
   hostsRoutes,
   makeCommandBus,
   type NewCommand,
 } from '../../src/daemon/hosts/index.ts'
 import { inviteHost } from '../../src/daemon/hosts/invite-host.ts'
-import type { RegistryNeeds } from '../../src/daemon/hosts/set-registry.ts'
+import type { RegistryDeps } from '../../src/daemon/hosts/set-registry.ts'
 import type { Authenticators } from '../../src/daemon/http/index.ts'
 import { keyring } from '../../src/daemon/sealed/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
@@ -37,7 +37,7 @@ type BoxesTold = {
 }
 
 export type HostWorld = Readonly<{
-  needs: HostsNeeds & RegistryNeeds
+  deps: HostsDeps & RegistryDeps
   clock: ManualClock
   told: BoxesTold
   baseUrl: string
@@ -55,7 +55,7 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
   let standing: Awaited<ReturnType<typeof standingApp>> | undefined
   const port = await freePort()
   const baseUrl = `http://127.0.0.1:${port}`
-  const needs: HostsNeeds & RegistryNeeds = {
+  const deps: HostsDeps & RegistryDeps = {
     db,
     clock,
     random: systemRandom,
@@ -84,10 +84,10 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
       if (authorization !== 'Bearer anna') throw problem('UNAUTHENTICATED', 'who are you?')
       return anna
     },
-    agent: authenticateAgent(needs),
+    agent: authenticateAgent(deps),
   }
   const start = async () => {
-    standing = await standingApp([...hostsRoutes(needs), ...agentRoutes(needs)], { authenticate, clock }, port)
+    standing = await standingApp([...hostsRoutes(deps), ...agentRoutes(deps)], { authenticate, clock }, port)
   }
   const stop = async () => {
     const going = standing
@@ -96,14 +96,14 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
   }
   await start()
   return {
-    needs,
+    deps,
     clock,
     told,
     baseUrl,
     start,
     stop,
     enrol: async (name) => {
-      const { token } = await inviteHost(needs, anna, { name })
+      const { token } = await inviteHost(deps, anna, { name })
       await clock.advance(1000) // enrolments from one address are limited
       return enrolAgent({ daemonUrl: baseUrl, agentVersion: '0.1.0' }, await newAgentKey(), secret(token))
     },
@@ -118,7 +118,7 @@ export async function hostWorld(db: Db, clock: ManualClock = manualClock()): Pro
         ...(command as object),
       } as never
       const stored = await db.transaction().execute((tx) => enqueueCommand(tx, clock, full))
-      needs.bus.queued(command.hostId)
+      deps.bus.queued(command.hostId)
       return stored
     },
   }

@@ -4,7 +4,7 @@ import { agentContract, type LeasedCommand } from '../../src/core/hosts/index.ts
 import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
-import { agentRoutes, commandSweep, type HostsNeeds } from '../../src/daemon/hosts/index.ts'
+import { agentRoutes, commandSweep, type HostsDeps } from '../../src/daemon/hosts/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe, aReport } from './boxes.ts'
 import { aBoxesRoom, aHost, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
@@ -25,7 +25,7 @@ export function speaking(room: BoxesRoom) {
   const { db, clock } = room
   const side = boxSide({ ...room, secretsFor: async () => ({}) })
   const agents = { ...shortTimes, longPollMs: 0 } // no work, no wait
-  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents, boxes: side } as HostsNeeds
+  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents, boxes: side } as HostsDeps
   const url = listening(room, hosts)
   const clientOf = async (authorization: string) => ({ baseUrl: await url, headers: () => ({ connection: 'close', authorization }) })
   const agentOf = async (host: string) => {
@@ -92,7 +92,7 @@ export function speaking(room: BoxesRoom) {
   }
 }
 
-async function listening(room: BoxesRoom, hosts: HostsNeeds): Promise<string> {
+async function listening(room: BoxesRoom, hosts: HostsDeps): Promise<string> {
   const { url } = await servedApp([...boxesRoutes(room), ...agentRoutes(hosts)], {
     authenticate: {
       admin: async () => ({ ...anOperator, role: 'admin' }),

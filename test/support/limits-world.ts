@@ -18,8 +18,8 @@ import { type Logger, silentLogger, systemRandom } from '../../src/node/index.ts
 
 export const aTenant = async (db: Db, clock: Clock, slug: string, plan: Plan = 'light'): Promise<string> =>
   db.transaction().execute(async (tx) => {
-    const needs = { clock, random: systemRandom, windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } } }
-    const tenant = await createTenant(needs, tx, { slug, name: `The ${slug}`, plan, chatDomain: `chat.${slug}.example` })
+    const deps = { clock, random: systemRandom, windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } } }
+    const tenant = await createTenant(deps, tx, { slug, name: `The ${slug}`, plan, chatDomain: `chat.${slug}.example` })
     return tenant.id
   })
 
@@ -93,7 +93,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
         ? (principal(authorization.slice(7)) as unknown as PlatformPrincipal)
         : refuse(),
   }
-  const needs = {
+  const deps = {
     authenticate,
     clock,
     random: systemRandom,
@@ -103,7 +103,7 @@ export async function aReplica(db: Db, clock: Clock, { env = {}, log = silentLog
     draining: stopping.signal,
     trustedProxies,
   }
-  const server = buildApp(routes, { ...needs, validateAnswers: true }).listen(0, '127.0.0.1')
+  const server = buildApp(routes, { ...deps, validateAnswers: true }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const close = async () => {
     stopping.abort()

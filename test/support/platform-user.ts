@@ -15,7 +15,7 @@ type Given = Readonly<{ tenant: string; localpart?: string; roles?: readonly str
  */
 export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpart = 'anna', roles = ['member'] }: Given): Promise<string> {
   const { db, close } = openDatabase(config.databaseUrl)
-  const needs = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, config) }
+  const deps = { db, clock: systemClock, random: systemRandom, keyring: await loadKeyring({ random: systemRandom }, config) }
   const [now, chatDomain] = [isoNow(systemClock), `chat.${tenant}.example`]
   const [id, fam] = [newId(systemRandom, 'usr'), newId(systemRandom, 'ses')]
   const tenantId = await db.transaction().execute(async (tx) => {
@@ -38,7 +38,7 @@ export async function aPlatformUser({ config }: RunningDaemon, { tenant, localpa
     await insertSession(tx, now, { id: fam, tenantId: found, userId: user.id, deviceName: 'Test', network: '127.0.0.0/24', expiresAt })
     return found
   })
-  const keys = await openSigningKeys(needs, 'platform')
+  const keys = await openSigningKeys(deps, 'platform')
   const { token } = await keys.sign({ sub: `@${localpart}:${chatDomain}`, tid: tenantId, fam }, 60 * 60_000)
   await close()
   return `Bearer ${token}`

@@ -30,7 +30,7 @@ export const whateverHappens = (happenings: readonly fc.Arbitrary<Happening>[], 
         try {
           const world = await rolloutWorld(db, modelFleet)
           const subject = await aSubject(world, failureThreshold)
-          await startRollout(world.needs, anOperator, { id: subject.id })
+          await startRollout(world.deps, anOperator, { id: subject.id })
           await fc.asyncModelRun(async () => ({ model: { status: await subject.statusOf() }, real: subject }), commands)
           await expectSoundStory(subject)
         } finally {
@@ -70,26 +70,26 @@ const aFate = fc.constantFrom(...fates, 'commits' as const, 'commits' as const, 
 const pick = fc.nat(7)
 const steps = ['prefetch', 'stop', 'snapshot', 'probe', 'restore-data'] as const
 
-const start = fc.constant(verb('start', isRunning, ({ world, id }) => startRollout(world.needs, anOperator, { id })))
+const start = fc.constant(verb('start', isRunning, ({ world, id }) => startRollout(world.deps, anOperator, { id })))
 export const pause = fc.constant(
   verb(
     'pause',
     ({ status }) => status === 'paused',
-    ({ world, id }) => pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' }),
+    ({ world, id }) => pauseRollout(world.deps, anOperator, { id, reason: 'lunch time' }),
   ),
 )
 export const resume = fc
   .boolean()
   .map((skipFailed) =>
     verb(`resume${skipFailed ? ' without what failed' : ''}`, isRunning, ({ world, id }) =>
-      resumeRollout(world.needs, anOperator, { id, skipFailed }),
+      resumeRollout(world.deps, anOperator, { id, skipFailed }),
     ),
   )
 const abort = fc.constant(
   verb(
     'abort',
     ({ status }) => status === 'failed',
-    ({ world, id }) => abortRollout(world.needs, anOperator, { id }),
+    ({ world, id }) => abortRollout(world.deps, anOperator, { id }),
   ),
 )
 const rollBack = fc.constantFrom('none' as const, 'images' as const, 'snapshot' as const).map((mode) =>
@@ -102,8 +102,8 @@ const rollBack = fc.constantFrom('none' as const, 'images' as const, 'snapshot' 
 export const undo = fc
   .constantFrom('resume' as const, 'stop' as const)
   .map((what) =>
-    happening(`${what} the undo`, (_, { world: { needs }, id }) =>
-      refusalOf(() => (what === 'stop' ? stopUndo(needs, anOperator, { id, reason: 'no more' }) : resumeUndo(needs, anOperator, { id }))),
+    happening(`${what} the undo`, (_, { world: { deps }, id }) =>
+      refusalOf(() => (what === 'stop' ? stopUndo(deps, anOperator, { id, reason: 'no more' }) : resumeUndo(deps, anOperator, { id }))),
     ),
   )
 
@@ -126,9 +126,9 @@ export const time = fc.constantFrom(3_000, 12_000, 31_000, 70_000).map((ms) =>
 type Word = (subject: RolloutSubject) => Promise<unknown>
 
 const words: Readonly<Record<string, Word>> = {
-  pause: ({ world, id }) => pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' }),
-  resume: ({ world, id }) => resumeRollout(world.needs, anOperator, { id, skipFailed: true }),
-  abort: ({ world, id }) => abortRollout(world.needs, anOperator, { id }),
+  pause: ({ world, id }) => pauseRollout(world.deps, anOperator, { id, reason: 'lunch time' }),
+  resume: ({ world, id }) => resumeRollout(world.deps, anOperator, { id, skipFailed: true }),
+  abort: ({ world, id }) => abortRollout(world.deps, anOperator, { id }),
   'roll back': ({ world, id }) => world.rollBack(id, 'images', { skipRefused: true }),
   work: async ({ world, work }) => {
     for (const command of await world.open()) await work(command, 'commits')

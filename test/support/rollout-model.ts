@@ -22,8 +22,8 @@ export type RolloutSubject = Awaited<ReturnType<typeof aSubject>>
 
 /** A rollout that has not begun, two replicas, and agents that do what a test says; it knows which boxes are shut, and what each command did. */
 export async function aSubject(world: RolloutWorld, failureThreshold: number) {
-  const { needs, signal } = world
-  const { id } = await createRollout(needs, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold })
+  const { deps, signal } = world
+  const { id } = await createRollout(deps, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold })
   const replicas = [world.engine, world.replica('replica-2')]
   const effects = new Map<string, number>()
   const fenced = new Set<string>()
@@ -74,20 +74,20 @@ export async function aSubject(world: RolloutWorld, failureThreshold: number) {
   /** A replica that is killed after so many steps; its lease stays. */
   const tickMortally = async (steps: number) => {
     born += 1
-    const { db } = mortal(needs.db, steps)
-    await makeRolloutEngine({ ...needs, db, holder: `mortal-${born}` })
+    const { db } = mortal(deps.db, steps)
+    await makeRolloutEngine({ ...deps, db, holder: `mortal-${born}` })
       .tick(signal)
       .catch(() => undefined)
   }
 
   /** The first replica looks; right before its n-th step, when it has decided already, something happens. */
   const tickMeanwhile = async (nth: number, happens: () => Promise<unknown>) => {
-    const db = interrupted(needs.db, nth, happens)
-    await makeRolloutEngine({ ...needs, db }).tick(signal)
+    const db = interrupted(deps.db, nth, happens)
+    await makeRolloutEngine({ ...deps, db }).tick(signal)
   }
 
   const statusOf = async (): Promise<RolloutStatus> =>
-    (await needs.db.selectFrom('rollouts').select('status').where('id', '=', id).executeTakeFirstOrThrow()).status as RolloutStatus
+    (await deps.db.selectFrom('rollouts').select('status').where('id', '=', id).executeTakeFirstOrThrow()).status as RolloutStatus
 
   return { world, id, emergencies, replicas, effects, fenced, changedBy, work, answerLate, take, tickMortally, tickMeanwhile, statusOf }
 }
@@ -147,7 +147,7 @@ function expectEmergenciesKept({ world }: RolloutSubject, staged: RolloutDetail,
 
 /** What holds once whoever can has looked once more: nothing is shut that nobody was told of, and the whole story adds up. */
 export async function expectSoundStory({ world, id, emergencies, fenced, replicas }: RolloutSubject): Promise<void> {
-  const { db } = world.needs
+  const { db } = world.deps
   await world.clock.advance(60_000)
   await world.heartbeat()
   await replicas[0]?.tick(world.signal)
@@ -155,7 +155,7 @@ export async function expectSoundStory({ world, id, emergencies, fenced, replica
   const alerts = await db.selectFrom('alerts').select(['subject', 'kind']).execute()
   const told = new Set(alerts.filter(({ kind }) => ['rollback_failed', 'deadline_overdue'].includes(kind)).map(({ subject }) => subject))
   expect([...fenced].filter((slug) => !open.has(slug) && !told.has(slug))).toEqual([])
-  const { parallel, perHost } = world.needs.settings
+  const { parallel, perHost } = world.deps.settings
   expect(violationsIn(await historyOf(db, id), { parallel, perHost })).toEqual([])
   for (const emergency of emergencies)
     expect(violationsIn(await historyOf(db, emergency), { parallel, perHost, kind: 'emergency_cve' })).toEqual([])

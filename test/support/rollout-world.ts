@@ -16,7 +16,7 @@ import { applyManifest, boxSide } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type Command, commandById, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../src/daemon/rollouts/create-rollout.ts'
-import { makeRolloutBus, makeRolloutEngine, type RolloutsNeeds, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
+import { makeRolloutBus, makeRolloutEngine, type RolloutsDeps, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
 import { showRollout } from '../../src/daemon/rollouts/show-rollout.ts'
 import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
 import { rollbackRollout } from '../../src/daemon/rollouts/undo/roll-back.ts'
@@ -54,8 +54,8 @@ export type RolloutWorld = ReturnType<typeof worldOf>
 export async function rolloutWorld(
   db: Db,
   boxes: readonly BoxSpec[],
-  settings: Partial<RolloutsNeeds['settings']> = {},
-  change: Partial<Pick<RolloutsNeeds, 'probe'>> = {},
+  settings: Partial<RolloutsDeps['settings']> = {},
+  change: Partial<Pick<RolloutsDeps, 'probe'>> = {},
 ): Promise<RolloutWorld> {
   const room = await aBoxesRoom(db)
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
@@ -65,9 +65,9 @@ export async function rolloutWorld(
   return worldOf({ ...room, ...change }, boxes, settings)
 }
 
-function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<RolloutsNeeds['settings']>) {
+function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<RolloutsDeps['settings']>) {
   const { db, clock } = room
-  const needs: RolloutsNeeds & { clock: BoxesRoom['clock'] } = {
+  const deps: RolloutsDeps & { clock: BoxesRoom['clock'] } = {
     ...room,
     log: silentLogger(),
     rolloutBus: makeRolloutBus(),
@@ -91,7 +91,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     boxSide({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )
-  const engine = makeRolloutEngine(needs)
+  const engine = makeRolloutEngine(deps)
 
   const reportOf = (slug: string): VersionsReport => {
     const versions = installed.get(slug) ?? before
@@ -135,7 +135,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
 
   const tellProgress = async (id: string, step: string, detail?: string) => {
     await store(id, { progress: JSON.stringify([{ step, at: isoNow(clock), ...(detail ? { detail } : {}) }]) })
-    needs.bus.changed(id)
+    deps.bus.changed(id)
   }
 
   /** The daemon gives up waiting. */
@@ -154,12 +154,12 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
       const command = await commandById(tx, id)
       await side.resultHandlers[command.kind]?.(tx, command, result as never)
     })
-    needs.bus.changed(id)
+    deps.bus.changed(id)
   }
 
   const refuse = async (id: string, code: string, message: string) => {
     await store(id, { status: 'failed', lease_token: 1, finished_at: isoNow(clock), error: JSON.stringify({ code, message }) })
-    needs.bus.changed(id)
+    deps.bus.changed(id)
   }
 
   const fateOf = (slug: string) => fates.get(slug)?.[0] ?? 'commits'
@@ -255,19 +255,19 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     throw new Error('it never came to rest')
   }
 
-  const show = (id: string): Promise<RolloutDetail> => showRollout(needs, id)
+  const show = (id: string): Promise<RolloutDetail> => showRollout(deps, id)
   const started = async (wanted: Partial<Parameters<typeof createRollout>[2]> = {}): Promise<string> => {
-    const { id } = await createRollout(needs, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold: 1, ...wanted })
-    await startRollout(needs, anOperator, { id })
+    const { id } = await createRollout(deps, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold: 1, ...wanted })
+    await startRollout(deps, anOperator, { id })
     return id
   }
   const rollBack = (id: string, boxes: 'none' | 'images' | 'snapshot', change: { skipRefused?: boolean } = {}) =>
-    rollbackRollout(needs, anOperator, { id, reason: 'it was no good', boxes, skipRefused: false, ...change })
+    rollbackRollout(deps, anOperator, { id, reason: 'it was no good', boxes, skipRefused: false, ...change })
   const statuses = async (id: string) => Object.fromEntries((await show(id)).actions.map(({ tenantSlug, status }) => [tenantSlug, status]))
   const hosts = [...new Set(boxes.map(({ slug, host }) => host ?? `host-of-${slug}`))]
 
   return {
-    ...{ needs, clock, signal, engine, installed, fates, said, reportOf, side },
+    ...{ deps, clock, signal, engine, installed, fates, said, reportOf, side },
     ...{ open, lost, take, tellProgress, expire, answer, refuse, work, settle, show, started, statuses, updated, restored, rollBack },
     /** Every host is heard of, as its heartbeats would do. */
     heartbeat: async () => {
@@ -275,7 +275,7 @@ function worldOf(room: BoxesRoom, boxes: readonly BoxSpec[], settings: Partial<R
     },
     tick: (driver = engine) => driver.tick(signal),
     /** Another process with the same database. */
-    replica: (holder: string) => makeRolloutEngine({ ...needs, holder }),
+    replica: (holder: string) => makeRolloutEngine({ ...deps, holder }),
     commandIds: async () => (await db.selectFrom('commands').select('id').orderBy('id').execute()).map(({ id }) => id),
   }
 }

@@ -50,8 +50,8 @@ export async function loggedIn({ url, config }: RunningDaemon, role: AdminRole):
   const { db, close } = openDatabase(config.databaseUrl)
   await migrate(db)
   const password = aKey()
-  const needs = { db, clock: systemClock, random: systemRandom }
-  await createAccountWithPassword(needs, { kind: 'system', name: 'test' }, { name: `the-${role}`, role, password })
+  const deps = { db, clock: systemClock, random: systemRandom }
+  await createAccountWithPassword(deps, { kind: 'system', name: 'test' }, { name: `the-${role}`, role, password })
   await close()
   const { token } = await clientOf(url).admin.login({ body: { name: `the-${role}`, password } })
   return `Bearer ${token}`

@@ -5,11 +5,11 @@ import { problem } from '../../src/core/kit/index.ts'
 import { type Authenticators, buildApp, makeMetrics, type Served } from '../../src/daemon/http/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 
-type AppNeeds = Parameters<typeof buildApp>[1]
+type AppDeps = Parameters<typeof buildApp>[1]
 
 /** Who is not told of in `authenticate` is not let in. */
-type Given = Pick<AppNeeds, 'clock'> &
-  Partial<Pick<AppNeeds, 'log' | 'metrics' | 'limits'>> &
+type Given = Pick<AppDeps, 'clock'> &
+  Partial<Pick<AppDeps, 'log' | 'metrics' | 'limits'>> &
   Readonly<{ authenticate: Partial<Authenticators> }>
 
 const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody of this kind is known here'))

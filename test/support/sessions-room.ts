@@ -3,7 +3,7 @@ import type { SessionRules } from '../../src/core/sessions/index.ts'
 import { RoleBook } from '../../src/core/users/index.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsNeeds, waitingLogins } from '../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, type SessionsDeps, waitingLogins } from '../../src/daemon/sessions/index.ts'
 import { login } from '../../src/daemon/sessions/login.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-room.ts'
@@ -49,9 +49,9 @@ function waitedClock(unseen = manualClock()): WaitedClock {
   return { ...unseen, sleep, waiting: () => waiting, unseen }
 }
 
-export type SessionsRoom = SessionsNeeds & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
+export type SessionsRoom = SessionsDeps & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
 
-type Options = Readonly<{ clock?: WaitedClock; rules?: Partial<SessionRules>; log?: SessionsNeeds['log'] }>
+type Options = Readonly<{ clock?: WaitedClock; rules?: Partial<SessionRules>; log?: SessionsDeps['log'] }>
 
 /** One replica over a database; a second call over the same database and chat servers is a second replica. */
 export async function aSessionsRoom(
@@ -64,8 +64,8 @@ export async function aSessionsRoom(
   const keys = await openSigningKeys(base, 'platform')
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
-  const needs = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: waitingLogins() }
-  return { ...needs, authenticate: authenticateUser(needs), stop: () => abort.abort() }
+  const deps = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: waitingLogins() }
+  return { ...deps, authenticate: authenticateUser(deps), stop: () => abort.abort() }
 }
 
 export const aChatUser = (server: ChatServer, localpart = 'anna', password = aPassword) =>

@@ -15,9 +15,9 @@ import { isoNow, sha256Hex } from '../../src/core/kit/index.ts'
 import { snapshotsContract } from '../../src/core/snapshots/index.ts'
 import { boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
 import { type Db, eventsAfter } from '../../src/daemon/db/index.ts'
-import { agentRoutes, commandById, commandSweep, type HostsNeeds, listenedTo } from '../../src/daemon/hosts/index.ts'
+import { agentRoutes, commandById, commandSweep, type HostsDeps, listenedTo } from '../../src/daemon/hosts/index.ts'
 import { fixesOfEmergencies, snapshotsOfRollouts, versionsBeforeUpdate } from '../../src/daemon/rollouts/index.ts'
-import { type SnapshotsNeeds, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
+import { type SnapshotsDeps, snapshotListener, snapshotRule, snapshotsRoutes } from '../../src/daemon/snapshots/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { aProbe } from './boxes.ts'
 import { aBoxesRoom, aLiveBox, anOperator, type BoxesRoom, heardOf } from './boxes-room.ts'
@@ -31,9 +31,9 @@ export const installed = { migrationsHead: '0000', postgres: '17.6', synapse: '1
 export const idOf = (word: string): string => sha256Hex(word)
 
 /** Live boxes on hosts, the daemon's rooms behind a real socket, and agents that answer what the test says. */
-export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {}) {
+export async function snapshotsWorld(db: Db, change: Partial<SnapshotsDeps> = {}) {
   const room = await aBoxesRoom(db)
-  const needs: SnapshotsNeeds & Pick<BoxesRoom, 'clock'> = {
+  const deps: SnapshotsDeps & Pick<BoxesRoom, 'clock'> = {
     ...room,
     log: silentLogger(),
     holder: 'replica-1',
@@ -51,8 +51,8 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
     boxSide({ ...room, secretsFor: async () => ({}) }),
     snapshotListener({ ...room, versionsBefore: versionsBeforeUpdate }),
   )
-  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsNeeds
-  const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(needs), ...agentRoutes(hosts)], {
+  const hosts = { ...room, log: silentLogger(), baseUrl: 'http://127.0.0.1', agents: shortTimes, boxes: side } as HostsDeps
+  const { url } = await servedApp([...boxesRoutes(room), ...snapshotsRoutes(deps), ...agentRoutes(hosts)], {
     authenticate: {
       admin: async () => anOperator,
       agent: async (host = '') => ({ kind: 'agent', hostId: `hst_${host}`, name: host, instanceId: 'one' }),
@@ -98,7 +98,7 @@ export async function snapshotsWorld(db: Db, change: Partial<SnapshotsNeeds> = {
   return {
     db,
     room,
-    needs,
+    deps,
     clock: room.clock,
     api,
     take,

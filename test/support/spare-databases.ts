@@ -38,7 +38,7 @@ const emptied = (kept: readonly string[]) =>
   end`)}`
 
 /** Notes what a new database looks like and holds, once. */
-export async function noteNew(db: Db, rows: (db: Db) => Promise<string[]>): Promise<void> {
+export async function recordNew(db: Db, rows: (db: Db) => Promise<string[]>): Promise<void> {
   untouched ??= (await shapeOf.execute(db)).rows[0]?.shape
   filled ??= await rows(db)
 }

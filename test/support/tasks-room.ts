@@ -34,14 +34,14 @@ const people = [
 export async function aTasksRoom(db: Db, { isFirst = true, clock = manualClock() } = {}) {
   if (isFirst) await settle(db)
   const spaces = new Map<string, OwnSpace[]>()
-  const needs = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
-  const { url: baseUrl } = await servedApp([...tasksRoutes(needs), ...profileRoutes(needs), ...bootstrapRoutes(needs)], {
+  const deps = { db, clock, random: systemRandom, roles: taskRoles, modulesOf: noModules, spacesOf: spacesFrom(spaces) }
+  const { url: baseUrl } = await servedApp([...tasksRoutes(deps), ...profileRoutes(deps), ...bootstrapRoutes(deps)], {
     authenticate: { platform: (authorization) => principalOf(db, authorization?.slice('Bearer '.length) ?? '') },
     clock,
   })
   const contract = { ...tasksContract, ...profileContract, ...bootstrapContract }
   const as = (who: string) => makeClient(contract, { baseUrl, headers: () => ({ authorization: `Bearer ${who}`, connection: 'close' }) })
-  return { ...needs, spaces, baseUrl, as }
+  return { ...deps, spaces, baseUrl, as }
 }
 
 export type TasksRoom = Awaited<ReturnType<typeof aTasksRoom>>

@@ -5,12 +5,12 @@ import { type BoxSecrets, newBoxSecrets, readSecretsAt, recordOf, secretsText } 
 import type { LocalBox } from '../ports/index.ts'
 import type { Survey } from './survey.ts'
 
-type Needs = Readonly<{ random: Random; stateFolder: string }>
+type Deps = Readonly<{ random: Random; stateFolder: string }>
 
 export const pendingFile = (stateFolder: string, slug: string): string => join(stateFolder, 'adoption', `${slug}.json`)
 
 /** What a box is to get, made at the first look and kept by the agent: the difference that a person saw must be the one that is done. */
-export async function pendingSecrets({ random, stateFolder }: Needs, { slug, boxId }: LocalBox): Promise<BoxSecrets> {
+export async function pendingSecrets({ random, stateFolder }: Deps, { slug, boxId }: LocalBox): Promise<BoxSecrets> {
   const path = pendingFile(stateFolder, slug)
   const known = await readSecretsAt(path)
   if (known?.boxId === boxId) return known

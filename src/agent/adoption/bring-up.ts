@@ -3,14 +3,14 @@ import type { Clock } from '../../core/kit/index.ts'
 import { waitForService } from '../boxes/index.ts'
 import type { BoxInside, ContainerEngine, LocalBox } from '../ports/index.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock }>
+type Deps = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock }>
 
 /**
  * Brings a box to what its files say: what compose would recreate, what does not run, and what has to read its config again (`reread`);
  * nothing else is touched. The chat server is stopped while its database is exchanged, and started after it.
  */
 export async function bringUp(
-  { engine, inside, clock }: Needs,
+  { engine, inside, clock }: Deps,
   box: LocalBox,
   { reread, signal }: Readonly<{ reread: readonly Service[]; signal: AbortSignal }>,
 ): Promise<void> {

@@ -12,9 +12,9 @@ import { type Ended, followCourse, refuseOrAnswer } from '../course/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { beforeOf, completionSteps, expectedPlan } from './completion-steps.ts'
-import { type Complete, type PlanNeeds, planCompletion } from './plan-completion.ts'
+import { type Complete, type PlanDeps, planCompletion } from './plan-completion.ts'
 
-export type CompletionNeeds = PlanNeeds & Readonly<{ journal: CommandJournal; once: OnceOnly }>
+export type CompletionDeps = PlanDeps & Readonly<{ journal: CommandJournal; once: OnceOnly }>
 
 type Result = BoxCommandResult<typeof kind>
 
@@ -22,45 +22,45 @@ const kind = 'tenant-box.complete'
 
 /** Without `expected` it shows what an observed box lacks, and changes nothing of it; with the sum of that it does exactly this, or comes all the way back. */
 export const complete =
-  (needs: CompletionNeeds): CommandExecutor<typeof kind> =>
+  (deps: CompletionDeps): CommandExecutor<typeof kind> =>
   async (context, given) => {
     const payload = boxCommands[kind].payload.parse(given)
-    if (payload.expected === null) return look(needs, payload)
+    if (payload.expected === null) return look(deps, payload)
     const command = { commandId: context.commandId, kind, slug: payload.slug, payload }
     return refuseOrAnswer(
-      await needs.once<Ended<Result>>(command, {
+      await deps.once<Ended<Result>>(command, {
         admit: async () => {
-          await expectedPlan({ needs, payload, box: await observedBox(needs, payload) })
+          await expectedPlan({ deps, payload, box: await observedBox(deps, payload) })
         },
-        perform: (record) => perform(needs, context, payload, record),
+        perform: (record) => perform(deps, context, payload, record),
       }),
     )
   }
 
 const nothing = { applied: false, diff: '', diffSha256: '0'.repeat(64), findings: [], probe: null }
 
-async function look(needs: CompletionNeeds, payload: Complete): Promise<Result> {
-  const box = await boxOfCommand(needs.boxes, payload)
-  if (box.managed) return { ...nothing, report: await reportVersions(needs, box) }
-  const { diff, diffSha256, findings } = await planCompletion(needs, box, payload)
-  return { applied: false, diff, diffSha256, findings: [...findings], probe: null, report: await reportVersions(needs, box) }
+async function look(deps: CompletionDeps, payload: Complete): Promise<Result> {
+  const box = await boxOfCommand(deps.boxes, payload)
+  if (box.managed) return { ...nothing, report: await reportVersions(deps, box) }
+  const { diff, diffSha256, findings } = await planCompletion(deps, box, payload)
+  return { applied: false, diff, diffSha256, findings: [...findings], probe: null, report: await reportVersions(deps, box) }
 }
 
-async function observedBox({ boxes }: CompletionNeeds, payload: Complete): Promise<LocalBox> {
+async function observedBox({ boxes }: CompletionDeps, payload: Complete): Promise<LocalBox> {
   const box = await boxOfCommand(boxes, payload)
   if (box.managed) throw problem('ALREADY_EXISTS', `the box ${box.slug} is managed already: there is nothing to complete`)
   await refuseStackOfOther(boxes, box)
   return box
 }
 
-async function perform(needs: CompletionNeeds, context: CommandContext, payload: Complete, record: CommandRecord): Promise<Ended<Result>> {
-  const box = await boxOfBegun(needs.boxes, payload)
-  const steps = completionSteps({ needs, context, payload, box, begunAt: record.begunAt })
-  const { facts, left } = await followCourse(needs, { context, record, course: completionCourse, steps, deadlineMs: null })
+async function perform(deps: CompletionDeps, context: CommandContext, payload: Complete, record: CommandRecord): Promise<Ended<Result>> {
+  const box = await boxOfBegun(deps.boxes, payload)
+  const steps = completionSteps({ deps, context, payload, box, begunAt: record.begunAt })
+  const { facts, left } = await followCourse(deps, { context, record, course: completionCourse, steps, deadlineMs: null })
   if (isCommitted(completionCourse, facts)) {
     const { diff } = beforeOf({ left })
-    const now = (await needs.boxes.find(payload.slug)) ?? box
-    const report = await reportVersions(needs, now)
+    const now = (await deps.boxes.find(payload.slug)) ?? box
+    const report = await reportVersions(deps, now)
     return {
       result: { applied: true, diff, diffSha256: payload.expected as string, findings: [], probe: left('prove') as ProbeResult, report },
     }

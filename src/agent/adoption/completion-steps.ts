@@ -9,7 +9,7 @@ import type { CommandContext, LocalBox } from '../ports/index.ts'
 import { pendingFile } from './box-secrets-of.ts'
 import { bringUp } from './bring-up.ts'
 import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from './kept-files.ts'
-import { type Complete, type FileChange, type Plan, type PlanNeeds, planCompletion } from './plan-completion.ts'
+import { type Complete, type FileChange, type Plan, type PlanDeps, planCompletion } from './plan-completion.ts'
 
 /** What the journal keeps of the box before: enough to put it back without the plan. */
 export type Before = Readonly<{
@@ -23,7 +23,7 @@ export type Before = Readonly<{
 }>
 
 export type Completion = Readonly<{
-  needs: PlanNeeds
+  deps: PlanDeps
   context: CommandContext
   payload: Complete
   /** As it is recorded while it is only observed. */
@@ -38,32 +38,32 @@ export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
     await applyFiles(await plannedChanges(run))
     await makeFenceFolder(run.box.project.folder)
   },
-  start: async (at) => bringUp(run.needs, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
+  start: async (at) => bringUp(run.deps, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
   account: async ({ signal }) => {
     const { appserviceToken } = await secretsNow(run)
-    await writeProbeAccount(run.box.project, await run.needs.inside.createProbeAccount(completed(run), secret(appserviceToken), signal))
+    await writeProbeAccount(run.box.project, await run.deps.inside.createProbeAccount(completed(run), secret(appserviceToken), signal))
   },
   prove: ({ signal }) => prove(run, signal),
   deliver: async () => {
     const { edgeSecret, appserviceToken, registrationSharedSecret } = await secretsNow(run)
     await run.context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
   },
-  manage: () => run.needs.boxes.put({ ...completed(run), managed: true }),
+  manage: () => run.deps.boxes.put({ ...completed(run), managed: true }),
   tidy: async () => {
     await rm(planFile(run), { force: true })
-    await rm(pendingFile(run.needs.stateFolder, run.box.slug), { force: true })
+    await rm(pendingFile(run.deps.stateFolder, run.box.slug), { force: true })
   },
   'put-back': async (at) => {
     const { files, hadProbe } = beforeOf(at)
     await putBack(files)
     if (!hadProbe) await rm(probeFile(run.box.project), { force: true })
     // `manage` may have written it, and failed over a disk that then said no: a box with its former files is only observed.
-    if ((await run.needs.boxes.find(run.box.slug))?.managed) await run.needs.boxes.put({ ...run.box, ...observed(at), managed: false })
+    if ((await run.deps.boxes.find(run.box.slug))?.managed) await run.deps.boxes.put({ ...run.box, ...observed(at), managed: false })
   },
   'start-again': async (at) => {
     const { hadEdge, reread } = beforeOf(at)
-    if (!hadEdge) await run.needs.engine.discard(run.box.project, ['edge'])
-    await bringUp(run.needs, run.box, { reread, signal: at.signal })
+    if (!hadEdge) await run.deps.engine.discard(run.box.project, ['edge'])
+    await bringUp(run.deps, run.box, { reread, signal: at.signal })
   },
   forget: () => rm(planFile(run), { force: true }),
 })
@@ -78,16 +78,16 @@ export function beforeOf(at: Pick<StepAt<CompletionStep>, 'left'>): Before {
 
 const observed = (at: Pick<StepAt<CompletionStep>, 'left'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
 
-async function bringEdge({ needs, payload, context }: Completion, signal: AbortSignal): Promise<void> {
+async function bringEdge({ deps, payload, context }: Completion, signal: AbortSignal): Promise<void> {
   const image = payload.edgeImage
-  if ((await needs.engine.localDigest(image)) !== undefined) return
-  const { allowedImages } = needs.settings
-  await bringImages({ ...needs, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
+  if ((await deps.engine.localDigest(image)) !== undefined) return
+  const { allowedImages } = deps.settings
+  await bringImages({ ...deps, allowedImages }, { images: { edge: { image } }, step: 'images', context, signal })
 }
 
 /** The texts, secrets among them: 0600 in the agent's own folder, as long as the command is open. */
-const planFile = ({ needs, context }: Completion): string =>
-  join(needs.stateFolder, 'adoption', `${encodeURIComponent(context.commandId)}.plan.json`)
+const planFile = ({ deps, context }: Completion): string =>
+  join(deps.stateFolder, 'adoption', `${encodeURIComponent(context.commandId)}.plan.json`)
 
 async function keep(run: Completion): Promise<Before> {
   const { box, begunAt, context } = run
@@ -113,8 +113,8 @@ function rereaders({ project }: LocalBox, changes: readonly FileChange[]): Servi
 }
 
 /** What a person saw, and nothing else. Throws CONFLICT when the stack changed since, PREFLIGHT_REFUSED while something keeps it from being managed. */
-export async function expectedPlan({ needs, box, payload }: Pick<Completion, 'needs' | 'box' | 'payload'>): Promise<Plan> {
-  const plan = await planCompletion(needs, box, payload)
+export async function expectedPlan({ deps, box, payload }: Pick<Completion, 'deps' | 'box' | 'payload'>): Promise<Plan> {
+  const plan = await planCompletion(deps, box, payload)
   if (plan.findings.length > 0) throw problem('PREFLIGHT_REFUSED', `${box.slug} cannot be completed: ${plan.findings.join('; ')}`)
   if (plan.diffSha256 === payload.expected) return plan
   throw problem('CONFLICT', `what ${box.slug} lacks is no longer what was shown: look again, then complete it with the new sum`)
@@ -132,9 +132,9 @@ async function secretsNow({ box }: Completion) {
   return secrets
 }
 
-function prove({ needs, context, payload, ...run }: Completion, signal: AbortSignal): Promise<ProbeResult> {
+function prove({ deps, context, payload, ...run }: Completion, signal: AbortSignal): Promise<ProbeResult> {
   const { consecutive } = payload.probe
-  return waitUntilStable(needs, completed({ needs, context, payload, ...run }), {
+  return waitUntilStable(deps, completed({ deps, context, payload, ...run }), {
     rule: payload.probe,
     signal,
     onProbe: ({ reason }, good) =>

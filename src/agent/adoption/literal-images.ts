@@ -3,18 +3,18 @@ import { installedVersion, isLiteralImage, needAllowedImage } from '../boxes/ind
 import type { BoxInside, ContainerEngine, ContainerState } from '../ports/index.ts'
 import type { Survey } from './survey.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; inside: BoxInside; settings: Readonly<{ allowedImages: readonly string[] }> }>
+type Deps = Readonly<{ engine: ContainerEngine; inside: BoxInside; settings: Readonly<{ allowedImages: readonly string[] }> }>
 type Found = Readonly<{ images: Readonly<Partial<Record<Service, string>>>; findings: readonly string[] }>
 
 /** Images with a tag that says a version, for services that name theirs by a variable or as `latest`: the very image that runs now. */
-export async function literalImages(needs: Needs, survey: Survey): Promise<Found> {
+export async function literalImages(deps: Deps, survey: Survey): Promise<Found> {
   const images: Partial<Record<Service, string>> = {}
   const findings: string[] = []
   for (const service of ['synapse', 'postgres', 'minio'] as const) {
     const container = survey.containers.find((one) => one.service === service && one.state === 'running')
     const written = survey.services[service]?.image
     if (!container || (typeof written === 'string' && saysVersion(written))) continue
-    const found = await literalFor(needs, survey, container)
+    const found = await literalFor(deps, survey, container)
     if ('image' in found) images[service] = found.image
     else findings.push(`${service} has no image with a version in its tag (${String(written)}): ${found.reason}`)
   }
@@ -24,7 +24,7 @@ export async function literalImages(needs: Needs, survey: Survey): Promise<Found
 const saysVersion = (image: string): boolean => isLiteralImage(image) && parseImage(image).tag !== 'latest'
 
 async function literalFor(
-  { engine, inside, settings }: Needs,
+  { engine, inside, settings }: Deps,
   { box }: Survey,
   container: ContainerState,
 ): Promise<{ image: string } | { reason: string }> {

@@ -29,7 +29,7 @@ import { type Survey, surveyStack } from './survey.ts'
 
 export type Complete = BoxCommandPayload<'tenant-box.complete'>
 
-export type PlanNeeds = Readonly<{
+export type PlanDeps = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
   boxes: LocalBoxes
@@ -56,20 +56,20 @@ export type Plan = Readonly<{ changes: readonly FileChange[]; findings: readonly
 const longestDiff = 190_000
 
 /** All that an observed box lacks to be managed, worked out from what is there. Nothing of the box is changed. */
-export async function planCompletion(needs: PlanNeeds, box: LocalBox, payload: Complete): Promise<Plan> {
+export async function planCompletion(deps: PlanDeps, box: LocalBox, payload: Complete): Promise<Plan> {
   await needSafeFolder(box.project)
-  needAllowedImage(needs.settings.allowedImages, payload.edgeImage)
-  const survey = await surveyStack(needs.engine, box)
-  await refusePorts(needs, survey, payload)
-  const { images, findings } = await literalImages(needs, survey)
-  const secrets = await secretsOf(survey, await pendingSecrets(needs, box))
+  needAllowedImage(deps.settings.allowedImages, payload.edgeImage)
+  const survey = await surveyStack(deps.engine, box)
+  await refusePorts(deps, survey, payload)
+  const { images, findings } = await literalImages(deps, survey)
+  const secrets = await secretsOf(survey, await pendingSecrets(deps, box))
   const found = [
     ...findingsOf(survey, payload.chatDomain),
     ...findings,
-    ...(await otherDatabases(needs, survey)),
+    ...(await otherDatabases(deps, survey)),
     ...(await standingSwitch(box)),
   ]
-  const planned = await changesOf(needs, survey, payload, { images, secrets })
+  const planned = await changesOf(deps, survey, payload, { images, secrets })
   const changes = 'unable' in planned ? [] : planned.filter(({ before, after }) => before !== after)
   const diff = redact(
     changes.map(({ shown, before, after }) => (shown === null ? '' : unifiedDiff(shown, before, after))).join(''),
@@ -89,7 +89,7 @@ const sumOf = (changes: readonly FileChange[]): string =>
 export const sumOrNull = (text: string | null): string | null => (text === null ? null : sha256Hex(text))
 
 /** The agent asks in the database that it finds now, which may become another one by the completion. */
-async function otherDatabases({ inside }: PlanNeeds, survey: Survey): Promise<string[]> {
+async function otherDatabases({ inside }: PlanDeps, survey: Survey): Promise<string[]> {
   const facts = await inside.databaseFacts(survey.box)
   const { said, found } = databaseNames(survey)
   const others = [...(facts?.otherDatabases ?? []), ...(facts ? [found.database] : [])].filter(
@@ -101,7 +101,7 @@ async function otherDatabases({ inside }: PlanNeeds, survey: Survey): Promise<st
 const standingSwitch = async ({ project }: LocalBox): Promise<string[]> =>
   (await readFence(project)) ? ['the switch edge/fence/on is there already, so the box would be closed: remove it'] : []
 
-async function refusePorts({ boxes, portInUse }: PlanNeeds, { box, services }: Survey, { ports }: Complete): Promise<void> {
+async function refusePorts({ boxes, portInUse }: PlanDeps, { box, services }: Survey, { ports }: Complete): Promise<void> {
   const wanted = Object.entries(ports)
   if (new Set(Object.values(ports)).size < wanted.length) throw problem('PORT_TAKEN', `the three ports of ${box.slug} must differ`)
   const own = Object.values(services).flatMap(publishedPorts)
@@ -120,9 +120,9 @@ function publishedPorts({ ports }: Record<string, unknown>): number[] {
 
 type Wants = Readonly<{ images: Readonly<Record<string, string>>; secrets: BoxSecrets }>
 
-async function changesOf(needs: PlanNeeds, survey: Survey, payload: Complete, wants: Wants): Promise<FileChange[] | { unable: string }> {
+async function changesOf(deps: PlanDeps, survey: Survey, payload: Complete, wants: Wants): Promise<FileChange[] | { unable: string }> {
   try {
-    const rendered = await renderedFiles(needs.settings.templateFolder, factsOf(needs, survey, payload), withPlain(wants.secrets))
+    const rendered = await renderedFiles(deps.settings.templateFolder, factsOf(deps, survey, payload), withPlain(wants.secrets))
     return [
       composeChange(survey, rendered.get('compose.yaml') as string, wants.images),
       ...chatChanges(survey, rendered.get('synapse/appservice.yaml') as string, wants.secrets),
@@ -141,7 +141,7 @@ const withPlain = (secrets: BoxSecrets): BoxSecrets =>
     Object.entries(secrets).map(([name, value]) => [name, /^[\x21-\x7e]+$/.test(value) && !/["'`{};$#]/.test(value) ? value : 'unused']),
   ) as BoxSecrets
 
-const factsOf = ({ settings }: PlanNeeds, { box, chat }: Survey, { chatDomain, publicUrl, edgeImage, ports }: Complete) => ({
+const factsOf = ({ settings }: PlanDeps, { box, chat }: Survey, { chatDomain, publicUrl, edgeImage, ports }: Complete) => ({
   slug: box.slug,
   boxId: box.boxId,
   project: box.project.name,

@@ -8,7 +8,7 @@ import { besideManifest, holdsAll, isTelling, readManifest, type TellingManifest
 import { sideBySide } from './side-by-side.ts'
 import { dumpFolderOf } from './take-box-snapshot.ts'
 
-type Needs = Readonly<{ snapshots: SnapshotStore }>
+type Deps = Readonly<{ snapshots: SnapshotStore }>
 type Wanted = Readonly<{
   repository: Repository
   snapshotId: string
@@ -36,15 +36,15 @@ export type FetchedSnapshot = Readonly<{
  * Brings dump, manifest and the box's files from the store. Throws RESTORE_FAILED when the snapshot is not there, is not the one that was
  * taken, or was made by an agent that did not write down where its parts lie.
  */
-export async function fetchSnapshot(needs: Needs, wanted: Wanted): Promise<FetchedSnapshot> {
+export async function fetchSnapshot(deps: Deps, wanted: Wanted): Promise<FetchedSnapshot> {
   const { folder, admit } = wanted
-  const snapshot = await foundIn(needs, wanted)
+  const snapshot = await foundIn(deps, wanted)
   await admit?.(snapshot)
-  const dump = (await wholeDump(needs, wanted)) ?? (await bringDump(needs, wanted, snapshot))
+  const dump = (await wholeDump(deps, wanted)) ?? (await bringDump(deps, wanted, snapshot))
   return { ...dump, snapshot, dumpFolder: dumpIn(folder), boxFolder: boxIn(folder) }
 }
 
-async function foundIn({ snapshots }: Needs, { repository, snapshotId }: WantedData): Promise<StoredSnapshot> {
+async function foundIn({ snapshots }: Deps, { repository, snapshotId }: WantedData): Promise<StoredSnapshot> {
   const snapshot = await snapshots.find(repository, snapshotId)
   if (!snapshot) throw problem('RESTORE_FAILED', `the repository ${repository.repository} has no snapshot ${snapshotId}`)
   return snapshot
@@ -55,7 +55,7 @@ const boxIn = (folder: string): string => join(folder, 'box')
 
 type Dump = Pick<FetchedSnapshot, 'manifest' | 'manifestSha256'>
 
-async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot): Promise<Dump> {
+async function bringDump(deps: Deps, wanted: Wanted, snapshot: StoredSnapshot): Promise<Dump> {
   const { snapshotId, folder, signal } = wanted
   const [dumpPart, boxPart] = [dumpPath(snapshot), likelyBoxPath(snapshot)]
   // Each opens the store anew, which is slow on purpose: so they wait beside each other.
@@ -64,11 +64,11 @@ async function bringDump(needs: Needs, wanted: Wanted, snapshot: StoredSnapshot)
     parts.map(
       ({ part, into }) =>
         (within) =>
-          bring(needs, { ...wanted, signal: within }, part, into),
+          bring(deps, { ...wanted, signal: within }, part, into),
     ),
     signal,
   )
-  const dump = await wholeDump(needs, wanted, boxPart)
+  const dump = await wholeDump(deps, wanted, boxPart)
   if (dump) return dump
   for (const into of [dumpIn(folder), boxIn(folder)]) await rm(into, { recursive: true, force: true })
   throw notTheOne(snapshotId)
@@ -98,7 +98,7 @@ function likelyBoxPath(snapshot: StoredSnapshot): string | undefined {
  * The dump that lies there with the box's files, if it is whole and the one that was taken. The files are brought while the dump is read for its
  * sums, unless they were just brought: into a folder of this fetch alone, where nobody looks before the proof.
  */
-async function wholeDump(needs: Needs, wanted: Wanted, boxBrought?: string): Promise<Dump | undefined> {
+async function wholeDump(deps: Deps, wanted: Wanted, boxBrought?: string): Promise<Dump | undefined> {
   const { folder, signal } = wanted
   const dump = await toldIn(wanted)
   if (!dump) return undefined
@@ -107,7 +107,7 @@ async function wholeDump(needs: Needs, wanted: Wanted, boxBrought?: string): Pro
     isWhole = await holdsAll(dumpIn(folder), dump.manifest).catch(() => false) // what the disk cannot read is brought again
   }
   const { boxFolder } = dump.manifest.paths
-  const bringBox = (within: AbortSignal) => bring(needs, { ...wanted, signal: within }, boxFolder, boxIn(folder))
+  const bringBox = (within: AbortSignal) => bring(deps, { ...wanted, signal: within }, boxFolder, boxIn(folder))
   await sideBySide(boxFolder === boxBrought ? [prove] : [prove, bringBox], signal)
   return isWhole ? dump : undefined
 }
@@ -126,7 +126,7 @@ async function toldIn({ folder, snapshotId, manifestSha256 }: Told): Promise<Dum
   )
 }
 
-async function bring({ snapshots }: Needs, { repository, snapshotId, signal }: WantedData, part: string, into: string): Promise<void> {
+async function bring({ snapshots }: Deps, { repository, snapshotId, signal }: WantedData, part: string, into: string): Promise<void> {
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o700 })
   await snapshots.restore(repository, snapshotId, part, into, signal)
@@ -140,13 +140,13 @@ type Volume = Readonly<{ data: DataFolder; into: string }>
  * its dump; the box's files may have been changed by now and stay. Of the dump itself nothing is proved. Throws RESTORE_FAILED.
  */
 export async function manifestOfFetched(
-  needs: Needs,
+  deps: Deps,
   { repository: ask, ...told }: Told & Readonly<{ repository(): Promise<Repository>; signal?: AbortSignal }>,
 ): Promise<TellingManifest> {
   const known = await toldIn(told)
   if (known) return known.manifest
   const wanted = { ...told, repository: await ask() }
-  await bring(needs, wanted, dumpPath(await foundIn(needs, wanted)), dumpIn(told.folder))
+  await bring(deps, wanted, dumpPath(await foundIn(deps, wanted)), dumpIn(told.folder))
   const brought = await toldIn(told)
   if (!brought) throw notTheOne(told.snapshotId)
   return brought.manifest
@@ -157,20 +157,20 @@ export async function manifestOfFetched(
  * too: after a kill in between it says that the rest is not whole. Proves nothing.
  */
 export async function fetchDumpAgain(
-  needs: Needs,
+  deps: Deps,
   wanted: WantedData,
   { dumpFolder, manifest }: Pick<FetchedSnapshot, 'dumpFolder' | 'manifest'>,
 ): Promise<void> {
   for (const name of await besideManifest(dumpFolder)) await rm(join(dumpFolder, name), { recursive: true, force: true })
   const aside = `${dumpFolder}.again`
-  await bring(needs, wanted, manifest.paths.dumpFolder, aside)
+  await bring(deps, wanted, manifest.paths.dumpFolder, aside)
   for (const name of await besideManifest(aside)) await rename(join(aside, name), join(dumpFolder, name))
   await syncFolder(dumpFolder)
   await rm(aside, { recursive: true, force: true })
 }
 
 /** Writes volumes' files into folders, which may be other volumes'. What is there and not in the snapshot stays. */
-export function fetchData({ snapshots }: Needs, { repository, snapshotId, signal }: WantedData, volumes: readonly Volume[]): Promise<void> {
+export function fetchData({ snapshots }: Deps, { repository, snapshotId, signal }: WantedData, volumes: readonly Volume[]): Promise<void> {
   // One that two services mount is in the snapshot once.
   const distinct = new Map(volumes.map((volume) => [volume.into, volume]))
   // Each run of the store's program opens the repository anew, which is slow on purpose: so they wait beside each other.

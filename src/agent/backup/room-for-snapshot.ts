@@ -9,7 +9,7 @@ export function roomForDump(workFolder: string, repository: Repository, database
   return [workFolder, localFolder(repository)].flatMap((path) => (path === undefined ? [] : [{ path, bytes: databaseBytes }]))
 }
 
-type Needs = Readonly<{ engine: Pick<ContainerEngine, 'volumesFolder'>; disk: Pick<DiskSpace, 'usedBytes'>; workFolder: string }>
+type Deps = Readonly<{ engine: Pick<ContainerEngine, 'volumesFolder'>; disk: Pick<DiskSpace, 'usedBytes'>; workFolder: string }>
 type Bringing = Readonly<{
   snapshot: Pick<StoredSnapshot, 'totalBytes' | 'databaseBytes'>
   /** Where its dump and files are fetched to, and whether they are there. */
@@ -23,7 +23,7 @@ type Bringing = Readonly<{
  * What a snapshot takes that is brought back beside what is here: its dump where it is fetched to; media, objects and the loaded database
  * where volumes lie. How much of it is dump is only known once that is here: before, as much as it can be, and the less for the rest.
  */
-export async function roomForSnapshot({ engine, disk, workFolder }: Needs, { snapshot, folder, fetched, now }: Bringing): Promise<Part[]> {
+export async function roomForSnapshot({ engine, disk, workFolder }: Deps, { snapshot, folder, fetched, now }: Bringing): Promise<Part[]> {
   const { totalBytes } = snapshot
   const databaseBytes = snapshot.databaseBytes ?? now.databaseBytes
   // What an interrupted try has brought takes no more room.

@@ -7,39 +7,39 @@ import { type DiskSpace, needRoom } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { fetchRepository } from './repository-of-command.ts'
 import { roomForDump } from './room-for-snapshot.ts'
-import { type BoxSnapshotNeeds, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
+import { type BoxSnapshotDeps, clearDump, takeBoxSnapshot } from './take-box-snapshot.ts'
 
 const kind = 'tenant-box.snapshot'
 type Payload = Parameters<CommandExecutor<typeof kind>>[1]
 type Result = BoxCommandResult<typeof kind>
 
-export type SnapshotNeeds = BoxSnapshotNeeds & Readonly<{ boxes: LocalBoxes; journal: CommandJournal; once: OnceOnly; disk: DiskSpace }>
+export type SnapshotDeps = BoxSnapshotDeps & Readonly<{ boxes: LocalBoxes; journal: CommandJournal; once: OnceOnly; disk: DiskSpace }>
 
 /**
  * A snapshot of a box that goes on serving: dump and row counts are of one moment, media and objects are copied after it and so hold at
  * least what the dump refers to. A failure leaves nothing behind on this host.
  */
 export const snapshot =
-  (needs: SnapshotNeeds): CommandExecutor<typeof kind> =>
+  (deps: SnapshotDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
     onceToAnEnd(
-      needs.once,
+      deps.once,
       context,
       { kind, payload },
       {
-        admit: () => boxOfCommand(needs.boxes, payload),
-        perform: (record) => perform(needs, context, payload, record),
+        admit: () => boxOfCommand(deps.boxes, payload),
+        perform: (record) => perform(deps, context, payload, record),
       },
     )
 
-async function perform(needs: SnapshotNeeds, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
+async function perform(deps: SnapshotDeps, context: CommandContext, payload: Payload, record: CommandRecord): Promise<Result> {
   try {
-    const snapshot = storedBefore(record) ?? (await takeIt(needs, context, payload, record))
-    await clearDump(needs, context.commandId)
+    const snapshot = storedBefore(record) ?? (await takeIt(deps, context, payload, record))
+    await clearDump(deps, context.commandId)
     return { snapshot }
   } catch (error) {
     // What is gone on with needs its dump; what failed must not fill the disk.
-    if (!context.signal.aborted) await clearDump(needs, context.commandId).catch(() => undefined)
+    if (!context.signal.aborted) await clearDump(deps, context.commandId).catch(() => undefined)
     throw error
   }
 }
@@ -47,29 +47,29 @@ async function perform(needs: SnapshotNeeds, context: CommandContext, payload: P
 const storedBefore = ({ entries }: CommandRecord): SnapshotTaken | undefined =>
   entries.find(({ step, mark }) => step === 'store' && mark === 'done')?.data as SnapshotTaken | undefined
 
-async function takeIt(needs: SnapshotNeeds, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
+async function takeIt(deps: SnapshotDeps, context: CommandContext, payload: Payload, before: CommandRecord): Promise<SnapshotTaken> {
   const { commandId, signal } = context
-  const box = await boxOfCommand(needs.boxes, payload)
+  const box = await boxOfCommand(deps.boxes, payload)
   const repository = await fetchRepository(context)
-  const write = writerOf(needs, context)
+  const write = writerOf(deps, context)
   await write('prepare', 'intent')
-  await needs.snapshots.prepare(repository)
-  const databaseBytes = (await needs.inside.databaseBytes(box)) ?? 0
-  await needRoom(needs.disk, { commandId, what: `a snapshot of ${box.slug}` }, roomForDump(needs.workFolder, repository, databaseBytes))
+  await deps.snapshots.prepare(repository)
+  const databaseBytes = (await deps.inside.databaseBytes(box)) ?? 0
+  await needRoom(deps.disk, { commandId, what: `a snapshot of ${box.slug}` }, roomForDump(deps.workFolder, repository, databaseBytes))
   await write('prepare', 'done')
-  const report = await reportVersions(needs, box)
+  const report = await reportVersions(deps, box)
   const { taken } = await takeBoxSnapshot(
-    { ...needs, onStep: write },
+    { ...deps, onStep: write },
     { box, repository, tier: payload.tier, commandId, images: imagesOf(report), installed: report.installed, live: true, signal },
   )
   await write('store', 'done', taken)
   // Only an earlier try can have left one, and to look for it is one more opening of the repository.
-  if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(needs, repository, commandId, taken.snapshotId)
+  if (before.entries.some(({ step }) => step === 'store')) await forgetOlder(deps, repository, commandId, taken.snapshotId)
   return taken
 }
 
 /** Every step begins with a line of the journal, which also is what a person sees. */
-function writerOf({ journal, clock }: SnapshotNeeds, { commandId, progress }: CommandContext) {
+function writerOf({ journal, clock }: SnapshotDeps, { commandId, progress }: CommandContext) {
   const begun = clock.monotonicMs()
   return async (step: string, mark: 'intent' | 'done', data?: unknown): Promise<void> => {
     const entry = { elapsedMs: clock.monotonicMs() - begun, step, mark, ...(data === undefined ? {} : { data }) }
@@ -87,7 +87,7 @@ const imagesOf = ({ services }: VersionsReport): DumpManifest['images'] =>
  * A try that was killed between its end and its line in the journal left a snapshot of which nobody knows whether it is whole. Where the
  * store lets no agent delete it stays on the list, and the daemon, which never heard of it, forgets it in time.
  */
-async function forgetOlder({ snapshots }: SnapshotNeeds, repository: Repository, commandId: string, taken: string): Promise<void> {
+async function forgetOlder({ snapshots }: SnapshotDeps, repository: Repository, commandId: string, taken: string): Promise<void> {
   const ours = (await snapshots.list(repository).catch(() => [])).filter((one) => one.commandId === commandId && !one.warm)
   const older = ours.map(({ id }) => id).filter((id) => id !== taken)
   if (older.length > 0) await snapshots.forget(repository, older).catch(() => undefined)

@@ -7,7 +7,7 @@ import type { BoxInside, ContainerEngine, LocalBox, Repository, RowCounts, Snaps
 import { type DataFolder, dataFolders } from './data-folders.ts'
 import { type DumpManifest, readWholeDump, writeManifest } from './dump-manifest.ts'
 
-export type BoxSnapshotNeeds = Readonly<{
+export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
   snapshots: SnapshotStore
@@ -34,7 +34,7 @@ export type BoxSnapshotRequest = Readonly<{
 /** Where the dump of a command lies. Its name tells the command, and by it a snapshot's dump is found among its paths. */
 export const dumpFolderOf = (workFolder: string, commandId: string): string => join(workFolder, encodeURIComponent(commandId))
 
-export const clearDump = ({ workFolder }: Pick<BoxSnapshotNeeds, 'workFolder'>, commandId: string): Promise<void> =>
+export const clearDump = ({ workFolder }: Pick<BoxSnapshotDeps, 'workFolder'>, commandId: string): Promise<void> =>
   rm(dumpFolderOf(workFolder, commandId), { recursive: true, force: true })
 
 /**
@@ -43,20 +43,20 @@ export const clearDump = ({ workFolder }: Pick<BoxSnapshotNeeds, 'workFolder'>, 
  * complete. The dump stays: whoever needs it no more calls `clearDump`.
  */
 export async function takeBoxSnapshot(
-  needs: BoxSnapshotNeeds,
+  deps: BoxSnapshotDeps,
   request: BoxSnapshotRequest,
 ): Promise<{ taken: SnapshotTaken; counts: RowCounts }> {
   const { box, repository, tier, commandId, live = false, signal } = request
-  const begun = needs.clock.monotonicMs()
-  const data = await dataFolders(needs.engine, box)
-  await needs.onStep?.('dump', 'intent')
-  const { sha256, manifest } = await dumpOnce(needs, request, data)
-  await needs.onStep?.('dump', 'done')
-  await needs.onStep?.('store', 'intent')
-  const stored = await needs.snapshots.take(
+  const begun = deps.clock.monotonicMs()
+  const data = await dataFolders(deps.engine, box)
+  await deps.onStep?.('dump', 'intent')
+  const { sha256, manifest } = await dumpOnce(deps, request, data)
+  await deps.onStep?.('dump', 'done')
+  await deps.onStep?.('store', 'intent')
+  const stored = await deps.snapshots.take(
     repository,
     {
-      ...{ tier, commandId, slug: box.slug, paths: pathsOf(needs, request, data), exclude: excluded(box, data), live },
+      ...{ tier, commandId, slug: box.slug, paths: pathsOf(deps, request, data), exclude: excluded(box, data), live },
       ...(manifest.databaseBytes === undefined ? {} : { databaseBytes: manifest.databaseBytes }),
     },
     signal,
@@ -66,7 +66,7 @@ export async function takeBoxSnapshot(
     tier,
     snapshotSha256: sha256,
     takenAt: manifest.at,
-    durationMs: needs.clock.monotonicMs() - begun,
+    durationMs: deps.clock.monotonicMs() - begun,
     addedBytes: stored.addedBytes,
     files: stored.files,
     installed: manifest.installed ?? request.installed,
@@ -74,7 +74,7 @@ export async function takeBoxSnapshot(
   return { taken, counts: manifest.rows }
 }
 
-const pathsOf = ({ workFolder }: BoxSnapshotNeeds, { box, commandId }: BoxSnapshotRequest, data: readonly DataFolder[]): string[] => [
+const pathsOf = ({ workFolder }: BoxSnapshotDeps, { box, commandId }: BoxSnapshotRequest, data: readonly DataFolder[]): string[] => [
   dumpFolderOf(workFolder, commandId),
   box.project.folder,
   ...data.map(({ folder }) => folder),
@@ -88,17 +88,17 @@ const excluded = ({ project }: LocalBox, data: readonly DataFolder[]): string[] 
 
 type Dumped = Readonly<{ sha256: string; manifest: DumpManifest }>
 
-async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, data: readonly DataFolder[]): Promise<Dumped> {
-  const folder = dumpFolderOf(needs.workFolder, request.commandId)
+async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data: readonly DataFolder[]): Promise<Dumped> {
+  const folder = dumpFolderOf(deps.workFolder, request.commandId)
   const whole = await readWholeDump(folder).catch(() => undefined)
   if (whole) return whole
-  await clearDump(needs, request.commandId)
+  await clearDump(deps, request.commandId)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   try {
-    const at = isoNow(needs.clock)
+    const at = isoNow(deps.clock)
     const [rows, databaseBytes] = await Promise.all([
-      needs.inside.dumpDatabase(request.box, folder, request.signal),
-      needs.inside.databaseBytes(request.box),
+      deps.inside.dumpDatabase(request.box, folder, request.signal),
+      deps.inside.databaseBytes(request.box),
     ])
     const facts = manifestFacts(request, {
       at,
@@ -109,7 +109,7 @@ async function dumpOnce(needs: BoxSnapshotNeeds, request: BoxSnapshotRequest, da
     return { sha256: await writeManifest(folder, facts), manifest: { format: 1, files: {}, ...facts } }
   } catch (error) {
     // A part of a dump helps nobody, and may be what fills the disk.
-    await clearDump(needs, request.commandId).catch(() => undefined)
+    await clearDump(deps, request.commandId).catch(() => undefined)
     if (!isProblem(error, 'BOX_UNHEALTHY')) throw error
     throw problem('SNAPSHOT_FAILED', `the database cannot be dumped: ${error.message}`, { cause: error })
   }

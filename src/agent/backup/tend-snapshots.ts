@@ -9,33 +9,33 @@ import { localFolder } from './room-for-snapshot.ts'
 
 const kind = 'tenant-box.tend_snapshots'
 
-export type TendNeeds = Readonly<{ boxes: LocalBoxes; once: OnceOnly; snapshots: SnapshotStore }>
+export type TendDeps = Readonly<{ boxes: LocalBoxes; once: OnceOnly; snapshots: SnapshotStore }>
 
 /**
  * Looks after a repository on this host, for the daemon that cannot reach it. Nothing else is done to the box while something is removed,
  * for an update must not find the repository locked. Reading all of it may take hours, so that is done after the box is free again.
  */
 export const tendSnapshots =
-  (needs: TendNeeds): CommandExecutor<typeof kind> =>
+  (deps: TendDeps): CommandExecutor<typeof kind> =>
   async (context, payload) => {
     const { signal } = context
     const { forget, prune, check } = payload
     const tend = async (repository: Repository, work: Tending) => {
       context.progress({ step: 'tend' })
-      return tendRepository(needs.snapshots, repository, work, signal)
+      return tendRepository(deps.snapshots, repository, work, signal)
     }
     const tended = await onceToAnEnd(
-      needs.once,
+      deps.once,
       context,
       { kind, payload },
       {
-        admit: () => boxOfCommand(needs.boxes, payload),
+        admit: () => boxOfCommand(deps.boxes, payload),
         perform: async () => tend(await ownRepository(context), { forget, prune, check: check === 'structure' ? check : 'none' }),
       },
     )
     if (check !== 'data') return tended
     context.progress({ step: 'check' })
-    return { ...tended, check: await needs.snapshots.check(await ownRepository(context), check, signal) }
+    return { ...tended, check: await deps.snapshots.check(await ownRepository(context), check, signal) }
   }
 
 /** Throws CONFLICT for a repository elsewhere: agents have no credential that may delete there, and must not be given one. */

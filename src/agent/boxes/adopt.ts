@@ -8,29 +8,29 @@ import { knownOf } from './box-of-command.ts'
 import { readCompose } from './compose-file.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 import { refuseStackOfOther } from './one-box-a-stack.ts'
-import { type ReportNeeds, reportVersions } from './report-versions.ts'
+import { type ReportDeps, reportVersions } from './report-versions.ts'
 import { needSafeFolder } from './safe-folder.ts'
 
 type Adopt = BoxCommandPayload<'tenant-box.adopt'>
 
 /** Takes a stack as it is under observation: reports, drift and probes, never an update. Nothing of it is changed. */
 export const adopt =
-  (needs: ReportNeeds & Readonly<{ boxes: LocalBoxes; agentUid?: number }>): CommandExecutor<'tenant-box.adopt'> =>
+  (deps: ReportDeps & Readonly<{ boxes: LocalBoxes; agentUid?: number }>): CommandExecutor<'tenant-box.adopt'> =>
   async (_, given) => {
     const payload = boxCommands['tenant-box.adopt'].payload.parse(given)
     const project = await projectIn(payload)
-    await needSafeFolder(project, needs.agentUid)
+    await needSafeFolder(project, deps.agentUid)
     const facts = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
-    const box = await observed(needs.boxes, payload, project)
-    await refuseStackOfOther(needs.boxes, box)
-    await needs.boxes.put(box)
+    const box = await observed(deps.boxes, payload, project)
+    await refuseStackOfOther(deps.boxes, box)
+    await deps.boxes.put(box)
     const missing = (['edge', 'synapse', 'postgres', 'minio'] as const).filter((service) => !facts.services[service])
     const findings = [
       ...facts.findings,
       ...missing.map((service) => `there is no service named ${service}`),
       ...facts.otherServices.map((service) => `the service ${service} is none of a box; updates would leave it alone`),
     ]
-    return { report: await reportVersions(needs, box), findings }
+    return { report: await reportVersions(deps, box), findings }
   }
 
 /** A box that is managed already stays so; adoption never takes that away. */

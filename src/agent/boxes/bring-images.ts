@@ -3,7 +3,7 @@ import { type Clock, isProblem, problem } from '../../core/kit/index.ts'
 import type { CommandContext, ContainerEngine, PullProgress } from '../ports/index.ts'
 import { needAllowedImage } from './image-allow-list.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
+type Deps = Readonly<{ engine: ContainerEngine; clock: Clock }>
 type Wanted = Readonly<{
   image: string
   digest?: string | undefined
@@ -18,7 +18,7 @@ const firstWaitMs = 2_000
  * Sees to it that an image is on the host and answers its digest. One that is here with the wanted digest is not pulled again.
  * A registry that does not answer is tried again, a tag that it does not have is not. Throws DIGEST_MISMATCH.
  */
-async function bringImage({ engine, clock }: Needs, { image, digest, signal, onProgress }: Wanted): Promise<string> {
+async function bringImage({ engine, clock }: Deps, { image, digest, signal, onProgress }: Wanted): Promise<string> {
   if (digest !== undefined && (await engine.localDigest(image)) === digest) return digest
   const options = { signal, ...(digest === undefined ? {} : { digest }), ...(onProgress ? { onProgress } : {}) }
   const pulled = await pRetry(() => engine.pull(image, options), {
@@ -37,10 +37,10 @@ async function bringImage({ engine, clock }: Needs, { image, digest, signal, onP
 }
 
 /** An image that the way back would start must be here, and what it was: a tag that has moved on is brought back by digest. Pins it. */
-export async function keepImage(needs: Needs, { image, digest, signal }: Wanted, label: string): Promise<void> {
-  const here = await needs.engine.localDigest(image)
-  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(needs, { image, digest, signal })
-  await needs.engine.pin(image, label)
+export async function keepImage(deps: Deps, { image, digest, signal }: Wanted, label: string): Promise<void> {
+  const here = await deps.engine.localDigest(image)
+  if (here === undefined || (digest !== undefined && here !== digest)) await bringImage(deps, { image, digest, signal })
+  await deps.engine.pin(image, label)
 }
 
 type WantedImages = Readonly<{
@@ -56,18 +56,18 @@ type WantedImages = Readonly<{
 
 /** Brings images one after the other, and answers their digests. Throws IMAGE_NOT_ALLOWED, PULL_FAILED and its kin. */
 export async function bringImages(
-  needs: Needs & Readonly<{ allowedImages: readonly string[] }>,
+  deps: Deps & Readonly<{ allowedImages: readonly string[] }>,
   { images, pin, step, context, signal }: WantedImages,
 ): Promise<Record<string, string>> {
   const digests: Record<string, string> = {}
   for (const [what, wanted] of Object.entries(images)) {
     if (!wanted) continue
     const { image, digest } = wanted
-    needAllowedImage(needs.allowedImages, image)
+    needAllowedImage(deps.allowedImages, image)
     const onProgress = ({ percent, detail }: PullProgress) =>
       context.progress({ step, percent, detail: `${what}: ${detail}`.slice(0, 500) })
-    digests[image] = await bringImage(needs, { image, digest: digest ?? undefined, signal, onProgress })
-    if (pin !== undefined) await needs.engine.pin(image, pin)
+    digests[image] = await bringImage(deps, { image, digest: digest ?? undefined, signal, onProgress })
+    if (pin !== undefined) await deps.engine.pin(image, pin)
   }
   return digests
 }

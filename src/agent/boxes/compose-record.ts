@@ -25,9 +25,9 @@ export type ComposeRecord = Readonly<{
   isChanged(box: LocalBox, text: string): Promise<boolean | null>
 }>
 
-type Needs = Readonly<{ stateFolder: string; boxes: Readonly<{ find(slug: string): Promise<LocalBox | undefined> }> }>
+type Deps = Readonly<{ stateFolder: string; boxes: Readonly<{ find(slug: string): Promise<LocalBox | undefined> }> }>
 
-export function composeRecord({ stateFolder, boxes }: Needs): ComposeRecord {
+export function composeRecord({ stateFolder, boxes }: Deps): ComposeRecord {
   const fileOf = (slug: string) => join(stateFolder, 'compose', `${checkedSlug(slug)}.json`)
   const read = async (slug: string): Promise<Written> => parse(await readIfThere(fileOf(slug)))
   const write = (slug: string, written: Written) => writeFileAtomic(fileOf(slug), `${JSON.stringify(written)}\n`)

@@ -9,7 +9,7 @@ import { folderSizes } from './folder-sizes.ts'
 /** What the pre-flight needs to know beside versions; what cannot be found out is null, and never keeps a report from being made. */
 export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   engine: ContainerEngine
   clock: Clock
   disk: Readonly<{ freeBytes(path: string): Promise<number> }>
@@ -17,9 +17,9 @@ type Needs = Readonly<{
 }>
 
 /** Made once per agent: what is dear to find out and rarely changes is kept between reports. */
-export function factFinder(needs: Needs): FindFacts {
-  const { engine, disk, compose } = needs
-  const sizes = folderSizes(needs.clock)
+export function factFinder(deps: Deps): FindFacts {
+  const { engine, disk, compose } = deps
+  const sizes = folderSizes(deps.clock)
   const libcs = new Map<string, LibC | null>()
   const hashes = new Map<string, { of: string; hashes: Readonly<Record<string, readonly string[]>> }>()
   const bytesIn = async (containers: readonly ContainerState[], service: string) => {
@@ -71,7 +71,7 @@ async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof f
 /** Where the database lies is where a dump's worth and a second database must fit. */
 async function freeBytes(
   engine: ContainerEngine,
-  disk: Needs['disk'],
+  disk: Deps['disk'],
   box: LocalBox,
   postgres: ContainerState | undefined,
 ): Promise<number> {

@@ -5,7 +5,7 @@ import type { LocalBox, Project } from '../ports/index.ts'
 import { knownOf } from './box-of-command.ts'
 import { type BoxSecrets, newBoxSecrets, readBoxSecrets, writeBoxSecrets } from './box-secrets.ts'
 import { projectOf } from './project-of.ts'
-import type { Provision, ProvisionNeeds } from './provision.ts'
+import type { Provision, ProvisionDeps } from './provision.ts'
 import { renderBox } from './render-box.ts'
 import { needSafeFolder } from './safe-folder.ts'
 
@@ -13,18 +13,18 @@ import { needSafeFolder } from './safe-folder.ts'
  * The box's folder, secrets, files and record, made or found again. Refusals come before anything is created:
  * ALREADY_EXISTS for a name or folder of somebody else, PORT_TAKEN for a port.
  */
-export async function layOut(needs: ProvisionNeeds, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
-  const project = projectOf(needs.settings, payload.slug)
-  const facts = factsOf(needs, payload, project)
-  const box = await knownOf(needs.boxes, payload)
+export async function layOut(deps: ProvisionDeps, payload: Provision): Promise<{ box: LocalBox; secrets: BoxSecrets }> {
+  const project = projectOf(deps.settings, payload.slug)
+  const facts = factsOf(deps, payload, project)
+  const box = await knownOf(deps.boxes, payload)
   const secrets = await ownSecrets(payload, project)
-  if (!secrets) await refuseTaken(needs, payload, project)
+  if (!secrets) await refuseTaken(deps, payload, project)
   await mkdir(join(project.folder, 'secrets'), { recursive: true, mode: 0o700 })
-  const made = secrets ?? newBoxSecrets(needs.random, payload.boxId)
+  const made = secrets ?? newBoxSecrets(deps.random, payload.boxId)
   if (!secrets) await writeBoxSecrets(project, made)
-  if (!box?.managed) await renderBox(needs.settings.templateFolder, project.folder, facts, made)
+  if (!box?.managed) await renderBox(deps.settings.templateFolder, project.folder, facts, made)
   await needSafeFolder(project)
-  return { box: await record(needs, payload, project, box), secrets: made }
+  return { box: await record(deps, payload, project, box), secrets: made }
 }
 
 /** The secrets of an earlier run of this very box; undefined when nothing is there yet. */
@@ -39,7 +39,7 @@ async function ownSecrets({ boxId }: Provision, project: Project): Promise<BoxSe
 
 /** Throws PORT_TAKEN or ALREADY_EXISTS when a box with these ports cannot be made here. */
 export async function refuseTaken(
-  { boxes, engine, portInUse }: Pick<ProvisionNeeds, 'boxes' | 'engine' | 'portInUse'>,
+  { boxes, engine, portInUse }: Pick<ProvisionDeps, 'boxes' | 'engine' | 'portInUse'>,
   { ports, slug }: Pick<Provision, 'ports' | 'slug'>,
   project: Project,
 ): Promise<void> {
@@ -55,7 +55,7 @@ export async function refuseTaken(
     if (await portInUse(port)) throw problem('PORT_TAKEN', `the ${name} port ${port} is in use on this host`)
 }
 
-const factsOf = ({ settings }: ProvisionNeeds, payload: Provision, project: Project) => ({
+const factsOf = ({ settings }: ProvisionDeps, payload: Provision, project: Project) => ({
   slug: payload.slug,
   boxId: payload.boxId,
   project: project.name,
@@ -74,7 +74,7 @@ export function plainUrl(text: string): string {
 }
 
 /** Known from here on, but not managed before it has proven healthy. */
-async function record({ boxes }: ProvisionNeeds, payload: Provision, project: Project, known: LocalBox | undefined): Promise<LocalBox> {
+async function record({ boxes }: ProvisionDeps, payload: Provision, project: Project, known: LocalBox | undefined): Promise<LocalBox> {
   const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
   const box: LocalBox = known
     ? { ...known, ownershipEpoch }

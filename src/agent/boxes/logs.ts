@@ -3,15 +3,15 @@ import type { CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.
 import { boxOfCommand } from './box-of-command.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; boxes: LocalBoxes }>
+type Deps = Readonly<{ engine: ContainerEngine; boxes: LocalBoxes }>
 type Wanted = Readonly<{ services: readonly Service[]; lines: number; since?: string | undefined }>
 
 /** What the services of a box printed. Nothing is left out of it: whoever shows it to a person makes it printable. */
 export const logs =
-  (needs: Needs): CommandExecutor<'tenant-box.logs'> =>
+  (deps: Deps): CommandExecutor<'tenant-box.logs'> =>
   async (_, given) => {
     const payload = boxCommands['tenant-box.logs'].payload.parse(given)
-    return { lines: await logLines(needs.engine, await boxOfCommand(needs.boxes, payload), payload) }
+    return { lines: await logLines(deps.engine, await boxOfCommand(deps.boxes, payload), payload) }
   }
 
 /** The newest lines of all named services in the order of the engine's clock, as many as fit into one result. */

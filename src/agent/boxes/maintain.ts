@@ -4,22 +4,22 @@ import type { CommandExecutor } from '../ports/index.ts'
 import { beginMaintenance, endMaintenance } from './box-fence.ts'
 import { boxOfCommand } from './box-of-command.ts'
 import type { LocalBoxes } from './local-boxes.ts'
-import { type ReportNeeds, reportVersions } from './report-versions.ts'
+import { type ReportDeps, reportVersions } from './report-versions.ts'
 
-type Needs = ReportNeeds & Readonly<{ boxes: LocalBoxes; locks: BoxLocks }>
+type Deps = ReportDeps & Readonly<{ boxes: LocalBoxes; locks: BoxLocks }>
 
 /** Closes or opens the edge while people work on the box. Both may come twice; a command that works on the box now keeps it: BOX_HELD. */
 export const maintain =
-  (needs: Needs): CommandExecutor<'tenant-box.maintenance'> =>
+  (deps: Deps): CommandExecutor<'tenant-box.maintenance'> =>
   async (_, payload) => {
-    const lock = await needs.locks.acquire(payload.slug)
+    const lock = await deps.locks.acquire(payload.slug)
     try {
-      const box = await boxOfCommand(needs.boxes, payload)
+      const box = await boxOfCommand(deps.boxes, payload)
       if (!box.managed)
         throw problem('BOX_NOT_MANAGED', `the box ${box.slug} is only observed: its edge has no fence; complete its adoption first`)
-      if (payload.on) await beginMaintenance(needs, box, payload.reason)
+      if (payload.on) await beginMaintenance(deps, box, payload.reason)
       else await endMaintenance(box)
-      return { report: await reportVersions(needs, box) }
+      return { report: await reportVersions(deps, box) }
     } finally {
       await lock.release()
     }

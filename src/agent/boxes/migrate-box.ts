@@ -2,14 +2,14 @@ import { type BoxMigration, headOf, planMigrations } from '../../core/boxes/inde
 import { problem } from '../../core/kit/index.ts'
 import type { BoxInside, CommandContext, LocalBox } from '../ports/index.ts'
 
-type Needs = Readonly<{ inside: BoxInside }>
+type Deps = Readonly<{ inside: BoxInside }>
 
 /**
  * What brings the box's own tables from what its database says to the wanted head; fetched from the daemon while the box serves, because it
  * may be away afterwards. Throws PREFLIGHT_REFUSED for a way that there is not, BOX_UNHEALTHY where the database does not answer.
  */
 export async function migrationsFor(
-  { inside }: Needs,
+  { inside }: Deps,
   { migrations }: Pick<CommandContext, 'migrations'>,
   box: LocalBox,
   wanted: string,
@@ -29,7 +29,7 @@ export async function migrationsFor(
 
 /** In the running database, one after the other; one that an interrupted try had applied is passed over. */
 export async function applyMigrations(
-  { inside }: Needs,
+  { inside }: Deps,
   { signal, progress }: Pick<CommandContext, 'signal' | 'progress'>,
   box: LocalBox,
   migrations: readonly BoxMigration[],

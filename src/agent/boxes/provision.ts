@@ -25,7 +25,7 @@ export type BoxSettings = Readonly<{
   maxUploadMegabytes: number
 }>
 
-export type ProvisionNeeds = Readonly<{
+export type ProvisionDeps = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
   clock: Clock
@@ -40,18 +40,18 @@ export type ProvisionNeeds = Readonly<{
  * and called again: secrets are made once, files rendered to the same bytes, containers left alone when they are right.
  */
 export const provision =
-  (needs: ProvisionNeeds): CommandExecutor<'tenant-box.provision'> =>
+  (deps: ProvisionDeps): CommandExecutor<'tenant-box.provision'> =>
   async (context, given) => {
     const payload = boxCommands['tenant-box.provision'].payload.parse(given)
-    for (const image of Object.values(payload.images)) needAllowedImage(needs.settings.allowedImages, image)
+    for (const image of Object.values(payload.images)) needAllowedImage(deps.settings.allowedImages, image)
     context.progress({ step: 'files' })
-    const { box, secrets } = await layOut(needs, payload)
-    await pullMissing(needs, context, payload)
-    await startAll(needs, context, box, payload.migrationsHead ?? noMigrations)
-    await makeProbeAccount(needs, context, box, secrets)
+    const { box, secrets } = await layOut(deps, payload)
+    await pullMissing(deps, context, payload)
+    await startAll(deps, context, box, payload.migrationsHead ?? noMigrations)
+    await makeProbeAccount(deps, context, box, secrets)
     const { edgeSecret, appserviceToken, registrationSharedSecret } = secrets
     await context.deliver({ edgeSecret, appserviceToken, registrationSharedSecret })
-    const probe = await waitUntilStable(needs, box, {
+    const probe = await waitUntilStable(deps, box, {
       rule: payload.probe,
       signal: context.signal,
       onProbe: ({ reason }, good) =>
@@ -62,12 +62,12 @@ export const provision =
         }),
     })
     const managed = { ...box, managed: true }
-    await needs.boxes.put(managed)
-    return { report: await reportVersions(needs, managed), probe }
+    await deps.boxes.put(managed)
+    return { report: await reportVersions(deps, managed), probe }
   }
 
 /** What is here stays what it is: whoever provisions names tags. */
-async function pullMissing({ engine, clock, settings }: ProvisionNeeds, context: CommandContext, { images }: Provision): Promise<void> {
+async function pullMissing({ engine, clock, settings }: ProvisionDeps, context: CommandContext, { images }: Provision): Promise<void> {
   const { signal } = context
   for (const image of Object.values(images)) {
     signal.throwIfAborted()
@@ -78,18 +78,18 @@ async function pullMissing({ engine, clock, settings }: ProvisionNeeds, context:
 }
 
 /** The database first: a Synapse without one dies, and its restarts would look like a fault. */
-async function startAll(needs: ProvisionNeeds, context: CommandContext, box: LocalBox, head: string): Promise<void> {
-  const { engine, inside } = needs
+async function startAll(deps: ProvisionDeps, context: CommandContext, box: LocalBox, head: string): Promise<void> {
+  const { engine, inside } = deps
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
-  await waitForService(needs, context, box, 'postgres', () => inside.databaseReady(box))
-  if (head !== noMigrations) await applyMigrations(needs, context, box, await migrationsFor(needs, context, box, head))
+  await waitForService(deps, context, box, 'postgres', () => inside.databaseReady(box))
+  if (head !== noMigrations) await applyMigrations(deps, context, box, await migrationsFor(deps, context, box, head))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
-  await waitForService(needs, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
+  await waitForService(deps, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
 }
 
-async function makeProbeAccount({ inside }: ProvisionNeeds, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
+async function makeProbeAccount({ inside }: ProvisionDeps, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
   context.progress({ step: 'probe-user' })
   await writeProbeAccount(box.project, await inside.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
 }

@@ -5,10 +5,10 @@ import { readFence } from './box-fence.ts'
 import type { FindFacts } from './find-facts.ts'
 import { installedVersion } from './versions.ts'
 
-export type ReportNeeds = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock; findFacts?: FindFacts }>
+export type ReportDeps = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock; findFacts?: FindFacts }>
 
 /** What RUNS in a box: digests from the engine, versions, migrations and size from the servers. The compose file is never asked for them. */
-export async function reportVersions({ engine, inside, clock, findFacts }: ReportNeeds, box: LocalBox): Promise<VersionsReport> {
+export async function reportVersions({ engine, inside, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
   const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),
     inside.serverVersions(box),

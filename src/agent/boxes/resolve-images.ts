@@ -5,18 +5,18 @@ import { boxOfCommand } from './box-of-command.ts'
 import { needAllowedImage } from './image-allow-list.ts'
 import type { LocalBoxes } from './local-boxes.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; clock: Clock; boxes: LocalBoxes; allowedImages: readonly string[] }>
+type Deps = Readonly<{ engine: ContainerEngine; clock: Clock; boxes: LocalBoxes; allowedImages: readonly string[] }>
 
 /** What tags are in their registries now, all of them at once. One that nobody can tell keeps none of the others from being told. */
 export const resolveImages =
-  (needs: Needs): CommandExecutor<'tenant-box.resolve_images'> =>
+  (deps: Deps): CommandExecutor<'tenant-box.resolve_images'> =>
   async ({ signal }, payload) => {
-    await boxOfCommand(needs.boxes, payload, { handedOver: 'welcome' })
+    await boxOfCommand(deps.boxes, payload, { handedOver: 'welcome' })
     const over = new AbortController()
     const ended = AbortSignal.any([signal, over.signal])
-    const late = lateness(needs.clock, payload.withinMs, ended)
+    const late = lateness(deps.clock, payload.withinMs, ended)
     try {
-      const images = await Promise.all(payload.images.map((image) => resolveOne(needs, image, late, ended)))
+      const images = await Promise.all(payload.images.map((image) => resolveOne(deps, image, late, ended)))
       signal.throwIfAborted()
       return { images }
     } finally {
@@ -25,7 +25,7 @@ export const resolveImages =
   }
 
 async function resolveOne(
-  { engine, allowedImages }: Needs,
+  { engine, allowedImages }: Deps,
   image: string,
   late: Promise<Problem>,
   signal: AbortSignal,

@@ -5,13 +5,13 @@ import { deathWatch } from './deaths.ts'
 import { lastSaid } from './last-said.ts'
 import { waitUntil } from './wait-until.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; clock: Clock }>
+type Deps = Readonly<{ engine: ContainerEngine; clock: Clock }>
 
 const patienceMs = 10 * 60_000
 
 /** Until a service answers. Throws BOX_UNHEALTHY with its last words when it dies again and again, or does not answer in time. */
 export async function waitForService(
-  { engine, clock }: Needs,
+  { engine, clock }: Deps,
   { signal }: Readonly<{ signal: AbortSignal }>,
   box: LocalBox,
   service: Service,

@@ -11,7 +11,7 @@ import type { KeyStore } from './rotate-key.ts'
 export type AgentKeys = KeyStore & Readonly<{ rotateAfterMs?: number; asked?(): Promise<boolean> }>
 
 /** What one agent runs with. Nothing in it is the machine's own unless the program puts it there: thousands fit into one process. */
-export type AgentNeeds = Readonly<{
+export type AgentDeps = Readonly<{
   clock: Clock
   random: Random
   log: Logger

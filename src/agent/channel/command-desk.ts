@@ -1,14 +1,14 @@
 import { isBeside, isQuestion } from '../../core/boxes/index.ts'
 import type { CommandOutcome, DisownedBox, HeldCommand, LeasedCommand } from '../../core/hosts/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
-import type { AgentNeeds } from './agent-needs.ts'
+import type { AgentDeps } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
 import type { AgentClient } from './connection.ts'
 import { howItEnded } from './how-it-ended.ts'
 import { isEnding, orAborted, patiently } from './patience.ts'
 import { progressOf, runCommand } from './run-command.ts'
 
-type Needs = AgentNeeds & Readonly<{ client: AgentClient }>
+type Deps = AgentDeps & Readonly<{ client: AgentClient }>
 type InHand = { command: ShelvedCommand; executing: boolean; over: Promise<void>; abandoned: AbortController }
 
 /** An executor that was broken off ends at its next step; outcomes are told meanwhile. */
@@ -30,7 +30,7 @@ export type Room = 'all' | 'questions' | 'none'
  * It knows no connection state: a delivery goes on until it succeeds, whatever the daemon does meanwhile.
  */
 export class CommandDesk {
-  readonly #needs: Needs
+  readonly #needs: Deps
   readonly #slots: number
   readonly #inHand = new Map<string, InHand>()
   readonly #breakOff = new AbortController()
@@ -39,9 +39,9 @@ export class CommandDesk {
   /** Resolves when the next execution ends. */
   #nextEnd: Promise<void>
 
-  constructor(needs: Needs) {
-    this.#needs = needs
-    this.#slots = needs.slots ?? 4
+  constructor(deps: Deps) {
+    this.#needs = deps
+    this.#slots = deps.slots ?? 4
     this.#nextEnd = this.#newEnd()
   }
 

@@ -2,12 +2,12 @@ import { type Client, makeClient } from '../../core/contract/index.ts'
 import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
-import type { AgentNeeds } from './agent-needs.ts'
+import type { AgentDeps } from './agent-needs.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockGauge } from './identity.ts'
 
 export type AgentClient = Client<typeof agentContract>
 
-type Needs = Pick<AgentNeeds, 'clock' | 'random' | 'identity' | 'fetch'>
+type Deps = Pick<AgentDeps, 'clock' | 'random' | 'identity' | 'fetch'>
 
 /** One run of the agent at its daemon: a new instance id, under which no other run ever speaks. */
 export type Connection = Readonly<{
@@ -22,7 +22,7 @@ export type Connection = Readonly<{
   clockOffsetMs(): number | null
 }>
 
-export function openConnection({ clock, random, identity, fetch = settlingFetch }: Needs): Connection {
+export function openConnection({ clock, random, identity, fetch = settlingFetch }: Deps): Connection {
   const instanceId = randomText(random, 20)
   const gauge = clockGauge(clock)
   const plain = toldTheTime(gauge.heard, bounded(fetch))
@@ -52,7 +52,7 @@ export function openConnection({ clock, random, identity, fetch = settlingFetch 
 }
 
 /** Only the client, for who asks a few questions and goes. */
-export const connect = (needs: Needs): AgentClient => openConnection(needs).client
+export const connect = (deps: Deps): AgentClient => openConnection(deps).client
 
 type Fetch = typeof globalThis.fetch
 

@@ -5,7 +5,7 @@ import { problem, type Secret } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
 
-export type EnrolNeeds = Readonly<{ daemonUrl: string; agentVersion: string; fetch?: typeof globalThis.fetch }>
+export type EnrolDeps = Readonly<{ daemonUrl: string; agentVersion: string; fetch?: typeof globalThis.fetch }>
 
 /** Whoever reads the token on its way could enrol in our place, so it only travels over https or within this machine. Throws CONFIG_INVALID. */
 export function requireSafeUrl(daemonUrl: string): string {
@@ -26,7 +26,7 @@ export async function newAgentKey(): Promise<AgentPrivateKey> {
 
 /** Enrols the key at the daemon. Throws ENROLMENT_INVALID, UNREACHABLE, CONFIG_INVALID and what the daemon says. */
 export async function enrolAgent(
-  { daemonUrl, agentVersion, fetch = settlingFetch }: EnrolNeeds,
+  { daemonUrl, agentVersion, fetch = settlingFetch }: EnrolDeps,
   privateKey: AgentPrivateKey,
   token: Secret,
 ): Promise<AgentIdentity> {

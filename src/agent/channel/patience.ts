@@ -1,6 +1,6 @@
 import { type Clock, isProblem, type ProblemCode, type Random } from '../../core/kit/index.ts'
 
-type Needs = Readonly<{ clock: Clock; random: Random }>
+type Deps = Readonly<{ clock: Clock; random: Random }>
 
 const firstMs = 500
 const longestMs = 30_000
@@ -26,7 +26,7 @@ export const isEnding = (error: unknown): boolean => endings.some((code) => isPr
  * Time is the injected clock's, which is why no retry library does this.
  */
 export async function patiently<Value>(
-  { clock, random }: Needs,
+  { clock, random }: Deps,
   call: () => Promise<Value>,
   { signal, givesUp, onFailure }: { signal: AbortSignal; givesUp: (error: unknown) => boolean; onFailure?: (error: unknown) => void },
 ): Promise<Value | undefined> {

@@ -27,10 +27,10 @@ export const rotateKey = (connection: Connection, keys: KeyStore): Promise<Agent
 type Patient = Readonly<{ clock: Clock; random: Random; signal: AbortSignal }>
 
 /** Ends a rotation that an earlier run began, however long the daemon is away; calls that the former key signed wait for it. */
-export async function settleKey(needs: Patient, connection: Connection, keys: KeyStore): Promise<void> {
+export async function settleKey(deps: Patient, connection: Connection, keys: KeyStore): Promise<void> {
   if (!(await keys.pending())) return
-  const { signal } = needs
-  await connection.replaceKey((use) => patiently(needs, () => replace(connection, keys, use), { signal, givesUp: isEnding }))
+  const { signal } = deps
+  await connection.replaceKey((use) => patiently(deps, () => replace(connection, keys, use), { signal, givesUp: isEnding }))
 }
 
 async function replace(connection: Connection, keys: KeyStore, use: Use): Promise<AgentIdentity> {

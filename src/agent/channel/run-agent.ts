@@ -1,6 +1,6 @@
 import { type DisownedBox, type LeasedCommand, oldestProtocol, protocolVersion } from '../../core/hosts/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import type { AgentNeeds } from './agent-needs.ts'
+import type { AgentDeps } from './agent-needs.ts'
 import { beat } from './beat.ts'
 import { CommandDesk } from './command-desk.ts'
 import { type AgentClient, type Connection, openConnection } from './connection.ts'
@@ -8,7 +8,7 @@ import { backoffMs, isEnding, patiently, spreadMs } from './patience.ts'
 import { settleKey } from './rotate-key.ts'
 import { tellChanges } from './tell-changes.ts'
 
-export type Session = AgentNeeds & Readonly<{ client: AgentClient; connection: Connection; desk: CommandDesk }>
+export type Session = AgentDeps & Readonly<{ client: AgentClient; connection: Connection; desk: CommandDesk }>
 
 const ours = { newest: protocolVersion, oldest: oldestProtocol }
 
@@ -20,22 +20,21 @@ const shortestPollMs = 1000
  * Resolves when it has drained. Throws HOST_REVOKED, HOST_FROZEN, UNAUTHENTICATED or PROTOCOL_VERSION when the daemon shuts it out;
  * changes of boxes that were running then are finished first, unless the signal comes, and their outcomes stay on the shelf.
  */
-export async function runAgent(needs: AgentNeeds): Promise<void> {
-  const connection = openConnection(needs)
+export async function runAgent(deps: AgentDeps): Promise<void> {
+  const connection = openConnection(deps)
   const { client } = connection
-  const desk = new CommandDesk({ ...needs, client })
-  await needs.resume?.()
+  const desk = new CommandDesk({ ...deps, client })
+  await deps.resume?.()
   const ended = new AbortController()
-  const signal = AbortSignal.any([needs.signal, ended.signal])
-  const session: Session = { ...needs, client, connection, desk, signal }
-  const settling =
-    needs.keys && settleKey(session, connection, needs.keys).catch((err) => needs.log.warn({ err }, 'the key was not replaced'))
+  const signal = AbortSignal.any([deps.signal, ended.signal])
+  const session: Session = { ...deps, client, connection, desk, signal }
+  const settling = deps.keys && settleKey(session, connection, deps.keys).catch((err) => deps.log.warn({ err }, 'the key was not replaced'))
   await desk.resume()
   try {
     await Promise.all([speak(session), tellChanges(session)])
   } catch (error) {
     // Shut out, it may not be let in again for days, and an update that is broken off at every start would leave its box fenced.
-    if (isEnding(error)) await finishChanges(session, needs.signal, error)
+    if (isEnding(error)) await finishChanges(session, deps.signal, error)
     throw error
   } finally {
     ended.abort()

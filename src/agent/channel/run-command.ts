@@ -3,40 +3,35 @@ import { fieldReasons } from '../../core/contract/index.ts'
 import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
 import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
 import type { CommandContext } from '../ports/index.ts'
-import type { AgentNeeds } from './agent-needs.ts'
+import type { AgentDeps } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
 import type { AgentClient } from './connection.ts'
 import { isEnding, patiently } from './patience.ts'
 import { type ProgressStream, progressStream } from './progress-stream.ts'
 
-type Needs = Pick<AgentNeeds, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
+type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
 
 /** The command as it is now: its lease may be renewed under another token while it runs. */
 export type Held = () => ShelvedCommand
 
-export const progressOf = ({ clock, client }: Pick<Needs, 'clock' | 'client'>, held: Held): ProgressStream =>
+export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, held: Held): ProgressStream =>
   progressStream(clock, (progress) => {
     const { id, leaseToken } = held()
     return client.postProgress({ params: { id }, body: { leaseToken, progress } })
   })
 
 /** Executes a command and answers what became of it; undefined when the signal broke it off: then it goes on at the next start. */
-export async function runCommand(
-  needs: Needs,
-  held: Held,
-  stream: ProgressStream,
-  signal: AbortSignal,
-): Promise<CommandOutcome | undefined> {
+export async function runCommand(deps: Deps, held: Held, stream: ProgressStream, signal: AbortSignal): Promise<CommandOutcome | undefined> {
   try {
-    return withinSize({ ok: true, result: await execute(needs, held(), contextOf(needs, held, stream, signal)) })
+    return withinSize({ ok: true, result: await execute(deps, held(), contextOf(deps, held, stream, signal)) })
   } catch (error) {
-    return signal.aborted ? undefined : failure(needs, held(), error)
+    return signal.aborted ? undefined : failure(deps, held(), error)
   }
 }
 
 type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
 
-async function execute({ executors }: Needs, { kind, payload }: ShelvedCommand, context: CommandContext): Promise<unknown> {
+async function execute({ executors }: Deps, { kind, payload }: ShelvedCommand, context: CommandContext): Promise<unknown> {
   if (!Object.hasOwn(boxCommands, kind))
     throw problem('PROTOCOL_VERSION', `this agent does not know the command ${kind}: upgrade tenantry-agent`)
   const known = kind as keyof typeof boxCommands
@@ -45,19 +40,19 @@ async function execute({ executors }: Needs, { kind, payload }: ShelvedCommand, 
   return (executors[known] as AnyExecutor)(context, parsed.data)
 }
 
-function contextOf(needs: Needs, held: Held, stream: ProgressStream, signal: AbortSignal): CommandContext {
-  const { client } = needs
+function contextOf(deps: Deps, held: Held, stream: ProgressStream, signal: AbortSignal): CommandContext {
+  const { client } = deps
   const { id } = held()
   const lease = () => ({ leaseToken: held().leaseToken })
   return {
     commandId: id,
     signal,
     progress: stream.tell,
-    secrets: () => fetchPatiently(needs, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
-    migrations: () => fetchMigrations(needs, signal),
+    secrets: () => fetchPatiently(deps, signal, () => client.commandSecrets({ params: { id }, body: lease() }, { signal }).catch(lost)),
+    migrations: () => fetchMigrations(deps, signal),
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
-      await patiently(needs, send, { signal, givesUp: isRefusal })
+      await patiently(deps, send, { signal, givesUp: isRefusal })
       signal.throwIfAborted()
     },
   }
@@ -67,17 +62,17 @@ function contextOf(needs: Needs, held: Held, stream: ProgressStream, signal: Abo
 const secretsPatienceMs = 30_000
 
 /** An agent that has just started may ask before the daemon has heard its hello, or while the daemon restarts too. */
-async function fetchPatiently<Answer>(needs: Needs, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
-  const startMs = needs.clock.monotonicMs()
-  const late = () => needs.clock.monotonicMs() - startMs > secretsPatienceMs
-  const answer = await patiently(needs, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
+async function fetchPatiently<Answer>(deps: Deps, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
+  const startMs = deps.clock.monotonicMs()
+  const late = () => deps.clock.monotonicMs() - startMs > secretsPatienceMs
+  const answer = await patiently(deps, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
   if (!answer) throw signal.reason
   return answer
 }
 
 /** What arrives is run in databases: it is proven here, before anybody sees it. */
-async function fetchMigrations(needs: Needs, signal: AbortSignal): Promise<readonly BoxMigration[]> {
-  const { migrations } = await fetchPatiently(needs, signal, () => needs.client.boxMigrations({}, { signal }))
+async function fetchMigrations(deps: Deps, signal: AbortSignal): Promise<readonly BoxMigration[]> {
+  const { migrations } = await fetchPatiently(deps, signal, () => deps.client.boxMigrations({}, { signal }))
   needSoundMigrations(migrations)
   return migrations
 }
@@ -100,7 +95,7 @@ const refusalsOfTheHost: Readonly<Record<string, (said: string) => Problem>> = {
     problem('CONFIG', `the agent may not write there; where systemd runs it, ReadWritePaths= of its unit must name the folder: ${said}`),
 }
 
-function failure({ log }: Needs, { id, kind }: ShelvedCommand, error: unknown): CommandOutcome {
+function failure({ log }: Deps, { id, kind }: ShelvedCommand, error: unknown): CommandOutcome {
   if (isProblem(error)) return refused(error)
   const { code = '', message } = Object(error) as NodeJS.ErrnoException
   const ofTheHost = Object.hasOwn(refusalsOfTheHost, code) ? refusalsOfTheHost[code] : undefined

@@ -1,8 +1,8 @@
-import type { AgentNeeds } from './agent-needs.ts'
+import type { AgentDeps } from './agent-needs.ts'
 import type { AgentClient } from './connection.ts'
 import { orAborted } from './patience.ts'
 
-type Session = Pick<AgentNeeds, 'clock' | 'log' | 'changes' | 'reports' | 'signal'> & Readonly<{ client: AgentClient }>
+type Session = Pick<AgentDeps, 'clock' | 'log' | 'changes' | 'reports' | 'signal'> & Readonly<{ client: AgentClient }>
 
 /** A restart is a dozen events; they are told once. */
 const settleMs = 2_000

@@ -16,7 +16,7 @@ export type StepAt<Step extends string> = Readonly<{
 /** Each may be called again after a kill at any point; what it answers is kept in the journal, so it holds no secret. */
 export type Steps<Step extends string> = Readonly<Record<Step, (at: StepAt<Step>) => Promise<unknown>>>
 
-type Needs = Readonly<{ journal: CommandJournal; clock: Clock }>
+type Deps = Readonly<{ journal: CommandJournal; clock: Clock }>
 
 type Following<Step extends string> = Readonly<{
   context: CommandContext
@@ -37,14 +37,14 @@ export type Followed<Step extends string> = Readonly<{
   elapsedMs(): number
 }>
 
-type Run<Step extends string> = Needs &
+type Run<Step extends string> = Deps &
   Following<Step> &
   Followed<Step> &
   Readonly<{ now(): CourseFacts<Step>; write(step: Step, mark: JournalEntry['mark'], data?: unknown): Promise<void> }>
 
 /** Does one step, looks again, until nothing is left. An abort of the command leaves it open, to be gone on with. */
-export async function followCourse<Step extends string>(needs: Needs, following: Following<Step>): Promise<Followed<Step>> {
-  const run = startRun(needs, following)
+export async function followCourse<Step extends string>(deps: Deps, following: Following<Step>): Promise<Followed<Step>> {
+  const run = startRun(deps, following)
   const { course, context } = following
   for (;;) {
     context.signal.throwIfAborted()
@@ -57,12 +57,12 @@ export async function followCourse<Step extends string>(needs: Needs, following:
   }
 }
 
-function startRun<Step extends string>(needs: Needs, following: Following<Step>): Run<Step> {
+function startRun<Step extends string>(deps: Deps, following: Following<Step>): Run<Step> {
   let { record } = following
-  const elapsedMs = stopwatch(needs.clock, record)
+  const elapsedMs = stopwatch(deps.clock, record)
   const now = () => foldCourse(following.course, eventsOf<Step>(record.entries))
   return {
-    ...needs,
+    ...deps,
     ...following,
     get facts() {
       return now()
@@ -75,8 +75,8 @@ function startRun<Step extends string>(needs: Needs, following: Following<Step>)
     left: (step) => leftIn(record, step),
     write: async (step, mark, data) => {
       const entry = { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) }
-      record = await patiently({ needs, context: following.context }, 'the journal cannot be written', () =>
-        needs.journal.append(record.commandId, entry),
+      record = await patiently({ deps, context: following.context }, 'the journal cannot be written', () =>
+        deps.journal.append(record.commandId, entry),
       )
     },
   }

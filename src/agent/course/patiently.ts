@@ -8,7 +8,7 @@ const againMs = 5_000
  * not be left because its journal cannot be written.
  */
 export async function patiently<Value>(
-  { needs: { clock }, context: { signal, progress } }: Readonly<{ needs: Readonly<{ clock: Clock }>; context: CommandContext }>,
+  { deps: { clock }, context: { signal, progress } }: Readonly<{ deps: Readonly<{ clock: Clock }>; context: CommandContext }>,
   what: string,
   act: () => Promise<Value>,
 ): Promise<Value> {

@@ -6,9 +6,9 @@ import type { LocalBoxes } from '../boxes/index.ts'
 import type { Steps } from '../course/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, LocalBox, Repository } from '../ports/index.ts'
-import type { ReviveNeeds } from '../revive/index.ts'
+import type { ReviveDeps } from '../revive/index.ts'
 
-export type DrillNeeds = ReviveNeeds &
+export type DrillDeps = ReviveDeps &
   Readonly<{
     random: Random
     boxes: LocalBoxes
@@ -29,7 +29,7 @@ export const drillProject = (stateFolder: string, commandId: string): string =>
 
 /** One drill in the hands of one agent. */
 export type DrillRun = Readonly<{
-  needs: DrillNeeds
+  deps: DrillDeps
   context: CommandContext
   payload: BoxCommandPayload<'tenant-box.drill'>
   /** The box that the snapshot is of; only looked at. */
@@ -42,15 +42,12 @@ export type DrillRun = Readonly<{
 
 export type DrillSteps = Steps<DrillStep>
 
-export function startDrill(
-  needs: DrillNeeds,
-  { context, payload, original }: Pick<DrillRun, 'context' | 'payload' | 'original'>,
-): DrillRun {
-  const folder = dumpFolderOf(needs.workFolder, context.commandId)
+export function startDrill(deps: DrillDeps, { context, payload, original }: Pick<DrillRun, 'context' | 'payload' | 'original'>): DrillRun {
+  const folder = dumpFolderOf(deps.workFolder, context.commandId)
   const boxFolder = join(folder, 'box')
-  const name = drillProject(needs.stateFolder, context.commandId)
+  const name = drillProject(deps.stateFolder, context.commandId)
   return {
-    needs,
+    deps,
     context,
     payload,
     original,

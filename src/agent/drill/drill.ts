@@ -3,7 +3,7 @@ import { keepRoom, type Roomed } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
 import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { type DrillNeeds, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
+import { type DrillDeps, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
 import { drillSteps, holderOf } from './steps.ts'
 
 const kind = 'tenant-box.drill'
@@ -13,19 +13,19 @@ const kind = 'tenant-box.drill'
  * another drill of the box runs) and an abort, after which the same command goes on when it is called again.
  */
 export const drill =
-  (needs: DrillNeeds): CommandExecutor<typeof kind> =>
+  (deps: DrillDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
-    needs.once(
+    deps.once(
       // A lock of its own: the box is only looked at, and its other commands need not wait.
       { commandId: context.commandId, kind, slug: `${payload.slug}.drill`, payload },
       {
-        admit: async () => void (await boxOfCommand(needs.boxes, payload)),
+        admit: async () => void (await boxOfCommand(deps.boxes, payload)),
         perform: async (record) => {
-          const original = await boxOfBegun(needs.boxes, payload)
-          const run = startDrill(needs, { context, payload, original })
-          await keepRoom(needs.disk, holderOf(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
+          const original = await boxOfBegun(deps.boxes, payload)
+          const run = startDrill(deps, { context, payload, original })
+          await keepRoom(deps.disk, holderOf(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
           const steps = drillSteps(run)
-          return sumUp(run, await followCourse(needs, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
+          return sumUp(run, await followCourse(deps, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
         },
       },
     )

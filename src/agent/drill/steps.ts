@@ -20,27 +20,27 @@ export const drillSteps = (run: DrillRun): DrillSteps => ({
     const { snapshotId, snapshotSha256: manifestSha256 } = run.payload
     const repository = await run.repository()
     const admit = async (snapshot: StoredSnapshot) => void (await needRoomBeside(run, snapshot, false))
-    const fetched = await fetchSnapshot(run.needs, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
+    const fetched = await fetchSnapshot(run.deps, { repository, snapshotId, manifestSha256, folder: run.folder, admit, signal })
     return { room: await needRoomBeside(run, fetched.snapshot, true) } satisfies Roomed
   },
   images: async ({ signal }) => {
-    const { manifest } = await fetchedBefore(run.needs, { ...run, signal })
-    await bringFormerImages(run.needs, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
+    const { manifest } = await fetchedBefore(run.deps, { ...run, signal })
+    await bringFormerImages(run.deps, manifest, { services: drilledServices, pin: run.copy.project.name, context: run.context, signal })
   },
   files: async ({ signal }) => {
-    const { manifest, boxFolder } = await fetchedBefore(run.needs, { ...run, signal })
+    const { manifest, boxFolder } = await fetchedBefore(run.deps, { ...run, signal })
     const text = await readFile(join(boxFolder, basename(manifest.box.composeFile)), 'utf8')
-    await makeConfigQuiet(boxFolder, run.needs.random)
+    await makeConfigQuiet(boxFolder, run.deps.random)
     await writeFileAtomic(run.copy.project.composeFile, drillCompose(text, run.copy.project.name))
   },
   fill: async ({ signal }) => {
-    const fetched = await fetchedBefore(run.needs, { ...run, signal })
+    const fetched = await fetchedBefore(run.deps, { ...run, signal })
     const repository = await run.repository()
-    await fillProject(run.needs, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
+    await fillProject(run.deps, run.copy, { repository, snapshotId: run.payload.snapshotId, fetched, signal })
     const counts = Object.values(fetched.manifest.rows)
     return { tables: counts.length, rows: counts.reduce((sum, count) => sum + count, 0) }
   },
-  start: ({ signal }) => startProject(run.needs, run.copy, drilledServices, signal),
+  start: ({ signal }) => startProject(run.deps, run.copy, drilledServices, signal),
   prove: ({ signal, note }) => prove(run, signal, note),
   clear: () => clear(run),
 })
@@ -52,24 +52,24 @@ export const holderOf = ({ context, original }: Pick<DrillRun, 'context' | 'orig
 
 /** Copy and original lie side by side, and what is fetched beside both. */
 async function needRoomBeside(run: DrillRun, snapshot: StoredSnapshot, fetched: boolean): Promise<readonly Part[]> {
-  const { needs, original, folder } = run
-  const containers = await needs.engine.containers(original.project)
+  const { deps, original, folder } = run
+  const containers = await deps.engine.containers(original.project)
   const bytesOf = (services: readonly string[]) =>
     volumeBytes(
-      needs,
+      deps,
       containers.filter(({ service }) => services.includes(service)).flatMap(({ volumes }) => volumes),
     )
   const now = { databaseBytes: await bytesOf(['postgres']), dataBytes: await bytesOf(['synapse', 'minio']) }
-  const room = await roomForSnapshot(needs, { snapshot, folder, fetched, now })
-  await needRoom(needs.disk, holderOf(run), room)
+  const room = await roomForSnapshot(deps, { snapshot, folder, fetched, now })
+  await needRoom(deps.disk, holderOf(run), room)
   return room
 }
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {
   const { copy } = run
-  const needs = { ...run.needs, inside: watchfulInside(run.needs.inside, run.needs.engine) }
-  const { inside } = needs
-  await waitForService(needs, { signal }, copy, 'synapse', async () => (await inside.serverVersions(copy)).synapse !== undefined)
+  const deps = { ...run.deps, inside: watchfulInside(run.deps.inside, run.deps.engine) }
+  const { inside } = deps
+  await waitForService(deps, { signal }, copy, 'synapse', async () => (await inside.serverVersions(copy)).synapse !== undefined)
   const account = await inside.createThrowAwayAccount(copy, await registrationSecretOf(copy.project.folder), signal)
   await writeProbeAccount(copy.project, account)
   let last: ProbeResult | undefined
@@ -77,7 +77,7 @@ async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['
     last = probe
   }
   try {
-    return await waitUntilStable(needs, copy, { rule, signal, onProbe: keep })
+    return await waitUntilStable(deps, copy, { rule, signal, onProbe: keep })
   } catch (error) {
     if (last) await note({ probe: last })
     throw error
@@ -85,10 +85,10 @@ async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['
 }
 
 /** Also what an engine that came back late still made: it is asked for by name until nothing answers to it. */
-async function clear({ needs, copy, folder }: DrillRun): Promise<void> {
-  await needs.engine.removeProject(copy.project.name)
-  if ((await needs.engine.projects(copy.project.name)).length > 0)
+async function clear({ deps, copy, folder }: DrillRun): Promise<void> {
+  await deps.engine.removeProject(copy.project.name)
+  if ((await deps.engine.projects(copy.project.name)).length > 0)
     throw problem('CONFLICT', `something of ${copy.project.name} is left: the agent tries again at its next start`)
-  await needs.engine.unpin(copy.project.name)
+  await deps.engine.unpin(copy.project.name)
   await rm(folder, { recursive: true, force: true })
 }

@@ -2,13 +2,13 @@ import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
 import { drillProject, drillProjects } from './drill-run.ts'
 
-type Needs = Readonly<{ engine: ContainerEngine; journal: CommandJournal; stateFolder: string }>
+type Deps = Readonly<{ engine: ContainerEngine; journal: CommandJournal; stateFolder: string }>
 
 /**
  * Removes what drills left on the engine, when the agent starts: all of this agent's whose command is over or unknown. An open command clears
  * its own away. Answers the projects. Images that one which could not clear away has pinned are let go too: nothing else may be left of it.
  */
-export async function sweepDrills({ engine, journal, stateFolder }: Needs): Promise<readonly string[]> {
+export async function sweepDrills({ engine, journal, stateFolder }: Deps): Promise<readonly string[]> {
   const open = new Set((await journal.open()).map(({ commandId }) => drillProject(stateFolder, commandId)))
   const left = (await engine.projects(drillProjects(stateFolder))).filter((name) => !open.has(name))
   for (const name of left) {

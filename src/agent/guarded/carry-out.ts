@@ -3,7 +3,7 @@ import { keepRoom, type Part } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand, needManaged, refuseMaintenance } from '../boxes/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { type DriveRules, drive } from './drive.ts'
-import { type GuardedNeeds, type Run, startGuardedRun } from './guarded-run.ts'
+import { type GuardedDeps, type Run, startGuardedRun } from './guarded-run.ts'
 
 type Kind = 'tenant-box.update' | 'tenant-box.restore'
 type Driven<K extends Kind, Step extends string, Facts extends StepFacts<Step>, Evidence> = Run<Step, Facts, BoxCommandPayload<K>, Evidence>
@@ -27,23 +27,23 @@ export type Change<K extends Kind, Step extends string, Facts extends StepFacts<
  */
 export const carryOut =
   <K extends Kind, Step extends string, Facts extends StepFacts<Step>, World extends object, Evidence>(
-    needs: GuardedNeeds,
+    deps: GuardedDeps,
     change: Change<K, Step, Facts, World, Evidence>,
   ): CommandExecutor<K> =>
   (context, payload) =>
-    needs.once(
+    deps.once(
       { commandId: context.commandId, kind: change.kind, slug: payload.slug, payload },
       {
         admit: async () => {
-          const box = await boxOfCommand(needs.boxes, payload)
+          const box = await boxOfCommand(deps.boxes, payload)
           needManaged(box, change.doing)
           await refuseMaintenance(box)
         },
         perform: async (record) => {
-          const box = await boxOfBegun(needs.boxes, payload)
-          const run = startGuardedRun<Step, Facts, BoxCommandPayload<K>, Evidence>({ needs, context, payload, box, record }, change)
+          const box = await boxOfBegun(deps.boxes, payload)
+          const run = startGuardedRun<Step, Facts, BoxCommandPayload<K>, Evidence>({ deps, context, payload, box, record }, change)
           const holder = { commandId: context.commandId, what: `${change.doing} ${box.slug}` }
-          await keepRoom(needs.disk, holder, change.room(run.evidence()))
+          await keepRoom(deps.disk, holder, change.room(run.evidence()))
           return change.close(run, await drive(run, change))
         },
       },

@@ -12,7 +12,7 @@ export const sumUpRun = async (run: GuardedRun) => ({
   durationMs: run.elapsedMs(),
   fencedMs: fencedMs(run),
   probes: probesOf(run.entries()),
-  report: await reportVersions(run.needs, run.box).catch(() => null),
+  report: await reportVersions(run.deps, run.box).catch(() => null),
 })
 
 /** Why it did not end as it was meant to, with a remark on how the box is now; a way back that failed says why it was taken. */
@@ -37,18 +37,18 @@ type Left = Readonly<{
  * and this is not called. Failures here never change how it ended, and what is committed is never told as failed because a record waits for room.
  */
 export async function clearUp(run: GuardedRun, { volumes, imagesStay = false, migrationsHead }: Left): Promise<void> {
-  const { needs, box, context } = run
-  for (const volume of volumes) await quietly(needs.engine.removeVolume(volume))
+  const { deps, box, context } = run
+  for (const volume of volumes) await quietly(deps.engine.removeVolume(volume))
   if (!imagesStay) await quietly(letImagesGo(run))
-  await quietly(clearDump(needs, context.commandId))
+  await quietly(clearDump(deps, context.commandId))
   await quietly(rm(run.fetchFolder, { recursive: true, force: true }))
   if (migrationsHead === undefined || migrationsHead === box.migrationsHead) return
-  await patiently(run, `the record of ${box.slug} cannot be written`, () => needs.boxes.put({ ...box, migrationsHead }))
+  await patiently(run, `the record of ${box.slug} cannot be written`, () => deps.boxes.put({ ...box, migrationsHead }))
 }
 
 /** A box that is fenced still rests for somebody to decide, and may need the images of whoever left it there. */
-async function letImagesGo({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>): Promise<void> {
-  if ((await readFence(box.project)) === undefined) await needs.engine.unpin(box.slug)
+async function letImagesGo({ deps, box }: Pick<GuardedRun, 'deps' | 'box'>): Promise<void> {
+  if ((await readFence(box.project)) === undefined) await deps.engine.unpin(box.slug)
 }
 
 const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

@@ -6,7 +6,7 @@ import { syncFolder, writeFileAtomic } from '../../node/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
-type Exchange = Pick<GuardedRun, 'needs' | 'box' | 'context'>
+type Exchange = Pick<GuardedRun, 'deps' | 'box' | 'context'>
 
 export const readComposeText = ({ project }: LocalBox): Promise<string> => readFile(project.composeFile, 'utf8')
 
@@ -50,11 +50,11 @@ export async function putComposeBack(run: Exchange, sha256: string): Promise<voi
 }
 
 async function writeBackup(run: Exchange, sha256: string): Promise<string> {
-  const { box, needs } = run
+  const { box, deps } = run
   const { composeFile } = box.project
   const text = await readComposeText(box)
   if (sha256Hex(text) !== sha256) throw problem('COMPOSE_INVALID', `${composeFile} was changed meanwhile; check it, then try again`)
-  const path = `${composeFile}.${isoNow(needs.clock).replaceAll(':', '-')}${suffixOf(run)}`
+  const path = `${composeFile}.${isoNow(deps.clock).replaceAll(':', '-')}${suffixOf(run)}`
   const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
   try {
     await file.writeFile(text)

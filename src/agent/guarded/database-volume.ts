@@ -17,8 +17,8 @@ export function needDatabaseVolume({ box }: Pick<GuardedRun, 'box'>, { database 
 }
 
 /** What is read or filled must be the volume that is meant: the former one is the only copy of what it holds. Throws RESTORE_FAILED. */
-export async function needMounted({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>, volume: string): Promise<void> {
-  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
+export async function needMounted({ deps, box }: Pick<GuardedRun, 'deps' | 'box'>, volume: string): Promise<void> {
+  const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   if (!database?.volumes.includes(volume))
     throw problem(
       'RESTORE_FAILED',
@@ -32,9 +32,9 @@ export async function needMounted({ needs, box }: Pick<GuardedRun, 'needs' | 'bo
 export async function upDatabaseOn(run: GuardedRun, volume: string, tries: readonly string[]): Promise<void> {
   const given = tries.filter((name) => name !== volume)
   await discardDatabaseOn(run, given)
-  await run.needs.engine.up(run.box.project, ['postgres'], run.signal)
+  await run.deps.engine.up(run.box.project, ['postgres'], run.signal)
   await needMounted(run, volume)
-  await dropTries(run.needs, given)
+  await dropTries(run.deps, given)
   await waitForDatabase(run)
 }
 
@@ -42,8 +42,8 @@ export async function upDatabaseOn(run: GuardedRun, volume: string, tries: reado
  * The server of a try that was given up is taken away by force: what it holds is thrown away, and one that has just been started may not hear that
  * it is to stop, so that the engine would wait for the two minutes that a database may take for it.
  */
-async function discardDatabaseOn({ needs, box }: Pick<GuardedRun, 'needs' | 'box'>, given: readonly string[]): Promise<void> {
-  const containers = await needs.engine.containers(box.project)
+async function discardDatabaseOn({ deps, box }: Pick<GuardedRun, 'deps' | 'box'>, given: readonly string[]): Promise<void> {
+  const containers = await deps.engine.containers(box.project)
   const isGiven = containers.some(({ service, volumes }) => service === 'postgres' && volumes.some((name) => given.includes(name)))
-  if (isGiven) await needs.engine.discard(box.project, ['postgres'])
+  if (isGiven) await deps.engine.discard(box.project, ['postgres'])
 }

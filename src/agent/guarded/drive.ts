@@ -73,7 +73,7 @@ async function observePatiently<Step extends string, World, This extends Driven<
       run.context.signal.throwIfAborted()
       if (!isHeld(facts, rules)) return { error: asAgentError(error) }
       run.context.progress({ step: 'waiting', detail: asAgentError(error).message.slice(0, 300) })
-      await run.needs.clock.sleep(pauseMs, run.context.signal)
+      await run.deps.clock.sleep(pauseMs, run.context.signal)
       run.context.signal.throwIfAborted()
     }
   }
@@ -102,7 +102,7 @@ async function attempt<Step extends string, This extends Driven<Step>>(
   } catch (error) {
     if (run.context.signal.aborted) throw error
     // A box must not rest stopped for want of the room that is kept for its way back.
-    if (rules.undeadlined.includes(step) && isFullDisk(error)) await run.needs.releaseBallast?.().catch(() => undefined)
+    if (rules.undeadlined.includes(step) && isFullDisk(error)) await run.deps.releaseBallast?.().catch(() => undefined)
     return { error: asAgentError(deadline.signal.aborted ? deadline.signal.reason : error) }
   } finally {
     deadline.end()
@@ -114,19 +114,19 @@ const usualWayBackMs = 6 * 3_600_000
 
 /** On the way there every step ends at the command's deadline; the way back takes the time that it needs, within reason. */
 function deadlineFor<Step extends string>(
-  { context, needs, payload, elapsedMs }: GuardedRun,
+  { context, deps, payload, elapsedMs }: GuardedRun,
   { what, undeadlined }: Doing<Step, never>,
   step: Step,
 ): { signal: AbortSignal; end(): void } {
   const over = new AbortController()
   const passed = new AbortController()
   const back = undeadlined.includes(step)
-  const leftMs = back ? (needs.wayBackMs ?? usualWayBackMs) : Math.max(1, payload.deadlineMs - elapsedMs())
+  const leftMs = back ? (deps.wayBackMs ?? usualWayBackMs) : Math.max(1, payload.deadlineMs - elapsedMs())
   const late = () =>
     back
       ? problem('RESTORE_FAILED', `the step ${step} did not end within ${duration(leftMs)}`)
       : problem('COMMAND_EXPIRED', `the deadline of the ${what} passed during the step ${step}`)
-  void needs.clock.sleep(leftMs, over.signal).then(() => {
+  void deps.clock.sleep(leftMs, over.signal).then(() => {
     if (!over.signal.aborted) passed.abort(late())
   })
   return { signal: AbortSignal.any([context.signal, passed.signal]), end: () => over.abort(ended) }
@@ -136,8 +136,8 @@ function deadlineFor<Step extends string>(
 const ended = 'ended'
 
 /** What failed after the decision is tried again less and less often. */
-async function pauseAfter<Step extends string>({ needs, context, facts }: Driven<Step>, step: Step): Promise<void> {
-  await needs.clock.sleep(Math.min(firstPauseMs * 4 ** ((facts().failures[step] ?? 1) - 1), longestPauseMs), context.signal)
+async function pauseAfter<Step extends string>({ deps, context, facts }: Driven<Step>, step: Step): Promise<void> {
+  await deps.clock.sleep(Math.min(firstPauseMs * 4 ** ((facts().failures[step] ?? 1) - 1), longestPauseMs), context.signal)
 }
 
 export const failedAs = { update: 'UPDATE_FAILED', restore: 'RESTORE_FAILED' } as const

@@ -4,7 +4,7 @@ import { fenceSwitch, placeSwitch, readFence, takeSwitchAway } from '../boxes/in
 import type { LocalBox } from '../ports/index.ts'
 import type { GuardedRun } from './guarded-run.ts'
 
-type Fencing = Pick<GuardedRun, 'box' | 'context' | 'payload' | 'elapsedMs' | 'needs'>
+type Fencing = Pick<GuardedRun, 'box' | 'context' | 'payload' | 'elapsedMs' | 'deps'>
 
 /** Whose fence stands. What cannot be read as ours is another's. */
 export async function fenceOf(box: LocalBox, commandId: string): Promise<'absent' | 'ours' | 'other'> {
@@ -28,10 +28,10 @@ export async function takeOverFence(run: Fencing, former: string): Promise<void>
   await writeFileAtomic(fenceSwitch(box.project), `${JSON.stringify(saysOf(run))}\n`, { mode: 0o644 })
 }
 
-const saysOf = ({ context, payload, elapsedMs, needs }: Fencing) => ({
+const saysOf = ({ context, payload, elapsedMs, deps }: Fencing) => ({
   commandId: context.commandId,
-  raisedAt: isoNow(needs.clock),
-  deadlineAt: isoIn(needs.clock, payload.deadlineMs - elapsedMs()),
+  raisedAt: isoNow(deps.clock),
+  deadlineAt: isoIn(deps.clock, payload.deadlineMs - elapsedMs()),
 })
 
 /** Opens the edge again; a fence of another action stays. */

@@ -9,7 +9,7 @@ import { isHeld } from './drive.ts'
 import { evidenceOf } from './journal-lines.ts'
 
 /** What every guarded change stands on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
-export type GuardedNeeds = Readonly<{
+export type GuardedDeps = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
   snapshots: SnapshotStore
@@ -33,7 +33,7 @@ export type Baseline = Readonly<Record<string, Readonly<{ id: string; restartCou
 
 /** What all steps of all changes may use of a run. */
 export type GuardedRun = Readonly<{
-  needs: GuardedNeeds
+  deps: GuardedDeps
   context: CommandContext
   payload: Readonly<{ probe: ProbeRule; deadlineMs: number }>
   box: LocalBox
@@ -59,7 +59,7 @@ export type Run<Step extends string, Facts extends StepFacts<Step>, Payload, Evi
     write(step: Step, mark: JournalEntry['mark'], data?: unknown): Promise<void>
   }>
 
-type Start<Payload> = Readonly<{ needs: GuardedNeeds; context: CommandContext; payload: Payload; box: LocalBox; record: CommandRecord }>
+type Start<Payload> = Readonly<{ deps: GuardedDeps; context: CommandContext; payload: Payload; box: LocalBox; record: CommandRecord }>
 type Reading<Step extends string, Facts> = Readonly<{
   fold(events: readonly StepEvent<Step>[]): Facts
   /** From the first of these steps on, the box must not be left. */
@@ -70,18 +70,18 @@ export function startGuardedRun<Step extends string, Facts extends StepFacts<Ste
   start: Start<Payload>,
   reading: Reading<Step, Facts>,
 ): Run<Step, Facts, Payload, Evidence> {
-  const { needs, context, payload, box } = start
+  const { deps, context, payload, box } = start
   let { record } = start
-  const dumpFolder = dumpFolderOf(needs.workFolder, context.commandId)
-  const elapsedMs = stopwatch(needs.clock, record)
+  const dumpFolder = dumpFolderOf(deps.workFolder, context.commandId)
+  const elapsedMs = stopwatch(deps.clock, record)
   const facts = () => reading.fold(eventsOf(record.entries))
   const write = async (step: string, mark: JournalEntry['mark'], data?: unknown) => {
     const append = () =>
-      needs.journal.append(record.commandId, { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) })
+      deps.journal.append(record.commandId, { elapsedMs: elapsedMs(), step, mark, ...(data === undefined ? {} : { data }) })
     record = await (isHeld(facts(), reading) ? patiently(start, 'the journal cannot be written', append) : append())
   }
   return {
-    needs,
+    deps,
     context,
     payload,
     box,

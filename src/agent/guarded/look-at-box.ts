@@ -5,10 +5,10 @@ import type { GuardedRun } from './guarded-run.ts'
 import { isAlive } from './stop-services.ts'
 
 /** What every plan depends on: the fence, what runs, and whether the time is over; with the compose file as it is now. */
-export async function lookAtBox({ box, context, needs, payload, elapsedMs }: GuardedRun) {
+export async function lookAtBox({ box, context, deps, payload, elapsedMs }: GuardedRun) {
   const [fence, containers, text] = await Promise.all([
     fenceOf(box, context.commandId),
-    needs.engine.containers(box.project),
+    deps.engine.containers(box.project),
     readComposeText(box),
   ])
   const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))

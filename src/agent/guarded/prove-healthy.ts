@@ -18,9 +18,9 @@ export type Proof = Readonly<{
  * Throws PROBE_FAILED.
  */
 export async function proveHealthy(run: GuardedRun, { step, baseline = {}, images, way }: Proof): Promise<void> {
-  const { needs, payload, signal } = run
+  const { deps, payload, signal } = run
   const { consecutive, spacingMs, timeoutMs } = payload.probe
-  const now = needs.clock.monotonicMs
+  const now = deps.clock.monotonicMs
   const begun = now()
   const patienceMs = way === 'there' ? payload.deadlineMs - run.elapsedMs() : 2 * timeoutMs
   const watch = watchContainers(run, { baseline, digests: digestsOf(images) })
@@ -53,7 +53,7 @@ export async function proveHealthy(run: GuardedRun, { step, baseline = {}, image
       if (!isKept) await keep(probe) // what decided is evidence, whatever else is
       throw notProven(run, probe)
     }
-    await needs.clock.sleep(waitMs, signal)
+    await deps.clock.sleep(waitMs, signal)
   }
 }
 
@@ -87,15 +87,15 @@ const notProven = ({ payload }: GuardedRun, { reason }: ProbeResult) =>
   )
 
 // A prober that breaks says as little for the box as one that finds it sick.
-async function probeOnce({ needs, box, signal }: GuardedRun): Promise<ProbeResult> {
+async function probeOnce({ deps, box, signal }: GuardedRun): Promise<ProbeResult> {
   signal.throwIfAborted()
   try {
-    return await needs.inside.probe(box, signal)
+    return await deps.inside.probe(box, signal)
   } catch (error) {
     signal.throwIfAborted()
     const sick = { ok: false, ms: 0, error: (error as Error).message }
     return {
-      at: needs.clock.now().toISOString(),
+      at: deps.clock.now().toISOString(),
       verdict: 'failed',
       components: { chatApi: sick, chatSync: sick, database: sick, objectStorage: sick },
       reason: sick.error,

@@ -23,11 +23,11 @@ export async function startServices(
   run: GuardedRun,
   { recreate, services = Service.options, onceDatabaseRuns }: Starting,
 ): Promise<Baseline> {
-  const { needs, box, signal } = run
+  const { deps, box, signal } = run
   const start = async (service: Service) => {
     if (!services.includes(service)) return
-    if (recreate.includes(service)) await needs.engine.up(box.project, [service], signal)
-    else await needs.engine.start(box.project, [service])
+    if (recreate.includes(service)) await deps.engine.up(box.project, [service], signal)
+    else await deps.engine.start(box.project, [service])
   }
   await start('postgres')
   await waitForDatabase(run)
@@ -35,22 +35,22 @@ export async function startServices(
   await start('minio')
   await start('synapse')
   if (recreate.includes('edge')) await start('edge')
-  return baselineFrom(await needs.engine.containers(box.project))
+  return baselineFrom(await deps.engine.containers(box.project))
 }
 
 /** Crash recovery may take long and is waited for; a database that ends is not. */
-export async function waitForDatabase({ needs, box, signal, payload }: GuardedRun): Promise<void> {
-  const until = needs.clock.monotonicMs() + payload.probe.timeoutMs
+export async function waitForDatabase({ deps, box, signal, payload }: GuardedRun): Promise<void> {
+  const until = deps.clock.monotonicMs() + payload.probe.timeoutMs
   for (
     let pauseMs = firstPauseMs;
-    !(await needs.inside.databaseReady(box).catch(() => false));
+    !(await deps.inside.databaseReady(box).catch(() => false));
     pauseMs = Math.min(2 * pauseMs, longestPauseMs)
   ) {
     signal.throwIfAborted()
-    const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
+    const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
       throw problem('BOX_UNHEALTHY', `the database of ${box.slug} ended at its start (exit code ${database?.exitCode ?? 'unknown'})`)
-    if (needs.clock.monotonicMs() >= until) throw problem('BOX_UNHEALTHY', `the database of ${box.slug} takes no connections`)
-    await needs.clock.sleep(pauseMs, signal)
+    if (deps.clock.monotonicMs() >= until) throw problem('BOX_UNHEALTHY', `the database of ${box.slug} takes no connections`)
+    await deps.clock.sleep(pauseMs, signal)
   }
 }

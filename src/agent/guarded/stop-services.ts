@@ -8,11 +8,11 @@ export const isAlive = ({ state }: ContainerState): boolean => state === 'runnin
 
 /** Stops services and looks whether they are: throws UPDATE_FAILED for one that goes on. */
 async function stopServices(
-  { needs, box }: Pick<GuardedRun, 'needs' | 'box'>,
+  { deps, box }: Pick<GuardedRun, 'deps' | 'box'>,
   services: readonly ('synapse' | 'minio' | 'postgres')[],
 ): Promise<void> {
-  await needs.engine.stop(box.project, services)
-  const containers = await needs.engine.containers(box.project)
+  await deps.engine.stop(box.project, services)
+  const containers = await deps.engine.containers(box.project)
   const alive = containers.find((container) => services.some((service) => service === container.service) && isAlive(container))
   if (alive) throw problem('UPDATE_FAILED', `${alive.service} of ${box.slug} did not stop`)
 }
@@ -22,7 +22,7 @@ export async function stopWriters(run: GuardedRun): Promise<void> {
   // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
   await run.repository()
   await stopServices(run, ['synapse', 'minio'])
-  await clearDump(run.needs, run.context.commandId)
+  await clearDump(run.deps, run.context.commandId)
 }
 
-export const stopAll = (run: Pick<GuardedRun, 'needs' | 'box'>): Promise<void> => stopServices(run, ['synapse', 'minio', 'postgres'])
+export const stopAll = (run: Pick<GuardedRun, 'deps' | 'box'>): Promise<void> => stopServices(run, ['synapse', 'minio', 'postgres'])

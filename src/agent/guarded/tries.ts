@@ -17,6 +17,6 @@ export function volumesOfTries<Step extends string>(
 }
 
 /** A disk that half-filled tries have filled would fail every later one too. What does not go now goes at the end. */
-export async function dropTries({ engine }: Pick<GuardedRun['needs'], 'engine'>, volumes: readonly string[]): Promise<void> {
+export async function dropTries({ engine }: Pick<GuardedRun['deps'], 'engine'>, volumes: readonly string[]): Promise<void> {
   for (const volume of volumes) await engine.removeVolume(volume).catch(() => undefined)
 }

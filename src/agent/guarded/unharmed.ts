@@ -67,18 +67,18 @@ const linesRead = 200
  * Since its last start, and since this change began: what an earlier life said is over, and what a server said that has run for weeks, it got
  * over. An engine that does not answer says nothing.
  */
-function printedBy({ needs, elapsedMs }: GuardedRun, { id, startedAt }: ContainerState): Promise<string> {
-  const begunAt = isoIn(needs.clock, -elapsedMs())
+function printedBy({ deps, elapsedMs }: GuardedRun, { id, startedAt }: ContainerState): Promise<string> {
+  const begunAt = isoIn(deps.clock, -elapsedMs())
   const since = Date.parse(startedAt) < Date.parse(begunAt) ? begunAt : startedAt
-  return needs.engine.logs(id, linesRead, { since }).catch(() => '')
+  return deps.engine.logs(id, linesRead, { since }).catch(() => '')
 }
 
 export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
   Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
 
-async function containersNow({ needs, box }: GuardedRun): Promise<readonly ContainerState[] | undefined> {
+async function containersNow({ deps, box }: GuardedRun): Promise<readonly ContainerState[] | undefined> {
   try {
-    return await needs.engine.containers(box.project)
+    return await deps.engine.containers(box.project)
   } catch (error) {
     if (isProblem(error, 'DOCKER_UNAVAILABLE')) return undefined
     throw error
@@ -104,8 +104,8 @@ function unsteady(container: ContainerState | undefined, before: Baseline[string
   return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
 }
 
-async function harmed({ needs, box }: GuardedRun, service: string, harm: string, container: ContainerState | undefined) {
-  const text = container ? await needs.engine.logs(container.id, linesRead).catch(() => '') : ''
+async function harmed({ deps, box }: GuardedRun, service: string, harm: string, container: ContainerState | undefined) {
+  const text = container ? await deps.engine.logs(container.id, linesRead).catch(() => '') : ''
   const line = lastWords(service, text)
   return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
 }

@@ -8,41 +8,41 @@ import { dumpDatabase } from './dump.ts'
 import { loadDatabase, settleDatabase } from './load.ts'
 import { applyMigration } from './migrations.ts'
 import { objectStoreVersion } from './objects.ts'
-import { type InsideNeeds, probe } from './probe.ts'
+import { type InsideDeps, probe } from './probe.ts'
 import { askSql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
 /** The insides of real boxes, by HTTP to their servers and programs in their containers. */
-export function boxInside(needs: InsideNeeds): BoxInside {
-  const { engine } = needs
+export function boxInside(deps: InsideDeps): BoxInside {
+  const { engine } = deps
   const objectStores = new Map<string, string>()
   return {
-    probe: (box, signal) => probe(needs, box, signal),
-    serverVersions: (box) => serverVersions(needs, objectStores, box),
+    probe: (box, signal) => probe(deps, box, signal),
+    serverVersions: (box) => serverVersions(deps, objectStores, box),
     dumpDatabase: (box, folder, signal) => dumpDatabase(engine, box, folder, signal),
     loadDatabase: (box, folder, expected, signal) => loadDatabase(engine, box, folder, expected, signal),
     settleDatabase: (box, expected, signal) => settleDatabase(engine, box, expected, signal),
     streamPositions: (box, signal) => streamPositions(engine, box, signal),
     raiseStreams: (box, past, signal) => raiseStreams(engine, box, past, signal),
     createProbeAccount: (box, appserviceToken, signal) =>
-      withChat(needs, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
+      withChat(deps, box, 'the probe user', (chat) => makeAccount(chat, box, appserviceToken, signal), signal),
     createThrowAwayAccount: (box, registrationSecret, signal) =>
-      withChat(needs, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, needs.random, registrationSecret, signal), signal),
+      withChat(deps, box, 'a throw-away user', (chat) => makeThrowAwayAccount(chat, deps.random, registrationSecret, signal), signal),
     databaseBytes: async (box) => {
-      const answer = await sql(needs, box, 'select pg_database_size(current_database());').catch(() => undefined)
+      const answer = await sql(deps, box, 'select pg_database_size(current_database());').catch(() => undefined)
       return /^[0-9]+$/.test(answer ?? '') ? Number(answer) : undefined
     },
     databaseFacts: (box) => databaseFacts(engine, box),
     applyMigration: (box, migration, signal) => applyMigration(engine, box, migration, signal),
     databaseReady: async (box) => {
-      const answer = await sql(needs, box, 'select 1;').catch(() => undefined)
+      const answer = await sql(deps, box, 'select 1;').catch(() => undefined)
       return answer === '1'
     },
   }
 }
 
 async function withChat<Made>(
-  { engine }: InsideNeeds,
+  { engine }: InsideDeps,
   box: LocalBox,
   what: string,
   make: (chat: Origin) => Promise<Made>,
@@ -58,26 +58,26 @@ async function withChat<Made>(
 
 /** A server that does not answer has no version; that is no failure of the question. */
 async function serverVersions(
-  needs: InsideNeeds,
+  deps: InsideDeps,
   objectStores: Map<string, string>,
   box: LocalBox,
 ): Promise<Awaited<ReturnType<BoxInside['serverVersions']>>> {
-  const view = await viewBox(needs.engine, box)
+  const view = await viewBox(deps.engine, box)
   const [synapse, postgres, minio] = await Promise.all([
     view.chat ? chatVersion(view.chat).catch(() => undefined) : undefined,
-    sql(needs, box, 'show server_version;').catch(() => undefined),
-    storeVersion(needs, objectStores, view).catch(() => undefined),
+    sql(deps, box, 'show server_version;').catch(() => undefined),
+    storeVersion(deps, objectStores, view).catch(() => undefined),
   ])
   return { ...(synapse ? { synapse } : {}), ...(postgres ? { postgres } : {}), ...(minio ? { minio } : {}) }
 }
 
 /** A container's program stays what it is, and starting it only to ask for its version takes its time. */
-async function storeVersion({ engine }: InsideNeeds, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
+async function storeVersion({ engine }: InsideDeps, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
   const id = runningId(view, 'minio')
   const version = known.get(id) ?? (await objectStoreVersion(engine, view))
   if (version !== undefined) known.set(id, version)
   return version
 }
 
-const sql = async ({ engine }: InsideNeeds, box: LocalBox, text: string): Promise<string | undefined> =>
+const sql = async ({ engine }: InsideDeps, box: LocalBox, text: string): Promise<string | undefined> =>
   askSql(engine, await viewBox(engine, box), text)

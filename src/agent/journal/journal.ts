@@ -47,7 +47,7 @@ export type CommandJournal = Readonly<{
   acknowledge(commandId: string): Promise<void>
 }>
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   shelf: Shelf
   clock: Clock
   keepDays?: number
@@ -59,7 +59,7 @@ type Needs = Readonly<{
  * Opens the journal of an agent and forgets what was acknowledged `keepDays` ago. A record that cannot be read at all is set aside, so that
  * the other boxes of the host go on; its own command is refused from then on, because nobody knows how far it came.
  */
-export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: Needs): Promise<CommandJournal> {
+export async function openJournal({ shelf, clock, keepDays = 30, onDamaged }: Deps): Promise<CommandJournal> {
   const records = await readAll(shelf, onDamaged)
   const damaged = new Set(await shelf.aside())
   const isDamaged = (commandId: string) => damaged.has(fileNameOf(commandId))

@@ -1,7 +1,7 @@
 import type { BoxLocks } from './box-lock.ts'
 import type { Beginning, CommandJournal, CommandRecord } from './journal.ts'
 
-type Needs = Readonly<{ journal: CommandJournal; locks: BoxLocks }>
+type Deps = Readonly<{ journal: CommandJournal; locks: BoxLocks }>
 
 /** `admit` refuses a command before anything is written, and is not asked again when one goes on after a crash. */
 type Work<Result> = Readonly<{ admit(): Promise<void>; perform(record: CommandRecord): Promise<Result> }>
@@ -12,7 +12,7 @@ export type OnceOnly = <Result>(command: Beginning, work: Work<Result>) => Promi
  * Does a command once, whatever the daemon sends twice: one that runs is waited for, one that is over answers its stored result,
  * one that broke off goes on, all under the box's lock. What `perform` throws leaves the command open.
  */
-export function onceOnly({ journal, locks }: Needs): OnceOnly {
+export function onceOnly({ journal, locks }: Deps): OnceOnly {
   const running = new Map<string, Promise<unknown>>()
 
   const locked = async <Result>(command: Beginning, work: Work<Result>): Promise<Result> => {

@@ -12,10 +12,10 @@ export const ownedEnvironment = (owner: string, commandId: string): Record<strin
   TENANTRY_COMMAND: commandId,
 })
 
-type Needs = Readonly<{ clock: Clock; owner: string; patienceMs?: number }>
+type Deps = Readonly<{ clock: Clock; owner: string; patienceMs?: number }>
 
 /** Ends what an earlier agent of the same owner left running, first kindly; answers how many there were. Does nothing where there is no /proc. */
-export async function endSurvivors({ clock, owner, patienceMs = 10_000 }: Needs): Promise<number> {
+export async function endSurvivors({ clock, owner, patienceMs = 10_000 }: Deps): Promise<number> {
   const found = await survivorsOf(owner)
   for (const pid of found) signal(pid, 'SIGTERM')
   const until = clock.monotonicMs() + patienceMs

@@ -38,14 +38,14 @@ import {
 import { type Followed, followCourse, leftIn, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
 import { isAlive, readComposeText } from '../guarded/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
-import type { MoveNeeds } from './needs.ts'
+import type { MoveDeps } from './deps.ts'
 import { bringToRest, closeBox } from './rest.ts'
 
 const kind = 'tenant-box.hand_over'
 type Payload = BoxCommandPayload<typeof kind>
 type Result = BoxCommandResult<typeof kind>
 type Ended = { result: Result } | { failure: AgentError }
-type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
+type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox; repository(): Promise<Repository> }>
 
 /** A box that a failed hand-over had stopped is opened again after one good probe. */
 const openAgainRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000 }
@@ -55,21 +55,21 @@ const openAgainRule = { consecutive: 1, spacingMs: 5_000, timeoutMs: 10 * 60_000
  * a box that serves, and is thrown; the same command gets the same end again.
  */
 export const handOver =
-  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
+  (deps: MoveDeps): CommandExecutor<typeof kind> =>
   async (context, payload) => {
-    const ended = await needs.once<Ended>(
+    const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: () => admit(needs, payload),
+        admit: () => admit(deps, payload),
         perform: async (record) => {
-          const box = await boxOfBegun(needs.boxes, payload)
-          const run = { needs, context, payload, box, repository: repositoryOnce(context) }
-          await keepRoom(needs.disk, holderOf(run), (leftIn(record, 'ready') as Readied | undefined)?.room)
+          const box = await boxOfBegun(deps.boxes, payload)
+          const run = { deps, context, payload, box, repository: repositoryOnce(context) }
+          await keepRoom(deps.disk, holderOf(run), (leftIn(record, 'ready') as Readied | undefined)?.room)
           const steps = stepsOf(run)
           const holds = () => whatHolds(run)
           return sumUp(
             run,
-            await followCourse(needs, { context, record, course: handOverCourse, steps, deadlineMs: payload.deadlineMs, holds }),
+            await followCourse(deps, { context, record, course: handOverCourse, steps, deadlineMs: payload.deadlineMs, holds }),
           )
         },
       },
@@ -77,14 +77,14 @@ export const handOver =
     return refuseOrAnswer(ended)
   }
 
-async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
+async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
   const box = await boxOfCommand(boxes, payload)
   needManaged(box, 'moving')
 }
 
 // Whoever opened the edge or started a server between two steps may have written: then the snapshot is made anew.
-async function whatHolds({ needs, context, box }: Run): Promise<(step: HandOverStep) => boolean> {
-  const [fence, containers] = await Promise.all([readFence(box.project), needs.engine.containers(box.project)])
+async function whatHolds({ deps, context, box }: Run): Promise<(step: HandOverStep) => boolean> {
+  const [fence, containers] = await Promise.all([readFence(box.project), deps.engine.containers(box.project)])
   const quiet = !containers.some((one) => (one.service === 'synapse' || one.service === 'minio') && isAlive(one))
   const seen: Partial<Record<HandOverStep, boolean>> = { fence: fence?.holder === context.commandId, stop: quiet }
   return (step) => seen[step] ?? true
@@ -98,48 +98,48 @@ const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): Holder => ({
 })
 
 const stepsOf = (run: Run): Steps<HandOverStep> => {
-  const { needs, context, box } = run
+  const { deps, context, box } = run
   return {
     ready: () => getReady(run),
     fence: async () => {
-      await closeBox(needs, box, context.commandId)
-      return { at: isoNow(needs.clock) }
+      await closeBox(deps, box, context.commandId)
+      return { at: isoNow(deps.clock) }
     },
     stop: async () => {
       // Asked for while nothing has stopped yet: an agent that was restarted has lost it, and the daemon may be away.
       await run.repository()
-      await bringToRest(needs, box, ['synapse', 'minio'])
-      await clearDump(needs, context.commandId)
+      await bringToRest(deps, box, ['synapse', 'minio'])
+      await clearDump(deps, context.commandId)
     },
     snapshot: (at) => snapshot(run, at),
-    keep: () => needs.boxes.put({ ...box, handedOver: { at: isoNow(needs.clock), holder: context.commandId } }),
+    keep: () => deps.boxes.put({ ...box, handedOver: { at: isoNow(deps.clock), holder: context.commandId } }),
     settle: async () => {
-      await bringToRest(needs, box, ['synapse', 'minio', 'postgres'])
-      await clearDump(needs, context.commandId)
-      await needs.engine.unpin(box.slug)
+      await bringToRest(deps, box, ['synapse', 'minio', 'postgres'])
+      await clearDump(deps, context.commandId)
+      await deps.engine.unpin(box.slug)
     },
     restart: ({ signal }) => serveAgain(run, signal),
     open: async () => {
-      await clearDump(needs, context.commandId)
+      await clearDump(deps, context.commandId)
       if ((await readFence(box.project))?.holder === context.commandId) await takeSwitchAway(box.project)
     },
   }
 }
 
 async function getReady(run: Run): Promise<Readied> {
-  const { needs, box, repository } = run
+  const { deps, box, repository } = run
   await needSafeFolder(box.project)
   await refuseOtherServices(box)
-  const containers = await needs.engine.containers(box.project)
+  const containers = await deps.engine.containers(box.project)
   const still = Service.options.find((service) => containers.find((one) => one.service === service)?.state !== 'running')
   if (still) throw problem('BOX_UNHEALTHY', `${still} of ${box.slug} does not run; repair the box before moving it`)
-  await refuseOtherDatabases(needs, box)
+  await refuseOtherDatabases(deps, box)
   const keptIn = await repository()
-  await needs.snapshots.prepare(keptIn)
-  const bytes = await volumeBytes(needs, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
-  const room = roomForDump(needs.workFolder, keptIn, bytes)
-  await needRoom(needs.disk, holderOf(run), room)
-  const { installed } = await reportVersions(needs, box)
+  await deps.snapshots.prepare(keptIn)
+  const bytes = await volumeBytes(deps, containers.find(({ service }) => service === 'postgres')?.volumes ?? [])
+  const room = roomForDump(deps.workFolder, keptIn, bytes)
+  await needRoom(deps.disk, holderOf(run), room)
+  const { installed } = await reportVersions(deps, box)
   return { room, installed, images: Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }])) }
 }
 
@@ -153,22 +153,22 @@ async function refuseOtherServices(box: LocalBox): Promise<void> {
   )
 }
 
-async function snapshot({ needs, context, box, repository }: Run, { signal, left }: StepAt<HandOverStep>): Promise<SnapshotTaken> {
+async function snapshot({ deps, context, box, repository }: Run, { signal, left }: StepAt<HandOverStep>): Promise<SnapshotTaken> {
   const { images, installed } = left('ready') as Readied
   const request = { box, repository: await repository(), tier: 'final', commandId: context.commandId, images, installed, signal } as const
-  return (await takeBoxSnapshot(needs, request)).taken
+  return (await takeBoxSnapshot(deps, request)).taken
 }
 
-async function serveAgain({ needs, context, box }: Run, signal: AbortSignal): Promise<void> {
-  const { engine, inside, boxes } = needs
+async function serveAgain({ deps, context, box }: Run, signal: AbortSignal): Promise<void> {
+  const { engine, inside, boxes } = deps
   // `keep` may have written it before it was killed, or failed over a disk that then said no: what serves again is this host's.
   const { handedOver, ...owned } = (await boxes.find(box.slug)) ?? box
   if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
-  await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
+  await waitForService(deps, { signal }, box, 'postgres', () => inside.databaseReady(box))
   await engine.start(box.project, ['minio'])
   await engine.start(box.project, ['synapse', 'edge'])
-  await waitUntilStable(needs, box, { rule: openAgainRule, signal })
+  await waitUntilStable(deps, box, { rule: openAgainRule, signal })
 }
 
 function sumUp({ box }: Run, { facts, entries, left, elapsedMs }: Followed<HandOverStep>): Ended {

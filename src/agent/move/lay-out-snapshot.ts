@@ -12,15 +12,15 @@ import type { TakeOverRun } from './take-over.ts'
  * public address. Begins from nothing each time. Throws COMPOSE_INVALID for a stack that reaches outside its folder.
  */
 export async function layOutSnapshot(run: TakeOverRun, { paths, box }: TellingManifest, signal: AbortSignal): Promise<void> {
-  const { needs, payload } = run
+  const { deps, payload } = run
   const { folder, name } = run.box.project
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await needs.snapshots.restore(await run.repository(), payload.snapshotId, paths.boxFolder, folder, signal)
+  await deps.snapshots.restore(await run.repository(), payload.snapshotId, paths.boxFolder, folder, signal)
   const composeFile = join(folder, basename(box.composeFile))
   const text = await readFile(composeFile, 'utf8')
   refuseOutside(text)
-  const { binds } = needs.settings
+  const { binds } = deps.settings
   const placed = rewritePlace(text, { project: name, ports: payload.ports, binds })
   const keys = Object.keys(readCompose(text, name).volumes)
   await writeFileAtomic(composeFile, rewriteVolumes(placed, Object.fromEntries(keys.map((key) => [key, `${name}-${key}`]))), {

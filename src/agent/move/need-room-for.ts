@@ -3,7 +3,7 @@ import type { StoredSnapshot } from '../ports/index.ts'
 import type { TakeOverRun } from './take-over.ts'
 
 type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
-  Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; needs: Pick<TakeOverRun['needs'], 'disk' | 'engine' | 'workFolder'> }>
+  Readonly<{ context: Pick<TakeOverRun['context'], 'commandId'>; deps: Pick<TakeOverRun['deps'], 'disk' | 'engine' | 'workFolder'> }>
 
 /**
  * All that the snapshot holds comes to this host, and its database is loaded beside its dump. One of an older agent does not say how large
@@ -11,8 +11,8 @@ type Incoming = Pick<TakeOverRun, 'payload' | 'folder'> &
  * where it is fetched to, for the dump alone, which takes no more than the database or the snapshot does. Answers the room that is held from
  * then on. Throws DISK_FULL.
  */
-export async function needRoomFor({ needs, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly Part[]> {
-  const { disk, engine, workFolder } = needs
+export async function needRoomFor({ deps, context, payload, folder }: Incoming, snapshot: StoredSnapshot): Promise<readonly Part[]> {
+  const { disk, engine, workFolder } = deps
   const { totalBytes, databaseBytes } = snapshot
   const held = totalBytes ?? 0
   // What an interrupted try has brought takes no more room.

@@ -6,7 +6,7 @@ import { readIfThere } from '../../node/index.ts'
 import { projectOf, readBoxSecrets, readCompose, readFence, refuseOlderOwner } from '../boxes/index.ts'
 import { isAlive } from '../guarded/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
-import type { MoveNeeds } from './needs.ts'
+import type { MoveDeps } from './deps.ts'
 
 const kind = 'tenant-box.remove'
 type Payload = BoxCommandPayload<typeof kind>
@@ -17,26 +17,26 @@ type Payload = BoxCommandPayload<typeof kind>
  * not here is no failure. Throws CONFLICT while the box serves people, LEASE_LOST for an owner before the present one. Snapshots stay.
  */
 export const remove =
-  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
+  (deps: MoveDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
-    needs.once<BoxCommandResult<typeof kind>>(
+    deps.once<BoxCommandResult<typeof kind>>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: () => admit(needs, payload),
+        admit: () => admit(deps, payload),
         perform: async (record) => {
           const removed = record.entries.flatMap(({ data }) => (data as { removed: string[] }).removed)
-          for await (const part of parts(needs, payload)) {
+          for await (const part of parts(deps, payload)) {
             if (part.length === 0) continue
             removed.push(...part)
             // What a resumed removal can no longer see is still told.
-            await needs.journal.append(context.commandId, { elapsedMs: 0, step: 'remove', mark: 'note', data: { removed: part } })
+            await deps.journal.append(context.commandId, { elapsedMs: 0, step: 'remove', mark: 'note', data: { removed: part } })
           }
           return { removed: [...new Set(removed)] }
         },
       },
     )
 
-async function admit({ boxes, engine }: MoveNeeds, { slug, boxId, ownershipEpoch }: Payload): Promise<void> {
+async function admit({ boxes, engine }: MoveDeps, { slug, boxId, ownershipEpoch }: Payload): Promise<void> {
   const box = await boxes.find(slug)
   if (box?.boxId !== boxId) return
   refuseOlderOwner(box, ownershipEpoch)
@@ -47,29 +47,29 @@ async function admit({ boxes, engine }: MoveNeeds, { slug, boxId, ownershipEpoch
 }
 
 /** Each part is gone when it is told, so a kill between two of them is made good by doing all again. */
-async function* parts(needs: MoveNeeds, payload: Payload): AsyncGenerator<readonly string[]> {
+async function* parts(deps: MoveDeps, payload: Payload): AsyncGenerator<readonly string[]> {
   const { slug, boxId } = payload
-  const box = await needs.boxes.find(slug)
-  const project = box?.boxId === boxId ? box.project : await unrecorded(needs, payload)
+  const box = await deps.boxes.find(slug)
+  const project = box?.boxId === boxId ? box.project : await unrecorded(deps, payload)
   if (!project) return
-  const told = await needs.engine.removeProject(project.name, await volumesOf(needs, slug, project))
+  const told = await deps.engine.removeProject(project.name, await volumesOf(deps, slug, project))
   yield told
-  await needs.engine.unpin(slug)
-  yield removeWork(needs, payload)
+  await deps.engine.unpin(slug)
+  yield removeWork(deps, payload)
   if (told.some((one) => one.startsWith('left: '))) yield [`left: folder ${project.folder}, for what else is in the project`]
-  else yield removeFolder(needs, slug, project)
-  if (box?.boxId === boxId) yield forget(needs, box)
+  else yield removeFolder(deps, slug, project)
+  if (box?.boxId === boxId) yield forget(deps, box)
 }
 
 /** What a provisioning or a removal that broke off left without a record: the folder knows whose it is. */
-async function unrecorded({ settings, boxes }: MoveNeeds, { slug, boxId }: Payload): Promise<Project | undefined> {
+async function unrecorded({ settings, boxes }: MoveDeps, { slug, boxId }: Payload): Promise<Project | undefined> {
   if (await boxes.find(slug)) return undefined
   const project = projectOf(settings, slug)
   return (await readBoxSecrets(project).catch(() => undefined))?.boxId === boxId ? project : undefined
 }
 
 /** Nothing beyond the four services is in any snapshot, so it stays. Only a folder of ours without a file says that there is nothing else. */
-async function volumesOf({ settings }: MoveNeeds, slug: string, project: Project): Promise<readonly string[] | undefined> {
+async function volumesOf({ settings }: MoveDeps, slug: string, project: Project): Promise<readonly string[] | undefined> {
   const text = await readIfThere(project.composeFile)
   if (text === undefined) return project.folder === projectOf(settings, slug).folder ? undefined : []
   try {
@@ -80,7 +80,7 @@ async function volumesOf({ settings }: MoveNeeds, slug: string, project: Project
 }
 
 /** Dumps of its commands that are over; a drill that runs clears its own away. */
-async function removeWork({ journal, workFolder }: MoveNeeds, { slug }: Payload): Promise<string[]> {
+async function removeWork({ journal, workFolder }: MoveDeps, { slug }: Payload): Promise<string[]> {
   const removed: string[] = []
   for (const name of await readdir(workFolder).catch(() => [])) {
     const record = await journal.find(decodeURIComponent(name.replace(/\.restored$/, '')))
@@ -92,7 +92,7 @@ async function removeWork({ journal, workFolder }: MoveNeeds, { slug }: Payload)
 }
 
 /** An adopted stack lies in a folder of its owner: there only what agents wrote beside the compose file goes. */
-async function removeFolder({ settings }: MoveNeeds, slug: string, project: Project): Promise<string[]> {
+async function removeFolder({ settings }: MoveDeps, slug: string, project: Project): Promise<string[]> {
   const present = await readdir(project.folder).catch(() => undefined)
   if (!present) return []
   if (project.folder === projectOf(settings, slug).folder) {
@@ -109,7 +109,7 @@ async function removeFolder({ settings }: MoveNeeds, slug: string, project: Proj
   ]
 }
 
-async function forget({ boxes }: MoveNeeds, { slug }: LocalBox): Promise<string[]> {
+async function forget({ boxes }: MoveDeps, { slug }: LocalBox): Promise<string[]> {
   await boxes.remove(slug)
   return [`record ${slug}`]
 }

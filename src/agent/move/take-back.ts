@@ -13,37 +13,37 @@ import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, wa
 import { type Followed, followCourse, patiently, refuseOrAnswer, type Steps } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
 import { watchfulInside } from '../revive/index.ts'
-import type { MoveNeeds } from './needs.ts'
+import type { MoveDeps } from './deps.ts'
 import { bringToRest } from './rest.ts'
 
 const kind = 'tenant-box.take_back'
 type Payload = BoxCommandPayload<typeof kind>
 type Ended = { result: BoxCommandResult<typeof kind> } | { failure: AgentError }
-type Run = Readonly<{ needs: MoveNeeds; context: CommandContext; payload: Payload; box: LocalBox }>
+type Run = Readonly<{ deps: MoveDeps; context: CommandContext; payload: Payload; box: LocalBox }>
 
 /**
  * The end of a hand-over that nobody took. The box runs here again, is proven behind its fence, and then opened. One that does not prove
  * healthy rests as before, and why is thrown.
  */
 export const takeBack =
-  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
+  (deps: MoveDeps): CommandExecutor<typeof kind> =>
   async (context, payload) => {
-    const ended = await needs.once<Ended>(
+    const ended = await deps.once<Ended>(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: () => admit(needs, payload),
+        admit: () => admit(deps, payload),
         perform: async (record) => {
-          const box = await boxOfBegun(needs.boxes, payload)
-          const steps = stepsOf({ needs, context, payload, box })
-          const followed = await followCourse(needs, { context, record, course: takeBackCourse, steps, deadlineMs: null })
-          return sumUp({ needs, context }, payload, followed)
+          const box = await boxOfBegun(deps.boxes, payload)
+          const steps = stepsOf({ deps, context, payload, box })
+          const followed = await followCourse(deps, { context, record, course: takeBackCourse, steps, deadlineMs: null })
+          return sumUp({ deps, context }, payload, followed)
         },
       },
     )
     return refuseOrAnswer(ended)
   }
 
-async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
+async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
   const box = await boxOfCommand(boxes, payload, { handedOver: 'welcome' })
   if (!box.handedOver) throw problem('CONFLICT', `the box ${box.slug} was not handed over by this host: there is nothing to take back`)
 }
@@ -51,19 +51,19 @@ async function admit({ boxes }: MoveNeeds, payload: Payload): Promise<void> {
 /** `handedOver` is absent in what earlier agents wrote down. */
 type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalBox['handedOver']> }>
 
-const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => ({
+const stepsOf = ({ deps, context, payload, box }: Run): Steps<TakeBackStep> => ({
   start: async ({ signal }) => {
-    const { engine, inside } = needs
+    const { engine, inside } = deps
     await engine.up(box.project, ['postgres', 'minio'], signal)
-    await waitForService(needs, { signal }, box, 'postgres', () => inside.databaseReady(box))
+    await waitForService(deps, { signal }, box, 'postgres', () => inside.databaseReady(box))
     await engine.up(box.project, ['synapse', 'edge'], signal)
     // The record forgets it with `keep`; whose fence is to be lifted must be known after that too.
     return { holder: box.handedOver?.holder ?? null, ...(box.handedOver ? { handedOver: box.handedOver } : {}) } satisfies Started
   },
   probe: ({ signal }) => {
-    const inside = watchfulInside(needs.inside, needs.engine)
+    const inside = watchfulInside(deps.inside, deps.engine)
     const { consecutive } = payload.probe
-    return waitUntilStable({ ...needs, inside }, box, {
+    return waitUntilStable({ ...deps, inside }, box, {
       rule: payload.probe,
       signal,
       onProbe: ({ reason }, good) =>
@@ -72,27 +72,27 @@ const stepsOf = ({ needs, context, payload, box }: Run): Steps<TakeBackStep> => 
   },
   keep: () => {
     const { handedOver: _, ...owned } = box
-    return needs.boxes.put(owned)
+    return deps.boxes.put(owned)
   },
   open: async ({ left }) => {
     const { holder } = left('start') as Started
     if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
   },
   rest: async ({ left }) => {
-    await bringToRest(needs, box, ['synapse', 'minio', 'postgres'])
+    await bringToRest(deps, box, ['synapse', 'minio', 'postgres'])
     // `keep` may have written it, and failed over a disk that then said no: what rests as before can be taken back as before.
     const handedOver = box.handedOver ?? (left('start') as Started | undefined)?.handedOver
-    if (handedOver && !(await needs.boxes.find(box.slug))?.handedOver) await needs.boxes.put({ ...box, handedOver })
+    if (handedOver && !(await deps.boxes.find(box.slug))?.handedOver) await deps.boxes.put({ ...box, handedOver })
   },
 })
 
-async function sumUp(run: Pick<Run, 'needs' | 'context'>, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
-  const { needs } = run
-  const box = await needs.boxes.find(slug)
+async function sumUp(run: Pick<Run, 'deps' | 'context'>, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
+  const { deps } = run
+  const box = await deps.boxes.find(slug)
   if (isCommitted(takeBackCourse, facts) && box) {
     const error = endedCleanly(takeBackCourse, facts) ? null : stillClosed(slug, facts.endError)
     // It is this host's by now: an engine that does not answer must not make a failure of it, for which another would be given the box.
-    const report = await patiently(run, `${slug} cannot be looked at`, () => reportVersions(needs, box))
+    const report = await patiently(run, `${slug} cannot be looked at`, () => reportVersions(deps, box))
     return { result: { report, probe: left('probe') as ProbeResult, error } }
   }
   const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }

@@ -12,7 +12,7 @@ import { bringToRest, closeBox } from './rest.ts'
 import type { TakeOverRun } from './take-over.ts'
 
 export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
-  const { needs, context, payload, folder } = run
+  const { deps, context, payload, folder } = run
   const { snapshotId, snapshotSha256 } = payload
   return {
     fetch: async ({ signal }) => {
@@ -21,7 +21,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       const admit = async (snapshot: StoredSnapshot) => {
         room = await needRoomFor(run, snapshot)
       }
-      const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256: snapshotSha256, folder, admit, signal })
+      const fetched = await fetchSnapshot(deps, { repository, snapshotId, manifestSha256: snapshotSha256, folder, admit, signal })
       const { slug, boxId, box } = fetched.manifest
       if (slug !== payload.slug || boxId !== payload.boxId)
         throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${slug} (${boxId}) and not of ${payload.slug}`)
@@ -30,21 +30,21 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       return { room } satisfies Roomed
     },
     images: async ({ signal }) => {
-      const { manifest } = await fetchedBefore(needs, { ...run, signal })
-      await bringFormerImages(needs, manifest, { services: Service.options, pin: payload.slug, context, signal })
+      const { manifest } = await fetchedBefore(deps, { ...run, signal })
+      await bringFormerImages(deps, manifest, { services: Service.options, pin: payload.slug, context, signal })
     },
     files: async ({ signal }) => {
-      const { manifest } = await fetchedBefore(needs, { ...run, signal })
+      const { manifest } = await fetchedBefore(deps, { ...run, signal })
       await layOutSnapshot(run, manifest, signal)
       // Before anything of it runs: until it is proven and recorded, no client may reach what may be cleared away again.
-      await closeBox(needs, boxOf(run, manifest), context.commandId)
+      await closeBox(deps, boxOf(run, manifest), context.commandId)
     },
     fill: ({ signal }) => fill(run, signal),
     start: async ({ signal }) => {
       await run.confirm('once', signal)
       const box = await boxAsFetched(run, signal)
-      await startProject(needs, box, Service.options, signal)
-      await waitForService(needs, { signal }, box, 'synapse', async () => (await needs.inside.serverVersions(box)).synapse !== undefined)
+      await startProject(deps, box, Service.options, signal)
+      await waitForService(deps, { signal }, box, 'synapse', async () => (await deps.inside.serverVersions(box)).synapse !== undefined)
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {
@@ -53,7 +53,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       const box = await boxAsFetched(run, signal)
       // An agent that was away for a while may be the last to hear that the box was given back: its old host serves it then.
       await run.confirm('anew', signal)
-      await needs.boxes.put(box)
+      await deps.boxes.put(box)
     },
     open: async ({ signal }) => {
       await run.confirm('once', signal)
@@ -61,7 +61,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
     },
     tidy: async () => {
       await rm(folder, { recursive: true, force: true })
-      await needs.engine.unpin(payload.slug)
+      await deps.engine.unpin(payload.slug)
     },
     clear: () => clearAway(run),
   }
@@ -76,18 +76,18 @@ function boxOf({ box }: TakeOverRun, manifest: TellingManifest): LocalBox {
 }
 
 const boxAsFetched = async (run: TakeOverRun, signal: AbortSignal): Promise<LocalBox> =>
-  boxOf(run, (await fetchedBefore(run.needs, { ...run, signal })).manifest)
+  boxOf(run, (await fetchedBefore(run.deps, { ...run, signal })).manifest)
 
 const fileIn = ({ project }: LocalBox, path: string): string => `${project.folder}/${path.split('/').at(-1)}`
 
 async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
-  const { needs, payload } = run
-  const fetched = await fetchedBefore(needs, { ...run, signal })
+  const { deps, payload } = run
+  const fetched = await fetchedBefore(deps, { ...run, signal })
   const [box, repository] = [boxOf(run, fetched.manifest), await run.repository()]
-  await fillProject(needs, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
+  await fillProject(deps, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
   // A host that served after the snapshot has handed out positions beyond it, and even one of tier `final` may be of an earlier move:
   // nobody knows how far it came, and a stream that begins far beyond harms no client.
-  await needs.inside.raiseStreams(box, farBeyond(await needs.inside.streamPositions(box, signal)), signal)
+  await deps.inside.raiseStreams(box, farBeyond(await deps.inside.streamPositions(box, signal)), signal)
 }
 
 /** More than any box writes between two snapshots. */
@@ -101,10 +101,10 @@ function farBeyond({ sequences, writers }: StreamPositions): StreamPositions {
 }
 
 async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): Promise<void> {
-  const { needs, payload, context } = run
-  const inside = watchfulInside(needs.inside, needs.engine)
+  const { deps, payload, context } = run
+  const inside = watchfulInside(deps.inside, deps.engine)
   const noted: Promise<void>[] = []
-  await waitUntilStable({ ...needs, inside }, await boxAsFetched(run, signal), {
+  await waitUntilStable({ ...deps, inside }, await boxAsFetched(run, signal), {
     rule: payload.probe,
     signal,
     onProbe: (probe, good) => {
@@ -115,15 +115,15 @@ async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): 
   }).finally(() => Promise.all(noted))
 }
 
-type ClearedAway = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ needs: Pick<TakeOverRun['needs'], 'engine' | 'boxes'> }>
+type ClearedAway = Pick<TakeOverRun, 'payload' | 'box' | 'folder'> & Readonly<{ deps: Pick<TakeOverRun['deps'], 'engine' | 'boxes'> }>
 
 /** Whatever step failed: no container, volume, file, pin or record of it stays on this host. */
-export async function clearAway({ needs, payload, box, folder }: ClearedAway): Promise<void> {
+export async function clearAway({ deps, payload, box, folder }: ClearedAway): Promise<void> {
   // First of all: if no more than this succeeds, nothing of it runs beside the box that its old host takes back.
-  await bringToRest(needs, box, ['synapse', 'minio', 'postgres', 'edge'])
-  await needs.engine.removeProject(box.project.name)
-  await needs.engine.unpin(payload.slug)
-  if ((await needs.boxes.find(payload.slug))?.boxId === payload.boxId) await needs.boxes.remove(payload.slug)
+  await bringToRest(deps, box, ['synapse', 'minio', 'postgres', 'edge'])
+  await deps.engine.removeProject(box.project.name)
+  await deps.engine.unpin(payload.slug)
+  if ((await deps.boxes.find(payload.slug))?.boxId === payload.boxId) await deps.boxes.remove(payload.slug)
   await rm(box.project.folder, { recursive: true, force: true })
   await rm(folder, { recursive: true, force: true })
 }

@@ -14,8 +14,8 @@ import { dumpFolderOf, fetchRepository, keepRoom, type Roomed } from '../backup/
 import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
 import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import type { MoveDeps } from './deps.ts'
 import { incomingHolder } from './need-room-for.ts'
-import type { MoveNeeds } from './needs.ts'
 import { takeOverSteps } from './take-over-steps.ts'
 import { untilAnswered } from './until-answered.ts'
 
@@ -25,7 +25,7 @@ type Result = BoxCommandResult<typeof kind>
 
 /** One box on its way into this host. */
 export type TakeOverRun = Readonly<{
-  needs: MoveNeeds
+  deps: MoveDeps
   context: CommandContext
   payload: Payload
   /** As it is to be recorded once it is proven, but for its migrations head, which the snapshot knows. */
@@ -41,23 +41,23 @@ export type TakeOverRun = Readonly<{
  * are only refusals before anything was done (LEASE_LOST, ALREADY_EXISTS, PORT_TAKEN, VALIDATION) and an abort.
  */
 export const takeOver =
-  (needs: MoveNeeds): CommandExecutor<typeof kind> =>
+  (deps: MoveDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
-    needs.once(
+    deps.once(
       { commandId: context.commandId, kind, slug: payload.slug, payload },
       {
-        admit: () => admit(needs, payload),
+        admit: () => admit(deps, payload),
         perform: async (record) => {
-          const run = startRun(needs, context, payload)
-          await keepRoom(needs.disk, incomingHolder(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
+          const run = startRun(deps, context, payload)
+          await keepRoom(deps.disk, incomingHolder(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
           const steps = takeOverSteps(run)
-          return sumUp(run, await followCourse(needs, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
+          return sumUp(run, await followCourse(deps, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
         },
       },
     )
 
-async function admit(needs: MoveNeeds, payload: Payload): Promise<void> {
-  const { boxes, engine, settings } = needs
+async function admit(deps: MoveDeps, payload: Payload): Promise<void> {
+  const { boxes, engine, settings } = deps
   const { slug } = payload
   plainUrl(payload.publicUrl)
   if (await knownOf(boxes, payload))
@@ -70,38 +70,38 @@ async function admit(needs: MoveNeeds, payload: Payload): Promise<void> {
       'ALREADY_EXISTS',
       `containers, networks or volumes of a project ${project.name} are on this host already: remove them first`,
     )
-  await refuseTaken(needs, payload, project)
+  await refuseTaken(deps, payload, project)
 }
 
 /** As it is to be recorded once it is proven, but for what only the snapshot knows. */
-export function boxToBe({ settings }: Pick<MoveNeeds, 'settings'>, payload: Payload): LocalBox {
+export function boxToBe({ settings }: Pick<MoveDeps, 'settings'>, payload: Payload): LocalBox {
   const { slug, boxId, ownershipEpoch, chatDomain, ports } = payload
   return { slug, boxId, ownershipEpoch, managed: true, chatDomain, project: projectOf(settings, slug), ports, migrationsHead: '0000' }
 }
 
-function startRun(needs: MoveNeeds, context: CommandContext, payload: Payload): TakeOverRun {
+function startRun(deps: MoveDeps, context: CommandContext, payload: Payload): TakeOverRun {
   let repository: Repository | undefined
   const ask = async () => {
     repository = await fetchRepository(context)
     return repository
   }
   return {
-    needs,
+    deps,
     context,
     payload,
-    box: boxToBe(needs, payload),
-    folder: dumpFolderOf(needs.workFolder, context.commandId),
+    box: boxToBe(deps, payload),
+    folder: dumpFolderOf(deps.workFolder, context.commandId),
     repository: async () => repository ?? ask(),
     confirm: async (when, signal) => {
-      if (when === 'anew' || !repository) await untilAnswered({ needs, context }, ask, signal)
+      if (when === 'anew' || !repository) await untilAnswered({ deps, context }, ask, signal)
     },
   }
 }
 
-async function sumUp({ needs, payload, box }: TakeOverRun, { facts, entries, elapsedMs }: Followed<TakeOverStep>): Promise<Result> {
+async function sumUp({ deps, payload, box }: TakeOverRun, { facts, entries, elapsedMs }: Followed<TakeOverStep>): Promise<Result> {
   const taken = isCommitted(takeOverCourse, facts)
   const clean = endedCleanly(takeOverCourse, facts)
-  const kept = taken ? await needs.boxes.find(payload.slug) : undefined
+  const kept = taken ? await deps.boxes.find(payload.slug) : undefined
   return {
     // Once it is this host's it never says otherwise: its old host would take it back, and two would serve one box.
     outcome: taken ? 'restored' : clean ? 'failed' : 'restore_failed',
@@ -110,7 +110,7 @@ async function sumUp({ needs, payload, box }: TakeOverRun, { facts, entries, ela
     probes: entries.flatMap(({ step, mark, data }) =>
       step === 'probe' && mark === 'note' ? [(data as { probe: ProbeResult }).probe] : [],
     ),
-    report: kept ? await reportVersions(needs, kept).catch(() => null) : null,
+    report: kept ? await reportVersions(deps, kept).catch(() => null) : null,
     error: clean || facts.done.has('open') ? facts.failure : remains(box, facts.failure, facts.endError),
   }
 }

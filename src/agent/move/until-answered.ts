@@ -1,8 +1,8 @@
 import { isProblem } from '../../core/kit/index.ts'
 import type { CommandContext } from '../ports/index.ts'
-import type { MoveNeeds } from './needs.ts'
+import type { MoveDeps } from './deps.ts'
 
-type Asking = Readonly<{ needs: Pick<MoveNeeds, 'clock'>; context: Pick<CommandContext, 'progress'> }>
+type Asking = Readonly<{ deps: Pick<MoveDeps, 'clock'>; context: Pick<CommandContext, 'progress'> }>
 
 const askAgainMs = 5_000
 
@@ -10,7 +10,7 @@ const askAgainMs = 5_000
  * Asks the daemon until it answers or the signal aborts: while it is away nobody knows whose a box is. The one that waits for the answer is
  * fenced, and its old host rests as well, so waiting harms less than guessing. Throws what is an answer, LEASE_LOST above all.
  */
-export async function untilAnswered({ needs, context }: Asking, ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+export async function untilAnswered({ deps, context }: Asking, ask: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await ask()
@@ -19,7 +19,7 @@ export async function untilAnswered({ needs, context }: Asking, ask: () => Promi
       signal.throwIfAborted()
       if (!mayPass(error)) throw error
       context.progress({ step: 'waiting', detail: `whether the box is still to come here: ${(error as Error).message}`.slice(0, 300) })
-      await needs.clock.sleep(askAgainMs, signal)
+      await deps.clock.sleep(askAgainMs, signal)
       signal.throwIfAborted()
     }
   }

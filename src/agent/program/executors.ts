@@ -27,7 +27,7 @@ import { registryAccess } from './registry-access.ts'
 import { releaseRoom } from './release-room.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
-export type ExecutorNeeds = Readonly<{
+export type ExecutorDeps = Readonly<{
   clock: Clock
   random: Random
   /** The agent's own folder. */
@@ -48,25 +48,25 @@ export type ExecutorNeeds = Readonly<{
 }>
 
 /** Everything that an agent can do. */
-export function boxExecutors(given: ExecutorNeeds): CommandExecutors {
+export function boxExecutors(given: ExecutorDeps): CommandExecutors {
   const registries = registryAccess(knownMirrors(given.stateFolder))
   const ledger = roomLedger()
-  const needs = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
+  const deps = { ...given, engine: registries.pulling(given.engine), disk: { ...given.disk, ledger } }
   const changes = {
-    ...needs,
-    once: onceOnly(needs),
-    workFolder: join(needs.stateFolder, 'work'),
-    allowedImages: needs.settings.allowedImages,
+    ...deps,
+    once: onceOnly(deps),
+    workFolder: join(deps.stateFolder, 'work'),
+    allowedImages: deps.settings.allowedImages,
   }
-  const executors = recordCompose(composeRecord(needs), {
-    'tenant-box.report_versions': report(needs),
-    'tenant-box.healthcheck': healthcheck(needs),
-    'tenant-box.provision': provision(needs),
-    'tenant-box.logs': logs(needs),
-    'tenant-box.resolve_images': resolveImages({ ...needs, ...needs.settings }),
-    'tenant-box.adopt': adopt(needs),
+  const executors = recordCompose(composeRecord(deps), {
+    'tenant-box.report_versions': report(deps),
+    'tenant-box.healthcheck': healthcheck(deps),
+    'tenant-box.provision': provision(deps),
+    'tenant-box.logs': logs(deps),
+    'tenant-box.resolve_images': resolveImages({ ...deps, ...deps.settings }),
+    'tenant-box.adopt': adopt(deps),
     'tenant-box.complete': complete(changes),
-    'tenant-box.maintenance': maintain(needs),
+    'tenant-box.maintenance': maintain(deps),
     'tenant-box.prefetch': prefetch(changes),
     'tenant-box.update': update(changes),
     'tenant-box.snapshot': snapshot(changes),

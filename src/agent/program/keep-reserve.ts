@@ -2,7 +2,7 @@ import { type Clock, problem } from '../../core/kit/index.ts'
 import { type DiskSpace, reserveBytes } from '../backup/index.ts'
 import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   clock: Clock
   disk: Pick<DiskSpace, 'freeBytes'>
   /** The agent's own: journals, dumps and what is remembered of snapshots. */
@@ -17,27 +17,27 @@ const lookEveryMs = 1_000
  * whatever was reckoned before, an image is as large as it is, and others write to the disks too. They throw DISK_FULL then, as on a full
  * disk. What a snapshot is brought back to is not watched: the way back may use all that there is.
  */
-export const keepingReserve = (needs: Needs, { engine, inside, snapshots }: Ports): Ports => ({
+export const keepingReserve = (deps: Deps, { engine, inside, snapshots }: Ports): Ports => ({
   engine: {
     ...engine,
     pull: async (image, options) => {
       const [images, volumes] = await Promise.all([engine.imageFolders(), engine.volumesFolder()])
       if (volumes === undefined) return engine.pull(image, options) // the engine's disk is another machine's
       const pull = (signal: AbortSignal) => engine.pull(image, { ...options, signal })
-      return whileRoom(needs, { what: `${image} cannot be pulled`, folders: [...images, volumes], signal: options.signal }, pull)
+      return whileRoom(deps, { what: `${image} cannot be pulled`, folders: [...images, volumes], signal: options.signal }, pull)
     },
   },
   inside: {
     ...inside,
     dumpDatabase: (box, folder, signal) =>
-      whileRoom(needs, { what: `the database of ${box.slug} cannot be dumped`, folders: [folder], signal }, (within) =>
+      whileRoom(deps, { what: `the database of ${box.slug} cannot be dumped`, folders: [folder], signal }, (within) =>
         inside.dumpDatabase(box, folder, within),
       ),
   },
   snapshots: {
     ...snapshots,
     take: (repository, request, signal) =>
-      whileRoom(needs, { what: `no snapshot of ${request.slug} can be taken`, folders: [needs.stateFolder], signal }, (within) =>
+      whileRoom(deps, { what: `no snapshot of ${request.slug} can be taken`, folders: [deps.stateFolder], signal }, (within) =>
         snapshots.take(repository, request, within),
       ),
   },
@@ -46,18 +46,18 @@ export const keepingReserve = (needs: Needs, { engine, inside, snapshots }: Port
 type Writing = Readonly<{ what: string; folders: readonly string[]; signal: AbortSignal | undefined }>
 
 async function whileRoom<Value>(
-  needs: Needs,
+  deps: Deps,
   { what, folders, signal }: Writing,
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const [short, over] = [new AbortController(), new AbortController()]
-  const shortAt = () => firstShort(needs, folders)
+  const shortAt = () => firstShort(deps, folders)
   signal?.throwIfAborted()
   const full = await shortAt()
   if (full !== undefined) throw refusal(what, full)
   const watch = async () => {
     while (!over.signal.aborted) {
-      await needs.clock.sleep(lookEveryMs, over.signal)
+      await deps.clock.sleep(lookEveryMs, over.signal)
       // A disk that cannot be asked is no full one.
       const full = over.signal.aborted ? undefined : await shortAt().catch(() => undefined)
       if (full !== undefined) return short.abort(refusal(what, full))
@@ -74,7 +74,7 @@ async function whileRoom<Value>(
   }
 }
 
-async function firstShort({ disk }: Needs, folders: readonly string[]): Promise<string | undefined> {
+async function firstShort({ disk }: Deps, folders: readonly string[]): Promise<string | undefined> {
   for (const folder of folders) if ((await disk.freeBytes(folder)) < reserveBytes) return folder
   return undefined
 }

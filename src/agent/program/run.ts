@@ -133,10 +133,10 @@ function loggerOf({ stdout }: Machine, { log, logLevel }: AgentSettings): Logger
   return makeLogger({ form: log ?? (stdout.isTTY ? 'pretty' : 'json'), level: logLevel, program: 'tenantry-agent' })
 }
 
-type ResumeNeeds = Readonly<{ machine: Machine; host: LocalHost; journal: CommandJournal; shelf: CommandShelf; log: Logger }>
+type ResumeDeps = Readonly<{ machine: Machine; host: LocalHost; journal: CommandJournal; shelf: CommandShelf; log: Logger }>
 
 /** Ends what a killed agent left running, and takes up every command that is begun in the journal, even if its shelf was lost. */
-async function resume({ machine, host, journal, shelf, log }: ResumeNeeds): Promise<void> {
+async function resume({ machine, host, journal, shelf, log }: ResumeDeps): Promise<void> {
   const survivors = await endSurvivors({ clock: machine.clock, owner: host.owner })
   const swept = await sweepWork({ journal, workFolder: join(host.owner, 'work') })
   if (swept.length > 0) log.info({ swept }, 'removed dumps of updates that are over')

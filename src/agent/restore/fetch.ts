@@ -25,27 +25,27 @@ import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './re
  * for what it keeps. The snapshot is here and is the one that was meant, its media and objects lie in new volumes, all images are here.
  */
 export async function fetchAll(run: RestoreRun): Promise<Before> {
-  const { needs, box, payload, signal, context } = run
+  const { deps, box, payload, signal, context } = run
   await needSafeFolder(box.project)
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
   const before = await lookBefore(run, text, compose)
   // A box whose database is down must still be restorable.
-  await refuseOtherDatabases(needs, box, 'pass')
+  await refuseOtherDatabases(deps, box, 'pass')
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
-  for (const former of data) await dropTries(needs, dataVolumes(run, former))
-  await needs.snapshots.version()
+  for (const former of data) await dropTries(deps, dataVolumes(run, former))
+  await deps.snapshots.version()
   const repository = await run.repository()
   const needRoomFor = await roomBeside(run, before, data)
   const { snapshotId, snapshotSha256: manifestSha256 } = payload
   const admit = async (snapshot: StoredSnapshot) => void (await needRoomFor(snapshot, false))
-  const fetched = await fetchSnapshot(needs, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, admit, signal })
+  const fetched = await fetchSnapshot(deps, { repository, snapshotId, manifestSha256, folder: run.fetchFolder, admit, signal })
   const { manifest } = fetched
   if (manifest.boxId !== box.boxId)
     throw problem('RESTORE_FAILED', `the snapshot ${snapshotId} is of the box ${manifest.slug} (${manifest.boxId}) and not of ${box.slug}`)
   for (const { image, digest } of Object.values(before.images))
-    await keepImage(needs, { image, digest: digest ?? undefined, signal }, box.slug)
-  await bringFormerImages(needs, manifest, { services: Service.options, pin: box.slug, context, signal })
+    await keepImage(deps, { image, digest: digest ?? undefined, signal }, box.slug)
+  await bringFormerImages(deps, manifest, { services: Service.options, pin: box.slug, context, signal })
   // Nobody knew before how large the dump and the images are: what is loaded behind the fence must fit beside them.
   const room = await needRoomFor(fetched.snapshot, true)
   const { images, migrationsHead } = manifest
@@ -55,8 +55,8 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
 type Looked = Omit<Before, 'data' | 'snapshot' | 'room'>
 
 async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts): Promise<Looked> {
-  const { needs, box } = run
-  const containers = await needs.engine.containers(box.project)
+  const { deps, box } = run
+  const containers = await deps.engine.containers(box.project)
   const images = Service.options.map((service) => {
     const container = containers.find((candidate) => candidate.service === service)
     if (!container) throw problem('BOX_UNHEALTHY', `${service} of ${box.slug} has no container; bring the box up once before restoring it`)
@@ -65,7 +65,7 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
   return {
     composeSha256: sha256Hex(text),
     images: Object.fromEntries(images),
-    installed: (await reportVersions(needs, box)).installed,
+    installed: (await reportVersions(deps, box)).installed,
     database: needDatabaseVolume(run, compose),
     restedUnder: await restingUnder(run),
   }
@@ -73,22 +73,22 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
 
 /** The snapshot beside what is there now, and a dump of that, unless the box rests and has none that is to be trusted. */
 async function roomBeside(
-  { needs, box, context, repository, fetchFolder: folder }: RestoreRun,
+  { deps, box, context, repository, fetchFolder: folder }: RestoreRun,
   { database, restedUnder }: Looked,
   data: string[],
 ) {
-  const now = { databaseBytes: await volumeBytes(needs, [database.volume]), dataBytes: await volumeBytes(needs, data) }
-  const kept = restedUnder === null ? roomForDump(needs.workFolder, await repository(), now.databaseBytes) : []
+  const now = { databaseBytes: await volumeBytes(deps, [database.volume]), dataBytes: await volumeBytes(deps, data) }
+  const kept = restedUnder === null ? roomForDump(deps.workFolder, await repository(), now.databaseBytes) : []
   return async (snapshot: StoredSnapshot, fetched: boolean): Promise<Part[]> => {
-    const brought = await roomForSnapshot(needs, { snapshot, folder, fetched, now })
+    const brought = await roomForSnapshot(deps, { snapshot, folder, fetched, now })
     const room = [...kept, ...brought]
-    await needRoom(needs.disk, { commandId: context.commandId, what: `restoring ${box.slug}` }, room)
+    await needRoom(deps.disk, { commandId: context.commandId, what: `restoring ${box.slug}` }, room)
     return room
   }
 }
 
 async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: ComposeFacts): Promise<DataVolume[]> {
-  const { needs, box, payload, signal, context } = run
+  const { deps, box, payload, signal, context } = run
   const made: { data: DataFolder; volume: DataVolume; into: string }[] = []
   for (const data of paths.data) {
     const { key } = data
@@ -103,13 +103,13 @@ async function bringData(run: RestoreRun, { paths }: TellingManifest, compose: C
   }
   context.progress({ step: 'fetch', detail: 'media and objects' })
   const repository = await run.repository()
-  await fetchData(needs, { repository, snapshotId: payload.snapshotId, signal }, made)
+  await fetchData(deps, { repository, snapshotId: payload.snapshotId, signal }, made)
   for (const { volume, into } of made) await likeFormer(run, volume.former, into)
   return made.map(({ volume }) => volume)
 }
 
 async function newVolume(run: RestoreRun, key: string, former: string): Promise<{ volume: string; folder: string }> {
-  const { engine } = run.needs
+  const { engine } = run.deps
   const volume = dataVolumes(run, former).at(-1) as string
   await engine.createVolume(run.box.project, key, volume)
   const folder = await engine.volumePath(volume)
@@ -118,8 +118,8 @@ async function newVolume(run: RestoreRun, key: string, former: string): Promise<
 }
 
 /** The snapshot holds what lies in the folder, not whose the folder itself is. */
-async function likeFormer({ needs }: RestoreRun, former: string, folder: string): Promise<void> {
-  const path = await needs.engine.volumePath(former)
+async function likeFormer({ deps }: RestoreRun, former: string, folder: string): Promise<void> {
+  const path = await deps.engine.volumePath(former)
   if (path === undefined) return
   const { uid, gid, mode } = await stat(path)
   if (process.getuid?.() === 0) await chown(folder, uid, gid)

@@ -11,10 +11,10 @@ import type { Kept, RestoreRun } from './restore-run.ts'
  * dump of it would pass for the box.
  */
 export async function keep(run: RestoreRun): Promise<Kept> {
-  const { needs, box, signal } = run
+  const { deps, box, signal } = run
   const { database, restedUnder } = leftBy(run, 'fetch')
   if (restedUnder !== null) return keepFilesOf(run, `the box rests since ${restedUnder}, whose way back may have left half of it`)
-  await needs.engine.up(box.project, ['postgres'], signal)
+  await deps.engine.up(box.project, ['postgres'], signal)
   await needMounted(run, database.volume)
   const streams = await readStreams(run)
   return 'broken' in streams ? keepFilesOf(run, streams.broken) : { preRestore: await takePreRestore(run), streams }
@@ -23,7 +23,7 @@ export async function keep(run: RestoreRun): Promise<Kept> {
 async function readStreams(run: RestoreRun): Promise<StreamPositions | { broken: string }> {
   try {
     await waitForDatabase(run)
-    return await run.needs.inside.streamPositions(run.box, run.signal)
+    return await run.deps.inside.streamPositions(run.box, run.signal)
   } catch (error) {
     run.signal.throwIfAborted()
     if (isProblem(error, 'BOX_UNHEALTHY') || isProblem(error, 'RESTORE_FAILED')) return { broken: error.message }
@@ -32,9 +32,9 @@ async function readStreams(run: RestoreRun): Promise<StreamPositions | { broken:
 }
 
 async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
-  const { needs, box, context, signal } = run
+  const { deps, box, context, signal } = run
   const { images, installed } = leftBy(run, 'fetch')
-  const { taken } = await takeBoxSnapshot(needs, {
+  const { taken } = await takeBoxSnapshot(deps, {
     box,
     repository: await run.repository(),
     tier: 'pre-restore',
@@ -48,19 +48,19 @@ async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
 
 /** A broken database is what restores are for. A dump of it is not to be trusted, but its files at rest are all that there is of it. */
 async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
-  const { needs, box, context, signal } = run
+  const { deps, box, context, signal } = run
   context.progress({ step: 'keep', detail: `the database cannot be dumped, so its files are kept: ${reason}`.slice(0, 300) })
   await stopAll(run)
   const { database, data } = leftBy(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
   const paths = [box.project.folder, ...folders]
   const request = { tier: 'pre-restore' as const, commandId: context.commandId, slug: box.slug, paths }
-  await needs.snapshots.take(await run.repository(), request, signal)
+  await deps.snapshots.take(await run.repository(), request, signal)
   return { preRestore: null, streams: 'unknown' }
 }
 
-async function folderOf({ needs }: RestoreRun, volume: string): Promise<string> {
-  const folder = await needs.engine.volumePath(volume)
+async function folderOf({ deps }: RestoreRun, volume: string): Promise<string> {
+  const folder = await deps.engine.volumePath(volume)
   if (folder === undefined) throw problem('SNAPSHOT_FAILED', `the volume ${volume} is gone, or lies on another machine than this agent`)
   return folder
 }

@@ -13,25 +13,25 @@ import { databaseVolumes, type RestoreRun } from './restore-run.ts'
  * The box was open after the snapshot, so its streams are moved on past all that clients have seen.
  */
 export async function load(run: RestoreRun): Promise<{ volume: string }> {
-  const { needs, payload, signal } = run
+  const { deps, payload, signal } = run
   const { database } = leftBy(run, 'fetch')
   const { streams } = leftBy(run, 'keep')
-  const fetched = await fetchedBefore(needs, { ...run, folder: run.fetchFolder })
+  const fetched = await fetchedBefore(deps, { ...run, folder: run.fetchFolder })
   const tries = databaseVolumes(run, database.volume)
   const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)
   const loadInto = async (within: AbortSignal) => {
     await upDatabaseOn({ ...run, box, signal: within }, volume, tries)
-    await needs.inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
+    await deps.inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
   }
   const again = async () => {
-    await fetchDumpAgain(needs, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
+    await fetchDumpAgain(deps, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
     // No load goes over what another has begun: the volume is made anew.
-    await needs.engine.discard(box.project, ['postgres'])
-    await needs.engine.removeVolume(volume)
+    await deps.engine.discard(box.project, ['postgres'])
+    await deps.engine.removeVolume(volume)
   }
   await whileProven(fetched, loadInto, { again, signal })
-  await needs.inside.raiseStreams(box, streams, signal)
+  await deps.inside.raiseStreams(box, streams, signal)
   return { volume }
 }
 

@@ -20,9 +20,9 @@ async function composeOf(run: RestoreRun, text: string): Promise<RestoreWorld['c
 }
 
 /** The command that left the box at rest, for an operator to decide: its fence may be taken over, because it has ended. */
-export async function restingUnder({ box, context, needs }: RestoreRun): Promise<string | null> {
+export async function restingUnder({ box, context, deps }: RestoreRun): Promise<string | null> {
   const holder = (await readFence(box.project))?.holder
   if (holder === undefined || holder === context.commandId) return null
-  const ofBox = (await needs.journal.all()).filter(({ slug }) => slug === box.slug)
+  const ofBox = (await deps.journal.all()).filter(({ slug }) => slug === box.slug)
   return whyAtRest(holder, box, ofBox) ? holder : null
 }

@@ -1,13 +1,13 @@
 import { foldRestore, planRestore, restoreObstacle } from '../../core/boxes/index.ts'
-import { carryOut, type GuardedNeeds } from '../guarded/index.ts'
+import { carryOut, type GuardedDeps } from '../guarded/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { observe } from './observe.ts'
 import { type RestoreSteps, restoreStepsOfBox } from './steps.ts'
 import { close } from './sum-up.ts'
 
 /** The restore of a box on its own host. */
-export const restore = (needs: GuardedNeeds, steps: RestoreSteps = restoreStepsOfBox): CommandExecutor<'tenant-box.restore'> =>
-  carryOut(needs, {
+export const restore = (deps: GuardedDeps, steps: RestoreSteps = restoreStepsOfBox): CommandExecutor<'tenant-box.restore'> =>
+  carryOut(deps, {
     kind: 'tenant-box.restore',
     what: 'restore',
     doing: 'restoring',

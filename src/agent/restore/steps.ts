@@ -47,13 +47,13 @@ export const restoreStepsOfBox: RestoreSteps = {
  * clients find nobody instead of a fence.
  */
 async function startAll(run: RestoreRun, edgeImage: string | undefined): Promise<Baseline> {
-  const { needs, box } = run
-  const edge = (await needs.engine.containers(box.project)).find(({ service }) => service === 'edge')
+  const { deps, box } = run
+  const edge = (await deps.engine.containers(box.project)).find(({ service }) => service === 'edge')
   const replaced = edge?.image !== edgeImage
   const rules = run.evidence().switch?.edge ?? run.facts().begun.has('switch')
   if (rules && !replaced) {
-    await needs.engine.stop(box.project, ['edge'])
-    await needs.engine.start(box.project, ['edge'])
+    await deps.engine.stop(box.project, ['edge'])
+    await deps.engine.start(box.project, ['edge'])
   }
   return startServices(run, { recreate: Service.options.filter((service) => service !== 'edge' || replaced) })
 }

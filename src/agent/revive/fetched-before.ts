@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { holdsAll, manifestOfFetched, sideBySide, type TellingManifest } from '../backup/index.ts'
-import type { ReviveNeeds } from './needs.ts'
+import type { ReviveDeps } from './deps.ts'
 
 export type FetchedBefore = Readonly<{ manifest: TellingManifest; dumpFolder: string; boxFolder: string }>
 
@@ -15,10 +15,10 @@ type Fetched = Readonly<{
 
 /** What an earlier step brought into its folder (`fetchSnapshot`), by its manifest. The dump itself is for `whileProven` alone. */
 export async function fetchedBefore(
-  needs: Pick<ReviveNeeds, 'snapshots'>,
+  deps: Pick<ReviveDeps, 'snapshots'>,
   { payload: { snapshotId, snapshotSha256 }, ...how }: Fetched,
 ): Promise<FetchedBefore> {
-  const manifest = await manifestOfFetched(needs, { ...how, snapshotId, manifestSha256: snapshotSha256 })
+  const manifest = await manifestOfFetched(deps, { ...how, snapshotId, manifestSha256: snapshotSha256 })
   return { manifest, dumpFolder: join(how.folder, 'dump'), boxFolder: join(how.folder, 'box') }
 }
 

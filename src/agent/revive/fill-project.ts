@@ -3,8 +3,8 @@ import { problem } from '../../core/kit/index.ts'
 import { type DataFolder, fetchData, fetchDumpAgain, sideBySide } from '../backup/index.ts'
 import { readCompose, waitUntil } from '../boxes/index.ts'
 import type { LocalBox, Repository } from '../ports/index.ts'
+import type { ReviveDeps } from './deps.ts'
 import { type FetchedBefore, whileProven } from './fetched-before.ts'
-import type { ReviveNeeds } from './needs.ts'
 
 type Filling = Readonly<{ repository: Repository; snapshotId: string; fetched: Omit<FetchedBefore, 'boxFolder'>; signal?: AbortSignal }>
 
@@ -14,21 +14,21 @@ const databasePatienceMs = 10 * 60_000
  * Makes and fills the volumes of a new project, with only PostgreSQL running. All that an earlier try left of the project is thrown away
  * first: a half-filled volume is never loaded into again. Throws RESTORE_FAILED, CONFLICT for a volume of somebody else, DISK_FULL.
  */
-export async function fillProject(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
-  const again = () => fetchDumpAgain(needs, filling, filling.fetched)
-  await whileProven(filling.fetched, (signal) => makeAndFill(needs, box, { ...filling, signal }), { ...filling, again })
+export async function fillProject(deps: ReviveDeps, box: LocalBox, filling: Filling): Promise<void> {
+  const again = () => fetchDumpAgain(deps, filling, filling.fetched)
+  await whileProven(filling.fetched, (signal) => makeAndFill(deps, box, { ...filling, signal }), { ...filling, again })
 }
 
-async function makeAndFill(needs: ReviveNeeds, box: LocalBox, filling: Filling): Promise<void> {
-  const { engine } = needs
+async function makeAndFill(deps: ReviveDeps, box: LocalBox, filling: Filling): Promise<void> {
+  const { engine } = deps
   await engine.removeProject(box.project.name)
-  const volumes = await makeVolumes(needs, box)
-  await fillVolumes(needs, box, {
+  const volumes = await makeVolumes(deps, box)
+  await fillVolumes(deps, box, {
     ...filling,
-    folderOf: ({ key }) => folderOf(needs, box, volumes, key),
+    folderOf: ({ key }) => folderOf(deps, box, volumes, key),
     upDatabase: async (within) => {
       await engine.up(box.project, ['postgres'], within)
-      await waitForDatabase(needs, box, within)
+      await waitForDatabase(deps, box, within)
     },
   })
 }
@@ -37,7 +37,7 @@ type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabas
 
 /** Media and objects are brought while the database is loaded: the one waits for the store, the other for the processor. */
 export async function fillVolumes(
-  needs: Pick<ReviveNeeds, 'inside' | 'snapshots'>,
+  deps: Pick<ReviveDeps, 'inside' | 'snapshots'>,
   box: LocalBox,
   { fetched, signal, folderOf, upDatabase, ...filling }: Filling & Volumes,
 ): Promise<void> {
@@ -45,12 +45,12 @@ export async function fillVolumes(
   const volumes = await Promise.all(manifest.paths.data.map(async (data) => ({ data, into: await folderOf(data) })))
   const load = async (within: AbortSignal) => {
     await upDatabase(within)
-    await needs.inside.loadDatabase(box, dumpFolder, manifest.rows, within)
+    await deps.inside.loadDatabase(box, dumpFolder, manifest.rows, within)
   }
-  await sideBySide([(within) => fetchData(needs, { ...filling, signal: within }, volumes), load], signal)
+  await sideBySide([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
 }
 
-async function makeVolumes({ engine }: ReviveNeeds, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {
+async function makeVolumes({ engine }: ReviveDeps, { project }: LocalBox): Promise<Readonly<Record<string, string>>> {
   const { volumes } = readCompose(await readFile(project.composeFile, 'utf8'), project.name)
   for (const [key, name] of Object.entries(volumes)) {
     if ((await engine.volumePath(name)) !== undefined)
@@ -61,7 +61,7 @@ async function makeVolumes({ engine }: ReviveNeeds, { project }: LocalBox): Prom
 }
 
 async function folderOf(
-  { engine }: ReviveNeeds,
+  { engine }: ReviveDeps,
   { slug }: LocalBox,
   volumes: Readonly<Record<string, string>>,
   key: string | null,
@@ -72,7 +72,7 @@ async function folderOf(
   return folder
 }
 
-async function waitForDatabase({ engine, inside, clock }: ReviveNeeds, box: LocalBox, signal: AbortSignal): Promise<void> {
+async function waitForDatabase({ engine, inside, clock }: ReviveDeps, box: LocalBox, signal: AbortSignal): Promise<void> {
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databasePatienceMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')

@@ -2,8 +2,8 @@
 // and counted, its servers started. For a drill, and for the host that takes a box over.
 // It never touches a box that runs, and never says where the new one lies, who may reach it or when it is good.
 export { bringFormerImages } from './bring-images.ts'
+export type { ReviveDeps } from './deps.ts'
 export { fetchedBefore, whileProven } from './fetched-before.ts'
 export { fillProject, fillVolumes } from './fill-project.ts'
-export type { ReviveNeeds } from './needs.ts'
 export { startProject } from './start-project.ts'
 export { watchfulInside } from './watchful-inside.ts'

@@ -1,10 +1,10 @@
 import type { Service } from '../../core/boxes/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import type { ReviveNeeds } from './needs.ts'
+import type { ReviveDeps } from './deps.ts'
 
 /** Starts the servers of a filled project, each after those that it would die without. */
 export async function startProject(
-  { engine }: Pick<ReviveNeeds, 'engine'>,
+  { engine }: Pick<ReviveDeps, 'engine'>,
   { project }: LocalBox,
   services: readonly Service[],
   signal: AbortSignal,

@@ -19,9 +19,9 @@ export type Faults = Readonly<{
   draw(what: keyof Latencies): number
 }>
 
-type Needs = Readonly<{ clock: Clock; random: Random; latencies: Latencies; faults: readonly Fault[] }>
+type Deps = Readonly<{ clock: Clock; random: Random; latencies: Latencies; faults: readonly Fault[] }>
 
-export function makeFaults({ clock, random, latencies, faults }: Needs): Faults {
+export function makeFaults({ clock, random, latencies, faults }: Deps): Faults {
   const active = faults.map((fault) => ({ fault, left: fault.times ?? Number.POSITIVE_INFINITY }))
   const draw = (what: keyof Latencies) => within(latencies[what], random)
   return {

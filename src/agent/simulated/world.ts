@@ -45,9 +45,9 @@ export type World = Readonly<{
   image(ref: string): SimulatedImage
 }>
 
-type Needs = Readonly<{ clock: Clock; random: Random; faults: Faults; volumes: SimulatedVolumes; images: ImageOverrides }>
+type Deps = Readonly<{ clock: Clock; random: Random; faults: Faults; volumes: SimulatedVolumes; images: ImageOverrides }>
 
-export const makeWorld = ({ clock, random, faults, volumes, images }: Needs): World => ({
+export const makeWorld = ({ clock, random, faults, volumes, images }: Deps): World => ({
   clock,
   random,
   faults,

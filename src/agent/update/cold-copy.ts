@@ -17,18 +17,18 @@ const Mark = z.object({ volume: z.string() })
  * It only saves time: what hinders it is told and never fails the update. PostgreSQL is left stopped, the next step starts it.
  */
 export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; skipped?: string }> {
-  const { needs, signal, context } = run
-  const begun = needs.clock.monotonicMs()
+  const { deps, signal, context } = run
+  const begun = deps.clock.monotonicMs()
   try {
     await stopAll(run)
     const skipped = await copyVolume(run)
-    if (skipped === undefined) return { copiedMs: needs.clock.monotonicMs() - begun }
+    if (skipped === undefined) return { copiedMs: deps.clock.monotonicMs() - begun }
     context.progress({ step: 'cold-copy', detail: skipped })
     return { skipped }
   } catch (error) {
     // The deadline of the update is a failure of the step, and so is a drain.
     signal.throwIfAborted()
-    const skipped = `no cold copy after ${duration(needs.clock.monotonicMs() - begun)}: ${(error as Error).message}`.slice(0, 300)
+    const skipped = `no cold copy after ${duration(deps.clock.monotonicMs() - begun)}: ${(error as Error).message}`.slice(0, 300)
     context.progress({ step: 'cold-copy', detail: skipped })
     await dropColdCopy(run).catch(() => undefined)
     return { skipped }
@@ -37,19 +37,19 @@ export async function coldCopy(run: UpdateRun): Promise<{ copiedMs?: number; ski
 
 /** Answers why there is none, if there is none. */
 async function copyVolume(run: UpdateRun): Promise<string | undefined> {
-  const { needs, box, context, signal } = run
+  const { deps, box, context, signal } = run
   const { database } = beforeOf(run)
   const volume = coldVolume(run)
   const lastRun = await lastRunOf(run)
   await dropColdCopy(run)
-  const from = await needs.engine.volumePath(database.volume)
+  const from = await deps.engine.volumePath(database.volume)
   if (from === undefined) return `the folder of ${database.volume} cannot be reached`
   // After it a load of the dump must still find room.
-  const used = await needs.disk.usedBytes(from)
-  if ((await freeBeside(needs.disk, context.commandId, from)) < 2 * used + reserveBytes)
+  const used = await deps.disk.usedBytes(from)
+  if ((await freeBeside(deps.disk, context.commandId, from)) < 2 * used + reserveBytes)
     return 'too little space for a cold copy of the database'
-  await needs.engine.createVolume(box.project, database.key, volume)
-  const into = await needs.engine.volumePath(volume)
+  await deps.engine.createVolume(box.project, database.key, volume)
+  const into = await deps.engine.volumePath(volume)
   if (into === undefined) return `the folder of ${volume} cannot be reached`
   await copyFolder(from, into, signal)
   // Counts do not see a torn page.
@@ -60,8 +60,8 @@ async function copyVolume(run: UpdateRun): Promise<string | undefined> {
 }
 
 /** Undefined while the database runs; another answer than before says that it has run in between. */
-async function lastRunOf({ needs, box }: UpdateRun): Promise<string | undefined> {
-  const database = (await needs.engine.containers(box.project)).find(({ service }) => service === 'postgres')
+async function lastRunOf({ deps, box }: UpdateRun): Promise<string | undefined> {
+  const database = (await deps.engine.containers(box.project)).find(({ service }) => service === 'postgres')
   return database && !isAlive(database) ? `${database.id} ${database.startedAt}` : undefined
 }
 
@@ -75,7 +75,7 @@ export async function hasColdCopy(run: UpdateRun): Promise<boolean> {
 /** First its mark, so that a half-removed copy is none. */
 export async function dropColdCopy(run: UpdateRun): Promise<void> {
   await forgetColdCopy(run)
-  await run.needs.engine.removeVolume(coldVolume(run))
+  await run.deps.engine.removeVolume(coldVolume(run))
 }
 
 export const forgetColdCopy = (run: UpdateRun): Promise<void> => rm(markOf(run), { recursive: true, force: true })

@@ -9,10 +9,10 @@ import type { UpdateRun } from './update-run.ts'
 
 /** The box before anything is touched: all four containers run, and run what the compose file says. Throws BOX_UNHEALTHY or COMPOSE_INVALID. */
 export async function observeBefore(run: UpdateRun): Promise<Before> {
-  const { box, needs, payload } = run
+  const { box, deps, payload } = run
   const text = await readComposeText(box)
   const compose = readCompose(text, box.project.name)
-  const containers = await needs.engine.containers(box.project)
+  const containers = await deps.engine.containers(box.project)
   const former = Service.options.map((service) => [service, formerContainer(box, compose, containers, service)] as const)
   const planned = changedServices(payload.targets, Object.fromEntries(former))
   return {
@@ -21,7 +21,7 @@ export async function observeBefore(run: UpdateRun): Promise<Before> {
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
     database: needDatabaseVolume(run, compose),
-    installed: (await reportVersions(needs, box)).installed,
+    installed: (await reportVersions(deps, box)).installed,
   }
 }
 

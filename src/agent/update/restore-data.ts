@@ -13,8 +13,8 @@ import { coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
  * on, is never used again. Under the unbroken fence media and objects are a superset and stay.
  */
 export async function restoreData(run: UpdateRun): Promise<RestoredData> {
-  const { needs, box, signal, context } = run
-  const begun = needs.clock.monotonicMs()
+  const { deps, box, signal, context } = run
+  const begun = deps.clock.monotonicMs()
   const snapshot = run.evidence().snapshot
   if (!snapshot) throw problem('RESTORE_FAILED', `the update of ${box.slug} has no snapshot to restore`)
   const copied = await hasColdCopy(run)
@@ -24,9 +24,9 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   await forgetColdCopy(run)
   await switchToRestored(run, volume)
   await upDatabaseOn(run, volume, restoredVolumes(run))
-  if (folder === undefined) await needs.inside.settleDatabase(box, snapshot.counts, signal)
-  else await needs.inside.loadDatabase(box, folder, snapshot.counts, signal)
-  const tookMs = needs.clock.monotonicMs() - begun
+  if (folder === undefined) await deps.inside.settleDatabase(box, snapshot.counts, signal)
+  else await deps.inside.loadDatabase(box, folder, snapshot.counts, signal)
+  const tookMs = deps.clock.monotonicMs() - begun
   context.progress({
     step: 'restore-data',
     detail: `the database is back from ${copied ? 'its cold copy' : 'the dump'} in ${duration(tookMs)}`,
@@ -42,7 +42,7 @@ async function dumpToLoad(run: UpdateRun, { snapshotId, manifestSha256 }: Snapsh
   if (await isTheOne(folder)) return folder
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await run.needs.snapshots.restore(await run.repository(), snapshotId, run.dumpFolder, folder, run.signal)
+  await run.deps.snapshots.restore(await run.repository(), snapshotId, run.dumpFolder, folder, run.signal)
   if (await isTheOne(folder)) return folder
   throw problem('RESTORE_FAILED', `the dump in the snapshot ${snapshotId} is not the one that was taken`)
 }

@@ -54,4 +54,4 @@ const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
   })
 
 const migrate = (run: UpdateRun): Promise<void> =>
-  applyMigrations(run.needs, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])
+  applyMigrations(run.deps, { ...run.context, signal: run.signal }, run.box, beforeOf(run).migrations ?? [])

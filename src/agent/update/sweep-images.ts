@@ -14,7 +14,7 @@ import type { CommandJournal } from '../journal/index.ts'
 import type { ContainerEngine, LocalImage } from '../ports/index.ts'
 import type { ImageRemovals } from './image-removals.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   engine: Pick<ContainerEngine, 'images' | 'removeImage'>
   journal: Pick<CommandJournal, 'open'>
   boxes: Pick<LocalBoxes, 'list' | 'unreadable'>
@@ -34,21 +34,21 @@ const everyMs = 3_600_000
  * their names. Called again and again by one agent, it looks once an hour, and never while something is done to a box: what a command has just
  * found here must stay.
  */
-export function imageSweeper(needs: Needs): () => Promise<readonly string[]> {
-  const { clock, journal } = needs
+export function imageSweeper(deps: Deps): () => Promise<readonly string[]> {
+  const { clock, journal } = deps
   let lookedAtMs = Number.NEGATIVE_INFINITY
   return async () => {
-    if (needs.keepDays === 0 || clock.monotonicMs() - lookedAtMs < everyMs || (await journal.open()).length > 0) return []
+    if (deps.keepDays === 0 || clock.monotonicMs() - lookedAtMs < everyMs || (await journal.open()).length > 0) return []
     lookedAtMs = clock.monotonicMs()
-    const wanted = await wantedByBoxes(needs)
-    return wanted ? sweep(needs, wanted) : []
+    const wanted = await wantedByBoxes(deps)
+    return wanted ? sweep(deps, wanted) : []
   }
 }
 
 type Wanted = (name: string) => boolean
 
-async function sweep(needs: Needs, wanted: Wanted): Promise<string[]> {
-  const { engine, clock, mirrors, removals, allowedImages, keepDays } = needs
+async function sweep(deps: Deps, wanted: Wanted): Promise<string[]> {
+  const { engine, clock, mirrors, removals, allowedImages, keepDays } = deps
   const originName = await mirrors.originNames()
   const unneeded = unneededImages({
     images: await engine.images(),
@@ -57,17 +57,17 @@ async function sweep(needs: Needs, wanted: Wanted): Promise<string[]> {
     before: isoIn(clock, -keepDays * dayMs),
   })
   const removed: string[] = []
-  for (const image of unneeded) if (await removals.alone(() => removeUnlessWanted(needs, image))) removed.push(...image.names)
+  for (const image of unneeded) if (await removals.alone(() => removeUnlessWanted(deps, image))) removed.push(...image.names)
   return removed
 }
 
 /** Answers whether it went: by now a command may have begun, which finds here what it finds. */
-async function removeUnlessWanted(needs: Needs, image: LocalImage): Promise<boolean> {
-  if ((await needs.journal.open()).length > 0) return false
+async function removeUnlessWanted(deps: Deps, image: LocalImage): Promise<boolean> {
+  if ((await deps.journal.open()).length > 0) return false
   // A box that is being made is in no journal: its compose file is there before its images are looked for.
-  const wanted = await wantedByBoxes(needs)
+  const wanted = await wantedByBoxes(deps)
   if (!wanted || image.names.some(wanted)) return false
-  return needs.engine.removeImage(image).then(() => true, unlessInUse)
+  return deps.engine.removeImage(image).then(() => true, unlessInUse)
 }
 
 /** Somebody took it meanwhile. */
@@ -80,7 +80,7 @@ function unlessInUse(error: unknown): false {
  * Undefined where a box cannot be read: then nobody knows what it needs. Of an image that is not written as `repository:tag`, but with a digest,
  * a variable or no tag, all of its repository may be what the box has.
  */
-async function wantedByBoxes({ boxes, mirrors }: Needs): Promise<Wanted | undefined> {
+async function wantedByBoxes({ boxes, mirrors }: Deps): Promise<Wanted | undefined> {
   if ((await boxes.unreadable()).length > 0) return undefined
   try {
     const texts = await Promise.all((await boxes.list()).map(({ project }) => readFile(project.composeFile, 'utf8')))

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { CommandJournal, CommandRecord } from '../journal/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
 
-type Needs = Readonly<{ engine: Pick<ContainerEngine, 'unpin'>; journal: Pick<CommandJournal, 'all'>; clock: Clock }>
+type Deps = Readonly<{ engine: Pick<ContainerEngine, 'unpin'>; journal: Pick<CommandJournal, 'all'>; clock: Clock }>
 
 /** A prefetch whose update has not come by then was for a rollout that somebody gave up: the next one brings its images again. */
 const keptMs = 48 * 3_600_000
@@ -11,7 +11,7 @@ const keptMs = 48 * 3_600_000
  * Lets go of images that were brought for an update that never came; answers the boxes. What an open command, a box at rest or one that was
  * left open unproven may still need stays. Called again and again by one agent, it asks the engine once per prefetch.
  */
-export function pinSweeper({ engine, journal, clock }: Needs): () => Promise<readonly string[]> {
+export function pinSweeper({ engine, journal, clock }: Deps): () => Promise<readonly string[]> {
   const over = new Set<string>()
   return async () => {
     const records = await journal.all()

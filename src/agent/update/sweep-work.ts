@@ -2,14 +2,14 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { CommandJournal } from '../journal/index.ts'
 
-type Needs = Readonly<{ journal: CommandJournal; workFolder: string }>
+type Deps = Readonly<{ journal: CommandJournal; workFolder: string }>
 
 /**
  * Removes dumps whose update is over, when the agent starts: they hold everything that people wrote. What stays is what an open update or a
  * person still needs: the dump of a way back that failed goes with its record in the journal, and one whose record is damaged stays. What no
  * command is named like is not ours, and must not keep the agent from its boxes.
  */
-export async function sweepWork({ journal, workFolder }: Needs): Promise<readonly string[]> {
+export async function sweepWork({ journal, workFolder }: Deps): Promise<readonly string[]> {
   const removed: string[] = []
   for (const name of await readdir(workFolder).catch(() => [])) {
     const commandId = commandOf(name)

@@ -1,13 +1,13 @@
 import { foldUpdate, obstacleTo, planUpdate } from '../../core/boxes/index.ts'
-import { carryOut, type GuardedNeeds } from '../guarded/index.ts'
+import { carryOut, type GuardedDeps } from '../guarded/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { observe } from './observe.ts'
 import { type UpdateSteps, updateSteps } from './steps.ts'
 import { close } from './sum-up.ts'
 
 /** The guarded update. */
-export const update = (needs: GuardedNeeds, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
-  carryOut(needs, {
+export const update = (deps: GuardedDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
+  carryOut(deps, {
     kind: 'tenant-box.update',
     what: 'update',
     doing: 'updating',

@@ -2,7 +2,7 @@ import { sumInEntry, writeExportLine } from '../../core/audit/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import type { Context } from '../kit/index.ts'
 
-type Needs = Pick<Context, 'api' | 'clock' | 'signal'>
+type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
 
 /** What of a chain has been read so far. */
 export type Read = Readonly<{ entries: number; of: number; checkpoints: number; evidence: number }>
@@ -12,8 +12,8 @@ type Wanted = Readonly<{ chain: string; evidence: boolean; told?: (read: Read) =
  * A chain as the lines of an export, up to the head that it has now, a page in memory at a time. A page that is missing ends it early, which
  * the proof then finds: nothing is judged here.
  */
-export async function* exportLines(needs: Needs, { chain, evidence, told }: Wanted): AsyncGenerator<string> {
-  const { api, clock, signal } = needs
+export async function* exportLines(deps: Deps, { chain, evidence, told }: Wanted): AsyncGenerator<string> {
+  const { api, clock, signal } = deps
   let page = await api.audit.exportAudit({ query: { chain } }, { signal })
   const of = page.head.seq
   const { publicKey, checkpoints } = await api.audit.listCheckpoints({ query: { chain } }, { signal })
@@ -42,7 +42,7 @@ export async function* exportLines(needs: Needs, { chain, evidence, told }: Want
     told?.(read)
     if (last.seq < of) page = await api.audit.exportAudit({ query: { chain, after: last.seq } }, { signal })
   }
-  for await (const page of rollout === undefined ? [] : evidenceOf(needs, rollout)) {
+  for await (const page of rollout === undefined ? [] : evidenceOf(deps, rollout)) {
     const some = page.filter(({ tenantSlug, attempt }) => named.has(nameOf({ slug: tenantSlug, attempt })))
     yield some.map((one) => writeExportLine({ kind: 'evidence', evidence: one })).join('')
     read = { ...read, evidence: read.evidence + some.length }
@@ -59,7 +59,7 @@ type Evidence = Readonly<{ tenantSlug: string; attempt: number }>
 
 const rolloutOf = (chain: string): string | undefined => /^rollout:(.+)$/.exec(chain)?.[1]
 
-async function* evidenceOf({ api, signal }: Needs, id: string): AsyncGenerator<Evidence[]> {
+async function* evidenceOf({ api, signal }: Deps, id: string): AsyncGenerator<Evidence[]> {
   let cursor: string | null | undefined
   while (cursor !== null) {
     const query = { limit: 100, ...(cursor === undefined ? {} : { cursor }) }

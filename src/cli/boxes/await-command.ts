@@ -2,7 +2,7 @@ import type { CommandView } from '../../core/hosts/index.ts'
 import { type Clock, isProblem, isProblemCode, problem } from '../../core/kit/index.ts'
 import { type Context, clean } from '../kit/index.ts'
 
-type Needs = Pick<Context, 'api' | 'clock' | 'signal'>
+type Deps = Pick<Context, 'api' | 'clock' | 'signal'>
 
 /** How long one call waits at the daemon for a change. */
 const waitMs = 20_000
@@ -16,7 +16,7 @@ const finalStatuses: readonly CommandView['status'][] = ['succeeded', 'failed', 
  * COMMAND_EXPIRED.
  */
 export async function awaitCommand(
-  needs: Needs,
+  deps: Deps,
   id: string,
   tell: (line: string) => void,
   away = ({ hostName, hostStatus }: CommandView) => tell(`${hostName} is ${hostStatus}: waiting until it is heard again`),
@@ -25,7 +25,7 @@ export async function awaitCommand(
   let status: CommandView['hostStatus'] | undefined
   for (;;) {
     const query = seen === undefined ? { waitMs: 0 } : { waitMs, seen }
-    const command = await patiently(needs, () => needs.api.hosts.showCommand({ params: { id }, query }, { signal: needs.signal }))
+    const command = await patiently(deps, () => deps.api.hosts.showCommand({ params: { id }, query }, { signal: deps.signal }))
     if (finalStatuses.includes(command.status)) return finished(command)
     if (command.revision !== seen) tell(stepOf(command))
     if (command.hostStatus !== status && isAway(command)) away(command)
@@ -38,13 +38,13 @@ export async function awaitCommand(
 const isAway = ({ hostStatus }: CommandView) => hostStatus !== undefined && hostStatus !== 'online'
 
 /** As `awaitCommand`, for what only asks: of a host that went away meanwhile no answer is waited for. Throws HOST_OFFLINE. */
-export const awaitAnswer = (needs: Needs, id: string, slug: string, tell: (line: string) => void = () => undefined): Promise<CommandView> =>
-  awaitCommand(needs, id, tell, ({ hostName, hostStatus }) => {
+export const awaitAnswer = (deps: Deps, id: string, slug: string, tell: (line: string) => void = () => undefined): Promise<CommandView> =>
+  awaitCommand(deps, id, tell, ({ hostName, hostStatus }) => {
     throw problem('HOST_OFFLINE', `the host ${hostName} of ${slug} is ${hostStatus}: see \`tenantry hosts show ${hostName}\``)
   })
 
 /** Repeats what fails because the daemon is away for a moment. */
-async function patiently<Result>({ clock, signal }: Needs, call: () => Promise<Result>): Promise<Result> {
+async function patiently<Result>({ clock, signal }: Deps, call: () => Promise<Result>): Promise<Result> {
   const start = clock.monotonicMs()
   for (let pauseMs = 250; ; pauseMs = Math.min(pauseMs * 2, 4000)) {
     try {

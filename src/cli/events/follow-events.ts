@@ -2,7 +2,7 @@ import type { EventRecord } from '../../core/events/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import type { Context } from '../kit/index.ts'
 
-type Needs = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
+type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 type Wanted = Readonly<{ tenant: string | undefined; type: string | undefined; last: number }>
 
 /** A daemon that restarts is waited for this long. */
@@ -14,7 +14,7 @@ const mostRemembered = 5000
 
 /** Tells each event once, across lost connections. */
 export async function followEvents(
-  { api, clock, signal, url }: Needs,
+  { api, clock, signal, url }: Deps,
   { tenant, type, last }: Wanted,
   tell: (record: EventRecord) => void,
 ): Promise<void> {

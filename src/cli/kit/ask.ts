@@ -13,10 +13,10 @@ export type Ask = Readonly<{
   confirm: (message: string) => Promise<boolean>
 }>
 
-type AskNeeds = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSignal }>
+type AskDeps = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSignal }>
 
 /** Prompts on stderr, so that a redirected stdout holds results only. `instead` says how a script would give the answer. */
-export function askPerson({ interactive, yes, signal }: AskNeeds): Ask {
+export function askPerson({ interactive, yes, signal }: AskDeps): Ask {
   const place = { output: process.stderr, signal }
   const asked = async <Answer>(what: string, instead: string, prompt: (prompts: Prompts) => Promise<Answer>): Promise<Answer> => {
     if (!interactive) throw problem('USAGE', `"${what.replace(/:$/, '')}" would be asked for, but stdin is no terminal: ${instead}`)

@@ -2,7 +2,7 @@ import { isProblem, problem } from '../../core/kit/index.ts'
 import type { Context } from '../kit/index.ts'
 import { type BoardMessage, type BoardState, openBoard, reduce } from './board/state.ts'
 
-type Needs = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
+type Deps = Pick<Context, 'api' | 'clock' | 'signal' | 'url'>
 
 /** Who watches: is told the first state, then each message with the state before and after it. */
 export type Follower = Readonly<{
@@ -17,8 +17,8 @@ const patienceMs = 15 * 60_000
 const longestPauseMs = 5000
 
 /** Follows a rollout from where it stands, across lost connections, each event once (`Last-Event-ID`). */
-export async function follow(needs: Needs, id: string, { opened, changed, until }: Follower): Promise<BoardState> {
-  const { api, clock, signal } = needs
+export async function follow(deps: Deps, id: string, { opened, changed, until }: Follower): Promise<BoardState> {
+  const { api, clock, signal } = deps
   const detail = await api.rollouts.getRollout({ params: { id } }, { signal })
   let state = openBoard(detail)
   let { lastEventId } = detail
@@ -50,7 +50,7 @@ export async function follow(needs: Needs, id: string, { opened, changed, until 
     if (open) heardAt = clock.monotonicMs()
     else tell({ kind: 'lost' })
     if (clock.monotonicMs() - heardAt > patienceMs)
-      throw problem('UNREACHABLE', `${needs.url} has been away for a quarter of an hour; the rollout may go on without it being seen`)
+      throw problem('UNREACHABLE', `${deps.url} has been away for a quarter of an hour; the rollout may go on without it being seen`)
     await clock.sleep(pauseMs, signal)
     signal.throwIfAborted()
     pauseMs = Math.min(pauseMs * 2, longestPauseMs)

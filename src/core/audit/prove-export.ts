@@ -23,7 +23,7 @@ export type Proof = Readonly<{
 /** `other-key` when the key that it names is not among those that are trusted. */
 export type SignatureVerdict = 'good' | 'bad' | 'other-key'
 
-type ProofNeeds = Readonly<{
+type ProofDeps = Readonly<{
   /** What was kept elsewhere; of other chains too. */
   checkpoints: readonly Checkpoint[]
   /** Judges by the keys that were kept elsewhere, or else by the one that came with the export. */
@@ -40,8 +40,8 @@ type Broken = Readonly<{ reason: string; brokenAt?: number }>
  * the length. Whatever is not as it must be makes the proof fail: a changed, missing, moved or added entry by its hash, a chain that was
  * rewritten whole or cut at its end by a checkpoint.
  */
-export async function proveExport(lines: AsyncIterable<string> | Iterable<string>, needs: ProofNeeds): Promise<Proof> {
-  const walk = new Walk(needs)
+export async function proveExport(lines: AsyncIterable<string> | Iterable<string>, deps: ProofDeps): Promise<Proof> {
+  const walk = new Walk(deps)
   for await (const line of lines) {
     if (line === '') continue
     const broken = walk.step(readExportLine(line))
@@ -52,7 +52,7 @@ export async function proveExport(lines: AsyncIterable<string> | Iterable<string
 
 /** How far the reading of one export is. */
 class Walk {
-  readonly #needs: ProofNeeds
+  readonly #needs: ProofDeps
   #header: ExportHeader | undefined
   #head: ChainHead = chainStart
   #proved: Checkpoint | undefined
@@ -62,8 +62,8 @@ class Walk {
   readonly #sums = new Set<string>()
   #ended = false
 
-  constructor(needs: ProofNeeds) {
-    this.#needs = needs
+  constructor(deps: ProofDeps) {
+    this.#needs = deps
   }
 
   step(line: ExportLine | undefined): Broken | undefined {

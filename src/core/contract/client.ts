@@ -13,7 +13,7 @@ export type Client<C extends Contract> = {
   ) => Promise<ResultOf<C[Name]>>
 }
 
-type ClientNeeds = Readonly<{
+type ClientDeps = Readonly<{
   baseUrl: string
   /** Headers of each call, asked for anew each time: tokens expire. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>
@@ -24,20 +24,20 @@ type LooseUpload = { content: Blob; fileName: string; fields?: Record<string, un
 type LooseCall = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown; upload?: LooseUpload }
 
 /** Makes the client of a contract. Connection failures become `UNREACHABLE`. */
-export function makeClient<C extends Contract>(contract: C, needs: ClientNeeds): Client<C> {
+export function makeClient<C extends Contract>(contract: C, deps: ClientDeps): Client<C> {
   const functions = Object.entries(contract).map(([name, endpoint]) => [
     name,
-    (call: LooseCall = {}, options: CallOptions = {}) => invoke(needs, endpoint, call, options),
+    (call: LooseCall = {}, options: CallOptions = {}) => invoke(deps, endpoint, call, options),
   ])
   return Object.fromEntries(functions) as Client<C>
 }
 
-async function invoke(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<unknown> {
-  const response = await send(needs, endpoint, call, options)
-  if (!response.ok) throw await problemOf(needs.baseUrl, response)
+async function invoke(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<unknown> {
+  const response = await send(deps, endpoint, call, options)
+  if (!response.ok) throw await problemOf(deps.baseUrl, response)
   const { returns } = endpoint
   // Answers are not parsed again: an older client must live with fields that a newer daemon adds.
-  if (isSchema(returns)) return response.json().catch((error: unknown) => notOurs(needs.baseUrl, response, error))
+  if (isSchema(returns)) return response.json().catch((error: unknown) => notOurs(deps.baseUrl, response, error))
   if (returns.kind === 'text') return response.text()
   if (returns.kind === 'file') return response.body ?? new Blob([]).stream()
   if (returns.kind === 'sse') return readEventStream(response.body as ReadableStream<Uint8Array>) as AsyncIterable<StreamMessage<unknown>>
@@ -51,8 +51,8 @@ function notOurs(baseUrl: string, { status }: Response, error: unknown): never {
   throw problem('UNREACHABLE', `${baseUrl} answered ${status} without a result: is it the daemon's address?`, { cause: error })
 }
 
-async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<Response> {
-  const headers: Record<string, string> = { accept: 'application/json', ...(await needs.headers?.()), ...options.headers }
+async function send(deps: ClientDeps, endpoint: EndpointShape, call: LooseCall, options: CallOptions): Promise<Response> {
+  const headers: Record<string, string> = { accept: 'application/json', ...(await deps.headers?.()), ...options.headers }
   if (call.body !== undefined) headers['content-type'] = 'application/json'
   if (options.lastEventId) headers['last-event-id'] = options.lastEventId
   const request = {
@@ -62,12 +62,12 @@ async function send(needs: ClientNeeds, endpoint: EndpointShape, call: LooseCall
     ...(options.signal ? { signal: options.signal } : {}),
   }
   try {
-    return await (needs.fetch ?? globalThis.fetch)(urlOf(needs.baseUrl, endpoint, call), request)
+    return await (deps.fetch ?? globalThis.fetch)(urlOf(deps.baseUrl, endpoint, call), request)
   } catch (error) {
     if (options.signal?.aborted || error instanceof Problem) throw error
     throw problem(
       'UNREACHABLE',
-      `${needs.baseUrl} does not answer (${reasonOf(error as Error)}): is the daemon running, and is this its address?`,
+      `${deps.baseUrl} does not answer (${reasonOf(error as Error)}): is the daemon running, and is this its address?`,
       {
         cause: error,
       },

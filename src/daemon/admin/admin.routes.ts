@@ -7,13 +7,13 @@ import { changePassword } from './change-password.ts'
 import { confirmTotp } from './confirm-totp.ts'
 import { createAccount } from './create-account.ts'
 import { createToken } from './create-token.ts'
+import type { AdminDeps } from './deps.ts'
 import { disableAccount } from './disable-account.ts'
 import { disableTotp } from './disable-totp.ts'
 import { enrolTotp } from './enrol-totp.ts'
 import { listSessions } from './list-sessions.ts'
 import { login } from './login.ts'
 import { logout } from './logout.ts'
-import type { AdminNeeds } from './needs.ts'
 import { resetPassword } from './reset-password.ts'
 import { revokeSession } from './revoke-session.ts'
 import { revokeToken } from './revoke-token.ts'
@@ -25,22 +25,22 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }
 
-export const adminRoutes = (needs: AdminNeeds): Served[] => [
-  serve(contract.login, ({ body, address }) => login(needs, { ...body, address })),
-  serve(contract.logout, ({ actor }) => nothing(logout(needs, actor))),
-  serve(contract.whoAmI, ({ actor }) => whoAmI(needs, actor)),
-  serve(contract.changePassword, ({ actor, body, address }) => nothing(changePassword(needs, actor, { ...body, address }))),
-  serve(contract.enrolTotp, ({ actor, body, address }) => enrolTotp(needs, actor, { ...body, address })),
-  serve(contract.confirmTotp, ({ actor, body }) => confirmTotp(needs, actor, body)),
-  serve(contract.disableTotp, ({ actor, body, address }) => nothing(disableTotp(needs, actor, { ...body, address }))),
-  serve(contract.listSessions, async ({ actor, query }) => ({ sessions: await listSessions(needs, actor, query) })),
-  serve(contract.revokeSession, ({ actor, params }) => nothing(revokeSession(needs, actor, params))),
-  serve(contract.listAccounts, async () => ({ accounts: await shownAccounts(needs.db, isoNow(needs.clock)) })),
-  serve(contract.createAccount, ({ actor, body }) => createAccount(needs, actor, body)),
-  serve(contract.disableAccount, ({ actor, params }) => disableAccount(needs, actor, params)),
-  serve(contract.changeAccountRole, ({ actor, params, body }) => changeAccountRole(needs, actor, { ...params, ...body })),
-  serve(contract.resetPassword, ({ actor, params }) => resetPassword(needs, actor, params)),
-  serve(contract.listTokens, async () => ({ tokens: await listLiveTokens(needs.db, isoNow(needs.clock)) })),
-  serve(contract.createToken, ({ actor, body }) => createToken(needs, actor, body)),
-  serve(contract.revokeToken, ({ actor, params }) => nothing(revokeToken(needs, actor, params))),
+export const adminRoutes = (deps: AdminDeps): Served[] => [
+  serve(contract.login, ({ body, address }) => login(deps, { ...body, address })),
+  serve(contract.logout, ({ actor }) => nothing(logout(deps, actor))),
+  serve(contract.whoAmI, ({ actor }) => whoAmI(deps, actor)),
+  serve(contract.changePassword, ({ actor, body, address }) => nothing(changePassword(deps, actor, { ...body, address }))),
+  serve(contract.enrolTotp, ({ actor, body, address }) => enrolTotp(deps, actor, { ...body, address })),
+  serve(contract.confirmTotp, ({ actor, body }) => confirmTotp(deps, actor, body)),
+  serve(contract.disableTotp, ({ actor, body, address }) => nothing(disableTotp(deps, actor, { ...body, address }))),
+  serve(contract.listSessions, async ({ actor, query }) => ({ sessions: await listSessions(deps, actor, query) })),
+  serve(contract.revokeSession, ({ actor, params }) => nothing(revokeSession(deps, actor, params))),
+  serve(contract.listAccounts, async () => ({ accounts: await shownAccounts(deps.db, isoNow(deps.clock)) })),
+  serve(contract.createAccount, ({ actor, body }) => createAccount(deps, actor, body)),
+  serve(contract.disableAccount, ({ actor, params }) => disableAccount(deps, actor, params)),
+  serve(contract.changeAccountRole, ({ actor, params, body }) => changeAccountRole(deps, actor, { ...params, ...body })),
+  serve(contract.resetPassword, ({ actor, params }) => resetPassword(deps, actor, params)),
+  serve(contract.listTokens, async () => ({ tokens: await listLiveTokens(deps.db, isoNow(deps.clock)) })),
+  serve(contract.createToken, ({ actor, body }) => createToken(deps, actor, body)),
+  serve(contract.revokeToken, ({ actor, params }) => nothing(revokeToken(deps, actor, params))),
 ]

@@ -1,10 +1,10 @@
 import { type AdminActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Caller, callerOfSession, callerOfToken, noteTokenUse } from './callers.repo.ts'
+import { type Caller, callerOfSession, callerOfToken, recordTokenUse } from './callers.repo.ts'
 import { tokenForm, tokenHash } from './tokens.repo.ts'
 
-type AuthenticateNeeds = Readonly<{
+type AuthenticateDeps = Readonly<{
   db: Db
   clock: Clock
   keys: SigningKeys
@@ -20,12 +20,12 @@ type AuthenticateAdmin = (authorization: string | undefined, options?: { setup?:
  * When the revocations cannot be read for a second, every call asks the database. A session with steps of its setup left is refused
  * unless `setup` lets it in. Throws UNAUTHENTICATED, SETUP_REQUIRED or, without a database, UNAVAILABLE.
  */
-export function authenticateAdmin(needs: AuthenticateNeeds): AuthenticateAdmin {
-  const callers = callerCache(needs)
+export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
+  const callers = callerCache(deps)
   return async (authorization, { setup = false } = {}) => {
     const credential = bearer(authorization)
     const caller = tokenForm.test(credential) ? await callers.ofToken(credential) : await callers.ofJwt(credential)
-    if (!caller || caller.expiresAtMs <= needs.clock.now().getTime())
+    if (!caller || caller.expiresAtMs <= deps.clock.now().getTime())
       throw problem('UNAUTHENTICATED', 'the session or API token has ended: log in again')
     if (caller.setup.length > 0 && !setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
     return caller.actor
@@ -49,8 +49,8 @@ const keepMs = 5 * 60_000
 
 type Kept = Readonly<{ caller: Caller; atMs: number }>
 
-function callerCache(needs: AuthenticateNeeds) {
-  const { db, clock, keys, revocations, totpRequired } = needs
+function callerCache(deps: AuthenticateDeps) {
+  const { db, clock, keys, revocations, totpRequired } = deps
   const kept = new Map<string, Kept>()
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return kept.clear()
@@ -79,7 +79,7 @@ function callerCache(needs: AuthenticateNeeds) {
       const hash = tokenHash(token)
       return remember(hash, async () => {
         const caller = await callerOfToken(db, hash)
-        if (caller?.actor.kind === 'token') await noteTokenUse(db, clock, caller.actor.tokenId)
+        if (caller?.actor.kind === 'token') await recordTokenUse(db, clock, caller.actor.tokenId)
         return caller
       })
     },

@@ -55,14 +55,14 @@ export async function callerOfToken(db: Db, hash: string): Promise<Caller | unde
 const lower = (role: TokenActor['role'], creator: AdminRole): TokenActor['role'] =>
   creator === 'admin' || adminRoles.indexOf(role) <= adminRoles.indexOf(creator) ? role : creator
 
-const noteUseEveryMs = 10 * 60_000
+const recordUseEveryMs = 10 * 60_000
 
 /** When a token was used, to ten minutes: enough to find the ones that nobody needs. */
-export async function noteTokenUse(db: Db, clock: Clock, tokenId: string): Promise<void> {
+export async function recordTokenUse(db: Db, clock: Clock, tokenId: string): Promise<void> {
   await db
     .updateTable('api_tokens')
     .set({ last_used_at: isoNow(clock) })
     .where('id', '=', tokenId)
-    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', isoIn(clock, -noteUseEveryMs))]))
+    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', isoIn(clock, -recordUseEveryMs))]))
     .execute()
 }

@@ -4,13 +4,13 @@ import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { revoke } from '../auth/index.ts'
 import { accountById, refuseLastAdmin, shownAccount } from './accounts.repo.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
 
 /** Gives an account another role; open sessions have it within a second. Its API tokens never reach above it. */
 export async function changeAccountRole(
-  { db, clock, revocations }: Needs,
+  { db, clock, revocations }: Deps,
   actor: Actor,
   { id, role }: { id: string; role: AdminRole },
 ): Promise<Account> {

@@ -1,20 +1,20 @@
 import { type AdminActor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { accountById } from './accounts.repo.ts'
+import type { AdminDeps } from './deps.ts'
 import { settleAttempt } from './login-attempts.ts'
-import type { AdminNeeds } from './needs.ts'
 import { hashPassword } from './passwords.ts'
 import { provePassword } from './prove-password.ts'
 import { endSessions } from './sessions.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string }>
 
 /** Changes the own password and ends every other session of the account. */
-export async function changePassword(needs: Needs, actor: AdminActor, { currentPassword, newPassword, address }: Change): Promise<void> {
-  const { db, clock, revocations } = needs
+export async function changePassword(deps: Deps, actor: AdminActor, { currentPassword, newPassword, address }: Change): Promise<void> {
+  const { db, clock, revocations } = deps
   const account = await accountById(db, actor.accountId)
-  const attempt = await provePassword(needs, { name: account.name, password: currentPassword, address, account })
+  const attempt = await provePassword(deps, { name: account.name, password: currentPassword, address, account })
   if (newPassword === currentPassword) {
     const details = [{ path: 'newPassword', reason: 'must differ from the current password' }]
     throw problem('VALIDATION', 'newPassword must differ from the current password', { details })

@@ -2,22 +2,22 @@ import { type AdminActor, isoNow, problem, randomText } from '../../core/kit/ind
 import { recordAudit } from '../audit/index.ts'
 import { revoke } from '../auth/index.ts'
 import { accountById } from './accounts.repo.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { grouped } from './passwords.ts'
 import { replaceRecoveryCodes, spendTotp } from './totp.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'random' | 'keyring' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'revocations'>
 
 const recoveryCodeCount = 10
 
 /** The first code of the app proves that it works; from then on logins need one. The recovery codes are shown this once. */
-export async function confirmTotp(needs: Needs, actor: AdminActor, { totp }: { totp: string }): Promise<{ recoveryCodes: string[] }> {
-  const { db, clock, random, revocations } = needs
+export async function confirmTotp(deps: Deps, actor: AdminActor, { totp }: { totp: string }): Promise<{ recoveryCodes: string[] }> {
+  const { db, clock, random, revocations } = deps
   const recoveryCodes = Array.from({ length: recoveryCodeCount }, () => grouped(randomText(random, 16)))
   await db.transaction().execute(async (tx) => {
     const account = await accountById(tx, actor.accountId)
     if (!account.sealedTotp || account.totpConfirmed) throw problem('CONFLICT', 'there is nothing to confirm: begin with totp/enrol')
-    if (!(await spendTotp(tx, needs, account, totp)))
+    if (!(await spendTotp(tx, deps, account, totp)))
       throw problem('LOGIN_FAILED', 'the code does not fit: is the clock of the phone right? Try the next one')
     await tx
       .updateTable('admin_accounts')

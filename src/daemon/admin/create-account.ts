@@ -7,7 +7,7 @@ import { type Db, isUniqueViolation } from '../db/index.ts'
 import { shownAccount } from './accounts.repo.ts'
 import { hashPassword, makeInitialPassword } from './passwords.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random }>
 
 export const initialPasswordMs = 72 * 60 * 60_000
 
@@ -16,23 +16,23 @@ type NewAccount = Readonly<{ name: string; role: AdminRole }>
 type Created = Readonly<{ account: Account; initialPassword: string; expiresAt: string }>
 
 /** An account with a one-time password, which its owner must change at the first login, within three days. */
-export async function createAccount(needs: Needs, actor: Maker, input: NewAccount): Promise<Created> {
-  const initialPassword = makeInitialPassword(needs.random)
-  const expiresAt = isoIn(needs.clock, initialPasswordMs)
-  const account = await insertAccount(needs, actor, { ...input, password: initialPassword, expiresAt })
+export async function createAccount(deps: Deps, actor: Maker, input: NewAccount): Promise<Created> {
+  const initialPassword = makeInitialPassword(deps.random)
+  const expiresAt = isoIn(deps.clock, initialPasswordMs)
+  const account = await insertAccount(deps, actor, { ...input, password: initialPassword, expiresAt })
   return { account, initialPassword, expiresAt }
 }
 
 /** An account whose owner chose the password: typed on the daemon's own machine. */
 export const createAccountWithPassword = (
-  needs: Needs,
+  deps: Deps,
   actor: Maker,
   input: NewAccount & Readonly<{ password: z.output<typeof NewPassword> }>,
-): Promise<Account> => insertAccount(needs, actor, { ...input, expiresAt: null })
+): Promise<Account> => insertAccount(deps, actor, { ...input, expiresAt: null })
 
 type Insert = NewAccount & Readonly<{ password: string; expiresAt: string | null }>
 
-async function insertAccount({ db, clock, random }: Needs, actor: Maker, { name, role, password, expiresAt }: Insert): Promise<Account> {
+async function insertAccount({ db, clock, random }: Deps, actor: Maker, { name, role, password, expiresAt }: Insert): Promise<Account> {
   const plainName = parsePart(AccountName, name, 'name')
   const row = { id: newId(random, 'acc'), name: plainName, role, password_hash: await hashPassword(password), created_by: actor.name }
   const rest = { totp_secret: null, totp_confirmed_at: null, totp_step: null, last_login_at: null }

@@ -2,17 +2,17 @@ import type { ApiToken } from '../../core/admin/index.ts'
 import { type AdminActor, isoIn, isoNow, newId, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { isUniqueViolation } from '../db/index.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { tokenHash } from './tokens.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'random'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random'>
 type NewToken = Readonly<{ name: string; role: ApiToken['role']; days: number }>
 
 const dayMs = 24 * 60 * 60_000
 
 /** An API token for scripts; the text is in the answer and nowhere else. */
 export async function createToken(
-  { db, clock, random }: Needs,
+  { db, clock, random }: Deps,
   actor: AdminActor,
   { name, role, days }: NewToken,
 ): Promise<ApiToken & { token: string }> {

@@ -2,13 +2,13 @@ import type { Account } from '../../core/admin/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { accountById, refuseLastAdmin, shownAccount } from './accounts.repo.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { endSessions } from './sessions.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
 
 /** Shuts an account out for good. Its sessions and the API tokens it made end with it, everywhere within a second. */
-export async function disableAccount({ db, clock, revocations }: Needs, actor: Actor, { id }: { id: string }): Promise<Account> {
+export async function disableAccount({ db, clock, revocations }: Deps, actor: Actor, { id }: { id: string }): Promise<Account> {
   await db.transaction().execute(async (tx) => {
     await refuseLastAdmin(tx, id)
     const { name } = await accountById(tx, id)

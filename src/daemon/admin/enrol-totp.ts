@@ -2,22 +2,22 @@ import { type AdminActor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { seal } from '../sealed/index.ts'
 import { accountById } from './accounts.repo.ts'
+import type { AdminDeps } from './deps.ts'
 import { settleAttempt } from './login-attempts.ts'
-import type { AdminNeeds } from './needs.ts'
 import { provePassword } from './prove-password.ts'
 import { makeTotpSecret, totpPlace, totpUri } from './totp.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'random' | 'keyring'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring'>
 
 /** A new secret for the authenticator app. It counts for nothing until `confirmTotp`; asking again replaces it. */
 export async function enrolTotp(
-  needs: Needs,
+  deps: Deps,
   actor: AdminActor,
   { password, address }: { password: string; address: string },
 ): Promise<{ secret: string; uri: string }> {
-  const { db, clock, random, keyring } = needs
+  const { db, clock, random, keyring } = deps
   const account = await accountById(db, actor.accountId)
-  const attempt = await provePassword(needs, { name: account.name, password, address, account })
+  const attempt = await provePassword(deps, { name: account.name, password, address, account })
   const secret = makeTotpSecret(random)
   await db.transaction().execute(async (tx) => {
     const begun = await tx

@@ -1,11 +1,11 @@
 import { type AdminActor, problem } from '../../core/kit/index.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { listOpenSessions } from './sessions.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock'>
+type Deps = Pick<AdminDeps, 'db' | 'clock'>
 
 /** The own open sessions, or those of all for the role admin. */
-export async function listSessions({ db, clock }: Needs, actor: AdminActor, { all }: { all: boolean }) {
+export async function listSessions({ db, clock }: Deps, actor: AdminActor, { all }: { all: boolean }) {
   if (all && actor.role !== 'admin')
     throw problem('FORBIDDEN', `the sessions of others need the role admin; ${actor.name} is ${actor.role}`)
   const sessions = await listOpenSessions(db, clock, all ? undefined : actor.accountId)

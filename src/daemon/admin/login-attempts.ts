@@ -6,7 +6,7 @@ import type { DbOrTx, Tx } from '../db/index.ts'
 /** One try at a password, counted before the password is looked at: of a hundred at once, ten are checked. */
 export type Attempt = Readonly<{ nameHash: string; network: string; knownNetwork: boolean; lastOne: boolean }>
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+type Deps = Readonly<{ db: DbOrTx; clock: Clock }>
 
 export const nameHash = (name: string): string => sha256Hex(name.trim().toLowerCase())
 
@@ -14,21 +14,21 @@ export const nameHash = (name: string): string => sha256Hex(name.trim().toLowerC
  * Counts an attempt as failed until it proves otherwise, in one statement. Throws ACCOUNT_LOCKED while the lock lasts; such attempts are
  * not counted and do not extend it. Names that nobody has are counted alike.
  */
-export async function reserveAttempt(needs: Needs, name: string, address: string): Promise<Attempt> {
+export async function reserveAttempt(deps: Deps, name: string, address: string): Promise<Attempt> {
   const [hashed, network] = [nameHash(name), networkOf(address)]
-  const knownNetwork = await isKnown(needs, hashed, network)
+  const knownNetwork = await isKnown(deps, hashed, network)
   const counted = knownNetwork ? network : ''
-  const failures = await countOne(needs, hashed, counted)
+  const failures = await countOne(deps, hashed, counted)
   if (failures === undefined) {
     const minutes = lockMs / 60_000
     throw problem('ACCOUNT_LOCKED', `too many failed logins: wait ${minutes} minutes, or let \`tenantryd admin unlock\` lift the lock`, {
-      retryAfterSeconds: await secondsLeft(needs, hashed, counted),
+      retryAfterSeconds: await secondsLeft(deps, hashed, counted),
     })
   }
   return { nameHash: hashed, network, knownNetwork, lastOne: failures >= mostFailures }
 }
 
-async function isKnown({ db, clock }: Needs, hashed: string, network: string): Promise<boolean> {
+async function isKnown({ db, clock }: Deps, hashed: string, network: string): Promise<boolean> {
   const row = await db
     .selectFrom('login_networks')
     .select('network')
@@ -40,7 +40,7 @@ async function isKnown({ db, clock }: Needs, hashed: string, network: string): P
 }
 
 /** The failures so far with this one; undefined when locked. */
-async function countOne({ db, clock }: Needs, hashed: string, network: string): Promise<number | undefined> {
+async function countOne({ db, clock }: Deps, hashed: string, network: string): Promise<number | undefined> {
   const [now, forgetAt, lockUntil] = [isoNow(clock), isoIn(clock, failureMemoryMs), isoIn(clock, lockMs)]
   const { rows } = await sql<{ failures: number }>`
     insert into login_failures (name_hash, network, failures, forget_at, locked_until) values (${hashed}, ${network}, 1, ${forgetAt}, null)
@@ -53,7 +53,7 @@ async function countOne({ db, clock }: Needs, hashed: string, network: string): 
   return rows[0] && Number(rows[0].failures)
 }
 
-async function secondsLeft({ db, clock }: Needs, hashed: string, network: string): Promise<number> {
+async function secondsLeft({ db, clock }: Deps, hashed: string, network: string): Promise<number> {
   const row = await db
     .selectFrom('login_failures')
     .select('locked_until')
@@ -67,7 +67,7 @@ async function secondsLeft({ db, clock }: Needs, hashed: string, network: string
 const counterOf = ({ nameHash: hashed, network, knownNetwork }: Attempt) => ({ hashed, network: knownNetwork ? network : '' })
 
 /** The password was right but a code was missing: the attempt was no failure, and no success either. */
-export async function uncountAttempt({ db }: Needs, attempt: Attempt): Promise<void> {
+export async function uncountAttempt({ db }: Deps, attempt: Attempt): Promise<void> {
   const { hashed, network } = counterOf(attempt)
   await db
     .updateTable('login_failures')

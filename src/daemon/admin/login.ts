@@ -4,13 +4,13 @@ import { type AdminActor, isoNow, newId, problem } from '../../core/kit/index.ts
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { accountByName, type StoredAccount } from './accounts.repo.ts'
+import type { AdminDeps } from './deps.ts'
 import { type Attempt, rememberNetwork, settleAttempt, uncountAttempt } from './login-attempts.ts'
-import type { AdminNeeds } from './needs.ts'
 import { failed, provePassword } from './prove-password.ts'
 import { addSession, sessionMs } from './sessions.repo.ts'
 import { spendCode } from './totp.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'keyring' | 'keys' | 'totpRequired'>
 type Login = Readonly<{ name: string; password: string; totp?: string | undefined; address: string }>
 type LoggedIn = Readonly<{
   token: string
@@ -23,19 +23,19 @@ type LoggedIn = Readonly<{
  * Opens a session for a person. An account with one-time codes needs one (TOTP_REQUIRED says so, once the password was right).
  * A session with `setup` steps left may do nothing but those.
  */
-export async function login(needs: Needs, { name, password, totp, address }: Login): Promise<LoggedIn> {
-  const account = await accountByName(needs.db, name)
-  const attempt = await provePassword(needs, { name, password, address, account })
+export async function login(deps: Deps, { name, password, totp, address }: Login): Promise<LoggedIn> {
+  const account = await accountByName(deps.db, name)
+  const attempt = await provePassword(deps, { name, password, address, account })
   if (!account) throw new Error('a password was proved for no account')
   if (account.totpConfirmed && !totp) {
-    await uncountAttempt(needs, attempt)
+    await uncountAttempt(deps, attempt)
     throw problem('TOTP_REQUIRED', 'this account needs the code of its app, or a recovery code')
   }
-  const sessionId = await needs.db.transaction().execute((tx) => openedSession(tx, needs, account, { attempt, totp, address }))
-  if (!sessionId) throw await failed(needs, attempt, account, address)
-  const signed = await needs.keys.sign({ sub: account.id, sid: sessionId }, sessionMs)
+  const sessionId = await deps.db.transaction().execute((tx) => openedSession(tx, deps, account, { attempt, totp, address }))
+  if (!sessionId) throw await failed(deps, attempt, account, address)
+  const signed = await deps.keys.sign({ sub: account.id, sid: sessionId }, sessionMs)
   const { id, role } = account
-  return { ...signed, account: { id, name: account.name, role }, setup: stepsOf(account, needs.totpRequired) }
+  return { ...signed, account: { id, name: account.name, role }, setup: stepsOf(account, deps.totpRequired) }
 }
 
 export const stepsOf = ({ role, initialPasswordExpiresAt, totpConfirmed }: StoredAccount, totpRequired: boolean): SetupStep[] =>
@@ -44,14 +44,9 @@ export const stepsOf = ({ role, initialPasswordExpiresAt, totpConfirmed }: Store
 type Opening = Readonly<{ attempt: Attempt; totp: string | undefined; address: string }>
 
 /** Code spent, session, counters and audit entry together; undefined when the code was wrong, with nothing written. */
-async function openedSession(
-  tx: Tx,
-  needs: Needs,
-  account: StoredAccount,
-  { attempt, totp, address }: Opening,
-): Promise<string | undefined> {
-  const { clock, random } = needs
-  const secondFactor = account.totpConfirmed ? await spendCode(tx, needs, account, totp ?? '') : 'none'
+async function openedSession(tx: Tx, deps: Deps, account: StoredAccount, { attempt, totp, address }: Opening): Promise<string | undefined> {
+  const { clock, random } = deps
+  const secondFactor = account.totpConfirmed ? await spendCode(tx, deps, account, totp ?? '') : 'none'
   if (!secondFactor) return undefined
   // Guarded by what was checked: a password changed or an account disabled meanwhile opens nothing.
   const current = await tx

@@ -1,11 +1,11 @@
 import type { AdminActor } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { endSession } from './sessions.repo.ts'
 
 /** Ends the session that asks. */
 export async function logout(
-  { db, clock, revocations }: Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>,
+  { db, clock, revocations }: Pick<AdminDeps, 'db' | 'clock' | 'revocations'>,
   actor: AdminActor,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {

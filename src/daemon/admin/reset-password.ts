@@ -3,15 +3,15 @@ import { type Actor, isoIn, isoNow } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { accountById, shownAccount } from './accounts.repo.ts'
 import { initialPasswordMs } from './create-account.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { hashPassword, makeInitialPassword } from './passwords.ts'
 import { endSessions } from './sessions.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'random' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'random' | 'revocations'>
 
 /** A new one-time password for somebody who lost theirs; the sessions of the account end. The second factor stays. */
 export async function resetPassword(
-  { db, clock, random, revocations }: Needs,
+  { db, clock, random, revocations }: Deps,
   actor: Actor,
   { id }: { id: string },
 ): Promise<{ account: Account; initialPassword: string; expiresAt: string }> {

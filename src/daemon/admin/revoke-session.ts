@@ -1,12 +1,12 @@
 import { type AdminActor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import type { AdminNeeds } from './needs.ts'
+import type { AdminDeps } from './deps.ts'
 import { endSession, openSession } from './sessions.repo.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'clock' | 'revocations'>
+type Deps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
 
 /** Ends a session. Somebody else's needs the role admin; for the others it does not exist. */
-export async function revokeSession({ db, clock, revocations }: Needs, actor: AdminActor, { id }: { id: string }): Promise<void> {
+export async function revokeSession({ db, clock, revocations }: Deps, actor: AdminActor, { id }: { id: string }): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const session = await openSession(tx, clock, id)
     const allowed = session && (session.accountId === actor.accountId || actor.role === 'admin')

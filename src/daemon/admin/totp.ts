@@ -22,10 +22,10 @@ function stepOf(secret: Secret, code: string, clock: Clock): number | undefined 
   return delta === null ? undefined : Math.floor(timestamp / periodMs) + delta
 }
 
-type Needs = Readonly<{ clock: Clock; keyring: Keyring }>
+type Deps = Readonly<{ clock: Clock; keyring: Keyring }>
 
 /** Takes a code of the app once: the step moves forward only, so a code that was seen over a shoulder is worth nothing. */
-export async function spendTotp(tx: Tx, { clock, keyring }: Needs, account: StoredAccount, code: string): Promise<boolean> {
+export async function spendTotp(tx: Tx, { clock, keyring }: Deps, account: StoredAccount, code: string): Promise<boolean> {
   if (!account.sealedTotp || !/^\d{6}$/.test(code)) return false
   const step = stepOf(unseal(keyring, totpPlace(account.id), account.sealedTotp), code, clock)
   if (step === undefined) return false
@@ -42,7 +42,7 @@ export async function spendTotp(tx: Tx, { clock, keyring }: Needs, account: Stor
 const recoveryHash = (accountId: string, code: string) => sha256Hex(`${accountId}/${code.toLowerCase().replace(/[^0-9a-z]/g, '')}`)
 
 /** Takes a recovery code once. */
-async function spendRecoveryCode(tx: Tx, { clock }: Needs, { id }: StoredAccount, code: string): Promise<boolean> {
+async function spendRecoveryCode(tx: Tx, { clock }: Deps, { id }: StoredAccount, code: string): Promise<boolean> {
   const used = await tx
     .updateTable('admin_recovery_codes')
     .set({ used_at: isoNow(clock) })
@@ -54,9 +54,9 @@ async function spendRecoveryCode(tx: Tx, { clock }: Needs, { id }: StoredAccount
 }
 
 /** How the second factor was shown, or undefined when the code fits neither the app nor a recovery code. */
-export async function spendCode(tx: Tx, needs: Needs, account: StoredAccount, code: string): Promise<'totp' | 'recovery' | undefined> {
-  if (await spendTotp(tx, needs, account, code)) return 'totp'
-  return (await spendRecoveryCode(tx, needs, account, code)) ? 'recovery' : undefined
+export async function spendCode(tx: Tx, deps: Deps, account: StoredAccount, code: string): Promise<'totp' | 'recovery' | undefined> {
+  if (await spendTotp(tx, deps, account, code)) return 'totp'
+  return (await spendRecoveryCode(tx, deps, account, code)) ? 'recovery' : undefined
 }
 
 /** Replaces the recovery codes of an account; only hashes are kept. */

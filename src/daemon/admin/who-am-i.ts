@@ -1,13 +1,13 @@
 import type { SetupStep } from '../../core/admin/index.ts'
 import { type AdminActor, problem, type TokenActor } from '../../core/kit/index.ts'
 import { accountById } from './accounts.repo.ts'
+import type { AdminDeps } from './deps.ts'
 import { stepsOf } from './login.ts'
-import type { AdminNeeds } from './needs.ts'
 
-type Needs = Pick<AdminNeeds, 'db' | 'totpRequired'>
+type Deps = Pick<AdminDeps, 'db' | 'totpRequired'>
 
 /** Who the caller is, until when, and what it still has to set up. */
-export async function whoAmI({ db, totpRequired }: Needs, actor: AdminActor | TokenActor) {
+export async function whoAmI({ db, totpRequired }: Deps, actor: AdminActor | TokenActor) {
   const account = await accountById(db, actor.accountId)
   const isPerson = actor.kind === 'admin'
   const setup: SetupStep[] = isPerson ? stepsOf(account, totpRequired) : []
@@ -21,7 +21,7 @@ export async function whoAmI({ db, totpRequired }: Needs, actor: AdminActor | To
   }
 }
 
-async function expiryOf(db: Needs['db'], actor: AdminActor | TokenActor): Promise<string> {
+async function expiryOf(db: Deps['db'], actor: AdminActor | TokenActor): Promise<string> {
   const row =
     actor.kind === 'admin'
       ? await db.selectFrom('admin_sessions').select('expires_at').where('id', '=', actor.sessionId).executeTakeFirst()

@@ -3,7 +3,7 @@ import type { AlertDetail } from '../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { lockAlert } from './alerts.repo.ts'
-import type { AlertsNeeds } from './needs.ts'
+import type { AlertsDeps } from './deps.ts'
 import { showAlert } from './show-alert.ts'
 
 /**
@@ -11,7 +11,7 @@ import { showAlert } from './show-alert.ts'
  * A second call changes nothing. Throws NOT_FOUND, CONFLICT when it is over.
  */
 export const acknowledgeAlert = (
-  { db, clock }: Pick<AlertsNeeds, 'db' | 'clock'>,
+  { db, clock }: Pick<AlertsDeps, 'db' | 'clock'>,
   actor: Actor,
   { id }: { id: number },
 ): Promise<AlertDetail> =>

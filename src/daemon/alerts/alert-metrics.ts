@@ -2,11 +2,11 @@ import { Gauge, type Registry } from 'prom-client'
 import { AlertSeverity, DeliveryStatus } from '../../core/alerts/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; registry: Registry }>
+type Deps = Readonly<{ db: Db; registry: Registry }>
 type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
 
 /** What waits for a person, and what could not be told to one: somebody else's alerts should look at the second. */
-export function alertMetrics({ db, registry }: Needs): void {
+export function alertMetrics({ db, registry }: Deps): void {
   const counted = db.fn.countAll().as('count')
   const gauge = (name: string, help: string, label: string, labels: readonly string[], count: () => Promise<Counted>) =>
     new Gauge({

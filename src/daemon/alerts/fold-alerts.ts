@@ -2,7 +2,7 @@ import { manyAlerts, mostOfAKind, standsAlone } from '../../core/alerts/index.ts
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import type { AlertRow } from './alerts.repo.ts'
-import type { AlertsNeeds } from './needs.ts'
+import type { AlertsDeps } from './deps.ts'
 import { raiseAlert } from './raise-alert.ts'
 
 /** The outbox topic on which an alert that is not told by itself is counted in the message for all of its kind. */
@@ -26,7 +26,7 @@ export const fold = (tx: Tx, clock: Clock, { kind, severity }: AlertRow): Promis
   enqueueOutbox(tx, clock, { topic: foldTopic, payload: { kind, severity } })
 
 export const foldHandler =
-  ({ db, clock }: Pick<AlertsNeeds, 'db' | 'clock'>): OutboxHandler =>
+  ({ db, clock }: Pick<AlertsDeps, 'db' | 'clock'>): OutboxHandler =>
   async (payload) => {
     const alert = manyAlerts(payload as Pick<AlertRow, 'kind' | 'severity'>)
     await db.transaction().execute(async (tx) => void (await raiseAlert(tx, clock, alert)))

@@ -5,7 +5,7 @@ import { settlingFetch } from '../../node/index.ts'
 
 const longestMs = 10_000
 
-type Needs = Readonly<{ clock: Clock; daemonUrl: string }>
+type Deps = Readonly<{ clock: Clock; daemonUrl: string }>
 type Hook = Readonly<{ url: string; secret: string }>
 
 /**
@@ -13,7 +13,7 @@ type Hook = Readonly<{ url: string; secret: string }>
  * and the answer is not read. Throws UNAVAILABLE; neither the secret nor the path is in it.
  */
 export async function sendWebhook(
-  { clock, daemonUrl }: Needs,
+  { clock, daemonUrl }: Deps,
   { url, secret }: Hook,
   message: AlertMessage,
   id: string,

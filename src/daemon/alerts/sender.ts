@@ -2,14 +2,14 @@ import { messageText, subjectLine } from '../../core/alerts/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Mailer } from '../mail/index.ts'
 import type { AlertSettings } from './channels.ts'
-import type { Send } from './needs.ts'
+import type { Send } from './deps.ts'
 import { sendWebhook } from './send-webhook.ts'
 
-type Needs = Readonly<{ clock: Clock; mailer: Mailer; daemonUrl: string; settings: AlertSettings }>
+type Deps = Readonly<{ clock: Clock; mailer: Mailer; daemonUrl: string; settings: AlertSettings }>
 
 /** Joins channels to what carries their messages. */
 export const makeSender =
-  ({ clock, mailer, daemonUrl, settings }: Needs): Send =>
+  ({ clock, mailer, daemonUrl, settings }: Deps): Send =>
   async ({ channel, target }, message, id, signal) => {
     if (channel === 'mail') {
       const mail = { id, to: target, subject: subjectLine(message), text: messageText(message, daemonUrl) }

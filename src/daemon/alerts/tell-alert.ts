@@ -2,23 +2,23 @@ import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, sha256Hex } from '../../core/kit/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import type { AlertRow } from './alerts.repo.ts'
+import type { AlertsDeps } from './deps.ts'
 import { fold, isOneOfMany } from './fold-alerts.ts'
-import type { AlertsNeeds } from './needs.ts'
 
 /** The outbox topic of one message to one place. */
 export const deliverTopic = 'alerts.deliver'
 
-type Needs = Pick<AlertsNeeds, 'db' | 'clock' | 'channels' | 'repeatAfterMs'>
+type Deps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'repeatAfterMs'>
 
 /**
  * An alert that was raised, or happened again, becomes one message per channel; nothing comes of it when it was told a while ago or when
  * somebody is on it. One statement decides, so of two replicas only one makes messages; doing it twice makes none.
  */
 export const tellHandler =
-  (needs: Needs): OutboxHandler =>
+  (deps: Deps): OutboxHandler =>
   async (payload) => {
     const { alertId } = payload as { alertId: number }
-    const { db, clock, repeatAfterMs } = needs
+    const { db, clock, repeatAfterMs } = deps
     await db.transaction().execute(async (tx) => {
       const due = await tx
         .updateTable('alerts')
@@ -29,13 +29,13 @@ export const tellHandler =
         )
         .returningAll()
         .executeTakeFirst()
-      if (due) await tell(needs, tx, { ...due, id: Number(due.id) })
+      if (due) await tell(deps, tx, { ...due, id: Number(due.id) })
     })
   }
 
 /** One by one, until so many of a kind come at once that one message speaks for the others. */
-const tell = async (needs: Needs, tx: Tx, alert: AlertRow): Promise<void> =>
-  (await isOneOfMany(tx, needs.clock, alert)) ? fold(tx, needs.clock, alert) : makeDeliveries(needs, tx, alert)
+const tell = async (deps: Deps, tx: Tx, alert: AlertRow): Promise<void> =>
+  (await isOneOfMany(tx, deps.clock, alert)) ? fold(tx, deps.clock, alert) : makeDeliveries(deps, tx, alert)
 
 type Message = Readonly<{ id: string; channel: string; target: string }>
 
@@ -44,7 +44,7 @@ export const sendLater = (tx: Tx, clock: Clock, { id, channel, target }: Message
   enqueueOutbox(tx, clock, { topic: deliverTopic, payload: { deliveryId: id }, lane: 'mail', queue: `mail:${channel}:${target}`, key: id })
 
 /** A message per channel that is set now, each with work to send it, in the transaction that counted it as told. */
-export async function makeDeliveries({ clock, channels }: Pick<Needs, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
+export async function makeDeliveries({ clock, channels }: Pick<Deps, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
   for (const { channel, target } of channels) {
     const id = `msg_${sha256Hex([alert.id, alert.first_at, alert.key, alert.told, channel, target].join(' ')).slice(0, 32)}`
     await tx

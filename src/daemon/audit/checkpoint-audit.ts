@@ -8,7 +8,7 @@ import { type Db, enqueueOutbox, type OutboxHandler, type Tx } from '../db/index
 import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
 
-export type CheckpointNeeds = Readonly<{
+export type CheckpointDeps = Readonly<{
   db: Db
   clock: Clock
   log: Logger
@@ -29,34 +29,34 @@ export const requestCheckpoint = (tx: Tx, clock: Clock, { chain = 'admin' }: { c
   enqueueOutbox(tx, clock, { topic: checkpointTopic, payload: { chain } })
 
 export const checkpointHandler =
-  (needs: CheckpointNeeds): OutboxHandler =>
+  (deps: CheckpointDeps): OutboxHandler =>
   async (payload) => {
     const { chain } = payload as { chain?: string }
-    if ((await checkpointAudit(needs, { chain })).length > 0) return
+    if ((await checkpointAudit(deps, { chain })).length > 0) return
     // Signed already, maybe by a process that died before it told anybody: who is told knows a head that he has heard of.
-    const last = (await checkpointsOf(needs)).findLast((one) => one.chain === chain)
-    if (last) await needs.signed?.(last)
+    const last = (await checkpointsOf(deps)).findLast((one) => one.chain === chain)
+    if (last) await deps.signed?.(last)
   }
 
 const fileIn = (dataDir: string): string => join(dataDir, 'audit-checkpoints.jsonl')
 
 /** All that this daemon signed, oldest first. A line that a crash cut short counts for nothing. */
-export const checkpointsOf = async ({ dataDir }: Pick<CheckpointNeeds, 'dataDir'>): Promise<Checkpoint[]> =>
+export const checkpointsOf = async ({ dataDir }: Pick<CheckpointDeps, 'dataDir'>): Promise<Checkpoint[]> =>
   readCheckpoints((await readIfThere(fileIn(dataDir))) ?? '').checkpoints
 
 /**
  * Signs the heads of all chains (or one) that moved since their last checkpoint, and appends them to `audit-checkpoints.jsonl` and the log.
  * Doing it twice adds nothing. A chain that no longer holds what was signed of it before is not signed again: that would bury the proof.
  */
-export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain?: string | undefined } = {}): Promise<Checkpoint[]> {
-  const { db, log, dataDir } = needs
+export async function checkpointAudit(deps: CheckpointDeps, { chain }: { chain?: string | undefined } = {}): Promise<Checkpoint[]> {
+  const { db, log, dataDir } = deps
   const file = fileIn(dataDir)
   const before = (await readIfThere(file)) ?? ''
   const last = new Map(readCheckpoints(before).checkpoints.map((one) => [one.chain, one]))
   const made: Checkpoint[] = []
   for (const name of chain === undefined ? await chainNames(db) : [chain]) {
     const head = await headOf(db, name)
-    if (await isToSign(needs, name, head, last.get(name))) made.push(await signed(needs, { chain: name, count: head.seq, hash: head.hash }))
+    if (await isToSign(deps, name, head, last.get(name))) made.push(await signed(deps, { chain: name, count: head.seq, hash: head.hash }))
   }
   if (made.length === 0) return made
   const cutShort = before !== '' && !before.endsWith('\n') // a crash in the middle of a line: ours begins on the next
@@ -64,13 +64,13 @@ export async function checkpointAudit(needs: CheckpointNeeds, { chain }: { chain
   await appendFile(file, cutShort ? `\n${lines}` : lines, { mode: 0o600, flush: true })
   for (const checkpoint of made) {
     log.info({ checkpoint }, 'audit checkpoint')
-    await needs.signed?.(checkpoint)
+    await deps.signed?.(checkpoint)
   }
   return made
 }
 
 async function isToSign(
-  { db, log, broken, whole }: CheckpointNeeds,
+  { db, log, broken, whole }: CheckpointDeps,
   chain: string,
   head: ChainHead,
   last: Checkpoint | undefined,
@@ -89,7 +89,7 @@ async function isToSign(
   return false
 }
 
-async function signed({ clock, dataDir }: CheckpointNeeds, head: { chain: string; count: number; hash: string }): Promise<Checkpoint> {
+async function signed({ clock, dataDir }: CheckpointDeps, head: { chain: string; count: number; hash: string }): Promise<Checkpoint> {
   const key = await loadCheckpointKey(dataDir)
   const content = { ...head, at: isoNow(clock) }
   const signature = sign(null, Buffer.from(checkpointText(content)), key.privateKey).toString('base64url')

@@ -1,7 +1,7 @@
 import type { AuditEntry, ChainHead, Checkpoint } from '../../core/audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { entriesAfter, headOf, noChain } from './audit.repo.ts'
-import { type CheckpointNeeds, checkpointAudit, checkpointsOf } from './checkpoint-audit.ts'
+import { type CheckpointDeps, checkpointAudit, checkpointsOf } from './checkpoint-audit.ts'
 import { loadCheckpointKey, publicHalf } from './checkpoint-key.ts'
 
 type Page = Readonly<{ chain: string; after: number; limit: number }>
@@ -27,20 +27,20 @@ const mostCheckpoints = 1000
 type Signed = Readonly<{ keyId: string; publicKey: string; checkpoints: Checkpoint[] }>
 
 /** The newest signed heads of a chain that this daemon's file holds, oldest first. */
-export async function listCheckpoints(needs: CheckpointNeeds, { chain }: { chain: string }): Promise<Signed> {
-  const key = await loadCheckpointKey(needs.dataDir)
-  const all = await checkpointsOf(needs)
+export async function listCheckpoints(deps: CheckpointDeps, { chain }: { chain: string }): Promise<Signed> {
+  const key = await loadCheckpointKey(deps.dataDir)
+  const all = await checkpointsOf(deps)
   return { ...publicHalf(key), checkpoints: all.filter((one) => one.chain === chain).slice(-mostCheckpoints) }
 }
 
 /** Signs what is not signed yet, and answers the newest checkpoint of each chain. Throws NOT_FOUND for a chain without entries. */
-export async function signCheckpoint(needs: CheckpointNeeds, { chain }: { chain?: string | undefined }): Promise<Signed> {
-  await checkpointAudit(needs, { chain })
-  const key = await loadCheckpointKey(needs.dataDir)
-  const newest = new Map((await checkpointsOf(needs)).map((one) => [one.chain, one]))
+export async function signCheckpoint(deps: CheckpointDeps, { chain }: { chain?: string | undefined }): Promise<Signed> {
+  await checkpointAudit(deps, { chain })
+  const key = await loadCheckpointKey(deps.dataDir)
+  const newest = new Map((await checkpointsOf(deps)).map((one) => [one.chain, one]))
   const wanted = chain === undefined ? [...newest.values()] : [newest.get(chain)].filter((one) => one !== undefined)
   if (chain !== undefined && wanted.length === 0) throw noChain(chain)
   return { ...publicHalf(key), checkpoints: wanted.toSorted((a, b) => (a.chain < b.chain ? -1 : 1)) }
 }
 
-export const auditPublicKey = async ({ dataDir }: Pick<CheckpointNeeds, 'dataDir'>) => publicHalf(await loadCheckpointKey(dataDir))
+export const auditPublicKey = async ({ dataDir }: Pick<CheckpointDeps, 'dataDir'>) => publicHalf(await loadCheckpointKey(dataDir))

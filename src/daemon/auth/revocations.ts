@@ -22,7 +22,7 @@ export type Revocations = Readonly<{
   onRevoked(listener: (revoked: Revoked | 'everything') => void): () => void
 }>
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Logger }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger }>
 
 const stream = 'revocations'
 const readEveryMs = 500
@@ -41,7 +41,7 @@ export async function revoke(tx: Tx, clock: Clock, { kind, subject }: Revoked): 
 }
 
 /** Re-reads the sequence until the signal aborts. Resolves after the first read. */
-export async function watchRevocations({ db, clock, log }: Needs, signal: AbortSignal): Promise<Revocations> {
+export async function watchRevocations({ db, clock, log }: Deps, signal: AbortSignal): Promise<Revocations> {
   const listeners = new Set<(revoked: Revoked | 'everything') => void>()
   const tell = (revoked: Revoked | 'everything') => {
     for (const listener of listeners) listener(revoked)
@@ -78,7 +78,7 @@ async function lastSeq(db: Db): Promise<number> {
   return Number(row?.seq ?? 0)
 }
 
-async function keepReading({ clock, log }: Pick<Needs, 'clock' | 'log'>, readNow: () => Promise<void>, signal: AbortSignal): Promise<void> {
+async function keepReading({ clock, log }: Pick<Deps, 'clock' | 'log'>, readNow: () => Promise<void>, signal: AbortSignal): Promise<void> {
   let failing = false
   for (;;) {
     await clock.sleep(readEveryMs, signal)

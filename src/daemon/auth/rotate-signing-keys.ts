@@ -5,7 +5,7 @@ import type { Db } from '../db/index.ts'
 import { type Keyring, seal } from '../sealed/index.ts'
 import { type Audience, liveKeys, privateKeyPlace, type SigningKey } from './signing-keys.repo.ts'
 
-export type KeyNeeds = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
+export type KeyDeps = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
 
 const publishBeforeUseMs = 10 * 60_000
 const keepAfterUseMs = 24 * 60 * 60_000 + 5 * 60_000 // the longest token, and clocks that disagree
@@ -15,11 +15,11 @@ const rotateEveryMs = 30 * 24 * 60 * 60_000
  * Makes the next key when the newest is old enough (or at once with `force`), published ten minutes before it signs.
  * The first key of an audience signs at once: nobody holds a token yet. Any number of replicas may call it; one makes the key.
  */
-export async function rotateSigningKeys(needs: KeyNeeds, audience: Audience, { force = false } = {}): Promise<{ rotated: boolean }> {
-  const { db, clock } = needs
+export async function rotateSigningKeys(deps: KeyDeps, audience: Audience, { force = false } = {}): Promise<{ rotated: boolean }> {
+  const { db, clock } = deps
   const newest = (await liveKeys(db, isoNow(clock), audience)).at(-1)
   if (newest && !due(newest, isoNow(clock), force)) return { rotated: false }
-  const rotated = await addKey(needs, audience, newest)
+  const rotated = await addKey(deps, audience, newest)
   await db.deleteFrom('signing_keys').where('verify_until', '<', isoNow(clock)).execute()
   return { rotated }
 }
@@ -27,7 +27,7 @@ export async function rotateSigningKeys(needs: KeyNeeds, audience: Audience, { f
 const due = ({ createdAt, signFrom }: SigningKey, now: string, force: boolean) =>
   signFrom <= now && (force || elapsedMs(createdAt, now) >= rotateEveryMs)
 
-async function addKey({ db, clock, random, keyring }: KeyNeeds, audience: Audience, newest: SigningKey | undefined): Promise<boolean> {
+async function addKey({ db, clock, random, keyring }: KeyDeps, audience: Audience, newest: SigningKey | undefined): Promise<boolean> {
   const { kid, publicJwk, privateJwk } = await makeKeyPair()
   const signFrom = newest ? isoIn(clock, publishBeforeUseMs) : isoNow(clock)
   const generation = (newest?.generation ?? 0) + 1

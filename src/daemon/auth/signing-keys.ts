@@ -1,6 +1,6 @@
 import { type CryptoKey, decodeProtectedHeader, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import { type KeyNeeds, rotateSigningKeys } from './rotate-signing-keys.ts'
+import { type KeyDeps, rotateSigningKeys } from './rotate-signing-keys.ts'
 import { type Audience, liveKeys, openPrivateKey, type SigningKey } from './signing-keys.repo.ts'
 
 /** Claims of ours by audience: who (`sub`), in which session (`sid`, `fam`), of which tenant (`tid`). Roles are never in a token. */
@@ -22,28 +22,28 @@ const unknownReloadMs = 1000
 const mostVerified = 10_000
 
 /** Signs and checks the tokens of one audience with its own keys. Makes the first key if there is none. */
-export async function openSigningKeys<A extends Audience>(needs: KeyNeeds, audience: A): Promise<SigningKeys<A>> {
-  await rotateSigningKeys(needs, audience)
-  const keys = keyCache(needs, audience)
+export async function openSigningKeys<A extends Audience>(deps: KeyDeps, audience: A): Promise<SigningKeys<A>> {
+  await rotateSigningKeys(deps, audience)
+  const keys = keyCache(deps, audience)
   const names: readonly string[] = claimNames[audience]
   const verified = new Map<string, Claims<A>>()
 
   const sign: SigningKeys<A>['sign'] = async (claims, lifetimeMs) => {
     const { kid, key } = await keys.signer()
-    const issued = Math.floor(needs.clock.now().getTime() / 1000)
+    const issued = Math.floor(deps.clock.now().getTime() / 1000)
     const token = await new SignJWT({ ...claims })
       .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
       .setAudience(audience)
       .setIssuedAt(issued)
       .setExpirationTime(issued + Math.floor(lifetimeMs / 1000))
       .sign(key)
-    return { token, expiresAt: isoIn(needs.clock, lifetimeMs) }
+    return { token, expiresAt: isoIn(deps.clock, lifetimeMs) }
   }
 
   const verify: SigningKeys<A>['verify'] = async (token) => {
     const known = verified.get(token)
     const claims = known ?? (await check(token))
-    if (claims.expiresAtMs <= needs.clock.now().getTime()) throw refused('it has expired')
+    if (claims.expiresAtMs <= deps.clock.now().getTime()) throw refused('it has expired')
     if (!known) remember(verified, token, claims)
     return claims
   }
@@ -52,7 +52,7 @@ export async function openSigningKeys<A extends Audience>(needs: KeyNeeds, audie
     const key = await keys.verifier(kidOf(token))
     if (!key) throw refused('its key is unknown')
     try {
-      const options = { algorithms: [algorithm], audience, currentDate: needs.clock.now(), requiredClaims: [...names, 'exp'] }
+      const options = { algorithms: [algorithm], audience, currentDate: deps.clock.now(), requiredClaims: [...names, 'exp'] }
       const { payload } = await jwtVerify(token, key, options)
       const claims = Object.fromEntries(names.map((name) => [name, String(payload[name])]))
       return { ...claims, expiresAtMs: Number(payload.exp) * 1000 } as Claims<A>
@@ -82,7 +82,7 @@ function remember<Checked>(verified: Map<string, Checked>, token: string, claims
 type Loaded = Readonly<{ rows: readonly SigningKey[]; atMs: number }>
 
 /** The audience's keys as the database has them, read again as time passes, each imported once. */
-function keyCache({ db, clock, keyring }: KeyNeeds, audience: Audience) {
+function keyCache({ db, clock, keyring }: KeyDeps, audience: Audience) {
   let loaded: Loaded | undefined
   let loading: Promise<Loaded> | undefined
   const publicKeys = new Map<string, Promise<CryptoKey>>()

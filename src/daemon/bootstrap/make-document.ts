@@ -7,7 +7,7 @@ import { streamOf } from '../events/index.ts'
 import { unfinishedTasksOf } from '../tasks/index.ts'
 import { type TenantRecord, tenantBySlug } from '../tenants/index.ts'
 import { findUserById, type UserRecord } from '../users/index.ts'
-import type { BootstrapNeeds } from './needs.ts'
+import type { BootstrapDeps } from './deps.ts'
 
 /** A document, what it was made of, and the number of the event up to which it holds what happened: not one more, not one less. */
 export type Made = Readonly<{ bootstrap: Bootstrap; of: MadeOf; position: number }>
@@ -17,22 +17,22 @@ type Caller = Pick<PlatformPrincipal, 'tenantId' | 'tenantSlug' | 'userId'>
 const mostTasks = 200
 
 /** Reads all at one instant, roles from the record too. Throws UNAUTHENTICATED for one who lost their standing this second. */
-export const makeDocument = (needs: BootstrapNeeds, caller: Caller): Promise<Made> =>
-  needs.db
+export const makeDocument = (deps: BootstrapDeps, caller: Caller): Promise<Made> =>
+  deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (tx) => {
       const position = await headOf(tx, streamOf(caller.tenantId))
       const { tenant, user } = await standing(tx, caller)
       const who = { tenantId: tenant.id, userId: user.id, roles: user.roles }
-      const spaces = await needs.spacesOf(tx, who)
+      const spaces = await deps.spacesOf(tx, who)
       const tasks = await unfinishedTasksOf(tx, who, mostTasks)
       const bootstrap: Bootstrap = {
         ...known(tenant, user),
-        modules: [...(await needs.modulesOf(tx, tenant.id))],
+        modules: [...(await deps.modulesOf(tx, tenant.id))],
         spaces: spaces.map(({ id, name, type, visibility, role }) => ({ id, name, type, visibility, role })),
         tasks: tasks.map(({ id, title, status, assignedRole, dueAt }) => ({ id, title, status, assignedRole, dueAt })),
-        permissions: capabilitiesOf(needs.roles, { tenantSlug: tenant.slug, roles: user.roles }),
+        permissions: capabilitiesOf(deps.roles, { tenantSlug: tenant.slug, roles: user.roles }),
       }
       const ids = (of: readonly Readonly<{ id: string }>[]) => new Set(of.map(({ id }) => id))
       return { bootstrap, position, of: { userId: user.id, roles: user.roles, spaceIds: ids(spaces), taskIds: ids(tasks) } }

@@ -1,17 +1,17 @@
 import type { z } from 'zod'
 import type { AdoptBody } from '../../core/boxes/index.ts'
 import type { Actor } from '../../core/kit/index.ts'
-import { type SetUpNeeds, setUpBox } from './set-up-box.ts'
+import { type SetUpDeps, setUpBox } from './set-up-box.ts'
 
 /** Reading a stack takes moments; the time is for a host that is briefly away. */
 const deadlineMs = 15 * 60_000
 
 /** Registers a stack as it is. It is observed only, until its report says that it has all that a managed box needs. */
-export const adoptBox = (needs: SetUpNeeds, actor: Actor, wanted: z.output<typeof AdoptBody>) => {
+export const adoptBox = (deps: SetUpDeps, actor: Actor, wanted: z.output<typeof AdoptBody>) => {
   const { folder, project } = wanted
   const public_url = wanted.publicUrl ?? `https://${wanted.chatDomain}`
   return setUpBox(
-    needs,
+    deps,
     actor,
     { ...wanted, canary: false },
     {

@@ -4,12 +4,12 @@ import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation } from '../db/index.ts'
 import { insertManifest, newestManifest } from './manifests.repo.ts'
 
-export type ManifestNeeds = Readonly<{ db: Db; clock: Clock; migrations: readonly BoxMigration[] }>
+export type ManifestDeps = Readonly<{ db: Db; clock: Clock; migrations: readonly BoxMigration[] }>
 
 export type AppliedManifest = Readonly<{ revision: number; changed: boolean; changes: readonly ManifestChange[] }>
 
 /** Makes a manifest the canonical one (spec 9.5). The content of the current revision keeps that revision; older content becomes a new one. */
-export async function applyManifest({ db, clock, migrations }: ManifestNeeds, actor: Actor, value: unknown): Promise<AppliedManifest> {
+export async function applyManifest({ db, clock, migrations }: ManifestDeps, actor: Actor, value: unknown): Promise<AppliedManifest> {
   const manifest = parseManifest(value)
   needKnownHeads(manifest, migrations)
   const apply = db.transaction().execute(async (tx) => {
@@ -30,7 +30,7 @@ export async function applyManifest({ db, clock, migrations }: ManifestNeeds, ac
 
 /** What applying would change; changes nothing. */
 export async function compareManifest(
-  { db, migrations }: Omit<ManifestNeeds, 'clock'>,
+  { db, migrations }: Omit<ManifestDeps, 'clock'>,
   value: unknown,
 ): Promise<Omit<AppliedManifest, 'changed'>> {
   const manifest = parseManifest(value)

@@ -8,10 +8,10 @@ import type { BoxTable } from './boxes.tables.ts'
 import { boxesCalledDead } from './life/ownership.ts'
 import { newestManifest } from './manifests.repo.ts'
 
-type Needs = Readonly<{ clock: Clock }>
+type Deps = Readonly<{ clock: Clock }>
 
 /** Takes in what an agent says about boxes of its own host. What is about another host's box, or from before a move, is passed over. */
-export async function applyReports(needs: Needs, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
+export async function applyReports(deps: Deps, tx: Tx, hostId: HostId, reports: readonly VersionsReport[]): Promise<void> {
   if (reports.length === 0) return
   const current = await newestManifest(tx)
   const calledDead = await boxesCalledDead(tx, hostId)
@@ -23,15 +23,15 @@ export async function applyReports(needs: Needs, tx: Tx, hostId: HostId, reports
   for (const report of reports) {
     const box = boxes.get(report.slug)
     if (box?.hostId !== hostId || calledDead.has(box.id)) continue
-    if ((await storeReport(needs, tx, box, report, { current })) && isOpened(box, report)) opened.push(box)
+    if ((await storeReport(deps, tx, box, report, { current })) && isOpened(box, report)) opened.push(box)
   }
-  for (const box of opened) await closeFenceAlerts(needs, tx, box) // last: it locks a stream that others wait for with a box in hand
+  for (const box of opened) await closeFenceAlerts(deps, tx, box) // last: it locks a stream that others wait for with a box in hand
 }
 
 /** Stores what runs in a box and compares it with the manifest at once. False when the report does not count. */
-export async function applyReport(needs: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
-  const saved = await storeReport(needs, tx, box, report, { current: await newestManifest(tx), probe })
-  if (saved && isOpened(box, report)) await closeFenceAlerts(needs, tx, box)
+export async function applyReport(deps: Deps, tx: Tx, box: BoxRecord, report: VersionsReport, probe?: ProbeResult): Promise<boolean> {
+  const saved = await storeReport(deps, tx, box, report, { current: await newestManifest(tx), probe })
+  if (saved && isOpened(box, report)) await closeFenceAlerts(deps, tx, box)
   return saved
 }
 
@@ -41,7 +41,7 @@ const isOpened = ({ fence, reportedAt }: BoxRecord, { fenced }: VersionsReport):
 
 type Beside = Readonly<{ current: ManifestRevision | undefined; probe?: ProbeResult | undefined }>
 
-async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
+async function storeReport({ clock }: Deps, tx: Tx, box: BoxRecord, report: VersionsReport, { current, probe }: Beside): Promise<boolean> {
   const reportedAt = receivedAt(clock, report)
   if (report.slug !== box.slug || report.ownershipEpoch !== box.ownershipEpoch) return false
   return saveReport(tx, box, reportedAt, {
@@ -54,7 +54,7 @@ async function storeReport({ clock }: Needs, tx: Tx, box: BoxRecord, report: Ver
   })
 }
 
-const closeFenceAlerts = ({ clock }: Needs, tx: Tx, { slug }: BoxRecord) =>
+const closeFenceAlerts = ({ clock }: Deps, tx: Tx, { slug }: BoxRecord) =>
   closeAlerts(tx, clock, {
     subject: slug,
     kinds: ['fence_stuck', 'rollback_failed', 'restore_failed'],

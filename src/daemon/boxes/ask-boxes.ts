@@ -4,11 +4,11 @@ import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
-import { type FleetNeeds, lookAtFleet, lookAtHost } from './fleet.ts'
+import { type FleetDeps, lookAtFleet, lookAtHost } from './fleet.ts'
 
 // Questions to agents; none of them changes a box.
 
-export type AskNeeds = FleetNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+export type AskDeps = FleetDeps & Readonly<{ db: Db; random: Random; bus: CommandBus }>
 
 type Question = Readonly<{ slug: string; commandId: string }>
 type Unreachable = Readonly<{ slug: string; host: string }>
@@ -24,10 +24,10 @@ const longestChunk = 2000
 const wokenAtOnce = 20
 
 /** Asks the agents of live boxes, all or the named ones, what runs. Throws as `namedBoxes`. */
-export async function scanBoxes(needs: AskNeeds, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
-  const asked = await askVersions(needs, await (slugs ? namedBoxes(needs.db, slugs) : addressesInScope(needs.db)))
+export async function scanBoxes(deps: AskDeps, actor: Actor, { slugs }: { slugs?: readonly string[] | undefined }): Promise<Asked> {
+  const asked = await askVersions(deps, await (slugs ? namedBoxes(deps.db, slugs) : addressesInScope(deps.db)))
   const data = { slugs: slugs ?? 'all', asked: asked.commands.length, unreachable: asked.unreachable.length }
-  await needs.db.transaction().execute((tx) => recordAudit(tx, needs.clock, { actor, action: 'boxes.scan', data }))
+  await deps.db.transaction().execute((tx) => recordAudit(tx, deps.clock, { actor, action: 'boxes.scan', data }))
   return asked
 }
 
@@ -42,25 +42,25 @@ async function namedBoxes(db: Db, slugs: readonly string[]): Promise<BoxAddress[
 }
 
 /** The nightly question to every live box (spec 4.10, version sync). */
-export async function syncVersions(needs: AskNeeds, signal?: AbortSignal): Promise<string> {
-  const { commands, unreachable } = await askVersions(needs, await addressesInScope(needs.db), signal)
+export async function syncVersions(deps: AskDeps, signal?: AbortSignal): Promise<string> {
+  const { commands, unreachable } = await askVersions(deps, await addressesInScope(deps.db), signal)
   return `${plural(commands.length, 'box', 'boxes')} asked, ${unreachable.length} unreachable`
 }
 
-async function askVersions(needs: AskNeeds, boxes: readonly BoxAddress[], signal?: AbortSignal): Promise<Asked> {
-  const fleet = await lookAtFleet(needs, needs.db)
+async function askVersions(deps: AskDeps, boxes: readonly BoxAddress[], signal?: AbortSignal): Promise<Asked> {
+  const fleet = await lookAtFleet(deps, deps.db)
   const isOnline = (box: BoxAddress) => fleet.host(box.hostId)?.status === 'online'
   const reachable = boxes.filter(isOnline)
   const commands: Question[] = []
   let size = chunkSize
   while (commands.length < reachable.length && !signal?.aborted) {
     const chunk = reachable.slice(commands.length, commands.length + size)
-    const { asked, share } = await askInTurn(needs, chunk)
+    const { asked, share } = await askInTurn(deps, chunk)
     commands.push(...asked)
     size = Math.max(chunkSize, Math.min(longestChunk, Math.round(share * chunk.length)))
   }
   const hosts = new Set(reachable.slice(0, commands.length).map((box) => box.hostId))
-  for (const hostId of [...hosts].slice(0, wokenAtOnce)) needs.bus.queued(hostId)
+  for (const hostId of [...hosts].slice(0, wokenAtOnce)) deps.bus.queued(hostId)
   const away = boxes.filter((box) => !isOnline(box))
   return { commands, unreachable: away.map(({ slug, hostId }) => ({ slug, host: fleet.host(hostId)?.name ?? hostId })) }
 }
@@ -70,17 +70,17 @@ async function askVersions(needs: AskNeeds, boxes: readonly BoxAddress[], signal
  * the longer the questions take, the longer it grows: taking as long a turn as it waited for one, a scan takes about twice its own
  * time, unless each wait is longer than the longest turn.
  */
-async function askInTurn(needs: AskNeeds, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
-  const cameMs = needs.clock.monotonicMs()
+async function askInTurn(deps: AskDeps, chunk: readonly BoxAddress[]): Promise<{ asked: Question[]; share: number }> {
+  const cameMs = deps.clock.monotonicMs()
   let beganMs = cameMs
-  const asked = await needs.db.transaction().execute((tx) => {
-    beganMs = needs.clock.monotonicMs()
-    return askChunk(needs, tx, chunk)
+  const asked = await deps.db.transaction().execute((tx) => {
+    beganMs = deps.clock.monotonicMs()
+    return askChunk(deps, tx, chunk)
   })
-  return { asked, share: (beganMs - cameMs) / Math.max(1, needs.clock.monotonicMs() - beganMs) }
+  return { asked, share: (beganMs - cameMs) / Math.max(1, deps.clock.monotonicMs() - beganMs) }
 }
 
-async function askChunk({ clock, random }: AskNeeds, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {
+async function askChunk({ clock, random }: AskDeps, tx: Tx, boxes: readonly BoxAddress[]): Promise<Question[]> {
   const questions = boxes.map((box) => ({ slug: box.slug, commandId: newId(random, 'cmd') }))
   const kind = 'tenant-box.report_versions'
   const commands = boxes.map((box, at) => ({ id: questions[at]?.commandId ?? '', ...addressed(box), kind, deadlineMs }) as const)
@@ -95,11 +95,11 @@ const addressed = (box: BoxAddress) => ({
 })
 
 /** Asks for one probe. Throws NOT_FOUND, CONFLICT for a box that is not ready, HOST_OFFLINE. */
-export async function checkBox(needs: AskNeeds, actor: Actor, slug: string): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = needs
+export async function checkBox(deps: AskDeps, actor: Actor, slug: string): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
   const box = await existingBox(db, slug)
   requireLive(box)
-  await requireOnline(needs, db, box)
+  await requireOnline(deps, db, box)
   const commandId = newId(random, 'cmd')
   await db.transaction().execute(async (tx) => {
     await enqueueCommand(tx, clock, { id: commandId, ...addressed(box), kind: 'tenant-box.healthcheck', deadlineMs })
@@ -116,8 +116,8 @@ export function requireLive({ slug, live, removal }: BoxRecord): void {
 }
 
 /** Throws HOST_OFFLINE. */
-export async function requireOnline(needs: FleetNeeds, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
-  const host = await lookAtHost(needs, db, hostId)
+export async function requireOnline(deps: FleetDeps, db: DbOrTx, { slug, hostId }: BoxRecord): Promise<void> {
+  const host = await lookAtHost(deps, db, hostId)
   if (host?.status !== 'online')
     throw problem('HOST_OFFLINE', `the host ${host?.name ?? hostId} of ${slug} is ${host?.status ?? 'gone'}: ${mendOf(slug, host)}`)
 }

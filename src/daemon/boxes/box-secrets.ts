@@ -6,7 +6,7 @@ import { type Keyring, type SealedColumn, seal, unseal } from '../sealed/index.t
 /** What a box's host made and the platform needs to speak to the box. */
 export type BoxSecretName = keyof CommandOutputs
 
-type Needs = Readonly<{ clock: Clock; random: Random; keyring: Keyring }>
+type Deps = Readonly<{ clock: Clock; random: Random; keyring: Keyring }>
 
 /** What this room keeps sealed, for `tenantryd rekey`. */
 export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secrets', column: 'sealed', key: 'id' }]
@@ -14,7 +14,7 @@ export const boxesSealedColumns: readonly SealedColumn[] = [{ table: 'box_secret
 const place = (boxId: BoxId, name: BoxSecretName) => ({ table: 'box_secrets', row: `${boxId}/${name}`, column: 'sealed' })
 
 /** Seals what the agent delivered; delivering again replaces. */
-export async function sealOutputs({ clock, random, keyring }: Needs, tx: Tx, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
+export async function sealOutputs({ clock, random, keyring }: Deps, tx: Tx, boxId: BoxId, outputs: CommandOutputs): Promise<void> {
   for (const [name, value] of Object.entries(outputs) as [BoxSecretName, string | undefined][]) {
     if (value === undefined) continue
     const row = {
@@ -34,7 +34,7 @@ export async function sealOutputs({ clock, random, keyring }: Needs, tx: Tx, box
 
 /** Opens one; undefined when the box never delivered it. */
 export async function boxSecret(
-  { keyring }: Pick<Needs, 'keyring'>,
+  { keyring }: Pick<Deps, 'keyring'>,
   db: DbOrTx,
   boxId: BoxId,
   name: BoxSecretName,

@@ -6,11 +6,11 @@ import type { Keyring } from '../sealed/index.ts'
 import { applyReports } from './apply-report.ts'
 import { sealOutputs } from './box-secrets.ts'
 import { boxResultHandlers } from './finish-commands.ts'
+import type { LifeRules } from './life/deps.ts'
 import { lifeFailureHandlers, lifeResultHandlers } from './life/finish-life.ts'
-import type { LifeRules } from './life/needs.ts'
 import { disownedBy, mayAct } from './life/ownership.ts'
 
-export type BoxSideNeeds = LifeRules &
+export type BoxSideDeps = LifeRules &
   Readonly<{
     clock: Clock
     random: Random
@@ -20,13 +20,13 @@ export type BoxSideNeeds = LifeRules &
   }>
 
 /** What the channel to the agents asks about boxes, answered. */
-export const boxSide = (needs: BoxSideNeeds): BoxSide => ({
+export const boxSide = (deps: BoxSideDeps): BoxSide => ({
   mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
   disowned: (db, hostId) => disownedBy(db, hostId as HostId),
-  resultHandlers: { ...boxResultHandlers(needs), ...lifeResultHandlers(needs) },
-  failureHandlers: lifeFailureHandlers(needs),
-  reportHandler: (tx, hostId, reports) => applyReports(needs, tx, hostId as HostId, reports),
-  secretsFor: needs.secretsFor,
-  migrations: needs.migrations,
-  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(needs, tx, boxId as BoxId, outputs),
+  resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
+  failureHandlers: lifeFailureHandlers(deps),
+  reportHandler: (tx, hostId, reports) => applyReports(deps, tx, hostId as HostId, reports),
+  secretsFor: deps.secretsFor,
+  migrations: deps.migrations,
+  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(deps, tx, boxId as BoxId, outputs),
 })

@@ -12,8 +12,8 @@ import type { BoxWindow } from '../../core/windows/index.ts'
 import type { Command } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import type { Surroundings } from './fleet.ts'
+import { forever } from './life/deps.ts'
 import { moveView } from './life/moves.repo.ts'
-import { forever } from './life/needs.ts'
 import { type Removal, removalView } from './life/removals.repo.ts'
 
 /** A box as lists show it. What was found at the last check counts only while its report does. */

@@ -1,19 +1,19 @@
 import { type DefinedJob, defineJob } from '../crons/index.ts'
-import { type AskNeeds, syncVersions } from './ask-boxes.ts'
-import { type DriftNeeds, detectDrift } from './detect-drift.ts'
+import { type AskDeps, syncVersions } from './ask-boxes.ts'
+import { type DriftDeps, detectDrift } from './detect-drift.ts'
 
 /** No job ever starts an update (spec 4.10). */
-export const boxesJobs = (needs: AskNeeds & DriftNeeds): DefinedJob[] => [
+export const boxesJobs = (deps: AskDeps & DriftDeps): DefinedJob[] => [
   defineJob({
     key: 'tenant-box-drift-detection',
     expression: '7 * * * *',
     description: 'Compares the installed versions of every box with the manifest and stores the drift; asks no agent',
-    run: ({ signal }) => detectDrift(needs, signal),
+    run: ({ signal }) => detectDrift(deps, signal),
   }),
   defineJob({
     key: 'tenant-box-version-sync',
     expression: '30 3 * * *',
     description: 'Asks the agents of all online hosts what really runs in their boxes',
-    run: ({ signal }) => syncVersions(needs, signal),
+    run: ({ signal }) => syncVersions(deps, signal),
   }),
 ]

@@ -3,10 +3,10 @@ import { type BoxId, type DriftReport, driftReport, type HostId, type Plan, Seve
 import { isoNow, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { type InstalledColumns, installedOf } from './box-record.ts'
-import { type Fleet, type FleetNeeds, lookAtFleet } from './fleet.ts'
+import { type Fleet, type FleetDeps, lookAtFleet } from './fleet.ts'
 import { newestManifest } from './manifests.repo.ts'
 
-export type DriftNeeds = FleetNeeds & Readonly<{ db: Db }>
+export type DriftDeps = FleetDeps & Readonly<{ db: Db }>
 
 /** Boxes per statement: far below what either dialect takes in parameters. */
 const chunkSize = 500
@@ -14,11 +14,11 @@ const chunkSize = 500
 type Checked = Readonly<{ id: string; reportedAt: string; drift: DriftReport }>
 
 /** Compares every live box with the manifest (spec 4.10). It asks no agent: what is too old to say anything becomes `unknown`. */
-export async function detectDrift(needs: DriftNeeds, signal?: AbortSignal): Promise<string> {
-  const { db, clock } = needs
+export async function detectDrift(deps: DriftDeps, signal?: AbortSignal): Promise<string> {
+  const { db, clock } = deps
   const current = await newestManifest(db)
   if (!current) return 'there is no manifest yet, so there is nothing to compare with'
-  const fleet = await lookAtFleet(needs, db)
+  const fleet = await lookAtFleet(deps, db)
   const counts = new Map<Severity, number>()
   for (let rows = await subjectsAfter(db, ''); rows.length > 0 && !signal?.aborted; rows = await subjectsAfter(db, rows.at(-1)?.id ?? '')) {
     const checked = rows.map((row) => check(row, fleet, current))

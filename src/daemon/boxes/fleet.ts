@@ -7,7 +7,7 @@ import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
 import { boxesBetweenHosts, latestMoves, type Move } from './life/moves.repo.ts'
 
-export type FleetNeeds = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
+export type FleetDeps = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
 
 /** A host as far as boxes care. */
 type HostState = Readonly<{ id: HostId; name: string; status: 'online' | 'offline' | 'frozen' | 'revoked' }>
@@ -22,7 +22,7 @@ export type Fleet = Readonly<{
 }>
 
 /** One host as far as boxes care; undefined when there is none. */
-export async function lookAtHost({ clock, offlineAfterMs }: FleetNeeds, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
+export async function lookAtHost({ clock, offlineAfterMs }: FleetDeps, db: DbOrTx, id: HostId): Promise<HostState | undefined> {
   const [host] = await hostSightings(db, id)
   return host && stateOf(host, clock.now(), offlineAfterMs)
 }
@@ -32,7 +32,7 @@ function stateOf(host: HostSighting, now: Date, offlineAfterMs: number): HostSta
   return { id: host.id, name: host.name, status }
 }
 
-export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: FleetNeeds, db: DbOrTx): Promise<Fleet> {
+export async function lookAtFleet({ clock, staleAfterMs, offlineAfterMs }: FleetDeps, db: DbOrTx): Promise<Fleet> {
   const now = clock.now()
   const states = (await hostSightings(db)).map((host) => stateOf(host, now, offlineAfterMs))
   const byId = new Map(states.map((host) => [host.id, host]))
@@ -63,12 +63,12 @@ export type Surroundings = Readonly<{
 }>
 
 export async function surroundingsOf(
-  needs: FleetNeeds,
+  deps: FleetDeps,
   db: DbOrTx,
   boxes: readonly BoxRecord[],
   fleet: Fleet,
 ): Promise<(box: BoxRecord) => Surroundings> {
-  const { clock } = needs
+  const { clock } = deps
   const ids: BoxId[] = boxes.map(({ id }) => id)
   const holds = await holdsOf(db, clock, ids)
   const moves = await latestMoves(db, ids)

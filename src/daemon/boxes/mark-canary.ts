@@ -4,11 +4,11 @@ import type { Db } from '../db/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { changeBox, existingBoxBy } from './boxes.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /** A canary goes first in every rollout. Marking a box twice changes nothing but the log. */
 export const markCanary = (
-  { db, clock }: Needs,
+  { db, clock }: Deps,
   actor: Actor,
   { slug: key, canary }: { slug: string; canary: boolean },
 ): Promise<BoxRecord> =>

@@ -13,9 +13,9 @@ import type { Tx } from '../db/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { portsTaken } from './boxes.repo.ts'
 import { currentManifest } from './manifests.repo.ts'
-import { type SetUp, type SetUpNeeds, setUpBox } from './set-up-box.ts'
+import { type SetUp, type SetUpDeps, setUpBox } from './set-up-box.ts'
 
-export type ProvisionNeeds = SetUpNeeds & Readonly<{ firstPort: number; probe: ProbeRule }>
+export type ProvisionDeps = SetUpDeps & Readonly<{ firstPort: number; probe: ProbeRule }>
 type Wanted = z.output<typeof ProvisionBody>
 type Kind = 'tenant-box.provision'
 
@@ -23,13 +23,13 @@ type Kind = 'tenant-box.provision'
 const workMs = 60 * 60_000
 
 /** Makes a box on a host, with the versions of the manifest unless others are asked for. */
-export const provisionBox = (needs: ProvisionNeeds, actor: Actor, wanted: Wanted) =>
-  setUpBox(needs, actor, wanted, {
+export const provisionBox = (deps: ProvisionDeps, actor: Actor, wanted: Wanted) =>
+  setUpBox(deps, actor, wanted, {
     kind: 'tenant-box.provision',
     action: 'box.provision',
-    deadlineMs: workMs + needs.probe.timeoutMs,
+    deadlineMs: workMs + deps.probe.timeoutMs,
     place: async (tx, hostId) => {
-      const first = allocatePorts(await portsTaken(tx, hostId), needs.firstPort).public
+      const first = allocatePorts(await portsTaken(tx, hostId), deps.firstPort).public
       return { ...nowhere, public_url: publicUrl(wanted), internal_url: `http://127.0.0.1:${portsFrom(first).platform}`, first_port: first }
     },
     otherThan: (begun) => {
@@ -39,7 +39,7 @@ export const provisionBox = (needs: ProvisionNeeds, actor: Actor, wanted: Wanted
       return begun.live ? otherVersions(begun, wanted.versions ?? {}) : undefined
     },
     leftNothing: (begun) => begun.ports === null, // a failed adoption may become a box of our own
-    payload: (tx, box) => payloadOf(needs, tx, box, wanted),
+    payload: (tx, box) => payloadOf(deps, tx, box, wanted),
   } satisfies SetUp<Kind>)
 
 const nowhere = { folder: null, project: null } as const
@@ -51,7 +51,7 @@ const otherVersions = ({ installed }: BoxRecord, versions: Overrides): string | 
     ? 'other versions'
     : undefined
 
-async function payloadOf({ probe }: ProvisionNeeds, tx: Tx, box: BoxRecord, wanted: Wanted): Promise<BoxCommandPayload<Kind>> {
+async function payloadOf({ probe }: ProvisionDeps, tx: Tx, box: BoxRecord, wanted: Wanted): Promise<BoxCommandPayload<Kind>> {
   if (!box.ports) throw problem('CONFLICT', `the box ${box.slug} has no ports: it was begun as an adoption`)
   return {
     slug: box.slug,

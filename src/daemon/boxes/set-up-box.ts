@@ -8,9 +8,9 @@ import { createTenant, deleteTenant, lockTenant, tenantBySlug } from '../tenants
 import type { BoxRecord } from './box-record.ts'
 import { boxBySlug, insertBox } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
-import { type DescribeNeeds, describeBox } from './show-boxes.ts'
+import { type DescribeDeps, describeBox } from './show-boxes.ts'
 
-export type SetUpNeeds = DescribeNeeds & Readonly<{ db: Db; random: Random; bus: CommandBus }>
+export type SetUpDeps = DescribeDeps & Readonly<{ db: Db; random: Random; bus: CommandBus }>
 
 /** What is the same whether a box is made or adopted. */
 export type NewBox = Readonly<{ slug: string; name: string; plan: Plan; chatDomain: string; host: string; canary: boolean }>
@@ -41,15 +41,15 @@ const tries = 3
  * ALREADY_EXISTS, CONFLICT, NOT_FOUND (host), HOST_REVOKED, PORT_TAKEN.
  */
 export async function setUpBox<Kind extends BoxCommandKind>(
-  needs: SetUpNeeds,
+  deps: SetUpDeps,
   actor: Actor,
   wanted: NewBox,
   way: SetUp<Kind>,
 ): Promise<Accepted> {
   for (let left = tries; ; left--) {
     try {
-      const accepted = await needs.db.transaction().execute((tx) => begin(needs, tx, actor, wanted, way))
-      needs.bus.queued(accepted.hostId)
+      const accepted = await deps.db.transaction().execute((tx) => begin(deps, tx, actor, wanted, way))
+      deps.bus.queued(accepted.hostId)
       return { box: accepted.box, commandId: accepted.commandId }
     } catch (error) {
       if (!isUniqueViolation(error)) throw error
@@ -59,7 +59,7 @@ export async function setUpBox<Kind extends BoxCommandKind>(
 }
 
 async function begin<Kind extends BoxCommandKind>(
-  needs: SetUpNeeds,
+  deps: SetUpDeps,
   tx: Tx,
   actor: Actor,
   wanted: NewBox,
@@ -68,12 +68,12 @@ async function begin<Kind extends BoxCommandKind>(
   const host = usable(await hostByName(tx, wanted.host))
   await lockTenant(tx, wanted.slug) // one that is there gets one box, also from two who look at the same moment
   const found = await boxBySlug(tx, wanted.slug)
-  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(needs, tx, found) : found
+  const begun = found && (await mayReplace(tx, found, wanted, host, way)) ? await forget(deps, tx, found) : found
   if (begun && !wasMadeBy(begun, wanted, host, way)) refuseOther(begun, wanted, host, way)
   if (begun && (begun.live || (await isUnderWay(tx, begun))))
-    return { box: await describeBox(needs, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
-  const box = begun ? await nextAttempt(tx, begun, way.kind) : await register(needs, tx, wanted, host, way)
-  const { id: commandId } = await enqueueCommand(tx, needs.clock, {
+    return { box: await describeBox(deps, tx, begun), commandId: begun.setUp.commandId, hostId: host.id }
+  const box = begun ? await nextAttempt(tx, begun, way.kind) : await register(deps, tx, wanted, host, way)
+  const { id: commandId } = await enqueueCommand(tx, deps.clock, {
     id: box.setUp.commandId,
     hostId: box.hostId,
     boxId: box.id,
@@ -81,10 +81,10 @@ async function begin<Kind extends BoxCommandKind>(
     payload: await way.payload(tx, box),
     deadlineMs: way.deadlineMs,
   })
-  const answer = { box: await describeBox(needs, tx, box), commandId, hostId: host.id }
+  const answer = { box: await describeBox(deps, tx, box), commandId, hostId: host.id }
   const { name, plan, chatDomain } = wanted
   const data = { host: host.name, name, plan, chatDomain, attempt: box.setUp.attempt, commandId }
-  await recordAudit(tx, needs.clock, { actor, action: way.action, subject: box.slug, data })
+  await recordAudit(tx, deps.clock, { actor, action: way.action, subject: box.slug, data })
   return answer
 }
 
@@ -128,11 +128,11 @@ const mayReplace = async <Kind extends BoxCommandKind>(tx: Tx, begun: BoxRecord,
   differenceOf(begun, wanted, host, way) !== undefined &&
   !(await isUnderWay(tx, begun))
 
-async function forget(needs: SetUpNeeds, tx: Tx, { id, slug, tenantId }: BoxRecord): Promise<undefined> {
+async function forget(deps: SetUpDeps, tx: Tx, { id, slug, tenantId }: BoxRecord): Promise<undefined> {
   const untouched = tx.deleteFrom('boxes').where('id', '=', id).where('live', '=', 0).where('removal', 'is', null)
   if ((await untouched.executeTakeFirst()).numDeletedRows === 0n) throw changedMeanwhile(slug)
   const earlier = await tx.selectFrom('boxes').select('id').where('tenant_id', '=', tenantId).executeTakeFirst()
-  if (!earlier) await deleteTenant(needs, tx, tenantId)
+  if (!earlier) await deleteTenant(deps, tx, tenantId)
   return undefined
 }
 
@@ -142,7 +142,7 @@ const isUnderWay = async (tx: Tx, { setUp }: BoxRecord) =>
 const setUpCommand = (boxId: BoxId, kind: BoxCommandKind, attempt: number) => `${boxId}.${kind.replace('tenant-box.', '')}.${attempt}`
 
 async function register<Kind extends BoxCommandKind>(
-  { clock, random }: SetUpNeeds,
+  { clock, random }: SetUpDeps,
   tx: Tx,
   wanted: NewBox,
   host: Host,

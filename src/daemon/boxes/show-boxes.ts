@@ -6,19 +6,19 @@ import { hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { detailOf, rowOf } from './box-view.ts'
 import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
-import { type FleetNeeds, lookAtFleet, surroundingsOf } from './fleet.ts'
+import { type FleetDeps, lookAtFleet, surroundingsOf } from './fleet.ts'
 import { openCommands } from './life/open-commands.ts'
 import { latestRemoval } from './life/removals.repo.ts'
 
 /** What one box is described with; its snapshots are another room's. */
-export type DescribeNeeds = FleetNeeds &
+export type DescribeDeps = FleetDeps &
   Readonly<{
     snapshotsOfBox(db: DbOrTx, box: BoxRecord): Promise<BoxSnapshots>
     /** When boxes may be disturbed whose tenants do not say it. */
     windows: WindowRules
   }>
 
-type Needs = DescribeNeeds & Readonly<{ db: Db }>
+type Deps = DescribeDeps & Readonly<{ db: Db }>
 type Wanted = Readonly<{
   tier?: Tier | undefined
   host?: string | undefined
@@ -29,14 +29,14 @@ type Wanted = Readonly<{
 }>
 
 /** A page of boxes by slug. */
-export async function listBoxes(needs: Needs, wanted: Wanted): Promise<{ boxes: BoxRow[]; nextCursor: string | null }> {
-  const { db } = needs
+export async function listBoxes(deps: Deps, wanted: Wanted): Promise<{ boxes: BoxRow[]; nextCursor: string | null }> {
+  const { db } = deps
   const { tier, host, severity, slug, cursor, limit } = wanted
   const hostId = host === undefined ? undefined : (await hostByName(db, host)).id
-  const fleet = await lookAtFleet(needs, db)
+  const fleet = await lookAtFleet(deps, db)
   const found = await boxesAfter(db, { tier, hostId, severity, slugPart: slug, after: cursor, limit: limit + 1 }, fleet)
   const page = found.slice(0, limit)
-  const around = await surroundingsOf(needs, db, page, fleet)
+  const around = await surroundingsOf(deps, db, page, fleet)
   return {
     boxes: page.map((box) => rowOf(box, around(box))),
     nextCursor: found.length > limit ? (page.at(-1)?.slug ?? null) : null,
@@ -44,18 +44,17 @@ export async function listBoxes(needs: Needs, wanted: Wanted): Promise<{ boxes: 
 }
 
 /** By slug or id. */
-export const showBox = async (needs: Needs, key: string): Promise<BoxDetail> =>
-  describeBox(needs, needs.db, await existingBoxBy(needs.db, key))
+export const showBox = async (deps: Deps, key: string): Promise<BoxDetail> => describeBox(deps, deps.db, await existingBoxBy(deps.db, key))
 
 /** The wire's form of one box. */
-export async function describeBox(needs: DescribeNeeds, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
-  const around = await surroundingsOf(needs, db, [box], await lookAtFleet(needs, db))
-  const inForce = windowInForce(needs.windows, box.tier, box.ownWindow)
+export async function describeBox(deps: DescribeDeps, db: DbOrTx, box: BoxRecord): Promise<BoxDetail> {
+  const around = await surroundingsOf(deps, db, [box], await lookAtFleet(deps, db))
+  const inForce = windowInForce(deps.windows, box.tier, box.ownWindow)
   return detailOf(box, around(box), {
     removal: await latestRemoval(db, box.id),
     open: await openCommands(db, box.id),
-    snapshots: await needs.snapshotsOfBox(db, box),
-    window: inForce && windowAt(inForce, isoNow(needs.clock)),
+    snapshots: await deps.snapshotsOfBox(db, box),
+    window: inForce && windowAt(inForce, isoNow(deps.clock)),
     address: await addressOf(db, box),
   })
 }

@@ -6,7 +6,7 @@ import type { RoleBook } from '../../core/users/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { contactsAfter, findContact, type Onlooker, placeOf } from './contacts.repo.ts'
 
-export type ContactsNeeds = Readonly<{ db: Db; roles: RoleBook }>
+export type ContactsDeps = Readonly<{ db: Db; roles: RoleBook }>
 type Caller = Pick<PlatformPrincipal, 'tenantId' | 'userId' | 'capabilities'>
 
 const onlookerOf = (roles: RoleBook, caller: Caller): Onlooker => ({
@@ -18,7 +18,7 @@ const onlookerOf = (roles: RoleBook, caller: Caller): Onlooker => ({
 type Page = Readonly<{ search?: string | undefined; cursor?: string | undefined; limit: number }>
 
 /** A page of whom the caller may see, by name. Throws VALIDATION for a cursor that names nobody whom the caller sees now. */
-export async function listContacts({ db, roles }: ContactsNeeds, caller: Caller, { search, cursor, limit }: Page) {
+export async function listContacts({ db, roles }: ContactsDeps, caller: Caller, { search, cursor, limit }: Page) {
   const onlooker = onlookerOf(roles, caller)
   const after = cursor === undefined ? undefined : await placeOf(db, onlooker, cursor)
   if (cursor !== undefined && !after) throw noSuchPage()
@@ -28,11 +28,7 @@ export async function listContacts({ db, roles }: ContactsNeeds, caller: Caller,
 }
 
 /** Throws NOT_FOUND, the same whether there is no such user or the caller may not see it. */
-export async function showContact(
-  { db, roles }: ContactsNeeds,
-  caller: Caller,
-  { userId }: Readonly<{ userId: string }>,
-): Promise<Contact> {
+export async function showContact({ db, roles }: ContactsDeps, caller: Caller, { userId }: Readonly<{ userId: string }>): Promise<Contact> {
   const contact = await findContact(db, onlookerOf(roles, caller), userId)
   if (!contact) throw problem('NOT_FOUND', `there is no user ${userId} that you may see`)
   return contact

@@ -5,7 +5,7 @@ import type { Db, Tx } from '../db/index.ts'
 import { type DefinedJob, occurrencesBetween } from './job.ts'
 import { forgetRunsBefore, insertRun, lockJob, runningRun, servedUntil } from './runs.repo.ts'
 
-export type RunNeeds = Readonly<{ db: Db; clock: Clock; random: Random; holder: string }>
+export type RunDeps = Readonly<{ db: Db; clock: Clock; random: Random; holder: string }>
 
 /** A run that is ours to execute. */
 export type BegunRun = Readonly<{ id: string; startedAt: string }>
@@ -19,35 +19,35 @@ const keptMs = 90 * 24 * 60 * 60_000
  * Sees to all occurrences of a job up to now, for all replicas: the row of the job is locked, so one of them does it and the others find
  * nothing left. Those that nobody was there for are `missed`, and the job is run once in their place; one that falls into a run is `skipped`.
  */
-export const beginDueRun = ({ db, ...needs }: RunNeeds, job: DefinedJob): Promise<BegunRun | undefined> =>
+export const beginDueRun = ({ db, ...deps }: RunDeps, job: DefinedJob): Promise<BegunRun | undefined> =>
   db.transaction().execute(async (tx) => {
-    const now = needs.clock.now()
+    const now = deps.clock.now()
     const due = occurrencesBetween(job, await lockJob(tx, job.key), now)
     const latest = due.at(-1)
     if (!latest) return undefined
     await servedUntil(tx, job.key, latest.toISOString())
     const isOnTime = now.getTime() - latest.getTime() <= graceMs
-    for (const at of isOnTime ? due.slice(0, -1) : due) await noteMissed(needs, tx, job, at)
-    await forgetRunsBefore(tx, job.key, isoIn(needs.clock, -keptMs))
-    const running = await runningRun(tx, job.key, isoNow(needs.clock))
+    for (const at of isOnTime ? due.slice(0, -1) : due) await recordMissed(deps, tx, job, at)
+    await forgetRunsBefore(tx, job.key, isoIn(deps.clock, -keptMs))
+    const running = await runningRun(tx, job.key, isoNow(deps.clock))
     const occurrence = isOnTime ? latest.toISOString() : `after ${latest.toISOString()}`
-    if (!running) return begin(needs, tx, job, occurrence)
-    await note(needs, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still going on` })
+    if (!running) return begin(deps, tx, job, occurrence)
+    await note(deps, tx, job, { occurrence, status: 'skipped', message: `the run of ${running.started_at} was still going on` })
     return undefined
   })
 
 /** Begins a run by hand. Throws CONFLICT while one is going on. */
-export const beginManualRun = ({ db, ...needs }: RunNeeds, actor: Actor, job: DefinedJob): Promise<BegunRun> =>
+export const beginManualRun = ({ db, ...deps }: RunDeps, actor: Actor, job: DefinedJob): Promise<BegunRun> =>
   db.transaction().execute(async (tx) => {
     await lockJob(tx, job.key)
-    const running = await runningRun(tx, job.key, isoNow(needs.clock))
+    const running = await runningRun(tx, job.key, isoNow(deps.clock))
     if (running) throw problem('CONFLICT', `${job.key} is running since ${running.started_at}: wait for its end`)
-    const run = await begin(needs, tx, job, undefined)
-    await recordAudit(tx, needs.clock, { actor, action: 'cron.triggered', subject: job.key, data: { runId: run.id } })
+    const run = await begin(deps, tx, job, undefined)
+    await recordAudit(tx, deps.clock, { actor, action: 'cron.triggered', subject: job.key, data: { runId: run.id } })
     return run
   })
 
-type WithoutDb = Omit<RunNeeds, 'db'>
+type WithoutDb = Omit<RunDeps, 'db'>
 
 async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: DefinedJob, occurrence: string | undefined): Promise<BegunRun> {
   const [id, startedAt] = [newId(random, 'run'), isoNow(clock)]
@@ -66,8 +66,8 @@ async function begin({ clock, random, holder }: WithoutDb, tx: Tx, { key }: Defi
 
 const emptyRun = { finished_at: null, duration_ms: null, message: null, holder: null, lease_until: null } as const
 
-const noteMissed = (needs: WithoutDb, tx: Tx, job: DefinedJob, at: Date) =>
-  note(needs, tx, job, {
+const recordMissed = (deps: WithoutDb, tx: Tx, job: DefinedJob, at: Date) =>
+  note(deps, tx, job, {
     occurrence: at.toISOString(),
     status: 'missed',
     at: at.toISOString(),

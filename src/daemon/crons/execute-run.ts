@@ -1,18 +1,18 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { type BegunRun, leaseMs, type RunNeeds } from './begin-run.ts'
+import { type BegunRun, leaseMs, type RunDeps } from './begin-run.ts'
 import type { DefinedJob } from './job.ts'
 import { finishRun, renewRun } from './runs.repo.ts'
 import type { RunTracker } from './track-runs.ts'
 
-export type ExecuteNeeds = RunNeeds & Readonly<{ log: Logger; runs: RunTracker }>
+export type ExecuteDeps = RunDeps & Readonly<{ log: Logger; runs: RunTracker }>
 
 /** Runs the job and stores how it ended; never throws for the job's own failure. A run that was taken for lost is told to stop. */
-export async function executeRun(needs: ExecuteNeeds, job: DefinedJob, run: BegunRun, draining: AbortSignal): Promise<void> {
-  const { db, clock, log } = needs
+export async function executeRun(deps: ExecuteDeps, job: DefinedJob, run: BegunRun, draining: AbortSignal): Promise<void> {
+  const { db, clock, log } = deps
   const over = new AbortController()
   const lost = new AbortController()
-  const heartbeat = keepAlive(needs, run, over.signal, lost)
+  const heartbeat = keepAlive(deps, run, over.signal, lost)
   const end = await outcome(job, AbortSignal.any([draining, lost.signal]))
   over.abort()
   await heartbeat
@@ -31,7 +31,7 @@ async function outcome(job: DefinedJob, signal: AbortSignal): Promise<Outcome> {
   }
 }
 
-async function keepAlive({ db, clock, log }: ExecuteNeeds, { id }: BegunRun, over: AbortSignal, lost: AbortController): Promise<void> {
+async function keepAlive({ db, clock, log }: ExecuteDeps, { id }: BegunRun, over: AbortSignal, lost: AbortController): Promise<void> {
   for (;;) {
     await clock.sleep(leaseMs / 3, over)
     if (over.aborted) return

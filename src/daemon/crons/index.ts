@@ -2,7 +2,7 @@
 // A run belongs to one replica; what was missed, skipped or lost is told in the history. What a job does is its room's own.
 import './crons.tables.ts'
 
-export { type CronsNeeds, cronsRoutes } from './crons.routes.ts'
+export { type CronsDeps, cronsRoutes } from './crons.routes.ts'
 export { type DefinedJob, defineJob } from './job.ts'
 export { passwordCleanup } from './password-cleanup.ts'
 export { beginAllDue, runScheduler } from './scheduler.ts'

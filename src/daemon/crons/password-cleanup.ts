@@ -5,14 +5,14 @@ import { type DefinedJob, defineJob } from './job.ts'
 type Cleaned = Readonly<{ initialPasswords: number; apiTokens: number; sessions: number }>
 
 /** What has ended is deleted by the rooms that own it. */
-type Needs = Readonly<{
+type Deps = Readonly<{
   db: Db
   clock: Clock
   cleanExpiredCredentials(tx: Tx, clock: Clock): Promise<Cleaned>
-  deleteEndedInvites(needs: { db: Db; clock: Clock }): Promise<number>
+  deleteEndedInvites(deps: { db: Db; clock: Clock }): Promise<number>
 }>
 
-export const passwordCleanup = ({ db, clock, cleanExpiredCredentials, deleteEndedInvites }: Needs): DefinedJob =>
+export const passwordCleanup = ({ db, clock, cleanExpiredCredentials, deleteEndedInvites }: Deps): DefinedJob =>
   defineJob({
     key: 'admin-password-cleanup',
     expression: '0 4 * * *',

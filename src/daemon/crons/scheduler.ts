@@ -1,6 +1,6 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { beginDueRun } from './begin-run.ts'
-import { type ExecuteNeeds, executeRun } from './execute-run.ts'
+import { type ExecuteDeps, executeRun } from './execute-run.ts'
 import type { DefinedJob } from './job.ts'
 import { buryLostRuns, registerJob } from './runs.repo.ts'
 
@@ -11,31 +11,31 @@ const longestSleepMs = 60_000
  * Runs the jobs at their times until the signal aborts, then waits for the runs of this process. Every replica does this; the database decides
  * who gets a run. Time is the injected clock's.
  */
-export async function runScheduler(needs: ExecuteNeeds, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
-  const { clock, log, runs } = needs
+export async function runScheduler(deps: ExecuteDeps, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
+  const { clock, log, runs } = deps
   while (!signal.aborted) {
     try {
-      await beginAllDue(needs, jobs, signal)
+      await beginAllDue(deps, jobs, signal)
     } catch (err) {
       log.warn({ err }, 'could not look for jobs that are due')
     }
-    await clock.sleep(untilNext(needs, jobs), signal)
+    await clock.sleep(untilNext(deps, jobs), signal)
   }
   await runs.settled()
 }
 
 /** Sees to everything that is due now; the runs that begin here go on in the background. */
-export async function beginAllDue(needs: ExecuteNeeds, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
-  const { db, clock, runs } = needs
+export async function beginAllDue(deps: ExecuteDeps, jobs: readonly DefinedJob[], signal: AbortSignal): Promise<void> {
+  const { db, clock, runs } = deps
   await buryLostRuns(db, isoNow(clock))
   for (const job of jobs) {
     await registerJob(db, job.key, isoNow(clock))
-    const run = await beginDueRun(needs, job)
-    if (run) runs.watch(executeRun(needs, job, run, signal))
+    const run = await beginDueRun(deps, job)
+    if (run) runs.watch(executeRun(deps, job, run, signal))
   }
 }
 
-function untilNext({ clock }: ExecuteNeeds, jobs: readonly DefinedJob[]): number {
+function untilNext({ clock }: ExecuteDeps, jobs: readonly DefinedJob[]): number {
   const now = clock.now()
   const waits = jobs.map((job) => (job.nextAfter(now)?.getTime() ?? Number.POSITIVE_INFINITY) - now.getTime())
   return Math.max(1, Math.min(longestSleepMs, ...waits))

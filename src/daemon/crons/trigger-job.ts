@@ -1,7 +1,7 @@
 import type { Actor } from '../../core/kit/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { beginManualRun } from './begin-run.ts'
-import { type ExecuteNeeds, executeRun } from './execute-run.ts'
+import { type ExecuteDeps, executeRun } from './execute-run.ts'
 import type { DefinedJob } from './job.ts'
 import { registerJob, runById } from './runs.repo.ts'
 
@@ -10,16 +10,16 @@ const patienceMs = 30_000
 
 /** Runs a job now (spec 4.6). `success` says how it ended, or that it is on its way when it takes longer than the caller waits. Throws CONFLICT. */
 export async function triggerJob(
-  needs: ExecuteNeeds,
+  deps: ExecuteDeps,
   actor: Actor,
   job: DefinedJob,
   draining: AbortSignal,
 ): Promise<{ success: boolean; message: string }> {
-  const { db, clock } = needs
+  const { db, clock } = deps
   await registerJob(db, job.key, isoNow(clock))
-  const run = await beginManualRun(needs, actor, job)
+  const run = await beginManualRun(deps, actor, job)
   const over = new AbortController()
-  needs.runs.watch(executeRun(needs, job, run, draining).finally(() => over.abort()))
+  deps.runs.watch(executeRun(deps, job, run, draining).finally(() => over.abort()))
   await clock.sleep(patienceMs, over.signal)
   const { status, message } = await runById(db, run.id)
   if (status === 'running')

@@ -7,11 +7,11 @@ import { prepared } from './prepared.ts'
 /** Ownership of a singleton (a cron run, an executing rollout). The token rises with each new owner and fences the old one out. */
 export type Lease = Readonly<{ name: string; holder: string; token: number }>
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+type Deps = Readonly<{ db: DbOrTx; clock: Clock }>
 
 /** Takes the lease if it is free, expired, or ours already (then it is renewed under the same token). Undefined when another holds it. */
 export async function acquireLease(
-  { db, clock }: Needs,
+  { db, clock }: Deps,
   { name, holder, ttlMs }: { name: string; holder: string; ttlMs: number },
 ): Promise<Lease | undefined> {
   const [now, expires] = [isoNow(clock), isoIn(clock, ttlMs)]
@@ -26,7 +26,7 @@ export async function acquireLease(
 }
 
 /** Extends a lease that is still ours. False when it was lost: stop writing at once. */
-export async function renewLease({ db, clock }: Needs, lease: Lease, ttlMs: number): Promise<boolean> {
+export async function renewLease({ db, clock }: Deps, lease: Lease, ttlMs: number): Promise<boolean> {
   const result = await db
     .updateTable('leases')
     .set({ expires_at: isoIn(clock, ttlMs) })

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import { chatHostOf, corsHeaders } from '../../core/edge/index.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   nativeOrigins: readonly string[]
   isChatHost: (host: string) => Promise<boolean>
   failed: (error: unknown) => void
@@ -11,7 +11,7 @@ type Needs = Readonly<{
  * Lets web pages of tenants' chat domains and the configured apps read answers, by exact match of the origin. An answer to any other origin says
  * nothing of it, and neither does one while the tenants cannot be read. Preflights of those allowed end here.
  */
-export function crossOrigin({ nativeOrigins, isChatHost, failed }: Needs): RequestHandler {
+export function crossOrigin({ nativeOrigins, isChatHost, failed }: Deps): RequestHandler {
   const native = new Set(nativeOrigins)
   const isAllowed = async (origin: string): Promise<boolean> => {
     const host = chatHostOf(origin)

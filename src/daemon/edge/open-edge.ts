@@ -7,20 +7,20 @@ import type { Db } from '../db/index.ts'
 import { clientPaths } from '../http/index.ts'
 import { crossOrigin } from './cross-origin.ts'
 import { tenantHosts } from './tenant-hosts.ts'
-import { noteUntrusted } from './untrusted-forwarding.ts'
+import { recordUntrusted } from './untrusted-forwarding.ts'
 
-type Needs = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; revocations: Revocations }>
+type Deps = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; revocations: Revocations }>
 
 /** Sets what stands before all limits, so that a browser can read a refusal too. */
 export type EdgeSide = Readonly<{ outermost(app: Express): void }>
 
-export function openEdge({ config, db, clock, log, revocations }: Needs): EdgeSide {
+export function openEdge({ config, db, clock, log, revocations }: Deps): EdgeSide {
   const cors = crossOrigin({
     nativeOrigins: config.cors.nativeOrigins,
     isChatHost: tenantHosts({ db, revocations }),
     failed: (err) => log.warn({ err }, 'the tenants cannot be read: browsers do not see this answer'),
   })
-  const untrusted = noteUntrusted({
+  const untrusted = recordUntrusted({
     clock,
     dataDir: config.dataDir,
     tell: ({ peer, header }) =>

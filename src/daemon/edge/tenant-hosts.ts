@@ -1,13 +1,13 @@
 import type { Revocations } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; revocations: Revocations }>
+type Deps = Readonly<{ db: Db; revocations: Revocations }>
 
 /**
  * Whether a host is a tenant's chat domain. All are held in memory, so that made-up hosts cost no query; a tenant that came, changed or went is
  * read again before the next answer, on every replica within a second. Where memory proves nothing the database is asked. Throws when it is away.
  */
-export function tenantHosts({ db, revocations }: Needs): (host: string) => Promise<boolean> {
+export function tenantHosts({ db, revocations }: Deps): (host: string) => Promise<boolean> {
   const hosts = new Map<string, string>()
   const hostOf = new Map<string, string>()
   let told: Set<string> | 'everything' = 'everything'

@@ -10,22 +10,22 @@ export type Untrusted = z.infer<typeof Untrusted>
 
 const fileIn = (dataDir: string) => join(dataDir, 'untrusted-forwarding.json')
 const headers = ['x-forwarded-for', 'forwarded']
-const noteEveryMs = 60_000
+const recordEveryMs = 60_000
 
-type Needs = Readonly<{ clock: Clock; dataDir: string; tell: (seen: Untrusted) => void; failed: (error: unknown) => void }>
+type Deps = Readonly<{ clock: Clock; dataDir: string; tell: (seen: Untrusted) => void; failed: (error: unknown) => void }>
 
 /**
  * Notes that a peer which is no trusted proxy sends a forwarding header: either a proxy was forgotten, and all its clients count as one
  * address, or somebody tries to be another. The header itself is ignored. Kept in the data directory for `doctor`, once a minute at most.
  */
-export function noteUntrusted({ clock, dataDir, tell, failed }: Needs): RequestHandler {
+export function recordUntrusted({ clock, dataDir, tell, failed }: Deps): RequestHandler {
   let notedMs: number | undefined
   return (request, _, next) => {
     next()
     const header = headers.find((name) => request.headers[name] !== undefined)
     if (header === undefined) return
     const nowMs = clock.monotonicMs()
-    if (notedMs !== undefined && nowMs - notedMs < noteEveryMs) return
+    if (notedMs !== undefined && nowMs - notedMs < recordEveryMs) return
     const peer = request.socket.remoteAddress ?? ''
     if (peer === '' || request.app.get('trust proxy fn')(peer, 0)) return
     const seen = { peer, header, at: isoNow(clock) }

@@ -7,7 +7,7 @@ import type { Told } from './read-page.ts'
 import { tokenExpiryMs } from './token-expiry.ts'
 import type { Follower, Topic } from './topic.ts'
 
-type Needs = Readonly<{ clock: Clock; bus: EventBus }>
+type Deps = Readonly<{ clock: Clock; bus: EventBus }>
 
 /** Where it begins, and what is said of that first. */
 export type Beginning = Readonly<{ seq: number; reset?: ResetReason }>
@@ -27,14 +27,14 @@ export class ClientStream implements Follower {
   readonly authorization: string | undefined
   /** Wall clock, as the token has it. */
   readonly expiresAtMs: number
-  readonly #needs: Needs
+  readonly #needs: Deps
   #seq: number
   #channel: Channel | undefined
   /** Rises with each new start: what was under way before has nothing to say any more. */
   #course = 0
 
-  constructor(needs: Needs, topic: Topic, { principal, authorization, seq }: Opened) {
-    this.#needs = needs
+  constructor(deps: Deps, topic: Topic, { principal, authorization, seq }: Opened) {
+    this.#needs = deps
     this.topic = topic
     this.principal = principal
     this.authorization = authorization

@@ -7,7 +7,7 @@ import { inTurn } from './in-turn.ts'
 import { type MembersOf, type Page, readPage } from './read-page.ts'
 import { Topic } from './topic.ts'
 
-export type BusNeeds = Readonly<{
+export type BusDeps = Readonly<{
   db: Db
   clock: Clock
   log: Logger
@@ -39,8 +39,8 @@ const longestBreathMs = 10
 const mostBytesAtOnce = 64 * 1024
 const streamsPerQuestion = 500
 
-export function makeEventBus(needs: BusNeeds): EventBus {
-  const { db, log } = needs
+export function makeEventBus(deps: BusDeps): EventBus {
+  const { db, log } = deps
   const topics = new Map<string, Topic>()
   const live = inTurn(liveReads)
   const behind = inTurn(readsBehind)
@@ -66,7 +66,7 @@ export function makeEventBus(needs: BusNeeds): EventBus {
   const run = async (topic: Topic) => {
     topic.turn = 'running'
     // What failed is tried again when somebody looks next.
-    const isMore = await advance(needs, topic).catch((err) => log.warn({ err, stream: topic.stream }, 'events cannot be read'))
+    const isMore = await advance(deps, topic).catch((err) => log.warn({ err, stream: topic.stream }, 'events cannot be read'))
     const isAgain = (topic.turn as Topic['turn']) === 'again'
     topic.turn = 'idle'
     if (isMore || isAgain) wake(topic.stream)
@@ -82,7 +82,7 @@ export function makeEventBus(needs: BusNeeds): EventBus {
       for (const { stream, seq } of heads) if (Number(seq) > (topics.get(stream)?.position ?? Number.POSITIVE_INFINITY)) wake(stream)
     }
   }
-  const readBehind = (stream: string, after: number) => behind(() => readPage(needs, { stream, after }))
+  const readBehind = (stream: string, after: number) => behind(() => readPage(deps, { stream, after }))
   return {
     enter,
     leave,
@@ -95,9 +95,9 @@ export function makeEventBus(needs: BusNeeds): EventBus {
 }
 
 /** Tells the next page; true when there may be more. */
-async function advance(needs: BusNeeds, topic: Topic): Promise<boolean> {
-  const { revocations, clock } = needs
-  const page = await readPage(needs, { stream: topic.stream, after: topic.position })
+async function advance(deps: BusDeps, topic: Topic): Promise<boolean> {
+  const { revocations, clock } = deps
+  const page = await readPage(deps, { stream: topic.stream, after: topic.position })
   // Whoever lost their standing a second ago is told nothing of it.
   if (!revocations.fresh()) await revocations.readNow()
   const last = page.told.at(-1)

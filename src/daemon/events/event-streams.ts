@@ -5,13 +5,13 @@ import type { Revoked } from '../auth/index.ts'
 import { headOf } from '../db/index.ts'
 import type { PushStream } from '../http/index.ts'
 import { type Beginning, ClientStream } from './client-stream.ts'
-import type { BusNeeds, EventBus } from './event-bus.ts'
+import type { BusDeps, EventBus } from './event-bus.ts'
 import { inTurn } from './in-turn.ts'
 import { streamOf } from './record-event.ts'
 import { StreamPlaces } from './stream-places.ts'
 import type { Topic } from './topic.ts'
 
-export type StreamsNeeds = BusNeeds &
+export type StreamsDeps = BusDeps &
   Readonly<{
     bus: EventBus
     /** This daemon among those that share the database. */
@@ -35,16 +35,16 @@ type Wanted = Readonly<{ authorization: string | undefined; lastEventId: string 
 
 const looksAtOnce = 4
 
-export function makeEventStreams(needs: StreamsNeeds): EventStreams {
-  const { bus, clock, revocations } = needs
-  const places = new StreamPlaces(needs)
+export function makeEventStreams(deps: StreamsDeps): EventStreams {
+  const { bus, clock, revocations } = deps
+  const places = new StreamPlaces(deps)
   const streams = new Set<ClientStream>()
   const look = inTurn(looksAtOnce)
 
   /** Tells it nothing until it is known that its user may still hear. */
   const prove = async (stream: ClientStream) => {
     const course = stream.pause()
-    const principal = await look(() => needs.authenticate(stream.authorization)).catch(() => undefined)
+    const principal = await look(() => deps.authenticate(stream.authorization)).catch(() => undefined)
     if (!principal) stream.end()
     else if (stream.isAt(course)) stream.resume(principal)
   }
@@ -62,15 +62,15 @@ export function makeEventStreams(needs: StreamsNeeds): EventStreams {
       bus.leave(topic)
       leavePlace()
     }
-    const { seq, reset } = await beginning(needs, topic, wanted.lastEventId).catch((error) => {
+    const { seq, reset } = await beginning(deps, topic, wanted.lastEventId).catch((error) => {
       leave()
       throw error
     })
-    const stream = new ClientStream(needs, topic, { principal, authorization: wanted.authorization, seq })
+    const stream = new ClientStream(deps, topic, { principal, authorization: wanted.authorization, seq })
     return {
       opened: (channel) => {
         streams.add(stream)
-        stream.begin(channel, { retryMs: retryMs(needs.random), reset })
+        stream.begin(channel, { retryMs: retryMs(deps.random), reset })
         void prove(stream) // whoever lost their standing before the stream was known here was told of too early
       },
       closed: () => {
@@ -90,7 +90,7 @@ export function makeEventStreams(needs: StreamsNeeds): EventStreams {
 }
 
 /** Where a client goes on. An id that the stream has not reached is of another one, or of a database that was brought back from a backup. */
-async function beginning({ db }: StreamsNeeds, topic: Topic, lastEventId: string | undefined): Promise<Beginning> {
+async function beginning({ db }: StreamsDeps, topic: Topic, lastEventId: string | undefined): Promise<Beginning> {
   const cursor = readCursor(lastEventId)
   if (cursor.kind === 'none') return { seq: topic.position }
   if (cursor.kind === 'unknown') return { seq: topic.position, reset: 'unknown' }

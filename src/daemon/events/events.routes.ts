@@ -5,9 +5,9 @@ import { type Served, serve } from '../http/index.ts'
 import type { EventStreams } from './event-streams.ts'
 import { tailEvents } from './tail-events.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; streams: EventStreams }>
+type Deps = Readonly<{ db: Db; clock: Clock; streams: EventStreams }>
 
-export function eventsRoutes({ db, clock, streams }: Needs): Served[] {
+export function eventsRoutes({ db, clock, streams }: Deps): Served[] {
   const paths = [eventsContract.eventStream, eventsContract.workflowEventStream, eventsContract.formerEventStream]
   return [
     ...paths.map((path) =>

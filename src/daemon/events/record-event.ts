@@ -37,7 +37,7 @@ export const recordEvents = <Type extends TenantEventType>(
 }
 
 /** Stores what changed in a tenant for the platform's own readers, at its place among the others; nobody outside is told. Called as late. */
-export const noteEvent = (
+export const recordInternalEvent = (
   tx: Tx,
   clock: Clock,
   { tenantId, type, payload = {} }: Readonly<{ tenantId: string; type: 'tenant.changed'; payload?: PayloadOf<'tenant.changed'> }>,

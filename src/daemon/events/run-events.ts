@@ -4,7 +4,7 @@ import { type Db, hearCommits } from '../db/index.ts'
 import type { EventBus } from './event-bus.ts'
 import type { EventStreams } from './event-streams.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; bus: EventBus; streams: EventStreams }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: EventBus; streams: EventStreams }>
 
 /** How often events are looked for that nobody told of. */
 const lookMs = 1000
@@ -14,11 +14,11 @@ const expiryMs = 500
 const placesMs = 10_000
 
 /** Moves events from the database to those who listen, until the daemon drains. Hearing makes it quick; looking makes it sure. */
-export async function runEvents(needs: Needs, signal: AbortSignal): Promise<void> {
-  await Promise.all([keepLooking(needs, signal), keepHearing(needs, signal), keepEnding(needs, signal), keepPlaces(needs, signal)])
+export async function runEvents(deps: Deps, signal: AbortSignal): Promise<void> {
+  await Promise.all([keepLooking(deps, signal), keepHearing(deps, signal), keepEnding(deps, signal), keepPlaces(deps, signal)])
 }
 
-async function keepLooking({ clock, log, bus }: Needs, signal: AbortSignal): Promise<void> {
+async function keepLooking({ clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
   let failing = false
   while (!signal.aborted) {
     try {
@@ -32,7 +32,7 @@ async function keepLooking({ clock, log, bus }: Needs, signal: AbortSignal): Pro
   }
 }
 
-async function keepHearing({ db, clock, log, bus }: Needs, signal: AbortSignal): Promise<void> {
+async function keepHearing({ db, clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       const hearing = await hearCommits(db, bus.wake)
@@ -45,14 +45,14 @@ async function keepHearing({ db, clock, log, bus }: Needs, signal: AbortSignal):
   }
 }
 
-async function keepEnding({ clock, streams }: Needs, signal: AbortSignal): Promise<void> {
+async function keepEnding({ clock, streams }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     streams.endExpired()
     await clock.sleep(expiryMs, signal)
   }
 }
 
-async function keepPlaces({ clock, log, streams }: Needs, signal: AbortSignal): Promise<void> {
+async function keepPlaces({ clock, log, streams }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await streams.keepPlaces().catch((err) => log.warn({ err }, 'how many event streams are open cannot be told to other daemons'))
     await clock.sleep(placesMs, signal)

@@ -3,7 +3,7 @@ import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { type Db, forNoKeyUpdate, type Tx } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; replica: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; replica: string }>
 
 const mostPerUser = 10
 const atOnce = 200
@@ -19,7 +19,7 @@ type Asking = Readonly<{ userId: string; answer: (isTaken: boolean) => void; fai
  * held, so never are more taken than there are. A replica that dies gives its places back by its lease.
  */
 export class StreamPlaces {
-  readonly #needs: Needs
+  readonly #needs: Deps
   /** With those that are being asked for. */
   readonly #open = new Map<string, number>()
   /** Whose row may not be what `#open` says. */
@@ -27,8 +27,8 @@ export class StreamPlaces {
   #asking: Asking[] = []
   #working = false
 
-  constructor(needs: Needs) {
-    this.#needs = needs
+  constructor(deps: Deps) {
+    this.#needs = deps
   }
 
   /** Takes a place; what it answers gives it back. Throws RATE_LIMITED when all are taken. */
@@ -115,7 +115,7 @@ const full = () =>
   })
 
 /** Writes the counts of these users down; answers how many are too many of each, which are not written. */
-async function write(tx: Tx, { clock, replica }: Needs, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
+async function write(tx: Tx, { clock, replica }: Deps, counts: ReadonlyMap<string, number>): Promise<Map<string, number>> {
   const users = [...counts.keys()]
   await tx.selectFrom('users').select('id').where('id', 'in', users).orderBy('id').modifyEnd(forNoKeyUpdate(tx)).execute()
   await tx
@@ -158,7 +158,7 @@ async function countElsewhere(tx: Tx, now: string, replica: string, users: reado
 }
 
 /** False when this replica was taken for dead, or is new: then nothing of what it holds may be written down. */
-async function live(tx: Tx, { clock, replica }: Needs): Promise<boolean> {
+async function live(tx: Tx, { clock, replica }: Deps): Promise<boolean> {
   const lease_until = isoIn(clock, leaseMs)
   const { numUpdatedRows } = await tx.updateTable('stream_replicas').set({ lease_until }).where('replica', '=', replica).executeTakeFirst()
   const dead = await tx.selectFrom('stream_replicas').select('replica').where('lease_until', '<=', isoIn(clock, -buryAfterMs)).execute()

@@ -5,7 +5,7 @@ import { type Db, eventsAfter, type StoredEvent, toEvent } from '../db/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { streamOf } from './record-event.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 type Wanted = Readonly<{
   tenant?: string | undefined
@@ -19,9 +19,9 @@ const lookMs = 1000
 const pageOf = 500
 
 /** Stored events as they come, of all streams or of one tenant; before them some that came earlier. Throws NOT_FOUND for an unknown tenant. */
-export async function tailEvents(needs: Needs, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
-  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(needs.db, wanted.tenant)
-  return messages(needs, wanted, stream)
+export async function tailEvents(deps: Deps, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
+  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(deps.db, wanted.tenant)
+  return messages(deps, wanted, stream)
 }
 
 async function streamOfSlug(db: Db, slug: string): Promise<string> {
@@ -30,7 +30,7 @@ async function streamOfSlug(db: Db, slug: string): Promise<string> {
   return streamOf(tenant.id)
 }
 
-async function* messages({ db, clock }: Needs, wanted: Wanted, stream: string | undefined): AsyncGenerator<StreamMessage<EventRecord>> {
+async function* messages({ db, clock }: Deps, wanted: Wanted, stream: string | undefined): AsyncGenerator<StreamMessage<EventRecord>> {
   const { signal } = wanted
   const describe = describer(db)
   const fits = typeFilter(wanted.type)

@@ -3,13 +3,13 @@ import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Tx } from '../db/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
+import { type FilesDeps, keptDeletedMs, type OneFile } from './deps.ts'
 import { eraseSoon } from './erase-file.ts'
 import { changeFileRow, type FileRecord, findFile } from './files.repo.ts'
 import { lockFolder } from './folders.ts'
-import { type FilesNeeds, keptDeletedMs, type OneFile } from './needs.ts'
 import { noSuchFile } from './show-files.ts'
 
-type Needs = Pick<FilesNeeds, 'db' | 'clock'>
+type Deps = Pick<FilesDeps, 'db' | 'clock'>
 type Changes = Readonly<{ name?: string | undefined; folderId?: string | null | undefined }>
 
 /**
@@ -17,7 +17,7 @@ type Changes = Readonly<{ name?: string | undefined; folderId?: string | null | 
  * uploaded it nor manages the space.
  */
 export const changeFile = (
-  { db, clock }: Needs,
+  { db, clock }: Deps,
   actor: PlatformPrincipal,
   { spaceId, fileId, name, folderId }: OneFile & Changes,
 ): Promise<File> =>
@@ -41,11 +41,11 @@ export const changeFile = (
  * FORBIDDEN.
  */
 export async function deleteFile(
-  needs: Pick<FilesNeeds, 'db' | 'clock' | 'log' | 'objects'>,
+  deps: Pick<FilesDeps, 'db' | 'clock' | 'log' | 'objects'>,
   actor: PlatformPrincipal,
   { spaceId, fileId, forGood }: OneFile & Readonly<{ forGood: boolean }>,
 ): Promise<void> {
-  const { db, clock } = needs
+  const { db, clock } = deps
   await db.transaction().execute(async (tx) => {
     const { space, file, state } = await openFile(tx, actor, { spaceId, fileId }, forGood ? ['ready', 'deleted'] : ['ready'])
     const at = isoNow(clock)
@@ -56,11 +56,11 @@ export async function deleteFile(
     const payload = { fileId, spaceId, folderId: file.folderId, forGood }
     await recordInSpace(tx, clock, { space, type: 'file.deleted', payload, actorId: actor.userId })
   })
-  if (forGood) await eraseSoon(needs, { id: fileId, tenantId: actor.tenantId })
+  if (forGood) await eraseSoon(deps, { id: fileId, tenantId: actor.tenantId })
 }
 
 /** Where its folder is gone it is in none. Again changes nothing. Throws NOT_FOUND, FORBIDDEN. */
-export const restoreFile = ({ db, clock }: Needs, actor: PlatformPrincipal, { spaceId, fileId }: OneFile): Promise<File> =>
+export const restoreFile = ({ db, clock }: Deps, actor: PlatformPrincipal, { spaceId, fileId }: OneFile): Promise<File> =>
   db.transaction().execute(async (tx) => {
     const { space, file, state } = await openFile(tx, actor, { spaceId, fileId }, ['ready', 'deleted'])
     if (state === 'ready') return file

@@ -1,16 +1,16 @@
 import { isoNow } from '../../core/kit/index.ts'
+import type { FilesDeps } from './deps.ts'
 import { changeFileRow, objectKey } from './files.repo.ts'
-import type { FilesNeeds } from './needs.ts'
 import { addUsage } from './usage.repo.ts'
 
-type Needs = Pick<FilesNeeds, 'db' | 'clock' | 'log' | 'objects'>
+type Deps = Pick<FilesDeps, 'db' | 'clock' | 'log' | 'objects'>
 type Erased = Readonly<{ id: string; tenantId: string }>
 
 /**
  * Takes a file away that is in the state `erasing`: first its object, then its row with what it took of the quota, so that a kill in between
  * leaves a row by which it is found again.
  */
-export async function eraseFile({ db, objects }: Pick<Needs, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
+export async function eraseFile({ db, objects }: Pick<Deps, 'db' | 'objects'>, { id, tenantId }: Erased): Promise<void> {
   await objects.remove(objectKey({ id, tenantId }))
   await db.transaction().execute(async (tx) => {
     const row = await tx.deleteFrom('files').where('id', '=', id).where('state', '=', 'erasing').returning('bytes').executeTakeFirst()
@@ -19,21 +19,21 @@ export async function eraseFile({ db, objects }: Pick<Needs, 'db' | 'objects'>, 
 }
 
 /** Takes an upload away that failed. Never throws: what it cannot do now `file-cleanup` does. */
-export async function clearUpload(needs: Needs, { id, tenantId }: Erased): Promise<void> {
-  const { db, clock } = needs
-  await soon(needs, id, async () => {
+export async function clearUpload(deps: Deps, { id, tenantId }: Erased): Promise<void> {
+  const { db, clock } = deps
+  await soon(deps, id, async () => {
     const given = { state: 'erasing', erase_at: isoNow(clock) } as const
-    if (await changeFileRow(db, { id, from: 'uploading' }, given)) return eraseFile(needs, { id, tenantId })
+    if (await changeFileRow(db, { id, from: 'uploading' }, given)) return eraseFile(deps, { id, tenantId })
     // It took so long that `file-cleanup` was here before its bytes were: nobody else would find these.
     const kept = db.selectFrom('files').select('id').where('id', '=', id).where('state', 'in', ['ready', 'deleted'])
-    if ((await kept.executeTakeFirst()) === undefined) await needs.objects.remove(objectKey({ id, tenantId }))
+    if ((await kept.executeTakeFirst()) === undefined) await deps.objects.remove(objectKey({ id, tenantId }))
   })
 }
 
 /** Takes a file away at once that is marked for it; what fails is left for `file-cleanup`. */
-export const eraseSoon = (needs: Needs, erased: Erased): Promise<void> => soon(needs, erased.id, () => eraseFile(needs, erased))
+export const eraseSoon = (deps: Deps, erased: Erased): Promise<void> => soon(deps, erased.id, () => eraseFile(deps, erased))
 
-async function soon({ log }: Needs, fileId: string, work: () => Promise<void>): Promise<void> {
+async function soon({ log }: Deps, fileId: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (err) {

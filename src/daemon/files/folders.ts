@@ -3,13 +3,13 @@ import { type Clock, isoIn, isoNow, newId, plural, problem, type Random } from '
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import { type Db, forUpdate, type Tx } from '../db/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
-import { keptDeletedMs, type OfSpace } from './needs.ts'
+import { keptDeletedMs, type OfSpace } from './deps.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random }>
 type Page = OfSpace & Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A page of folders by id. Throws NOT_FOUND to whoever is no member, like all that follows. */
-export async function listFolders({ db }: Pick<Needs, 'db'>, actor: PlatformPrincipal, { spaceId, cursor = '', limit }: Page) {
+export async function listFolders({ db }: Pick<Deps, 'db'>, actor: PlatformPrincipal, { spaceId, cursor = '', limit }: Page) {
   const { space } = await openSpace(db, actor, { spaceId, right: 'enter' })
   const rows = await db
     .selectFrom('folders')
@@ -28,7 +28,7 @@ export async function listFolders({ db }: Pick<Needs, 'db'>, actor: PlatformPrin
 
 /** Throws ALREADY_EXISTS. */
 export const createFolder = (
-  { db, clock, random }: Needs,
+  { db, clock, random }: Deps,
   actor: PlatformPrincipal,
   { spaceId, name }: OfSpace & Readonly<{ name: string }>,
 ): Promise<Folder> =>
@@ -54,7 +54,7 @@ async function insertFolder(tx: Tx, tenantId: string, { id, spaceId, name, creat
  * the space and did not make all of it.
  */
 export const deleteFolder = (
-  { db, clock }: Omit<Needs, 'random'>,
+  { db, clock }: Omit<Deps, 'random'>,
   actor: PlatformPrincipal,
   { spaceId, folderId }: OfSpace & Readonly<{ folderId: string }>,
 ): Promise<void> =>
@@ -98,7 +98,7 @@ async function deleteFilesOf(tx: Tx, clock: Clock, folderId: string): Promise<vo
 const noSuchFolder = (folderId: string) => problem('NOT_FOUND', `there is no folder ${folderId} in this space`)
 
 /** Deletes folders of spaces that were deleted 30 days ago. */
-export async function forgetFolders({ db, clock }: Omit<Needs, 'random'>): Promise<string> {
+export async function forgetFolders({ db, clock }: Omit<Deps, 'random'>): Promise<string> {
   const deleted = db.selectFrom('spaces').select('id').where('deleted_at', '<=', isoIn(clock, -keptDeletedMs))
   const { numDeletedRows } = await db.deleteFrom('folders').where('space_id', 'in', deleted).executeTakeFirst()
   return plural(Number(numDeletedRows), 'folder')

@@ -1,15 +1,15 @@
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import { openSpace } from '../spaces/index.ts'
-import type { FilesNeeds, OfSpace } from './needs.ts'
+import type { FilesDeps, OfSpace } from './deps.ts'
 
-type Needs = Pick<FilesNeeds, 'db' | 'revocations'>
+type Deps = Pick<FilesDeps, 'db' | 'revocations'>
 
 /**
  * Rejects as soon as the caller may not enter the space any more; to be asked as often as one likes until `over` aborts. The database is asked once,
  * then when the revocations name the space, and whenever they cannot be read.
  */
 export function insideOf(
-  { db, revocations }: Needs,
+  { db, revocations }: Deps,
   actor: PlatformPrincipal,
   { spaceId, over }: OfSpace & Readonly<{ over: AbortSignal }>,
 ): () => Promise<void> {

@@ -4,15 +4,15 @@ import { problem } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { FileBody } from '../http/index.ts'
 import { openSpace } from '../spaces/index.ts'
+import type { FilesDeps, OfSpace, OneFile } from './deps.ts'
 import { filesAfter, findFile, objectKey } from './files.repo.ts'
 import { insideOf } from './inside-of.ts'
-import type { FilesNeeds, OfSpace, OneFile } from './needs.ts'
 
 type Wanted = OfSpace & Readonly<{ folderId?: string | undefined; deleted: boolean; cursor?: string | undefined; limit: number }>
 
 /** A page of the files of a space, the newest first. Throws NOT_FOUND to whoever is no member, like all that follows; VALIDATION for the cursor. */
 export async function listFiles(
-  { db }: Pick<FilesNeeds, 'db'>,
+  { db }: Pick<FilesDeps, 'db'>,
   actor: PlatformPrincipal,
   { spaceId, folderId, deleted, cursor, limit }: Wanted,
 ): Promise<{ files: File[]; nextCursor: string | null }> {
@@ -26,7 +26,7 @@ export async function listFiles(
 }
 
 /** A deleted one too, as long as it can be restored. */
-export async function showFile({ db }: Pick<FilesNeeds, 'db'>, actor: PlatformPrincipal, { spaceId, fileId }: OneFile): Promise<File> {
+export async function showFile({ db }: Pick<FilesDeps, 'db'>, actor: PlatformPrincipal, { spaceId, fileId }: OneFile): Promise<File> {
   await openSpace(db, actor, { spaceId, right: 'enter' })
   const found = await findFile(db, { tenantId: actor.tenantId, spaceId, fileId })
   if (!found) throw noSuchFile(fileId)
@@ -35,7 +35,7 @@ export async function showFile({ db }: Pick<FilesNeeds, 'db'>, actor: PlatformPr
 
 /** What the file is shown as goes by its own bytes; everything else is only ever saved. It is sent to a member only. Throws OBJECT_STORE_UNAVAILABLE. */
 export async function downloadFile(
-  { db, objects, revocations }: Pick<FilesNeeds, 'db' | 'objects' | 'revocations'>,
+  { db, objects, revocations }: Pick<FilesDeps, 'db' | 'objects' | 'revocations'>,
   actor: PlatformPrincipal,
   { spaceId, fileId }: OneFile,
 ): Promise<FileBody> {

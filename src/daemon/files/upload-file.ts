@@ -14,10 +14,10 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { FilePart, Upload } from '../http/index.ts'
 import type { Kept } from '../objects/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
+import type { FilesDeps, OfSpace } from './deps.ts'
 import { clearUpload } from './erase-file.ts'
 import { changeFileRow, findFile, insertUpload, objectKey } from './files.repo.ts'
 import { lockFolder } from './folders.ts'
-import type { FilesNeeds, OfSpace } from './needs.ts'
 import { addUsage, lockUsage, planOf } from './usage.repo.ts'
 
 type Fields = z.output<typeof UploadFields>
@@ -34,19 +34,19 @@ const unfinishedMs = 24 * 60 * 60_000
  * file is there for others once the last commit stands. Throws NOT_FOUND (space, folder), QUOTA_EXCEEDED, OBJECT_STORE_UNAVAILABLE and what the
  * form is refused with.
  */
-export async function uploadFile(needs: FilesNeeds, actor: PlatformPrincipal, { spaceId, upload }: Sent): Promise<File> {
-  const begun = await begin(needs, actor, { spaceId, size: upload.bytes })
+export async function uploadFile(deps: FilesDeps, actor: PlatformPrincipal, { spaceId, upload }: Sent): Promise<File> {
+  const begun = await begin(deps, actor, { spaceId, size: upload.bytes })
   try {
-    const { fields, taken } = await upload.receive((part) => keep(needs, begun, part))
-    return await settle(needs, actor, { spaceId, begun, fields, received: taken })
+    const { fields, taken } = await upload.receive((part) => keep(deps, begun, part))
+    return await settle(deps, actor, { spaceId, begun, fields, received: taken })
   } catch (error) {
-    await clearUpload(needs, begun)
+    await clearUpload(deps, begun)
     throw error
   }
 }
 
 const begin = (
-  { db, clock, random, quotas }: FilesNeeds,
+  { db, clock, random, quotas }: FilesDeps,
   actor: PlatformPrincipal,
   { spaceId, size }: OfSpace & Readonly<{ size: Upload['bytes'] }>,
 ): Promise<Begun> =>
@@ -64,7 +64,7 @@ const begin = (
   })
 
 /** Keeps the bytes, no more than were reserved. */
-async function keep({ objects }: FilesNeeds, begun: Begun, { fileName, contentType, content }: FilePart): Promise<Received> {
+async function keep({ objects }: FilesDeps, begun: Begun, { fileName, contentType, content }: FilePart): Promise<Received> {
   let [head, bytes] = [Buffer.alloc(0), 0]
   async function* watched() {
     for await (const chunk of content) {
@@ -82,7 +82,7 @@ type Settled = OfSpace & Readonly<{ begun: Begun; fields: Fields; received: Rece
 
 /** Who was put out of the space meanwhile, or whose folder went, leaves nothing there. */
 const settle = (
-  { db, clock }: FilesNeeds,
+  { db, clock }: FilesDeps,
   actor: PlatformPrincipal,
   { spaceId, begun, fields, received: { part, shownAs, bytes, sha256 } }: Settled,
 ): Promise<File> =>

@@ -3,7 +3,7 @@ import { type ChatAnswer, type Created, type Done, errcodeOf, errorOf, type NewC
 import type { Secret } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { boxSecret } from '../boxes/index.ts'
-import { type Caller, type CallNeeds, enter, isAnswer, isCaller } from './call.ts'
+import { type CallDeps, type Caller, enter, isAnswer, isCaller } from './call.ts'
 import { registerAccount } from './register.ts'
 
 const refusedCodes = new Set([
@@ -18,10 +18,10 @@ const refusedCodes = new Set([
 const refused = (answer: ChatAnswer) => ({ kind: 'refused', reason: errorOf(answer) || errcodeOf(answer) }) as const
 
 /** Makes an account with a password, or finds that there is one and leaves it alone. */
-export async function createChatUser(needs: CallNeeds, tenantId: TenantId, user: NewChatUser): Promise<Created> {
-  const caller = await enter(needs, tenantId, 'write')
+export async function createChatUser(deps: CallDeps, tenantId: TenantId, user: NewChatUser): Promise<Created> {
+  const caller = await enter(deps, tenantId, 'write')
   if (!isCaller(caller)) return caller
-  const registration = await boxSecret(needs, needs.db, caller.door.boxId, 'registrationSharedSecret')
+  const registration = await boxSecret(deps, deps.db, caller.door.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const failed: { fault?: Created } = {}
   const ask = async (question: Parameters<Parameters<typeof registerAccount>[0]>[0]): Promise<ChatAnswer> => {
@@ -40,8 +40,8 @@ export async function createChatUser(needs: CallNeeds, tenantId: TenantId, user:
 type NewPassword = Readonly<{ localpart: string; password: Secret; logOutDevices?: boolean | undefined }>
 
 /** Sets a password; devices and their tokens stay, or end with the old one. */
-export async function changeChatPassword(needs: CallNeeds, tenantId: TenantId, ask: NewPassword): Promise<Done> {
-  const caller = await enter(needs, tenantId, 'write')
+export async function changeChatPassword(deps: CallDeps, tenantId: TenantId, ask: NewPassword): Promise<Done> {
+  const caller = await enter(deps, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const { localpart, password, logOutDevices = false } = ask
   const path = `/_synapse/admin/v1/reset_password/${idOf(caller, localpart)}`
@@ -53,8 +53,8 @@ type Account = Readonly<Record<string, unknown>>
 type Change = Readonly<{ localpart: string; holds: (account: Account) => boolean; body: Account }>
 
 /** The admin API's PUT would make a user who is not there, so it is asked for first; what holds already is not said again. */
-async function changeAccount(needs: CallNeeds, tenantId: TenantId, { localpart, holds, body }: Change): Promise<Done> {
-  const caller = await enter(needs, tenantId, 'write')
+async function changeAccount(deps: CallDeps, tenantId: TenantId, { localpart, holds, body }: Change): Promise<Done> {
+  const caller = await enter(deps, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const path = `/_synapse/admin/v2/users/${idOf(caller, localpart)}`
   const found = await caller.call({ method: 'GET', path, as: 'admin' })
@@ -65,14 +65,14 @@ async function changeAccount(needs: CallNeeds, tenantId: TenantId, { localpart, 
 
 type Locked = Readonly<{ localpart: string; locked: boolean }>
 
-export const setChatLock = (needs: CallNeeds, tenantId: TenantId, { localpart, locked }: Locked): Promise<Done> =>
-  changeAccount(needs, tenantId, { localpart, holds: (account) => account.locked === locked, body: { locked } })
+export const setChatLock = (deps: CallDeps, tenantId: TenantId, { localpart, locked }: Locked): Promise<Done> =>
+  changeAccount(deps, tenantId, { localpart, holds: (account) => account.locked === locked, body: { locked } })
 
 type Named = Readonly<{ localpart: string; displayName: string | null }>
 
 /** As the user's own profile says it to others. */
-export const setChatName = (needs: CallNeeds, tenantId: TenantId, { localpart, displayName }: Named): Promise<Done> =>
-  changeAccount(needs, tenantId, {
+export const setChatName = (deps: CallDeps, tenantId: TenantId, { localpart, displayName }: Named): Promise<Done> =>
+  changeAccount(deps, tenantId, {
     localpart,
     holds: ({ displayname }) => displayname === displayName,
     body: { displayname: displayName ?? '' },

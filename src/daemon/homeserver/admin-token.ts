@@ -8,7 +8,7 @@ import type { Question } from './ask.ts'
 import type { Door } from './door.ts'
 import { registerAccount } from './register.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
 type AskThere = (question: Omit<Question, 'headers'> & { headers?: Record<string, string> }) => Promise<ChatAnswer>
 
 /** The platform's administrator in each box. The name is outside of the application service's, which cannot be administrators. */
@@ -19,7 +19,7 @@ export const homeserverSealedColumns: readonly SealedColumn[] = [{ table: 'homes
 
 const place = (boxId: string) => ({ table: 'homeserver_tokens', row: boxId, column: 'sealed' })
 
-export async function keptAdminToken({ db, keyring }: Needs, { boxId }: Door): Promise<Secret | undefined> {
+export async function keptAdminToken({ db, keyring }: Deps, { boxId }: Door): Promise<Secret | undefined> {
   const row = await db.selectFrom('homeserver_tokens').select('sealed').where('box_id', '=', boxId).executeTakeFirst()
   return row && unseal(keyring, place(boxId), row.sealed)
 }
@@ -28,8 +28,8 @@ export async function keptAdminToken({ db, keyring }: Needs, { boxId }: Door): P
  * A new token of the administrator, kept sealed. Its password follows from the box's registration secret, so whatever a restore brought back,
  * logging in works, or the account is missing and is made again.
  */
-export async function renewAdminToken(needs: Needs, ask: AskThere, door: Door): Promise<Secret | Fault> {
-  const registration = await boxSecret(needs, needs.db, door.boxId, 'registrationSharedSecret')
+export async function renewAdminToken(deps: Deps, ask: AskThere, door: Door): Promise<Secret | Fault> {
+  const registration = await boxSecret(deps, deps.db, door.boxId, 'registrationSharedSecret')
   if (!registration) return { kind: 'unreachable', retryAfterSeconds: 60, reason: 'its host has not delivered its registration secret' }
   const password = new Secret(createHmac('sha256', registration.reveal()).update('tenantry.admin').digest('base64url'))
   let answer = await login(ask, door, password)
@@ -40,7 +40,7 @@ export async function renewAdminToken(needs: Needs, ask: AskThere, door: Door): 
   }
   const { access_token } = answer.json ?? {}
   if (answer.status !== 200 || typeof access_token !== 'string') return faultOf(answer) ?? unexpected(answer)
-  await keep(needs, door, access_token)
+  await keep(deps, door, access_token)
   return new Secret(access_token)
 }
 
@@ -51,7 +51,7 @@ const login = (ask: AskThere, { chatDomain }: Door, password: Secret) => {
   return ask({ method: 'POST', path: '/_matrix/client/v3/login', body })
 }
 
-async function keep({ db, clock, random, keyring }: Needs, { boxId }: Door, token: string): Promise<void> {
+async function keep({ db, clock, random, keyring }: Deps, { boxId }: Door, token: string): Promise<void> {
   const row = { sealed: seal(keyring, random, place(boxId), token), updated_at: isoNow(clock) }
   await db
     .insertInto('homeserver_tokens')

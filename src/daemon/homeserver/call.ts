@@ -4,9 +4,9 @@ import { type Clock, type Random, Secret } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import { keptAdminToken, renewAdminToken } from './admin-token.ts'
 import { type Ask, NoAnswer, type Question, TooMany } from './ask.ts'
-import { type Door, type DoorNeeds, findDoor } from './door.ts'
+import { type Door, type DoorDeps, findDoor } from './door.ts'
 
-export type CallNeeds = DoorNeeds & Readonly<{ clock: Clock; random: Random; ask: Ask }>
+export type CallDeps = DoorDeps & Readonly<{ clock: Clock; random: Random; ask: Ask }>
 
 /** Whose token goes with it. */
 type As = 'nobody' | 'admin' | 'service' | Secret
@@ -22,20 +22,20 @@ export type Caller = Readonly<{ door: Door; call(call: Call): Promise<ChatAnswer
  * The gate: whoever gets a caller may write. A box that is known to be fenced is not even asked; one that was fenced a moment ago says so itself,
  * because its edge holds the fence.
  */
-export async function enter(needs: CallNeeds, tenantId: TenantId, intent: 'read' | 'write'): Promise<Caller | Fault> {
-  const door = await findDoor(needs, tenantId)
+export async function enter(deps: CallDeps, tenantId: TenantId, intent: 'read' | 'write'): Promise<Caller | Fault> {
+  const door = await findDoor(deps, tenantId)
   if ('kind' in door) return door
   if (door.fenced && intent === 'write') return fenced
-  return { door, call: (call) => callThere(needs, door, call) }
+  return { door, call: (call) => callThere(deps, door, call) }
 }
 
-async function callThere(needs: CallNeeds, door: Door, { as, ...question }: Call): Promise<ChatAnswer | Fault> {
+async function callThere(deps: CallDeps, door: Door, { as, ...question }: Call): Promise<ChatAnswer | Fault> {
   try {
-    const token = await tokenOf(needs, door, as)
+    const token = await tokenOf(deps, door, as)
     if (token && 'kind' in token) return token
-    const answer = await askThere(needs, door, question, token)
+    const answer = await askThere(deps, door, question, token)
     if (as !== 'admin' || errcodeOf(answer) !== 'M_UNKNOWN_TOKEN') return faultOf(answer) ?? answer
-    return await againWithNewToken(needs, door, question)
+    return await againWithNewToken(deps, door, question)
   } catch (error) {
     if (error instanceof TooMany) return { kind: 'limited', retryAfterSeconds: 5, reason: error.message }
     if (error instanceof NoAnswer) return { kind: 'unreachable', retryAfterSeconds: 10, reason: error.message }
@@ -44,30 +44,30 @@ async function callThere(needs: CallNeeds, door: Door, { as, ...question }: Call
 }
 
 /** A restore may have taken the administrator's token away. */
-async function againWithNewToken(needs: CallNeeds, door: Door, question: Omit<Question, 'headers'>): Promise<ChatAnswer | Fault> {
-  const token = await renewAdminToken(needs, (one) => askThere(needs, door, one), door)
+async function againWithNewToken(deps: CallDeps, door: Door, question: Omit<Question, 'headers'>): Promise<ChatAnswer | Fault> {
+  const token = await renewAdminToken(deps, (one) => askThere(deps, door, one), door)
   if (!(token instanceof Secret)) return token
-  const answer = await askThere(needs, door, question, token)
+  const answer = await askThere(deps, door, question, token)
   return faultOf(answer) ?? answer
 }
 
-function askThere({ ask }: CallNeeds, door: Door, question: Omit<Question, 'headers'>, token?: Secret): Promise<ChatAnswer> {
+function askThere({ ask }: CallDeps, door: Door, question: Omit<Question, 'headers'>, token?: Secret): Promise<ChatAnswer> {
   const identity: Record<string, string> = token ? { authorization: `Bearer ${token.reveal()}` } : {}
   return ask(door.origin, { ...question, headers: { 'x-tenantry-edge-secret': door.edgeSecret.reveal(), ...identity } })
 }
 
-async function tokenOf(needs: CallNeeds, door: Door, as: As): Promise<Secret | Fault | undefined> {
+async function tokenOf(deps: CallDeps, door: Door, as: As): Promise<Secret | Fault | undefined> {
   if (as === 'nobody') return undefined
   if (as === 'service')
     return (
-      (await boxSecret(needs, needs.db, door.boxId, 'appserviceToken')) ?? {
+      (await boxSecret(deps, deps.db, door.boxId, 'appserviceToken')) ?? {
         kind: 'unreachable',
         retryAfterSeconds: 60,
         reason: 'its host has not delivered the token of the application service',
       }
     )
   if (as !== 'admin') return as
-  return (await keptAdminToken(needs, door)) ?? renewAdminToken(needs, (one) => askThere(needs, door, one), door)
+  return (await keptAdminToken(deps, door)) ?? renewAdminToken(deps, (one) => askThere(deps, door, one), door)
 }
 
 export const isAnswer = (result: ChatAnswer | Fault): result is ChatAnswer => 'status' in result

@@ -10,17 +10,13 @@ import {
 } from '../../core/homeserver/index.ts'
 import { Secret } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
-import { type CallNeeds, enter, isAnswer, isCaller } from './call.ts'
+import { type CallDeps, enter, isAnswer, isCaller } from './call.ts'
 
 type Login = Parameters<Homeserver['login']>[0]
 
 /** Checks a password and makes a named device. A token for somebody else than was asked for is ended and counts as a refusal. */
-export async function loginChat(
-  needs: CallNeeds,
-  tenantId: TenantId,
-  { localpart, password, deviceName, signal }: Login,
-): Promise<LoggedIn> {
-  const caller = await enter(needs, tenantId, 'write')
+export async function loginChat(deps: CallDeps, tenantId: TenantId, { localpart, password, deviceName, signal }: Login): Promise<LoggedIn> {
+  const caller = await enter(deps, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const userId = matrixUserIdOf(localpart, caller.door.chatDomain)
   const identifier = { type: 'm.id.user', user: userId }
@@ -43,8 +39,8 @@ function loggedIn(answer: ChatAnswer): LoggedIn {
 }
 
 /** Ends the session of a token. */
-export async function logoutChat(needs: CallNeeds, tenantId: TenantId, token: Secret): Promise<Done> {
-  const caller = await enter(needs, tenantId, 'write')
+export async function logoutChat(deps: CallDeps, tenantId: TenantId, token: Secret): Promise<Done> {
+  const caller = await enter(deps, tenantId, 'write')
   if (!isCaller(caller)) return caller
   const answer = await caller.call({ method: 'POST', path: '/_matrix/client/v3/logout', body: {}, as: token })
   if (!isAnswer(answer)) return answer
@@ -52,8 +48,8 @@ export async function logoutChat(needs: CallNeeds, tenantId: TenantId, token: Se
 }
 
 /** Whose token it is. */
-export async function whoIs(needs: CallNeeds, tenantId: TenantId, token: Secret): Promise<WhoIs> {
-  const caller = await enter(needs, tenantId, 'read')
+export async function whoIs(deps: CallDeps, tenantId: TenantId, token: Secret): Promise<WhoIs> {
+  const caller = await enter(deps, tenantId, 'read')
   if (!isCaller(caller)) return caller
   const answer = await caller.call({ method: 'GET', path: '/_matrix/client/v3/account/whoami', as: token })
   if (!isAnswer(answer)) return answer

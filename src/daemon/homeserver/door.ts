@@ -16,12 +16,12 @@ export type Door = Readonly<{
   fenced: boolean
 }>
 
-export type DoorNeeds = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
+export type DoorDeps = Readonly<{ db: Db; keyring: Keyring; networks: PlainNetworks }>
 
 const shut = (reason: string): Fault => ({ kind: 'unreachable', retryAfterSeconds: 60, reason })
 
 /** The door of the live box, or why there is none. */
-export async function findDoor({ db, keyring, networks }: DoorNeeds, tenantId: TenantId): Promise<Door | Fault> {
+export async function findDoor({ db, keyring, networks }: DoorDeps, tenantId: TenantId): Promise<Door | Fault> {
   const box = await db
     .selectFrom('boxes')
     .innerJoin('tenants', 'tenants.id', 'boxes.tenant_id')

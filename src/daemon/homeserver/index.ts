@@ -3,7 +3,7 @@
 import './homeserver.tables.ts'
 import type { Homeserver, Homeservers } from '../../core/homeserver/index.ts'
 import { changeChatPassword, createChatUser, setChatLock, setChatName } from './accounts.ts'
-import type { CallNeeds } from './call.ts'
+import type { CallDeps } from './call.ts'
 import { loginChat, logoutChat, whoIs } from './chat-sessions.ts'
 import { sendToChat } from './send.ts'
 
@@ -14,15 +14,15 @@ export { homeserverRoutes } from './platform-address.ts'
 export { homeserverProblem } from './problem-of.ts'
 
 /** The chat servers of all tenants. */
-export const makeHomeservers = (needs: CallNeeds): Homeservers => ({
+export const makeHomeservers = (deps: CallDeps): Homeservers => ({
   of: (tenantId): Homeserver => ({
-    login: (login) => loginChat(needs, tenantId, login),
-    logout: (token) => logoutChat(needs, tenantId, token),
-    whoami: (token) => whoIs(needs, tenantId, token),
-    changePassword: (change) => changeChatPassword(needs, tenantId, change),
-    createUser: (user) => createChatUser(needs, tenantId, user),
-    setLocked: (lock) => setChatLock(needs, tenantId, lock),
-    setDisplayName: (name) => setChatName(needs, tenantId, name),
-    send: (request) => sendToChat(needs, tenantId, request),
+    login: (login) => loginChat(deps, tenantId, login),
+    logout: (token) => logoutChat(deps, tenantId, token),
+    whoami: (token) => whoIs(deps, tenantId, token),
+    changePassword: (change) => changeChatPassword(deps, tenantId, change),
+    createUser: (user) => createChatUser(deps, tenantId, user),
+    setLocked: (lock) => setChatLock(deps, tenantId, lock),
+    setDisplayName: (name) => setChatName(deps, tenantId, name),
+    send: (request) => sendToChat(deps, tenantId, request),
   }),
 })

@@ -6,11 +6,11 @@ import { hostByName } from '../hosts/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { type PlainNetworks, whyNotThere } from './plain-networks.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; networks: PlainNetworks }>
+type Deps = Readonly<{ db: Db; clock: Clock; networks: PlainNetworks }>
 type Wanted = Readonly<{ name: string; address: string | null }>
 
 /** Throws NOT_FOUND (host), VALIDATION when passwords would cross a network in the clear that nobody listed. */
-export async function setPlatformAddress({ db, clock, networks }: Needs, actor: Actor, { name, address }: Wanted) {
+export async function setPlatformAddress({ db, clock, networks }: Deps, actor: Actor, { name, address }: Wanted) {
   const wrong = address === null ? undefined : whyNotThere(networks, fillAddress(address, { port: 18_001, slug: 'slug' }))
   if (wrong) throw problem('VALIDATION', `address: ${wrong}`, { details: [{ path: 'body.address', reason: wrong }] })
   return db.transaction().execute(async (tx) => {
@@ -25,7 +25,7 @@ export async function setPlatformAddress({ db, clock, networks }: Needs, actor: 
   })
 }
 
-export async function listPlatformAddresses({ db }: Needs) {
+export async function listPlatformAddresses({ db }: Deps) {
   const addresses = await db
     .selectFrom('platform_addresses')
     .innerJoin('hosts', 'hosts.id', 'platform_addresses.host_id')
@@ -35,7 +35,7 @@ export async function listPlatformAddresses({ db }: Needs) {
   return { addresses }
 }
 
-export const homeserverRoutes = (needs: Needs): Served[] => [
-  serve(homeserverContract.listPlatformAddresses, () => listPlatformAddresses(needs)),
-  serve(homeserverContract.setPlatformAddress, ({ actor, params, body }) => setPlatformAddress(needs, actor, { ...params, ...body })),
+export const homeserverRoutes = (deps: Deps): Served[] => [
+  serve(homeserverContract.listPlatformAddresses, () => listPlatformAddresses(deps)),
+  serve(homeserverContract.setPlatformAddress, ({ actor, params, body }) => setPlatformAddress(deps, actor, { ...params, ...body })),
 ]

@@ -1,12 +1,12 @@
 import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
 import { type AgentPublicKey, agentAudience, agentToken } from '../../core/hosts/index.ts'
 import { type AgentActor, elapsedMs, isoNow, type Problem, problem } from '../../core/kit/index.ts'
+import type { HostsDeps } from './deps.ts'
 import { findHostByKeyId, type Host } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 import { replaceKey } from './rotate-key.ts'
 import { sightings } from './sightings.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'log' | 'baseUrl'>
+type Deps = Pick<HostsDeps, 'db' | 'clock' | 'log' | 'baseUrl'>
 
 /** After that the announced key alone is heard, though nobody has used it yet. */
 const formerKeyMs = 10 * 60_000
@@ -15,19 +15,19 @@ const formerKeyMs = 10 * 60_000
  * The host behind a call, by a token of at most 60 s that its key signed for this daemon. The record is read at each call: a revoked host is
  * out at once. Throws UNAUTHENTICATED, CLOCK_SKEW, HOST_REVOKED, HOST_FROZEN.
  */
-export function authenticateAgent(needs: Needs): (authorization: string | undefined) => Promise<AgentActor> {
+export function authenticateAgent(deps: Deps): (authorization: string | undefined) => Promise<AgentActor> {
   const read = keyReader()
-  const check = tokenReader(needs)
-  const see = sightings(needs)
+  const check = tokenReader(deps)
+  const see = sightings(deps)
   return async (authorization) => {
     const token = /^Bearer (\S+)$/.exec(authorization ?? '')?.[1]
     if (!token) throw problem('UNAUTHENTICATED', 'agents sign each call with their key: no token was sent')
     const keyId = keyIdOf(token)
-    const host = await findHostByKeyId(needs.db, keyId)
+    const host = await findHostByKeyId(deps.db, keyId)
     if (!host) throw problem('UNAUTHENTICATED', 'no host is enrolled with this key: `tenantry-agent enrol` does it')
-    const instanceId = await check(token, await read(keyId, keyOf(needs, host, keyId)))
+    const instanceId = await check(token, await read(keyId, keyOf(deps, host, keyId)))
     refuseShutOut(host)
-    if (host.nextKey?.id === keyId) await replaceKey(needs, host, instanceId)
+    if (host.nextKey?.id === keyId) await replaceKey(deps, host, instanceId)
     await see(host)
     return { kind: 'agent', hostId: host.id, name: host.name, instanceId }
   }
@@ -59,7 +59,7 @@ function keyIdOf(token: string): string {
 }
 
 /** An announced key counts from now on; the one that it replaces, until that was used or for ten minutes. Throws UNAUTHENTICATED. */
-function keyOf({ clock }: Needs, { name, keyId, publicKey, nextKey }: Host, signedWith: string): AgentPublicKey {
+function keyOf({ clock }: Deps, { name, keyId, publicKey, nextKey }: Host, signedWith: string): AgentPublicKey {
   if (nextKey?.id === signedWith) return nextKey.publicKey
   if (signedWith === keyId && (!nextKey || elapsedMs(nextKey.announcedAt, isoNow(clock)) <= formerKeyMs)) return publicKey
   throw problem('UNAUTHENTICATED', `the key of ${name} was replaced: an agent without the new one must enrol anew`)
@@ -73,7 +73,7 @@ const tokensKept = 5000
  * Checks a token. An agent uses one for several calls, and its signature need not be computed for each: one that was good stays good with the
  * same key for the life that it has, without the leeway.
  */
-function tokenReader({ clock, baseUrl }: Needs): (token: string, key: Key) => Promise<string> {
+function tokenReader({ clock, baseUrl }: Deps): (token: string, key: Key) => Promise<string> {
   const known = new Map<string, Verified>()
   return async (token, key) => {
     const now = clock.now()

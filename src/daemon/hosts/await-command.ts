@@ -4,10 +4,10 @@ import type { DbOrTx } from '../db/index.ts'
 import { type Command, commandById } from './command.repo.ts'
 import type { CommandBus } from './command-bus.ts'
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock; bus: CommandBus }>
+type Deps = Readonly<{ db: DbOrTx; clock: Clock; bus: CommandBus }>
 
 /** The command as soon as it is final, or as it stands when the signal aborts. Throws NOT_FOUND. */
-export async function awaitCommand({ db, bus }: Omit<Needs, 'clock'>, id: string, signal: AbortSignal): Promise<Command> {
+export async function awaitCommand({ db, bus }: Omit<Deps, 'clock'>, id: string, signal: AbortSignal): Promise<Command> {
   for (;;) {
     const command = await commandById(db, id)
     if (isFinal(command.status) || signal.aborted) return command
@@ -17,7 +17,7 @@ export async function awaitCommand({ db, bus }: Omit<Needs, 'clock'>, id: string
 
 /** The command once it is not at the revision `seen` any more, is final, or `waitMs` are over. Throws NOT_FOUND. */
 export async function awaitChange(
-  { db, clock, bus }: Needs,
+  { db, clock, bus }: Deps,
   { id, seen, waitMs }: { id: string; seen?: number | undefined; waitMs: number },
   signal: AbortSignal,
 ): Promise<Command> {
@@ -33,7 +33,7 @@ export async function awaitChange(
 }
 
 // A change between the read and this wait is caught by the bus's look at the database, a second later at most.
-async function changeOf({ bus }: Pick<Needs, 'bus'>, { id, revision }: Command, signal: AbortSignal): Promise<void> {
+async function changeOf({ bus }: Pick<Deps, 'bus'>, { id, revision }: Command, signal: AbortSignal): Promise<void> {
   const change = bus.untilChanged(id, revision)
   let end = (): void => undefined
   const aborted = new Promise<void>((resolve) => {

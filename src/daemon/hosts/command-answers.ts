@@ -5,15 +5,15 @@ import { addSteps, type CommandOutcome, type CommandStatus, channelLimits, type 
 import { type AgentActor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { type Command, commandById } from './command.repo.ts'
+import type { HostsDeps } from './deps.ts'
 import { heldCommand, lockHeldCommand, renew } from './held-commands.ts'
-import type { HostsNeeds } from './needs.ts'
 import { stepsOfCommands } from './told-steps.repo.ts'
 
 /** Stores the steps told, newest kept and the first of each, and renews the lease. Progress of a finished command is passed over: it only came late. */
-export async function takeProgress(needs: HostsNeeds, agent: AgentActor, held: HeldCommand, progress: readonly Progress[]): Promise<void> {
-  await needs.db.transaction().execute(async (tx) => {
-    const command = await lockHeldCommand(tx, needs, agent, held)
-    if (!(await renew(tx, needs, held))) return
+export async function takeProgress(deps: HostsDeps, agent: AgentActor, held: HeldCommand, progress: readonly Progress[]): Promise<void> {
+  await deps.db.transaction().execute(async (tx) => {
+    const command = await lockHeldCommand(tx, deps, agent, held)
+    if (!(await renew(tx, deps, held))) return
     const [known] = await stepsOfCommands(tx, [held.id])
     const kept = [...command.progress, ...progress].slice(-channelLimits.progressPerCommand)
     await tx
@@ -22,25 +22,25 @@ export async function takeProgress(needs: HostsNeeds, agent: AgentActor, held: H
       .where('id', '=', held.id)
       .execute()
   })
-  needs.bus.changed(held.id)
+  deps.bus.changed(held.id)
 }
 
 /**
  * Stores what became of a command, once; a repeated call answers the same and changes nothing. A result for a command that the daemon had
  * given up is kept too, and read by its handler, but the command stays `expired`: whoever waited for it has acted on that.
  */
-export async function takeResult(needs: HostsNeeds, agent: AgentActor, held: HeldCommand, outcome: CommandOutcome): Promise<CommandStatus> {
-  const status = await needs.db.transaction().execute(async (tx) => {
-    const command = await lockHeldCommand(tx, needs, agent, held)
+export async function takeResult(deps: HostsDeps, agent: AgentActor, held: HeldCommand, outcome: CommandOutcome): Promise<CommandStatus> {
+  const status = await deps.db.transaction().execute(async (tx) => {
+    const command = await lockHeldCommand(tx, deps, agent, held)
     if (isFinal(command.status) && (command.status !== 'expired' || command.result !== null)) return command.status
-    return store(tx, needs, command, outcome)
+    return store(tx, deps, command, outcome)
   })
-  needs.bus.changed(held.id)
-  needs.bus.queued(agent.hostId) // its box is free
+  deps.bus.changed(held.id)
+  deps.bus.queued(agent.hostId) // its box is free
   return status
 }
 
-async function store(tx: Tx, { clock, boxes }: HostsNeeds, command: Command, outcome: CommandOutcome): Promise<CommandStatus> {
+async function store(tx: Tx, { clock, boxes }: HostsDeps, command: Command, outcome: CommandOutcome): Promise<CommandStatus> {
   const result = outcome.ok ? parsePart(boxCommands[command.kind].result, outcome.result, 'outcome.result') : null
   const status = command.status === 'expired' ? 'expired' : outcome.ok ? 'succeeded' : 'failed'
   const done = await tx
@@ -75,7 +75,7 @@ type AnyHandler = ((tx: Tx, command: Command, result: never) => Promise<void>) |
 const handle = async (handler: AnyHandler, tx: Tx, command: Command, result: unknown) => handler?.(tx, command, result as never)
 
 /** The secrets that the kind of the command may have, for its holder only. Throws NOT_FOUND, also once the command is finished. */
-export async function commandSecrets({ db, boxes }: HostsNeeds, agent: AgentActor, held: HeldCommand): Promise<CommandSecrets> {
+export async function commandSecrets({ db, boxes }: HostsDeps, agent: AgentActor, held: HeldCommand): Promise<CommandSecrets> {
   const command = await heldCommand(db, { boxes }, agent, held)
   if (isFinal(command.status))
     throw problem('NOT_FOUND', `the command ${held.id} is ${command.status}: its secrets are not given out any more`)
@@ -86,9 +86,9 @@ export async function commandSecrets({ db, boxes }: HostsNeeds, agent: AgentActo
 }
 
 /** Hands what was made on the host to the room that seals it. */
-export async function takeOutputs(needs: HostsNeeds, agent: AgentActor, held: HeldCommand, outputs: CommandOutputs): Promise<void> {
-  await needs.db.transaction().execute(async (tx) => {
-    const command = await heldCommand(tx, needs, agent, held)
-    await needs.boxes.acceptOutputs(tx, command, outputs)
+export async function takeOutputs(deps: HostsDeps, agent: AgentActor, held: HeldCommand, outputs: CommandOutputs): Promise<void> {
+  await deps.db.transaction().execute(async (tx) => {
+    const command = await heldCommand(tx, deps, agent, held)
+    await deps.boxes.acceptOutputs(tx, command, outputs)
   })
 }

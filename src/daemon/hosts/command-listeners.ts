@@ -1,6 +1,6 @@
 import type { Tx } from '../db/index.ts'
 import { type Command, commandsByIds } from './command.repo.ts'
-import type { BoxSide, FailureHandlers, ResultHandlers } from './needs.ts'
+import type { BoxSide, FailureHandlers, ResultHandlers } from './deps.ts'
 
 /** A room that acts upon how commands end, beside the one that boxes belong to. */
 export type CommandListener = Readonly<{ resultHandlers?: ResultHandlers; failureHandlers?: FailureHandlers }>

@@ -4,34 +4,34 @@ import { isoNow, newId, problem, sha256Hex } from '../../core/kit/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
+import type { HostsDeps } from './deps.ts'
 import { findHostByKeyId, findHostByName, saveEnrolment } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 
 export type Enrol = Readonly<{ token: string; publicKey: AgentPublicKey; daemonUrl: string; agentVersion: string }> & Spoken
 
 /** As agents say it: their own version, and the oldest that they still speak where it is another. */
 type Spoken = Readonly<{ protocolVersion: number; oldestProtocol?: number | undefined }>
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'random' | 'baseUrl' | 'protocols'>
+type Deps = Pick<HostsDeps, 'db' | 'clock' | 'random' | 'baseUrl' | 'protocols'>
 
 /**
  * Turns an invitation into a host. The same key may ask again with the same token, because an answer can be lost on its way.
  * Throws ENROLMENT_INVALID, PROTOCOL_VERSION, VALIDATION (another daemon was meant), CONFLICT.
  */
-export async function enrolHost(needs: Needs, enrol: Enrol): Promise<{ hostId: string; name: string; keyId: string }> {
-  requireOurUrl(needs.baseUrl, enrol.daemonUrl)
-  agreeOnProtocol(needs, enrol)
+export async function enrolHost(deps: Deps, enrol: Enrol): Promise<{ hostId: string; name: string; keyId: string }> {
+  requireOurUrl(deps.baseUrl, enrol.daemonUrl)
+  agreeOnProtocol(deps, enrol)
   const keyId = await calculateJwkThumbprint(enrol.publicKey)
-  return needs.db.transaction().execute(async (tx) => {
-    const name = await consumeInvite(tx, isoNow(needs.clock), sha256Hex(enrol.token), keyId)
+  return deps.db.transaction().execute(async (tx) => {
+    const name = await consumeInvite(tx, isoNow(deps.clock), sha256Hex(enrol.token), keyId)
     const known = await findHostByKeyId(tx, keyId)
     if (known?.name === name && known.status === 'active') return { hostId: known.id, name, keyId }
     if (known) throw problem('CONFLICT', 'this key was enrolled before: delete the state folder of the agent and enrol again')
-    return { hostId: await admit(needs, tx, { name, keyId, enrol }), name, keyId }
+    return { hostId: await admit(deps, tx, { name, keyId, enrol }), name, keyId }
   })
 }
 
-async function admit({ clock, random }: Needs, tx: Tx, { name, keyId, enrol }: { name: string; keyId: string; enrol: Enrol }) {
+async function admit({ clock, random }: Deps, tx: Tx, { name, keyId, enrol }: { name: string; keyId: string; enrol: Enrol }) {
   const former = await findHostByName(tx, name)
   if (former?.status === 'active')
     throw problem('CONFLICT', `${name} is enrolled already: \`tenantry hosts revoke ${name} --reason '…'\` first`)
@@ -66,7 +66,7 @@ function requireOurUrl(baseUrl: string, daemonUrl: string): void {
 }
 
 /** The highest version that both sides speak. Throws PROTOCOL_VERSION that says which side is the old one. */
-export function agreeOnProtocol({ protocols = supportedProtocols }: Pick<HostsNeeds, 'protocols'>, said: Spoken): number {
+export function agreeOnProtocol({ protocols = supportedProtocols }: Pick<HostsDeps, 'protocols'>, said: Spoken): number {
   const { protocolVersion: newest, oldestProtocol: oldest = newest } = said
   const agreed = commonProtocol(protocols, { newest, oldest })
   if ('version' in agreed) return agreed.version

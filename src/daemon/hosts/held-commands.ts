@@ -3,10 +3,10 @@ import type { HeldCommand } from '../../core/hosts/index.ts'
 import { type AgentActor, isoIn, isoNow, problem } from '../../core/kit/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import { type Command, commandOf } from './command.repo.ts'
+import type { HostsDeps } from './deps.ts'
 import { openStatuses } from './expire-commands.ts'
-import type { HostsNeeds } from './needs.ts'
 
-type Needs = Pick<HostsNeeds, 'clock' | 'agents' | 'boxes'>
+type Deps = Pick<HostsDeps, 'clock' | 'agents' | 'boxes'>
 
 /**
  * The command, if it is this host's, this host may still act on its box, and nobody was given it since (SECURITY, Agents). Undefined otherwise:
@@ -14,7 +14,7 @@ type Needs = Pick<HostsNeeds, 'clock' | 'agents' | 'boxes'>
  */
 async function findHeld(
   db: DbOrTx,
-  { boxes }: Pick<Needs, 'boxes'>,
+  { boxes }: Pick<Deps, 'boxes'>,
   { hostId }: AgentActor,
   held: HeldCommand,
   use: 'look' | 'change' = 'look',
@@ -31,15 +31,15 @@ async function findHeld(
 }
 
 /** Throws NOT_FOUND. */
-export async function heldCommand(db: DbOrTx, needs: Pick<Needs, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findHeld(db, needs, agent, held)
+export async function heldCommand(db: DbOrTx, deps: Pick<Deps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
+  const command = await findHeld(db, deps, agent, held)
   if (!command) throw notHeld(held)
   return command
 }
 
 /** The same, and nobody else changes it until the commit: an agent renews a command with one call while it tells of it with another. */
-export async function lockHeldCommand(tx: Tx, needs: Pick<Needs, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
-  const command = await findHeld(tx, needs, agent, held, 'change')
+export async function lockHeldCommand(tx: Tx, deps: Pick<Deps, 'boxes'>, agent: AgentActor, held: HeldCommand): Promise<Command> {
+  const command = await findHeld(tx, deps, agent, held, 'change')
   if (!command) throw notHeld(held)
   return command
 }
@@ -47,7 +47,7 @@ export async function lockHeldCommand(tx: Tx, needs: Pick<Needs, 'boxes'>, agent
 const notHeld = ({ id }: HeldCommand) => problem('NOT_FOUND', `this agent has no command ${id} in hand`)
 
 /** Extends the lease and marks the command as worked on; one that was offered again meanwhile, but not handed out, is claimed back. */
-export async function renew(tx: Tx, { clock, agents }: Needs, { id, leaseToken }: HeldCommand): Promise<boolean> {
+export async function renew(tx: Tx, { clock, agents }: Deps, { id, leaseToken }: HeldCommand): Promise<boolean> {
   const now = isoNow(clock)
   const renewed = await tx
     .updateTable('commands')
@@ -66,11 +66,11 @@ export async function renew(tx: Tx, { clock, agents }: Needs, { id, leaseToken }
 }
 
 /** Renews all that the agent says it works on; answers those that it has no longer. */
-export async function renewHeld(tx: Tx, needs: Needs, agent: AgentActor, holding: readonly HeldCommand[]): Promise<HeldCommand[]> {
+export async function renewHeld(tx: Tx, deps: Deps, agent: AgentActor, holding: readonly HeldCommand[]): Promise<HeldCommand[]> {
   const lost = []
   for (const held of holding) {
-    const ours = await findHeld(tx, needs, agent, held)
-    if (!ours || !(await renew(tx, needs, held))) lost.push(held)
+    const ours = await findHeld(tx, deps, agent, held)
+    if (!ours || !(await renew(tx, deps, held))) lost.push(held)
   }
   return lost
 }

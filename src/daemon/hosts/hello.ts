@@ -4,10 +4,10 @@ import { type EngineInfo, type HeldCommand, type HostResources, judgeInstance, w
 import { type AgentActor, elapsedMs, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { refuseShutOut } from './authenticate-agent.ts'
+import type { HostsDeps } from './deps.ts'
 import { agreeOnProtocol } from './enrol-host.ts'
 import { renewHeld } from './held-commands.ts'
 import { countActiveHosts, type Host, hostById, lockHost, saveGreeting, saveMachine } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 import { freezeHost } from './shut-out-host.ts'
 
 export type Hello = Readonly<{
@@ -32,49 +32,49 @@ const longestSpreadMs = 30_000
  * An agent begins to speak. It names all that it works on, so what else was handed to this host got lost with the process that had it, and is
  * offered again at once. Throws PROTOCOL_VERSION, HOST_FROZEN.
  */
-export async function hello(needs: HostsNeeds, agent: AgentActor, said: Hello) {
-  const protocol = agreeOnProtocol(needs, said)
-  await refuseSecondAgent(needs, agent, 'welcome')
-  const { requeued, host, disowned } = await needs.db.transaction().execute(async (tx) => {
+export async function hello(deps: HostsDeps, agent: AgentActor, said: Hello) {
+  const protocol = agreeOnProtocol(deps, said)
+  await refuseSecondAgent(deps, agent, 'welcome')
+  const { requeued, host, disowned } = await deps.db.transaction().execute(async (tx) => {
     const host = await lockHost(tx, agent.hostId)
     refuseShutOut(host)
-    await greet(needs, tx, host, agent, { ...said, protocolVersion: protocol })
-    await renewHeld(tx, needs, agent, said.holding)
+    await greet(deps, tx, host, agent, { ...said, protocolVersion: protocol })
+    await renewHeld(tx, deps, agent, said.holding)
     const requeued = await requeueOthers(tx, agent.hostId, said.holding)
-    await needs.boxes.reportHandler(tx, agent.hostId, said.reports)
-    return { requeued, host, disowned: await needs.boxes.disowned(tx, agent.hostId) }
+    await deps.boxes.reportHandler(tx, agent.hostId, said.reports)
+    return { requeued, host, disowned: await deps.boxes.disowned(tx, agent.hostId) }
   })
-  for (const id of requeued) needs.bus.changed(id)
-  if (requeued.length > 0) needs.bus.queued(agent.hostId)
-  return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(needs, host), reconnectSpreadMs: await spreadOf(needs), disowned }
+  for (const id of requeued) deps.bus.changed(id)
+  if (requeued.length > 0) deps.bus.queued(agent.hostId)
+  return { hostId: agent.hostId, name: agent.name, protocol, ...timesOf(deps, host), reconnectSpreadMs: await spreadOf(deps), disowned }
 }
 
-function timesOf({ agents, clock }: HostsNeeds, { keySince }: Host) {
+function timesOf({ agents, clock }: HostsDeps, { keySince }: Host) {
   const { longPollMs, offlineAfterMs, requeueAfterMs } = agents
   const heartbeatMs = Math.floor(Math.min(offlineAfterMs, requeueAfterMs) / beatsPerWindow)
   const serverTime = isoNow(clock)
   return { serverTime, keyAgeMs: Math.max(0, elapsedMs(keySince, serverTime)), longPollMs, heartbeatMs }
 }
 
-const spreadOf = async ({ db }: HostsNeeds): Promise<number> => Math.min(longestSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
+const spreadOf = async ({ db }: HostsDeps): Promise<number> => Math.min(longestSpreadMs, (await countActiveHosts(db)) * spreadPerHostMs)
 
 /** Before anything an agent asks for: it must be the one that said hello last. Throws HOST_FROZEN, CONFLICT ("say hello"). */
 export async function refuseSecondAgent(
-  needs: HostsNeeds,
+  deps: HostsDeps,
   { hostId, instanceId }: AgentActor,
   newcomers: 'welcome' | 'refused',
 ): Promise<void> {
-  const host = await hostById(needs.db, hostId)
-  const verdict = judgeInstance(host.instances, instanceId, needs.clock.now())
+  const host = await hostById(deps.db, hostId)
+  const verdict = judgeInstance(host.instances, instanceId, deps.clock.now())
   if (verdict === 'twice') {
-    await freezeHost(needs, host, instanceId)
+    await freezeHost(deps, host, instanceId)
     throw problem('HOST_FROZEN', `two agents use the key of ${host.name}: it is frozen until an operator has looked`)
   }
   if (verdict === 'late') throw problem('UNAVAILABLE', 'another agent of this host has just said hello', { retryAfterSeconds: 10 })
   if (verdict === 'unknown' && newcomers === 'refused') throw problem('CONFLICT', 'say hello first')
 }
 
-async function greet({ clock }: HostsNeeds, tx: Tx, host: Host, { instanceId }: AgentActor, said: Hello): Promise<void> {
+async function greet({ clock }: HostsDeps, tx: Tx, host: Host, { instanceId }: AgentActor, said: Hello): Promise<void> {
   const { protocolVersion, agentVersion, engine, resources, clockOffsetMs } = said
   const instances = host.instances.current === instanceId ? host.instances : welcomeInstance(host.instances, instanceId, clock.now())
   const at = isoNow(clock)

@@ -3,7 +3,7 @@ import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { openStatuses } from './expire-commands.ts'
 
-export type HousekeepingNeeds = Readonly<{
+export type HousekeepingDeps = Readonly<{
   db: Db
   clock: Clock
   /** Commands that a room still reads, however old they are: a paused rollout goes on with what its command brought. */
@@ -17,21 +17,21 @@ const keptMs = 30 * 86_400_000
 const chunkSize = 1000
 
 /** What grows by itself is cleared away once nobody can need it: rooms have taken over what commands brought when they ended. */
-export const hostsJobs = (needs: HousekeepingNeeds): DefinedJob[] => [
+export const hostsJobs = (deps: HousekeepingDeps): DefinedJob[] => [
   defineJob({
     key: 'housekeeping',
     expression: '50 3 * * *',
     description:
       'Deletes commands that ended 30 days ago, leases that nobody has held since, alerts that were seen to and events of 90 days ago, events of rollouts that ended 90 days ago, and evidence of two years ago',
     run: async ({ signal }) => {
-      const gone = [plural(await forgetCommands(needs, signal), 'command'), plural(await forgetLeases(needs), 'lease')]
-      for (const forget of needs.others ?? []) gone.push(await forget(signal))
+      const gone = [plural(await forgetCommands(deps, signal), 'command'), plural(await forgetLeases(deps), 'lease')]
+      for (const forget of deps.others ?? []) gone.push(await forget(signal))
       return `deleted ${gone.join(', ')}`
     },
   }),
 ]
 
-async function forgetCommands({ db, clock, commandsInUse }: HousekeepingNeeds, signal: AbortSignal): Promise<number> {
+async function forgetCommands({ db, clock, commandsInUse }: HousekeepingDeps, signal: AbortSignal): Promise<number> {
   const inUse = new Set(await commandsInUse(db))
   let after = ''
   let deleted = 0
@@ -54,7 +54,7 @@ async function forgetCommands({ db, clock, commandsInUse }: HousekeepingNeeds, s
 }
 
 /** The next owner's token begins at 1 again; no process is left that an older one would have fenced out. */
-async function forgetLeases({ db, clock }: HousekeepingNeeds): Promise<number> {
+async function forgetLeases({ db, clock }: HousekeepingDeps): Promise<number> {
   const { numDeletedRows } = await db.deleteFrom('leases').where('expires_at', '<=', isoIn(clock, -keptMs)).executeTakeFirst()
   return Number(numDeletedRows)
 }

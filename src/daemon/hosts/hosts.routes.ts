@@ -4,48 +4,46 @@ import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, i
 import { type Served, serve } from '../http/index.ts'
 import { awaitChange } from './await-command.ts'
 import type { Command } from './command.repo.ts'
+import type { HostsDeps } from './deps.ts'
 import { allHosts, type Host, hostById, hostByKey } from './host.repo.ts'
 import { inviteHost } from './invite-host.ts'
-import type { HostsNeeds } from './needs.ts'
-import { listRegistries, type RegistryNeeds, removeRegistry, setRegistry } from './set-registry.ts'
+import { listRegistries, type RegistryDeps, removeRegistry, setRegistry } from './set-registry.ts'
 import { revokeHost } from './shut-out-host.ts'
 
 /** What operators ask about hosts and commands. */
-export function hostsRoutes(needs: HostsNeeds & RegistryNeeds): Served[] {
-  const { db } = needs
+export function hostsRoutes(deps: HostsDeps & RegistryDeps): Served[] {
+  const { db } = deps
   return [
-    serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(needs, actor, body)),
-    serve(hostsContract.listHosts, async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(needs, host)) })),
-    serve(hostsContract.showHost, async ({ params }) => viewOf(needs, await hostByKey(db, params.name))),
-    serve(hostsContract.revokeHost, async ({ actor, params, body }) =>
-      viewOf(needs, await revokeHost(needs, actor, { ...params, ...body })),
-    ),
-    serve(hostsContract.listRegistries, async () => ({ registries: await listRegistries(needs) })),
-    serve(hostsContract.setRegistry, ({ actor, body }) => setRegistry(needs, actor, body)),
+    serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(deps, actor, body)),
+    serve(hostsContract.listHosts, async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(deps, host)) })),
+    serve(hostsContract.showHost, async ({ params }) => viewOf(deps, await hostByKey(db, params.name))),
+    serve(hostsContract.revokeHost, async ({ actor, params, body }) => viewOf(deps, await revokeHost(deps, actor, { ...params, ...body }))),
+    serve(hostsContract.listRegistries, async () => ({ registries: await listRegistries(deps) })),
+    serve(hostsContract.setRegistry, ({ actor, body }) => setRegistry(deps, actor, body)),
     serve(hostsContract.removeRegistry, async ({ actor, body }) => {
-      await removeRegistry(needs, actor, body)
+      await removeRegistry(deps, actor, body)
       return undefined
     }),
     serve(hostsContract.showCommand, async ({ actor, params, query, signal }) => {
-      const command = await awaitChange(needs, { ...params, ...query }, signal)
-      const view = commandView(needs, command, await hostById(db, command.hostId))
+      const command = await awaitChange(deps, { ...params, ...query }, signal)
+      const view = commandView(deps, command, await hostById(db, command.hostId))
       return forOperators.includes(command.kind) && !roleAtLeast(actor.role, 'operator') ? { ...view, result: null } : view
     }),
   ]
 }
 
-function viewOf(needs: HostsNeeds, host: Host): HostView {
+function viewOf(deps: HostsDeps, host: Host): HostView {
   const { status: _stored, publicKey: _publicKey, keyId: _keyId, nextKey: _nextKey, instances: _instances, ...shown } = host
   const { resources } = host
   return {
     ...shown,
-    status: statusOf(needs, host),
+    status: statusOf(deps, host),
     skewed: isSkewed(host),
     diskLow: resources !== null && isDiskLow(resources),
   }
 }
 
-function statusOf({ clock, agents }: HostsNeeds, host: Host): HostView['status'] {
+function statusOf({ clock, agents }: HostsDeps, host: Host): HostView['status'] {
   if (host.status !== 'active') return host.status
   return isOffline(host, clock.now(), agents.offlineAfterMs) ? 'offline' : 'online'
 }
@@ -53,11 +51,11 @@ function statusOf({ clock, agents }: HostsNeeds, host: Host): HostView['status']
 /** What people write may stand in what these bring: whoever may not ask for it may not read it either. */
 const forOperators: readonly BoxCommandKind[] = ['tenant-box.logs']
 
-const commandView = (needs: HostsNeeds, command: Command, host: Host): CommandView => ({
+const commandView = (deps: HostsDeps, command: Command, host: Host): CommandView => ({
   id: command.id,
   hostId: command.hostId,
   hostName: host.name,
-  hostStatus: statusOf(needs, host),
+  hostStatus: statusOf(deps, host),
   boxId: command.boxId,
   kind: command.kind,
   status: command.status,

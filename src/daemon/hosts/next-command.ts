@@ -6,9 +6,9 @@ import type { Tx } from '../db/index.ts'
 import { refuseShutOut } from './authenticate-agent.ts'
 import { type Command, commandOf, commandsByIds } from './command.repo.ts'
 import type { Waiting } from './command-bus.ts'
+import type { HostsDeps } from './deps.ts'
 import { renewHeld } from './held-commands.ts'
 import { lockHost, standingOf } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 
 type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions' }>
 
@@ -16,13 +16,13 @@ type Poll = Readonly<{ holding: readonly HeldCommand[]; room: 'all' | 'questions
  * The next command for the host, waited for as long as a long poll lasts; null when there was none. Throws HOST_REVOKED or HOST_FROZEN as
  * soon as the host is shut out.
  */
-export async function nextCommand(needs: HostsNeeds, agent: AgentActor, poll: Poll, signal: AbortSignal): Promise<LeasedCommand | null> {
-  const { clock, bus, agents } = needs
+export async function nextCommand(deps: HostsDeps, agent: AgentActor, poll: Poll, signal: AbortSignal): Promise<LeasedCommand | null> {
+  const { clock, bus, agents } = deps
   const untilMs = clock.monotonicMs() + agents.longPollMs
   for (;;) {
     const work = bus.untilQueued(agent.hostId) // before the look, so that nothing queued between the two is missed
     try {
-      const command = signal.aborted ? undefined : await lease(needs, agent, poll)
+      const command = signal.aborted ? undefined : await lease(deps, agent, poll)
       if (command) return command
       const leftMs = untilMs - clock.monotonicMs()
       if (leftMs <= 0 || signal.aborted) return null
@@ -48,22 +48,22 @@ async function either(clock: Clock, { woken }: Waiting, ms: number, signal: Abor
 /** A signal that is given no reason makes an exception with a stack; nobody reads this one. */
 const over = 'over'
 
-async function lease(needs: HostsNeeds, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
-  if (poll.holding.length === 0 && !(await mayHaveWork(needs, agent))) return undefined
-  const leased = await needs.db.transaction().execute(async (tx) => {
+async function lease(deps: HostsDeps, agent: AgentActor, poll: Poll): Promise<LeasedCommand | undefined> {
+  if (poll.holding.length === 0 && !(await mayHaveWork(deps, agent))) return undefined
+  const leased = await deps.db.transaction().execute(async (tx) => {
     refuseShutOut(await lockHost(tx, agent.hostId))
-    await renewHeld(tx, needs, agent, poll.holding)
-    for (const command of await offered(tx, isoNow(needs.clock), agent.hostId, poll)) {
-      if (await needs.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, needs, command)
+    await renewHeld(tx, deps, agent, poll.holding)
+    for (const command of await offered(tx, isoNow(deps.clock), agent.hostId, poll)) {
+      if (await deps.boxes.mayAct(tx, command.boxId, agent.hostId)) return handOut(tx, deps, command)
     }
     return undefined
   })
-  if (leased) needs.bus.changed(leased.id)
+  if (leased) deps.bus.changed(leased.id)
   return leased
 }
 
 /** Nearly all polls of a fleet at rest find nothing, and to find nothing needs no lock. Throws like `nextCommand`. */
-async function mayHaveWork({ db }: HostsNeeds, { hostId }: AgentActor): Promise<boolean> {
+async function mayHaveWork({ db }: HostsDeps, { hostId }: AgentActor): Promise<boolean> {
   const standing = await standingOf(db, hostId)
   refuseShutOut(standing)
   return standing.hasWork
@@ -112,7 +112,7 @@ async function offered(tx: Tx, now: string, hostId: string, { holding, room }: P
 /** The list of a poll that waited may name commands whose outcome came in meanwhile. */
 const isUntold = ({ status, result }: Command) => !isFinal(status) || (status === 'expired' && result === null)
 
-async function handOut(tx: Tx, { clock, agents }: HostsNeeds, command: Command): Promise<LeasedCommand> {
+async function handOut(tx: Tx, { clock, agents }: HostsDeps, command: Command): Promise<LeasedCommand> {
   const leaseToken = command.leaseToken + 1
   await tx
     .updateTable('commands')

@@ -3,17 +3,17 @@ import type { AgentPublicKey } from '../../core/hosts/index.ts'
 import { type AgentActor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent } from '../db/index.ts'
+import type { HostsDeps } from './deps.ts'
 import { announceKey, findHostByKeyId, type Host, lockHost, promoteKey } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock'>
+type Deps = Pick<HostsDeps, 'db' | 'clock'>
 
 /**
  * An agent names the key that is to replace its own; the call is signed by either. Nothing ends yet: a crash on any side leaves a key that is
  * heard. Called with the new key itself it answers `current`, and that call was its first use. Throws CONFLICT for a key that is another host's.
  */
 export async function rotateKey(
-  { db, clock }: Needs,
+  { db, clock }: Deps,
   agent: AgentActor,
   publicKey: AgentPublicKey,
 ): Promise<{ keyId: string; state: 'announced' | 'current' }> {
@@ -33,7 +33,7 @@ export async function rotateKey(
 }
 
 /** The first call that the announced key signed: the former key is forgotten. */
-export async function replaceKey({ db, clock }: Needs, host: Host, instanceId: string): Promise<void> {
+export async function replaceKey({ db, clock }: Deps, host: Host, instanceId: string): Promise<void> {
   const { id: hostId, name, nextKey, keyId: formerKeyId } = host
   if (!nextKey) return
   await db.transaction().execute(async (tx) => {

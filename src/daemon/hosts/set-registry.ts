@@ -6,13 +6,13 @@ import { type Keyring, seal } from '../sealed/index.ts'
 import { allHosts, hostByName } from './host.repo.ts'
 import { deleteRegistry, findRegistry, type Registry, registriesFor, registryId, saveRegistry, sealedAt } from './registries.repo.ts'
 
-export type RegistryNeeds = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
+export type RegistryDeps = Readonly<{ db: Db; clock: Clock; random: Random; keyring: Keyring }>
 
 const hostIdOf = async (db: DbOrTx, host: string | null): Promise<string | null> => (host === null ? null : (await hostByName(db, host)).id)
 
 /** Says how agents pull from a registry; the password is sealed and never leaves but to the holder of a command that pulls. Throws NOT_FOUND. */
 export async function setRegistry(
-  { db, clock, random, keyring }: RegistryNeeds,
+  { db, clock, random, keyring }: RegistryDeps,
   actor: Actor,
   given: RegistrySetting,
 ): Promise<RegistryEntry> {
@@ -34,7 +34,7 @@ export async function setRegistry(
 
 /** Throws NOT_FOUND. */
 export async function removeRegistry(
-  { db, clock }: RegistryNeeds,
+  { db, clock }: RegistryDeps,
   actor: Actor,
   { registry, host }: { registry: string; host: string | null },
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function removeRegistry(
   })
 }
 
-export async function listRegistries({ db }: Pick<RegistryNeeds, 'db'>): Promise<RegistryEntry[]> {
+export async function listRegistries({ db }: Pick<RegistryDeps, 'db'>): Promise<RegistryEntry[]> {
   const names = new Map<string, string>((await allHosts(db)).map(({ id, name }) => [id, name]))
   return (await registriesFor(db)).map((entry) => entryOf(entry, entry.hostId && (names.get(entry.hostId) ?? null)))
 }

@@ -3,15 +3,15 @@ import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tellFailures } from './command-listeners.ts'
+import type { HostsDeps } from './deps.ts'
 import { expireCommands } from './expire-commands.ts'
 import { type Host, hostByName, shutOut } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'bus' | 'log' | 'boxes'>
+type Deps = Pick<HostsDeps, 'db' | 'clock' | 'bus' | 'log' | 'boxes'>
 
 /** Ends the trust in a host's key at once, on every replica, and with it its open commands. Throws NOT_FOUND, CONFLICT. */
 export async function revokeHost(
-  { db, clock, bus, boxes }: Needs,
+  { db, clock, bus, boxes }: Deps,
   actor: Actor,
   { name, reason }: { name: string; reason: string },
 ): Promise<Host> {
@@ -31,7 +31,7 @@ export async function revokeHost(
 }
 
 /** Two agents use one key: nobody can tell which is ours, so neither is heard until an operator has looked. */
-export async function freezeHost({ db, clock, bus, log }: Omit<Needs, 'boxes'>, host: Host, instanceId: string): Promise<void> {
+export async function freezeHost({ db, clock, bus, log }: Omit<Deps, 'boxes'>, host: Host, instanceId: string): Promise<void> {
   const reason = `two agents used its key at ${isoNow(clock)}`
   await db.transaction().execute(async (tx) => {
     if (!(await shutOut(tx, host.id, 'frozen', reason))) return

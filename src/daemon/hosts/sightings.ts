@@ -1,8 +1,8 @@
 import { isoNow } from '../../core/kit/index.ts'
+import type { HostsDeps } from './deps.ts'
 import { type Host, markSeen } from './host.repo.ts'
-import type { HostsNeeds } from './needs.ts'
 
-type Needs = Pick<HostsNeeds, 'db' | 'clock' | 'log'>
+type Deps = Pick<HostsDeps, 'db' | 'clock' | 'log'>
 
 /** Calls come often; the row need not be written at each. */
 const seenEveryMs = 5000
@@ -12,7 +12,7 @@ const writeEveryMs = 1000
  * Notes that a host was heard of. The first is written at once; what comes in the second after is written together at its end, for a thousand
  * polling agents would otherwise be forty commits a second, each of which waits for the disk. A daemon that dies loses that second.
  */
-export function sightings({ db, clock, log }: Needs): (host: Pick<Host, 'id' | 'lastSeenAt'>) => Promise<void> {
+export function sightings({ db, clock, log }: Deps): (host: Pick<Host, 'id' | 'lastSeenAt'>) => Promise<void> {
   const waiting = new Set<string>()
   let wroteAtMs = Number.NEGATIVE_INFINITY
   let isPlanned = false

@@ -4,10 +4,10 @@ import type { Logger } from '../../node/index.ts'
 import { acquireLease, type Db, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import type { CommandBus } from './command-bus.ts'
 import { tellFailures } from './command-listeners.ts'
+import type { AgentTimes, BoxSide } from './deps.ts'
 import { expireCommands, openStatuses } from './expire-commands.ts'
-import type { AgentTimes, BoxSide } from './needs.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxSide; holder: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Logger; bus: CommandBus; agents: AgentTimes; boxes: BoxSide; holder: string }>
 
 const everyMs = 5000
 const leaseMs = 20_000
@@ -26,32 +26,32 @@ export function requireWindows({ offlineAfterMs, requeueAfterMs, reapAfterMs, lo
  * Every five seconds, in one replica: commands past their deadline expire, those of silent agents are offered again, and those that nobody
  * was heard of for too long are given up.
  */
-export async function runCommandSweep(needs: Needs, signal: AbortSignal): Promise<void> {
-  requireWindows(needs.agents)
-  const sweep = commandSweep(needs)
+export async function runCommandSweep(deps: Deps, signal: AbortSignal): Promise<void> {
+  requireWindows(deps.agents)
+  const sweep = commandSweep(deps)
   while (!signal.aborted) {
-    await sweep().catch((err) => needs.log.warn({ err }, 'could not look for commands of silent agents'))
-    await needs.clock.sleep(everyMs, signal)
+    await sweep().catch((err) => deps.log.warn({ err }, 'could not look for commands of silent agents'))
+    await deps.clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(needs, { name: 'hosts.sweep', holder: needs.holder, ttlMs: leaseMs }).catch(() => undefined)
-  if (lease) await releaseLease(needs, lease).catch(() => undefined)
+  const lease = await acquireLease(deps, { name: 'hosts.sweep', holder: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
+  if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
 /**
  * One round of the sweep; does nothing while another replica owns it. It remembers since when it has listened: a daemon that was down itself
  * has heard nobody, and must not take its own absence for the agents'.
  */
-export function commandSweep(needs: Needs): () => Promise<void> {
+export function commandSweep(deps: Deps): () => Promise<void> {
   let listening: { token: number; sinceMs: number } | undefined
   let forgotAtMs = Number.NEGATIVE_INFINITY
   return async () => {
-    const lease = await acquireLease(needs, { name: 'hosts.sweep', holder: needs.holder, ttlMs: leaseMs })
+    const lease = await acquireLease(deps, { name: 'hosts.sweep', holder: deps.holder, ttlMs: leaseMs })
     if (!lease) return
-    if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: needs.clock.monotonicMs() }
-    await round(needs, lease, needs.clock.monotonicMs() - listening.sinceMs)
-    if (needs.clock.monotonicMs() - forgotAtMs < forgetEveryMs) return
-    await forgetQuestions(needs)
-    forgotAtMs = needs.clock.monotonicMs()
+    if (listening?.token !== lease.token) listening = { token: lease.token, sinceMs: deps.clock.monotonicMs() }
+    await round(deps, lease, deps.clock.monotonicMs() - listening.sinceMs)
+    if (deps.clock.monotonicMs() - forgotAtMs < forgetEveryMs) return
+    await forgetQuestions(deps)
+    forgotAtMs = deps.clock.monotonicMs()
   }
 }
 
@@ -59,7 +59,7 @@ export function commandSweep(needs: Needs): () => Promise<void> {
  * Questions that were over a week ago, answered or not: they are asked every night, and what they brought stands in the registry or in a plan.
  * Commands of a rollout stay: they belong to it, and its engine may not have read them yet.
  */
-async function forgetQuestions({ db, clock, log }: Needs): Promise<void> {
+async function forgetQuestions({ db, clock, log }: Deps): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('commands')
     .where('status', 'not in', openStatuses)
@@ -70,7 +70,7 @@ async function forgetQuestions({ db, clock, log }: Needs): Promise<void> {
   if (numDeletedRows > 0n) log.debug({ commands: Number(numDeletedRows) }, 'forgot old questions to boxes')
 }
 
-async function round({ db, clock, bus, agents, boxes }: Needs, lease: Lease, listenedMs: number): Promise<void> {
+async function round({ db, clock, bus, agents, boxes }: Deps, lease: Lease, listenedMs: number): Promise<void> {
   const now = isoNow(clock)
   const done = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)

@@ -4,12 +4,12 @@ import { type Random, randomText } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { noAnswerOf } from '../db/index.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { type MountNeeds, mount } from './mount.ts'
+import { type MountDeps, mount } from './mount.ts'
 import { asProblem } from './problems.ts'
 import type { Served } from './serve.ts'
 import { setTrust } from './trust.ts'
 
-export type AppNeeds = MountNeeds &
+export type AppDeps = MountDeps &
   Readonly<{ random: Random; log: Logger; metrics: HttpMetrics; trustedProxies: readonly string[]; outermost?: (app: Express) => void }>
 
 /** Answers are data or our own pages. Headers that only old browsers read, or that the policy says already, are left out. */
@@ -30,20 +30,20 @@ const headers: HelmetOptions = {
 const requestIdForm = /^[A-Za-z0-9-]{1,64}$/
 
 /** The daemon's HTTP side: every answer has a request id, every failure the one error shape. */
-export function buildApp(served: readonly Served[], needs: AppNeeds): Express {
+export function buildApp(served: readonly Served[], deps: AppDeps): Express {
   const app = express()
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple')
-  setTrust(app, needs.trustedProxies)
+  setTrust(app, deps.trustedProxies)
   app.use(helmet(headers))
-  app.use(identifyRequest(needs))
-  needs.outermost?.(app)
-  needs.limits?.addresses(app)
-  mount(app, served, needs)
-  app.use(answerProblem(needs))
+  app.use(identifyRequest(deps))
+  deps.outermost?.(app)
+  deps.limits?.addresses(app)
+  mount(app, served, deps)
+  app.use(answerProblem(deps))
   return app
 }
 
-function identifyRequest({ random, clock, log, metrics }: AppNeeds) {
+function identifyRequest({ random, clock, log, metrics }: AppDeps) {
   const replica = randomText(random, 8)
   let count = 0
   return (request: Request, response: Response, next: NextFunction) => {
@@ -73,7 +73,7 @@ function tell(log: Logger, request: Request, response: Response, ms: number): vo
   log[level]({ requestId, method, path, status: response.statusCode, ms: Math.round(ms), actor: actor?.name ?? actor?.userId }, 'request')
 }
 
-function answerProblem({ log }: AppNeeds) {
+function answerProblem({ log }: AppDeps) {
   return (error: unknown, request: Request, response: Response, _next: NextFunction) => {
     const found = asProblem(error)
     const about = { requestId: response.locals.requestId, path: request.path, err: error }

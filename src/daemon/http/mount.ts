@@ -24,7 +24,7 @@ export type Authenticators = Readonly<{
   platform?(authorization: string | undefined): Promise<PlatformPrincipal>
 }>
 
-export type MountNeeds = Readonly<{
+export type MountDeps = Readonly<{
   authenticate: Authenticators
   clock: Clock
   /** Aborts when the daemon drains: long polls and streams end, so that their clients go to another replica. */
@@ -34,7 +34,7 @@ export type MountNeeds = Readonly<{
   validateAnswers?: boolean
 }>
 
-type AnswerNeeds = MountNeeds & Readonly<{ heart: Heart }>
+type AnswerDeps = MountDeps & Readonly<{ heart: Heart }>
 
 const defaultBodyLimit = 256 * 1024
 
@@ -42,8 +42,8 @@ const defaultBodyLimit = 256 * 1024
  * Joins the declared endpoints to the app: identity, role and budget before a byte of the body is read, then content type, validation, handler,
  * answer.
  */
-export function mount(app: Express, served: readonly Served[], needs: MountNeeds): void {
-  const heart = makeHeart(needs.clock)
+export function mount(app: Express, served: readonly Served[], deps: MountDeps): void {
+  const heart = makeHeart(deps.clock)
   const paths = knownPaths(served.map(({ endpoint }) => endpoint))
   for (const one of served) {
     const { endpoint } = one
@@ -51,16 +51,16 @@ export function mount(app: Express, served: readonly Served[], needs: MountNeeds
     app[method](
       endpoint.path,
       ...asideStander(endpoint, paths),
-      doorkeeper(endpoint, needs),
-      ...budgetKeeper(endpoint, needs),
+      doorkeeper(endpoint, deps),
+      ...budgetKeeper(endpoint, deps),
       ...capabilityKeeper(endpoint),
       ...bodyReader(endpoint),
       ...stillStanding(endpoint, {
-        clock: needs.clock,
-        identify: (request) => identify(endpoint.auth, request, needs.authenticate),
+        clock: deps.clock,
+        identify: (request) => identify(endpoint.auth, request, deps.authenticate),
         refuseUnable: (response) => refuseUnable(endpoint.auth, response),
       }),
-      answerer(one, { ...needs, heart }),
+      answerer(one, { ...deps, heart }),
     )
   }
   app.use(refuseUnknown(paths))
@@ -94,7 +94,7 @@ function requireJson(request: Request, _: Response, next: NextFunction): void {
   next()
 }
 
-function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountNeeds): RequestHandler {
+function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }: MountDeps): RequestHandler {
   const limit = perAddress === undefined ? undefined : addressLimit(clock, perAddress)
   return async (request, response, next) => {
     limit?.(request.ip ?? 'unknown')
@@ -106,7 +106,7 @@ function doorkeeper({ auth, perAddress }: EndpointShape, { authenticate, clock }
 }
 
 /** Calls of tenants' users count against the budget of their tenant. */
-function budgetKeeper({ auth }: EndpointShape, { limits }: MountNeeds): RequestHandler[] {
+function budgetKeeper({ auth }: EndpointShape, { limits }: MountDeps): RequestHandler[] {
   if (!limits || auth.kind !== 'platform') return []
   return [
     async (_, response, next) => {
@@ -132,23 +132,23 @@ function refuseUnable(auth: Auth, response: Response): void {
     throw problem('FORBIDDEN', `this needs the capability ${auth.capability}: no role of yours grants it`)
 }
 
-function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHandler {
+function answerer({ endpoint, handler }: Served, deps: AnswerDeps): RequestHandler {
   return async (request, response) => {
     const actor: Actor | undefined = response.locals.actor
-    const stands = () => identify(endpoint.auth, request, needs.authenticate)
-    const call = new IncomingCall({ endpoint, request, response, actor, draining: needs.draining, stands })
+    const stands = () => identify(endpoint.auth, request, deps.authenticate)
+    const call = new IncomingCall({ endpoint, request, response, actor, draining: deps.draining, stands })
     const result = await handler(call as never)
-    if (call.ofTenant !== undefined) await needs.limits?.show(response, call.ofTenant)
+    if (call.ofTenant !== undefined) await deps.limits?.show(response, call.ofTenant)
     if (!isSchema(endpoint.returns) && endpoint.returns.kind === 'file') {
       const file = result as FileBody
       return sendFile(request, response, file, (download) => {
         const ofFile = file.stands?.(download.signal)
-        return keepStanding(needs.clock, () => stands().then(ofFile), download)
+        return keepStanding(deps.clock, () => stands().then(ofFile), download)
       })
     }
-    if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, needs))
-    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void keepStanding(needs.clock, stands, call)
-    await answer(endpoint, result, response, call, needs)
+    if (endpoint.tagged) return sendTagged(request, response, checked(endpoint, result as Tagged, deps))
+    if (endpoint.auth.kind === 'admin' && isStream(endpoint)) void keepStanding(deps.clock, stands, call)
+    await answer(endpoint, result, response, call, deps)
   }
 }
 
@@ -156,7 +156,7 @@ function answerer({ endpoint, handler }: Served, needs: AnswerNeeds): RequestHan
 const isStream = ({ returns }: EndpointShape): boolean => !isSchema(returns) && returns.kind === 'sse'
 
 /** Tests look into what was made ready elsewhere too. */
-function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountNeeds): Tagged {
+function checked({ returns }: EndpointShape, tagged: Tagged, { validateAnswers = false }: MountDeps): Tagged {
   if (validateAnswers && isSchema(returns)) validateAnswer(returns, JSON.parse(tagged.text))
   return tagged
 }
@@ -184,7 +184,7 @@ async function answer(
   result: unknown,
   response: Response,
   call: IncomingCall,
-  { validateAnswers: validate = false, heart }: AnswerNeeds,
+  { validateAnswers: validate = false, heart }: AnswerDeps,
 ): Promise<void> {
   const { returns } = endpoint
   if (isSchema(returns)) {

@@ -5,13 +5,13 @@ import { addressTurns } from '../http/index.ts'
 import type { LimitsMetrics } from './limits-metrics.ts'
 import type { WaitingRoom } from './waiting-room.ts'
 
-type Needs = Readonly<{ clock: Clock; room: WaitingRoom; metrics: LimitsMetrics }>
+type Deps = Readonly<{ clock: Clock; room: WaitingRoom; metrics: LimitsMetrics }>
 
 /**
  * How often one client address may come: the rightmost hop that is no trusted proxy, as Express reads it. Those beyond the pace wait for
  * their turn where there is a buffer, and are refused beyond it.
  */
-export function addressGate({ clock, room, metrics }: Needs, spacing: Spacing): RequestHandler {
+export function addressGate({ clock, room, metrics }: Deps, spacing: Spacing): RequestHandler {
   const turnOf = addressTurns(clock, spacing)
   const refuse = (retryAfterSeconds: number) => {
     metrics.refusedAddress()

@@ -4,7 +4,7 @@ import type { BudgetStore } from './budget-store.ts'
 import type { LimitsMetrics } from './limits-metrics.ts'
 import type { WaitingRoom } from './waiting-room.ts'
 
-export type GateNeeds = Readonly<{
+export type GateDeps = Readonly<{
   store: BudgetStore
   budgetOf(tenantId: string): number | Promise<number>
   room: WaitingRoom
@@ -29,22 +29,22 @@ export type BudgetGate = Readonly<{
   show(response: Answered, tenantId: string): Promise<void>
 }>
 
-export const budgetGate = (needs: GateNeeds): BudgetGate => ({
+export const budgetGate = (deps: GateDeps): BudgetGate => ({
   pass: async (response, tenantId) => {
-    const verdict = await judge(needs, tenantId)
-    if (verdict.delayMs > 0) return delayed(needs, response, tenantId, verdict)
+    const verdict = await judge(deps, tenantId)
+    if (verdict.delayMs > 0) return delayed(deps, response, tenantId, verdict)
     response.set(limitHeaders(verdict))
-    if (verdict.retryAfterSeconds !== undefined) throw refused(needs, verdict.retryAfterSeconds)
+    if (verdict.retryAfterSeconds !== undefined) throw refused(deps, verdict.retryAfterSeconds)
     return true
   },
   show: async (response, tenantId) => {
     try {
-      response.set(limitHeaders(await look(needs, tenantId)))
+      response.set(limitHeaders(await look(deps, tenantId)))
     } catch {} // the answer says nothing of a budget that cannot be read
   },
 })
 
-async function look({ store, budgetOf }: GateNeeds, tenantId: string): Promise<Verdict> {
+async function look({ store, budgetOf }: GateDeps, tenantId: string): Promise<Verdict> {
   const budget = await budgetOf(tenantId)
   try {
     return lookOf(await store.used(tenantId), budget)
@@ -54,7 +54,7 @@ async function look({ store, budgetOf }: GateNeeds, tenantId: string): Promise<V
 }
 
 /** A store that is away lets everybody through (spec 8). */
-async function judge({ store, budgetOf, metrics }: GateNeeds, tenantId: string): Promise<Verdict> {
+async function judge({ store, budgetOf, metrics }: GateDeps, tenantId: string): Promise<Verdict> {
   const budget = await budgetOf(tenantId)
   try {
     const verdict = verdictOf(await store.take(tenantId, budget), budget)
@@ -66,18 +66,18 @@ async function judge({ store, budgetOf, metrics }: GateNeeds, tenantId: string):
   }
 }
 
-function refused({ metrics }: GateNeeds, retryAfterSeconds: number) {
+function refused({ metrics }: GateDeps, retryAfterSeconds: number) {
   metrics.count('refused')
   const message = `all users of this organisation together have used up its requests per minute: wait ${retryAfterSeconds} s`
   return problem('RATE_LIMITED', message, { retryAfterSeconds })
 }
 
 /** One timer a request. Where too many wait already the call is refused, and not counted. */
-async function delayed(needs: GateNeeds, response: Answered, tenantId: string, verdict: Verdict): Promise<boolean> {
-  const { room, metrics } = needs
+async function delayed(deps: GateDeps, response: Answered, tenantId: string, verdict: Verdict): Promise<boolean> {
+  const { room, metrics } = deps
   const left = new AbortController()
   const held = room.hold(tenantId, verdict.delayMs, left)
-  if (!held) throw await crowded(needs, response, tenantId, verdict)
+  if (!held) throw await crowded(deps, response, tenantId, verdict)
   metrics.count('delayed')
   response.set(limitHeaders(verdict))
   response.on('close', () => left.abort())
@@ -86,7 +86,7 @@ async function delayed(needs: GateNeeds, response: Answered, tenantId: string, v
   return !response.closed
 }
 
-async function crowded({ store, metrics }: GateNeeds, response: Answered, tenantId: string, verdict: Verdict) {
+async function crowded({ store, metrics }: GateDeps, response: Answered, tenantId: string, verdict: Verdict) {
   metrics.count('crowded')
   try {
     await store.giveBack(tenantId)

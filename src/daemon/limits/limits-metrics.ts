@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-type Needs = Readonly<{ registry: Registry; held: () => number; isUp: () => boolean }>
+type Deps = Readonly<{ registry: Registry; held: () => number; isUp: () => boolean }>
 
 /** `unchecked`: the store was away. `crowded`: nobody else could be made to wait. */
 type Outcome = 'passed' | 'delayed' | 'refused' | 'crowded' | 'unchecked'
@@ -8,7 +8,7 @@ type Outcome = 'passed' | 'delayed' | 'refused' | 'crowded' | 'unchecked'
 export type LimitsMetrics = Readonly<{ count(outcome: Outcome): void; refusedAddress(): void }>
 
 /** What became of requests that count against a budget, and whether they are counted at all. */
-export function limitsMetrics({ registry, held, isUp }: Needs): LimitsMetrics {
+export function limitsMetrics({ registry, held, isUp }: Deps): LimitsMetrics {
   const requests = new Counter({
     name: 'tenantry_budget_requests_total',
     help: 'Requests against budgets of tenants; unchecked were let through while the store did not answer',

@@ -5,7 +5,7 @@ import type { Db } from '../db/index.ts'
 import type { BudgetStore } from './budget-store.ts'
 import { type BudgetTenant, tenantsBeside, tenantsOf } from './busy-tenants.repo.ts'
 
-export type ListNeeds = Readonly<{ db: Db; store: BudgetStore; budgets: Budgets }>
+export type ListDeps = Readonly<{ db: Db; store: BudgetStore; budgets: Budgets }>
 
 type Asked = Readonly<{ plan?: Plan | undefined; above?: number | undefined; cursor?: string | undefined; limit: number }>
 
@@ -14,8 +14,8 @@ type Place = Readonly<{ share: number; slug: string }>
 type Placed = Place & Readonly<{ use: TenantUse }>
 
 /** Tenants by the share of their budget that they use, the highest first, then those that use nothing by slug. Throws UNAVAILABLE. */
-export async function listRateLimits(needs: ListNeeds, { plan, above, cursor, limit }: Asked): Promise<RateLimits> {
-  const { db, store, budgets } = needs
+export async function listRateLimits(deps: ListDeps, { plan, above, cursor, limit }: Asked): Promise<RateLimits> {
+  const { db, store, budgets } = deps
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const busy = await store.busy()
   const tenants = (await tenantsOf(db, [...busy.keys()])).filter((tenant) => plan === undefined || tenant.plan === plan)

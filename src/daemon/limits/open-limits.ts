@@ -14,7 +14,7 @@ import { redisStore } from './redis-store.ts'
 import { tenantBudgets } from './tenant-budgets.ts'
 import { waitingRoom } from './waiting-room.ts'
 
-type Needs = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; registry: Registry; draining: AbortSignal }>
+type Deps = Readonly<{ config: Config; db: Db; clock: Clock; log: Logger; registry: Registry; draining: AbortSignal }>
 
 /** What the HTTP side asks before it does anything, and what the rest of the room stands on. */
 export type Limits = BudgetGate &
@@ -28,7 +28,7 @@ export type Limits = BudgetGate &
 const login = '/api/auth/v1/login'
 
 /** Connects to the store of the settings and makes the gates. A Redis that does not answer lets requests through until it does. */
-export async function openLimits({ config, db, clock, log, registry, draining }: Needs): Promise<Limits> {
+export async function openLimits({ config, db, clock, log, registry, draining }: Deps): Promise<Limits> {
   const { limits, redis } = config
   const remote = redis === undefined ? undefined : await redisStore({ clock, log, url: redis, deadlineMs: limits.storeTimeoutMs })
   const store: BudgetStore = remote ?? memoryStore(clock)

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/kit/index.ts'
 
-type Needs = Readonly<{ clock: Clock; deadlineMs: number; closed: AbortSignal; late: () => void }>
+type Deps = Readonly<{ clock: Clock; deadlineMs: number; closed: AbortSignal; late: () => void }>
 
 /** One call that was not answered yet. */
 type Pending = Readonly<{ sinceMs: number; fail: () => void }>
@@ -17,7 +17,7 @@ type PendingCalls = Readonly<{
 const graceMs = 20
 
 /** Calls under way and the one timer for all of them: the oldest is looked at when its time is up. */
-export function pendingCalls({ clock, deadlineMs, closed, late }: Needs): PendingCalls {
+export function pendingCalls({ clock, deadlineMs, closed, late }: Deps): PendingCalls {
   const pending = new Set<Pending>()
   let isWatching = false
   const watch = async () => {

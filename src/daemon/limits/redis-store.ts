@@ -7,7 +7,7 @@ import type { BudgetStore } from './budget-store.ts'
 import { busyScript, giveBackScript, type Script, serverSeconds, takeScript, usedScript } from './redis-scripts.ts'
 import { whileAnswering } from './while-answering.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   clock: Clock
   log: Logger
   url: string
@@ -31,7 +31,7 @@ const mostAtOnce = 500
  * Budgets that all replicas share, counted by one atomic script for the requests of one moment, by the server's clock. While the server is away every call is refused at
  * once with UNAVAILABLE; it comes back by itself.
  */
-export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Needs): Promise<RedisStore> {
+export async function redisStore({ clock, log, url, deadlineMs, seconds = serverSeconds }: Deps): Promise<RedisStore> {
   const scripts = { take: takeScript(seconds), used: usedScript(seconds), busy: busyScript(seconds) }
   // Hundreds of files: only a daemon that is given a server loads them.
   const redis = await import('redis')

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { Budgets } from '../../core/limits/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; budgets: Budgets }>
+type Deps = Readonly<{ db: Db; clock: Clock; budgets: Budgets }>
 type Known = { budget: number | Promise<number>; untilMs: number }
 
 /** A new plan counts on every replica after this long at the latest. */
@@ -12,7 +12,7 @@ const keptMs = 5000
  * What a tenant may use, by its plan; a tenant that is gone has the smallest budget. Read from the database now and then; where that fails, what
  * was read before holds on.
  */
-export function tenantBudgets({ db, clock, budgets }: Needs): (tenantId: string) => number | Promise<number> {
+export function tenantBudgets({ db, clock, budgets }: Deps): (tenantId: string) => number | Promise<number> {
   const known = new Map<string, Known>()
   const read = async (tenantId: string) => {
     const row = await db.selectFrom('tenants').select('plan').where('id', '=', tenantId).executeTakeFirst()

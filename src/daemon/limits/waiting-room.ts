@@ -9,10 +9,10 @@ export type WaitingRoom = Readonly<{
   held(): number
 }>
 
-type Needs = Readonly<{ clock: Clock; draining: AbortSignal }>
+type Deps = Readonly<{ clock: Clock; draining: AbortSignal }>
 
 /** Where slowed-down requests wait: a timer each and nothing else. At the end of the daemon all go on at once. */
-export function waitingRoom({ clock, draining }: Needs, { inAll, forOne }: RoomSize): WaitingRoom {
+export function waitingRoom({ clock, draining }: Deps, { inAll, forOne }: RoomSize): WaitingRoom {
   const here = new Set<AbortController>()
   const counts = new Map<string, number>()
   draining.addEventListener('abort', () => {

@@ -7,7 +7,7 @@ import type { BudgetStore } from './budget-store.ts'
 import { tenantsOf } from './busy-tenants.repo.ts'
 import { openEpisodes, saveEpisode } from './episodes.repo.ts'
 
-export type WatchNeeds = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; holder: string }>
+export type WatchDeps = Readonly<{ db: Db; clock: Clock; store: BudgetStore; budgets: Budgets; holder: string }>
 
 type Seen = Readonly<{ tenantId: string; slug: string; percent: number; budget: number; step: EpisodeStep }>
 
@@ -18,13 +18,13 @@ const leaseMs = 30_000
  * Looks at who is above 80 % of its budget; an operator is told once of an episode that lasts ten minutes. One replica does it, and what
  * it saw is kept in the database, so that another goes on with it. Where the store is away nothing is seen.
  */
-export async function watchBudgets(needs: WatchNeeds): Promise<void> {
-  const lease = await acquireLease(needs, { name: 'limits.watch', holder: needs.holder, ttlMs: leaseMs })
+export async function watchBudgets(deps: WatchDeps): Promise<void> {
+  const lease = await acquireLease(deps, { name: 'limits.watch', holder: deps.holder, ttlMs: leaseMs })
   if (!lease) return
-  for (const seen of await lookAtAll(needs)) await note(needs, lease, seen)
+  for (const seen of await lookAtAll(deps)) await note(deps, lease, seen)
 }
 
-async function lookAtAll({ db, clock, store, budgets }: WatchNeeds): Promise<Seen[]> {
+async function lookAtAll({ db, clock, store, budgets }: WatchDeps): Promise<Seen[]> {
   const busy = await busyOf(store)
   if (!busy) return []
   const episodes = await openEpisodes(db)
@@ -50,7 +50,7 @@ async function busyOf(store: BudgetStore): Promise<ReadonlyMap<string, number> |
   }
 }
 
-const note = ({ db, clock }: WatchNeeds, lease: Lease, seen: Seen): Promise<void> =>
+const note = ({ db, clock }: WatchDeps, lease: Lease, seen: Seen): Promise<void> =>
   db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await saveEpisode(tx, seen.tenantId, seen.step.episode)

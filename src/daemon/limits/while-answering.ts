@@ -2,7 +2,7 @@ import { type Clock, problem } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
 import { pendingCalls } from './pending-calls.ts'
 
-type Needs = Readonly<{
+type Deps = Readonly<{
   clock: Clock
   log: Logger
   /** What does not answer within this counts as away. */
@@ -27,10 +27,10 @@ const patience = 10
 const [startMs, startEveryMs] = [2000, 20]
 
 /** Each outage is told once, and its end once. Resolves when the other side answered, or did not for a while. */
-export async function whileAnswering(needs: Needs): Promise<Answering> {
-  const { clock, deadlineMs } = needs
+export async function whileAnswering(deps: Deps): Promise<Answering> {
+  const { clock, deadlineMs } = deps
   const closing = new AbortController()
-  let up = await answersSoon(needs)
+  let up = await answersSoon(deps)
 
   const goDown = (err: unknown) => {
     if (!up || closing.signal.aborted) return
@@ -39,8 +39,8 @@ export async function whileAnswering(needs: Needs): Promise<Answering> {
     beAway(err)
   }
   const beAway = (err: unknown) => {
-    needs.log.warn({ err }, 'the store of request budgets does not answer: requests are let through uncounted until it does')
-    void untilItAnswers(needs, closing.signal).then((isBack) => {
+    deps.log.warn({ err }, 'the store of request budgets does not answer: requests are let through uncounted until it does')
+    void untilItAnswers(deps, closing.signal).then((isBack) => {
       up = isBack
     })
   }
@@ -70,7 +70,7 @@ export async function whileAnswering(needs: Needs): Promise<Answering> {
 const away = () => problem('UNAVAILABLE', 'the store of request budgets does not answer: look at TENANTRY_REDIS and the server behind it')
 
 /** One probe, within the deadline. */
-async function answers({ clock, deadlineMs, probe }: Needs): Promise<boolean> {
+async function answers({ clock, deadlineMs, probe }: Deps): Promise<boolean> {
   const settled = new AbortController()
   const late = clock.sleep(deadlineMs, settled.signal).then(() => false)
   const asked = probe().then(
@@ -82,25 +82,25 @@ async function answers({ clock, deadlineMs, probe }: Needs): Promise<boolean> {
   return isAnswered
 }
 
-async function answersSoon(needs: Needs): Promise<boolean> {
-  const untilMs = needs.clock.monotonicMs() + startMs
-  while (needs.clock.monotonicMs() < untilMs) {
-    if (await answers(needs)) return true
-    await needs.clock.sleep(startEveryMs)
+async function answersSoon(deps: Deps): Promise<boolean> {
+  const untilMs = deps.clock.monotonicMs() + startMs
+  while (deps.clock.monotonicMs() < untilMs) {
+    if (await answers(deps)) return true
+    await deps.clock.sleep(startEveryMs)
   }
   return false
 }
 
 /** True once it answers, false when nobody asks any more. */
-async function untilItAnswers(needs: Needs, closed: AbortSignal): Promise<boolean> {
+async function untilItAnswers(deps: Deps, closed: AbortSignal): Promise<boolean> {
   for (let failed = 1; !closed.aborted; failed++) {
-    await needs.clock.sleep(probeEveryMs, closed)
+    await deps.clock.sleep(probeEveryMs, closed)
     if (closed.aborted) return false
-    if (await answers(needs)) {
-      needs.log.info('the store of request budgets answers again: requests are counted')
+    if (await answers(deps)) {
+      deps.log.info('the store of request budgets answers again: requests are counted')
       return true
     }
-    if (failed % patience === 0 && !closed.aborted) needs.reconnect()
+    if (failed % patience === 0 && !closed.aborted) deps.reconnect()
   }
   return false
 }

@@ -3,10 +3,10 @@ import type { Clock } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { countFollowups } from './followups.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry }>
+type Deps = Readonly<{ db: Db; clock: Clock; registry: Registry }>
 
 /** What is not done yet, and for how long: a figure that only rises is work that nobody does. */
-export function outboxMetrics({ db, clock, registry }: Needs): void {
+export function outboxMetrics({ db, clock, registry }: Deps): void {
   new Gauge({
     name: 'tenantry_outbox',
     help: 'Follow-up work that is not done; away waits for a server that does not answer, dead was given up',

@@ -5,8 +5,8 @@ import { type Served, serve } from '../http/index.ts'
 import { listFollowups, showFollowup } from './list-followups.ts'
 import { retryFollowups } from './retry-followups.ts'
 
-export const outboxRoutes = (needs: Readonly<{ db: Db; clock: Clock }>): Served[] => [
-  serve(outboxContract.listFollowups, ({ query }) => listFollowups(needs, query)),
-  serve(outboxContract.showFollowup, ({ params }) => showFollowup(needs, params)),
-  serve(outboxContract.retryFollowups, ({ actor, body }) => retryFollowups(needs, actor, body)),
+export const outboxRoutes = (deps: Readonly<{ db: Db; clock: Clock }>): Served[] => [
+  serve(outboxContract.listFollowups, ({ query }) => listFollowups(deps, query)),
+  serve(outboxContract.showFollowup, ({ params }) => showFollowup(deps, params)),
+  serve(outboxContract.retryFollowups, ({ actor, body }) => retryFollowups(deps, actor, body)),
 ]

@@ -2,11 +2,11 @@ import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 type Wanted = Readonly<{ ids?: readonly number[] | undefined; topic?: string | undefined }>
 
 /** Work that was given up has all its tries again. Throws NOT_FOUND when none of what was named is dead. */
-export const retryFollowups = ({ db, clock }: Needs, actor: Actor, { ids, topic }: Wanted): Promise<{ retried: number }> =>
+export const retryFollowups = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Wanted): Promise<{ retried: number }> =>
   db.transaction().execute(async (tx) => {
     let update = tx
       .updateTable('outbox')

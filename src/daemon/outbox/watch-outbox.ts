@@ -3,16 +3,16 @@ import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { acquireLease, type Db, type DbOrTx, holdLease } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; holder: string }>
+type Deps = Readonly<{ db: Db; clock: Clock; holder: string }>
 
 /** Longer than the time between two looks, so that one replica keeps at it. */
 const leaseMs = 150_000
 const longestMs = 60 * 60_000
 
 /** Tells an operator once while work waits for more than an hour, whatever for, and takes it back when none does. */
-export async function watchOutbox(needs: Needs): Promise<void> {
-  const { db, clock, holder } = needs
-  const lease = await acquireLease(needs, { name: 'outbox.watch', holder, ttlMs: leaseMs })
+export async function watchOutbox(deps: Deps): Promise<void> {
+  const { db, clock, holder } = deps
+  const lease = await acquireLease(deps, { name: 'outbox.watch', holder, ttlMs: leaseMs })
   if (!lease) return
   const late = await lateTopics(db, isoIn(clock, -longestMs))
   const isTold = await isOpen(db)

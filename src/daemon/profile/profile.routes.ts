@@ -8,7 +8,7 @@ import type { Db } from '../db/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { changeProfile, findUserById, type UserRecord } from '../users/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; roles: RoleBook }>
+type Deps = Readonly<{ db: Db; clock: Clock; roles: RoleBook }>
 
 const view = ({ userId, matrixUserId }: PlatformPrincipal, { displayName, avatarUrl, locale }: UserRecord): OwnProfile => ({
   userId,
@@ -18,12 +18,12 @@ const view = ({ userId, matrixUserId }: PlatformPrincipal, { displayName, avatar
   locale,
 })
 
-export const profileRoutes = (needs: Needs): Served[] => [
+export const profileRoutes = (deps: Deps): Served[] => [
   serve(contract.showProfile, async ({ actor }) => {
-    const user = await findUserById(needs.db, actor.userId)
+    const user = await findUserById(deps.db, actor.userId)
     if (!user) throw problem('UNAUTHENTICATED', 'your account is no longer there')
     return view(actor, user)
   }),
-  serve(contract.changeProfile, async ({ actor, body }) => view(actor, await changeProfile(needs, actor, body))),
+  serve(contract.changeProfile, async ({ actor, body }) => view(actor, await changeProfile(deps, actor, body))),
   serve(contract.showPermissions, ({ actor }) => ({ roles: [...actor.roles], permissions: [...actor.capabilities] })),
 ]

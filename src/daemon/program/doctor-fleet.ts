@@ -6,20 +6,20 @@ import { silentLogger } from '../../node/index.ts'
 import { type Db, dialectOf } from '../db/index.ts'
 import { redisStore } from '../limits/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /**
  * What only shows with more than one machine or tenant: hosts whose boxes are looked for on this one, daemons that do not know of each other's
  * budgets, tenants and hosts who are called like a word of the interface.
  */
-export const fleetChecks = async (needs: Needs, redis: string | undefined): Promise<Check[]> => [
-  ...(await chatServers(needs)),
-  ...(await calledLikeWords(needs)),
-  ...(redis === undefined ? await budgetsApart(needs) : []),
+export const fleetChecks = async (deps: Deps, redis: string | undefined): Promise<Check[]> => [
+  ...(await chatServers(deps)),
+  ...(await calledLikeWords(deps)),
+  ...(redis === undefined ? await budgetsApart(deps) : []),
 ]
 
 /** Loopback is one machine: of several hosts without an address all but one are looked for in the wrong place. */
-async function chatServers({ db }: Needs): Promise<Check[]> {
+async function chatServers({ db }: Deps): Promise<Check[]> {
   const rows = await db
     .selectFrom('boxes')
     .innerJoin('hosts', 'hosts.id', 'boxes.host_id')
@@ -39,7 +39,7 @@ async function chatServers({ db }: Needs): Promise<Check[]> {
 }
 
 /** From before such names were refused. All works for them but the pages that would be at their name. */
-async function calledLikeWords({ db }: Needs): Promise<Check[]> {
+async function calledLikeWords({ db }: Deps): Promise<Check[]> {
   const slugs = db
     .selectFrom('boxes')
     .select(['id', 'slug'])
@@ -65,7 +65,7 @@ const calledLikeWord = (what: 'box' | 'host', name: string, at: string): Check =
   )
 
 /** Each daemon holds something for some seconds at a time; one that was just started again counts twice until then. */
-async function budgetsApart({ db, clock }: Needs): Promise<Check[]> {
+async function budgetsApart({ db, clock }: Deps): Promise<Check[]> {
   if (dialectOf(db) === 'sqlite') return []
   const rows = await db
     .selectFrom('leases')

@@ -10,7 +10,7 @@ import { type AskHost, askInTurn } from './ask-in-turn.ts'
 /** What tags are now, by the words of their registries; what nobody could tell has a reason. Takes ten seconds at most, and never fails. */
 export type AskRegistries = (images: readonly string[], hosts: readonly HostToAsk[]) => Promise<RegistryAnswers>
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; bus: CommandBus }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; bus: CommandBus }>
 
 /** Somebody waits before a screen, and an emergency waits for nothing. */
 const longestMs = 10_000
@@ -25,9 +25,9 @@ const leastMs = wayMs + 1_000
 const kind = 'tenant-box.resolve_images'
 
 /** Registries are asked by the engines of hosts, as these would pull: only they have the mirrors, the accounts and the way there. */
-export function askRegistries(needs: Needs): AskRegistries {
-  const { clock } = needs
-  const ask = askInTurn(clock, leastMs, askHost(needs))
+export function askRegistries(deps: Deps): AskRegistries {
+  const { clock } = deps
+  const ask = askInTurn(clock, leastMs, askHost(deps))
   return async (images, hosts) => {
     const untilMs = clock.monotonicMs() + longestMs
     const told = new Map<string, RegistryAnswer>()
@@ -55,27 +55,27 @@ const joined = (before: RegistryAnswer | undefined, now: RegistryAnswer): Regist
   before?.digest === null && now.digest === null ? { digest: null, why: `${before.why}; ${now.why}` } : now
 
 const askHost =
-  (needs: Needs): AskHost =>
+  (deps: Deps): AskHost =>
   async (host, images, leftMs) => {
     const withinMs = Math.floor(leftMs) // the wire knows whole ones only
     const nothing = (why: string) => new Map(images.map((image) => [image, { digest: null, why: `${host.hostName}: ${why}` }] as const))
     try {
-      const id = await ask(needs, host, images, withinMs)
+      const id = await ask(deps, host, images, withinMs)
       if (id === undefined) return nothing('it has no box there any more')
-      const command = await answerOf(needs, id, withinMs)
+      const command = await answerOf(deps, id, withinMs)
       if (command.status === 'succeeded') return saidBy(host, images, command)
       return nothing((command.status === 'failed' && command.error?.message) || `no answer within ${withinMs / 1000} s`)
     } catch (error) {
       // A plan is made without it too.
       if (isProblem(error)) return nothing(error.message)
-      needs.log.error({ err: error, hostId: host.hostId }, 'a host could not be asked what tags are')
+      deps.log.error({ err: error, hostId: host.hostId }, 'a host could not be asked what tags are')
       return nothing('a fault of the daemon, of which its log tells more')
     }
   }
 
 /** The question is about a box, for only the host that has it may be heard of it. */
 async function ask(
-  { db, clock, random, bus }: Needs,
+  { db, clock, random, bus }: Deps,
   { hostId, boxId }: HostToAsk,
   images: readonly string[],
   withinMs: number,
@@ -89,7 +89,7 @@ async function ask(
   return id
 }
 
-async function answerOf({ db, clock, bus }: Needs, id: string, withinMs: number): Promise<Command> {
+async function answerOf({ db, clock, bus }: Deps, id: string, withinMs: number): Promise<Command> {
   const over = new AbortController()
   void clock.sleep(withinMs, over.signal).then(() => over.abort())
   try {

@@ -120,7 +120,7 @@ export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidenc
 }
 
 /** The same for who need not know the rest of it. */
-export async function noteEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<void> {
+export async function recordEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<void> {
   const columns = columnsOf(evidence)
   await update(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
 }

@@ -1,12 +1,12 @@
 import type { Rollout } from '../../core/rollouts/index.ts'
 import type { Tx } from '../db/index.ts'
-import type { VerbNeeds } from './needs.ts'
+import type { VerbDeps } from './deps.ts'
 import { lockOpenRollouts, lockRollout, rolloutById, type StoredRollout } from './rollouts.repo.ts'
 import { describeRollout } from './show-rollout.ts'
 
 /** The frame of every verb that changes a rollout: locked, changed and told in one transaction; then engine and watchers are woken. */
 export async function changeRollout(
-  { db, rolloutBus }: VerbNeeds,
+  { db, rolloutBus }: VerbDeps,
   id: string,
   change: (tx: Tx, rollout: StoredRollout) => Promise<void>,
 ): Promise<Rollout> {
@@ -20,7 +20,7 @@ export async function changeRollout(
 
 /** The frame of those that set one going: nothing else begins, pauses or ends meanwhile. `change` answers which others it changed too. */
 export async function changeAmongOthers(
-  { db, rolloutBus }: VerbNeeds,
+  { db, rolloutBus }: VerbDeps,
   id: string,
   change: (tx: Tx, rollout: StoredRollout, others: readonly StoredRollout[]) => Promise<readonly string[]>,
 ): Promise<Rollout> {

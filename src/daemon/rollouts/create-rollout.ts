@@ -1,13 +1,13 @@
 import type { Actor } from '../../core/kit/index.ts'
 import type { FenceMode, Phase, RolloutDetail } from '../../core/rollouts/index.ts'
 import { isUniqueViolation } from '../db/index.ts'
-import type { RolloutsNeeds } from './needs.ts'
-import { type PlanNeeds, type Planned, planStaged } from './plan-rollout.ts'
+import type { RolloutsDeps } from './deps.ts'
+import { type PlanDeps, type Planned, planStaged } from './plan-rollout.ts'
 import { newRollout, queueRollout } from './queue-rollout.ts'
 import { madeBefore, type Repeat, repeatOf } from './repeated-call.ts'
 import { showRollout } from './show-rollout.ts'
 
-type Needs = PlanNeeds & Pick<RolloutsNeeds, 'rolloutBus'>
+type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus'>
 
 type Wanted = Readonly<{
   targetSlugs?: readonly string[] | undefined
@@ -21,24 +21,24 @@ type Wanted = Readonly<{
 }>
 
 /** Plans and queues a rollout. With a key, a repeated call answers what the first one made; throws CONFLICT when it asks for something else. */
-export async function createRollout(needs: Needs, actor: Actor, wanted: Wanted, key?: string): Promise<RolloutDetail> {
+export async function createRollout(deps: Deps, actor: Actor, wanted: Wanted, key?: string): Promise<RolloutDetail> {
   const repeat = key === undefined ? null : repeatOf(actor, wanted, key)
-  const made = repeat && (await madeBefore(needs.db, repeat))
-  if (made) return showRollout(needs, made)
-  const planned = await planStaged(needs, wanted)
+  const made = repeat && (await madeBefore(deps.db, repeat))
+  if (made) return showRollout(deps, made)
+  const planned = await planStaged(deps, wanted)
   try {
-    await store(needs, actor, wanted, planned, repeat)
+    await store(deps, actor, wanted, planned, repeat)
   } catch (error) {
     // The same call at the same time was first.
-    const other = repeat && isUniqueViolation(error) ? await madeBefore(needs.db, repeat) : undefined
+    const other = repeat && isUniqueViolation(error) ? await madeBefore(deps.db, repeat) : undefined
     if (!other) throw error
-    return showRollout(needs, other)
+    return showRollout(deps, other)
   }
-  needs.rolloutBus.changed(planned.id)
-  return showRollout(needs, planned.id)
+  deps.rolloutBus.changed(planned.id)
+  return showRollout(deps, planned.id)
 }
 
-async function store({ db, clock }: Needs, actor: Actor, wanted: Wanted, planned: Planned, repeat: Repeat | null): Promise<void> {
+async function store({ db, clock }: Deps, actor: Actor, wanted: Wanted, planned: Planned, repeat: Repeat | null): Promise<void> {
   const rollout = newRollout(clock, actor, planned, {
     reason: wanted.reason ?? null,
     cveId: null,

@@ -3,7 +3,7 @@ import { problem } from '../../core/kit/index.ts'
 import { isOver } from '../../core/rollouts/index.ts'
 import { eventsAfter } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
-import type { VerbNeeds } from './needs.ts'
+import type { VerbDeps } from './deps.ts'
 import { rolloutById } from './rollouts.repo.ts'
 import { streamOf } from './tell.ts'
 
@@ -13,11 +13,11 @@ type Wanted = Readonly<{ id: string; lastEventId?: string | undefined; signal: A
 const lookMs = 1000
 
 /** The story of a rollout from after `lastEventId`, then live; it ends when there will be nothing more to tell. Throws NOT_FOUND. */
-export async function followRollout(needs: VerbNeeds, wanted: Wanted): Promise<AsyncIterable<StreamMessage<unknown>>> {
+export async function followRollout(deps: VerbDeps, wanted: Wanted): Promise<AsyncIterable<StreamMessage<unknown>>> {
   const after = readPosition(wanted.lastEventId)
-  await rolloutById(needs.db, wanted.id)
-  await requireStory(needs, wanted.id, after)
-  return messages(needs, wanted, after)
+  await rolloutById(deps.db, wanted.id)
+  await requireStory(deps, wanted.id, after)
+  return messages(deps, wanted, after)
 }
 
 function readPosition(lastEventId: string | undefined): number {
@@ -29,7 +29,7 @@ function readPosition(lastEventId: string | undefined): number {
 const noEvent = (reason: string) => problem('VALIDATION', `Last-Event-ID: ${reason}`, { details: [{ path: 'Last-Event-ID', reason }] })
 
 /** Numbers have no gaps: when the next one is not there, the stream was forgotten (`forgetRollouts`). */
-async function requireStory({ db }: Pick<VerbNeeds, 'db'>, id: string, after: number): Promise<void> {
+async function requireStory({ db }: Pick<VerbDeps, 'db'>, id: string, after: number): Promise<void> {
   const stream = streamOf(id)
   const told = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
   const last = Number(told?.seq ?? 0)
@@ -44,7 +44,7 @@ async function requireStory({ db }: Pick<VerbNeeds, 'db'>, id: string, after: nu
 }
 
 async function* messages(
-  { db, clock, rolloutBus }: VerbNeeds,
+  { db, clock, rolloutBus }: VerbDeps,
   { id, signal }: Wanted,
   after: number,
 ): AsyncGenerator<StreamMessage<unknown>> {
@@ -68,7 +68,7 @@ async function* messages(
 }
 
 /** Over, and nothing of it in flight or to be brought back that would still be recorded. */
-async function isTold({ db }: Pick<VerbNeeds, 'db'>, id: string): Promise<boolean> {
+async function isTold({ db }: Pick<VerbDeps, 'db'>, id: string): Promise<boolean> {
   const { status } = await rolloutById(db, id)
   const { running, undo } = (await countActions(db, [id]))(id)
   return isOver(status) && running === 0 && !undo?.pending

@@ -5,7 +5,7 @@ import type { Db } from '../db/index.ts'
 import { openActions, openRollouts, openUndos } from './still-open.ts'
 import { streamOf } from './tell.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 const dayMs = 86_400_000
 /** The live story is for watching; the audit chain tells the same for ever. */
@@ -20,9 +20,9 @@ const rolloutsAtOnce = 100
  * Deletes, of rollouts that ended 90 days ago, the event streams, and after two years the evidence of their attempts; says how much that was.
  * Rollouts themselves, their actions and their audit chains stay.
  */
-export async function forgetRollouts(needs: Needs, signal: AbortSignal): Promise<string> {
-  const events = await forget(needs, signal, streams)
-  const attempts = await forget(needs, signal, evidence)
+export async function forgetRollouts(deps: Deps, signal: AbortSignal): Promise<string> {
+  const events = await forget(deps, signal, streams)
+  const attempts = await forget(deps, signal, evidence)
   return `${plural(events, 'event')} of rollouts, the evidence of ${plural(attempts, 'attempt')}`
 }
 
@@ -36,7 +36,7 @@ type Forgotten = Readonly<{
   remove: (db: Db, rolloutId: string) => Promise<number>
 }>
 
-async function forget({ db, clock }: Needs, signal: AbortSignal, what: Forgotten): Promise<number> {
+async function forget({ db, clock }: Deps, signal: AbortSignal, what: Forgotten): Promise<number> {
   let deleted = 0
   while (!signal.aborted) {
     const ids = await endedLongAgo(db, isoIn(clock, -what.keptMs), what)

@@ -4,13 +4,13 @@ import { windowInForce } from '../../core/windows/index.ts'
 import { type BoxRecord, boxBySlug, boxesInScope, holdsOf } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { allHosts, type Host, hostById } from '../hosts/index.ts'
-import type { RolloutsNeeds } from './needs.ts'
+import type { RolloutsDeps } from './deps.ts'
 
-type Needs = Pick<RolloutsNeeds, 'clock' | 'offlineAfterMs' | 'windows'>
+type Deps = Pick<RolloutsDeps, 'clock' | 'offlineAfterMs' | 'windows'>
 
 type KnownHost = Pick<KnownBox, 'hostName' | 'hostOnline' | 'agentVersion' | 'protocolVersion' | 'clockOffsetMs'>
 
-const known = ({ windows }: Needs, box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
+const known = ({ windows }: Deps, box: BoxRecord, heldBy: string | null, host: KnownHost): KnownBox => ({
   ...host,
   slug: box.slug,
   boxId: box.id,
@@ -36,24 +36,24 @@ const aGoneHost = (hostId: string): KnownHost => ({
   clockOffsetMs: null,
 })
 
-const knownHost = ({ clock, offlineAfterMs }: Needs, host: Host): KnownHost => {
+const knownHost = ({ clock, offlineAfterMs }: Deps, host: Host): KnownHost => {
   const { name, status, agentVersion, protocolVersion, clockOffsetMs } = host
   const hostOnline = status === 'active' && !isOffline(host, clock.now(), offlineAfterMs)
   return { hostName: name, hostOnline, agentVersion, protocolVersion, clockOffsetMs }
 }
 
 /** Every live box with its host's state and its hold. */
-export async function knownBoxes(needs: Needs, db: DbOrTx): Promise<KnownBox[]> {
+export async function knownBoxes(deps: Deps, db: DbOrTx): Promise<KnownBox[]> {
   const boxes = await boxesInScope(db)
-  const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(needs, host)]))
-  const holds = await holdsOf(db, needs.clock)
-  return boxes.map((box) => known(needs, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
+  const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(deps, host)]))
+  const holds = await holdsOf(db, deps.clock)
+  return boxes.map((box) => known(deps, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
 }
 
 /** One live box as it is now, to act upon it; undefined when it is gone. */
-export async function knownBox(needs: Needs, db: DbOrTx, slug: string): Promise<KnownBox | undefined> {
+export async function knownBox(deps: Deps, db: DbOrTx, slug: string): Promise<KnownBox | undefined> {
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
-  const hold = (await holdsOf(db, needs.clock, [box.id])).get(box.id)
-  return known(needs, box, hold?.holder ?? null, knownHost(needs, await hostById(db, box.hostId)))
+  const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
+  return known(deps, box, hold?.holder ?? null, knownHost(deps, await hostById(db, box.hostId)))
 }

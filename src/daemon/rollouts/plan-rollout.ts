@@ -13,14 +13,14 @@ import {
 } from '../../core/rollouts/index.ts'
 import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
+import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
-import type { RolloutsNeeds } from './needs.ts'
 import { stagedUnderWay } from './rollouts.repo.ts'
 import { waysBackByImages } from './undo/ways-back.repo.ts'
 import { bringingMoreBack } from './undos-under-way.repo.ts'
 
-export type PlanNeeds = Pick<
-  RolloutsNeeds,
+export type PlanDeps = Pick<
+  RolloutsDeps,
   | 'db'
   | 'clock'
   | 'random'
@@ -44,19 +44,19 @@ type AnyKind = Readonly<{ kind: RolloutKind } & EmergencyTargets>
 
 /** Of either kind, as asked. */
 export const planWanted = (
-  needs: PlanNeeds,
+  deps: PlanDeps,
   { kind, targetSlugs, allowLongFence, ignoreWindows = false, ...targets }: Wanted & AnyKind,
 ): Promise<Planned> =>
-  kind === 'emergency_cve' ? planEmergency(needs, targets) : planStaged(needs, { targetSlugs, allowLongFence, ignoreWindows })
+  kind === 'emergency_cve' ? planEmergency(deps, targets) : planStaged(deps, { targetSlugs, allowLongFence, ignoreWindows })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
-  const id = newId(needs.random, 'ro')
+export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
+  const id = newId(deps.random, 'ro')
   const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows }
-  return withImages(needs, async (resolved) => {
-    const { manifest, revision } = await currentManifest(needs.db)
+  return withImages(deps, async (resolved) => {
+    const { manifest, revision } = await currentManifest(deps.db)
     const aim: Aim = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
-    return { id, manifest, plan: await planFor(needs, aim) }
+    return { id, manifest, plan: await planFor(deps, aim) }
   })
 }
 
@@ -64,15 +64,15 @@ export function planStaged(needs: PlanNeeds, { targetSlugs, allowLongFence, igno
  * Plans an emergency: the whole fleet, to the manifest that it would make. A long fence is told and keeps no box out. Throws NOT_FOUND
  * without a manifest, VALIDATION for a migrations head that this daemon does not carry.
  */
-export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets): Promise<Planned> {
-  refuseUnknownHead(needs, targets)
-  const id = newEmergencyId(needs.clock, needs.random)
+export async function planEmergency(deps: PlanDeps, targets: EmergencyTargets): Promise<Planned> {
+  refuseUnknownHead(deps, targets)
+  const id = newEmergencyId(deps.clock, deps.random)
   const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true } as const
-  return withImages(needs, async (resolved) => {
-    const current = await currentManifest(needs.db)
+  return withImages(deps, async (resolved) => {
+    const current = await currentManifest(deps.db)
     const manifest = emergencyManifest(current.manifest, targets)
-    const plan = await planFor(needs, { ...asked, manifest, manifestRevision: current.revision + 1, resolved })
-    return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(needs.db), stopsUndosOf: await bringingMoreBack(needs.db) } }
+    const plan = await planFor(deps, { ...asked, manifest, manifestRevision: current.revision + 1, resolved })
+    return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(deps.db), stopsUndosOf: await bringingMoreBack(deps.db) } }
   })
 }
 
@@ -80,14 +80,14 @@ export async function planEmergency(needs: PlanNeeds, targets: EmergencyTargets)
  * Registries are asked once about what the fleet does not run. The answer takes its time, so the plan is made anew with it: what it says of
  * the fleet is from now.
  */
-async function withImages({ askRegistries }: PlanNeeds, draft: (resolved: RegistryAnswers) => Promise<Planned>): Promise<Planned> {
+async function withImages({ askRegistries }: PlanDeps, draft: (resolved: RegistryAnswers) => Promise<Planned>): Promise<Planned> {
   const first = await draft(new Map())
   const images = unresolvedImages(first.plan)
   if (!askRegistries || images.length === 0) return first
   return draft(await askRegistries(images, hostsToAsk(first.plan)))
 }
 
-function refuseUnknownHead({ migrations }: PlanNeeds, { toMigrationsHead: head }: EmergencyTargets): void {
+function refuseUnknownHead({ migrations }: PlanDeps, { toMigrationsHead: head }: EmergencyTargets): void {
   const last = headOf(migrations)
   if (head === undefined || head <= last) return
   const reason = `names ${head}, and the last box migration is ${last}`
@@ -99,11 +99,11 @@ type Aim = Pick<
   'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows' | 'resolved'
 >
 
-async function planFor(needs: PlanNeeds, aim: Aim): Promise<RolloutPlan> {
-  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = needs
+async function planFor(deps: PlanDeps, aim: Aim): Promise<RolloutPlan> {
+  const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = deps
   return plan({
     ...aim,
-    boxes: await knownBoxes(needs, db),
+    boxes: await knownBoxes(deps, db),
     history: await pastUpdates(db),
     waysBack: await waysBackByImages(db),
     probe,

@@ -9,7 +9,7 @@ import { actionId } from './actions-ahead.repo.ts'
 import type { Planned } from './plan-rollout.ts'
 import type { Repeat } from './repeated-call.ts'
 import { insertRollout, type StoredRollout } from './rollouts.repo.ts'
-import { tell, writeDown } from './tell.ts'
+import { recordRolloutAudit, tell } from './tell.ts'
 
 /** What whoever makes a rollout decides about it. */
 type Decided = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
@@ -76,7 +76,7 @@ export async function queueRollout(
     updates: plan.updates,
     ...more,
   }
-  await writeDown(tx, clock, rollout, { actor, action: 'rollout.created', data })
+  await recordRolloutAudit(tx, clock, rollout, { actor, action: 'rollout.created', data })
 }
 
 /** A refused box stays pending unless it was waived: it keeps the rollout from starting. */

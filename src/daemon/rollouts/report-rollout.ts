@@ -13,7 +13,7 @@ import {
   type WentBack,
 } from '../../core/rollouts/index.ts'
 import { countActions, publicAction } from './actions.repo.ts'
-import type { VerbNeeds } from './needs.ts'
+import type { VerbDeps } from './deps.ts'
 import {
   actionsByIds,
   type BoxTimes,
@@ -28,12 +28,12 @@ import { rolloutById } from './rollouts.repo.ts'
 import { summaryOf } from './show-rollout.ts'
 import { waitingUntil } from './waiting-until.repo.ts'
 
-type Needs = Pick<VerbNeeds, 'db' | 'clock'>
+type Deps = Pick<VerbDeps, 'db' | 'clock'>
 
 const mostBoxes = 200
 
 /** What became of a rollout, from its audit chain and what its attempts left behind. Throws NOT_FOUND. */
-export async function reportRollout({ db, clock }: Needs, { id }: { id: string }): Promise<RolloutReport> {
+export async function reportRollout({ db, clock }: Deps, { id }: { id: string }): Promise<RolloutReport> {
   const now = isoNow(clock)
   const stored = await rolloutById(db, id)
   const times = await timesOfBoxes(db, id)
@@ -82,7 +82,7 @@ function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, num
 }
 
 /** Without evidence a box is told of by its last attempt, unless it serves as updated: its times are those of the update then. */
-async function waysBackOf(db: Needs['db'], id: string, times: readonly BoxTimes[]): Promise<WentBack[]> {
+async function waysBackOf(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<WentBack[]> {
   const undone = times.filter(({ undo }) => undo !== null)
   if (undone.length === 0) return []
   const slugs = new Map(undone.map((box) => [box.id, box.slug]))
@@ -92,7 +92,7 @@ async function waysBackOf(db: Needs['db'], id: string, times: readonly BoxTimes[
   return wentBack.flatMap(({ slug, startedAt, finishedAt }) => (startedAt === null ? [] : [{ slug, startedAt, finishedAt }]))
 }
 
-async function stepsOf(db: Needs['db'], id: string, times: readonly BoxTimes[]) {
+async function stepsOf(db: Deps['db'], id: string, times: readonly BoxTimes[]) {
   const slugs = new Map(times.map((box) => [box.id, box.slug]))
   const attempts = await stepsOfUpdates(db, id)
   return stepSpreads(attempts.map(({ actionId, steps }) => ({ slug: slugs.get(actionId) ?? actionId, steps })))
@@ -102,7 +102,7 @@ type EvidenceQuery = Readonly<{ id: string; limit: number; cursor?: string | und
 
 /** A page of what attempts left behind. Throws NOT_FOUND, and VALIDATION for a cursor that is none. */
 export async function listEvidence(
-  { db }: Pick<Needs, 'db'>,
+  { db }: Pick<Deps, 'db'>,
   { id, limit, cursor }: EvidenceQuery,
 ): Promise<{ evidence: AttemptEvidence[]; nextCursor: string | null }> {
   await rolloutById(db, id)

@@ -4,13 +4,13 @@ import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeAmongOthers } from './change-rollout.ts'
 import { closeRolloutAlerts } from './close-rollout-alerts.ts'
+import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { refuseBesideEmergency } from './emergency/beside-emergency.ts'
-import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { untried } from './queue-rollout.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
-import { tell, writeDown } from './tell.ts'
+import { recordRolloutAudit, tell } from './tell.ts'
 
-type Needs = VerbNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
+type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
 type Wanted = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string[] | undefined }>
 
 /**
@@ -18,12 +18,12 @@ type Wanted = Readonly<{ id: string; skipFailed: boolean; skip?: readonly string
  * those that have not begun. A running rollout stays as it is (the call may be repeated). Throws INVALID_TRANSITION, CONFIG, VALIDATION for a
  * tenant that cannot be left out, and CONFLICT for a box that only a person can mend, or beside an emergency.
  */
-export const resumeRollout = (needs: Needs, actor: Actor, { id, skipFailed, skip = [] }: Wanted): Promise<Rollout> =>
-  changeAmongOthers(needs, id, async (tx, rollout, others) => {
+export const resumeRollout = (deps: Deps, actor: Actor, { id, skipFailed, skip = [] }: Wanted): Promise<Rollout> =>
+  changeAmongOthers(deps, id, async (tx, rollout, others) => {
     if (phaseOf(rollout)) return refuseSkipping(id, skip)
-    const { clock } = needs
+    const { clock } = deps
     const resumed = transition(rollout, { type: 'resume', at: isoNow(clock) })
-    needs.requireSnapshots()
+    deps.requireSnapshots()
     refuseBesideEmergency(rollout, others)
     const open = await actionsOf(tx, id, ['pending', 'failed', 'rolled_back', 'rollback_failed'])
     requireSkippable(id, skip, open)
@@ -33,10 +33,10 @@ export const resumeRollout = (needs: Needs, actor: Actor, { id, skipFailed, skip
     refuseUnmended(id, triedAgain)
     await replaceRollout(tx, rollout, resumed)
     await tell(tx, clock, resumed, { type: 'rollout.resumed' })
-    for (const action of leftOut) await change(needs, tx, resumed, action, leaveOut(action))
-    for (const action of triedAgain) await change(needs, tx, resumed, action, { ...action, ...untried, status: 'pending' })
+    for (const action of leftOut) await change(deps, tx, resumed, action, leaveOut(action))
+    for (const action of triedAgain) await change(deps, tx, resumed, action, { ...action, ...untried, status: 'pending' })
     await closeRolloutAlerts(tx, clock, id, 'resumed')
-    await writeDown(tx, clock, resumed, {
+    await recordRolloutAudit(tx, clock, resumed, {
       actor,
       action: 'rollout.resumed',
       data: { leftOut: slugsOf(leftOut), triedAgain: slugsOf(triedAgain) },
@@ -54,7 +54,7 @@ const leaveOut = (action: StoredAction): StoredAction =>
       ? { ...action, progress: null, waitsUntil: null, status: 'skipped' }
       : action
 
-async function change({ clock }: Needs, tx: Tx, rollout: StoredRollout, before: StoredAction, after: StoredAction): Promise<void> {
+async function change({ clock }: Deps, tx: Tx, rollout: StoredRollout, before: StoredAction, after: StoredAction): Promise<void> {
   await replaceAction(tx, before, after)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: after })
 }

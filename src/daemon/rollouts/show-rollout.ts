@@ -16,7 +16,7 @@ import { rolloutById, type StoredRollout } from './rollouts.repo.ts'
 import { streamOf } from './tell.ts'
 import { waitingUntil } from './waiting-until.repo.ts'
 
-type Needs = Readonly<{ db: Db }>
+type Deps = Readonly<{ db: Db }>
 
 /** The newest lines of a chain that an answer carries; `tenantry audit list` has all. */
 const auditLines = 1000
@@ -50,7 +50,7 @@ async function auditLogOf(db: DbOrTx, rolloutId: string): Promise<AuditLine[]> {
 }
 
 /** With plan and all actions. Throws NOT_FOUND. */
-export async function showRollout({ db }: Needs, id: string): Promise<RolloutDetail> {
+export async function showRollout({ db }: Deps, id: string): Promise<RolloutDetail> {
   // Read first: what happens while the rest is read is told again by the stream, never left out.
   const lastEventId = await lastEventOf(db, id)
   const stored = await rolloutById(db, id)
@@ -65,7 +65,7 @@ async function lastEventOf(db: DbOrTx, id: string): Promise<string> {
 
 /** One tenant's action with the evidence of all its attempts. Throws NOT_FOUND. */
 export async function showAction(
-  { db }: Needs,
+  { db }: Deps,
   { id, slug }: { id: string; slug: string },
 ): Promise<{ action: RolloutAction; attempts: RolloutAttempt[] }> {
   await rolloutById(db, id)

@@ -6,16 +6,16 @@ import type { Tx } from '../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from './actions.repo.ts'
 import { changeAmongOthers } from './change-rollout.ts'
 import { closeRolloutAlerts } from './close-rollout-alerts.ts'
+import type { RolloutsDeps, VerbDeps } from './deps.ts'
 import { refuseBesideEmergency, requireEmergencyRole } from './emergency/beside-emergency.ts'
 import { passWaysBack } from './emergency/fixes.repo.ts'
 import { pauseStaged } from './emergency/pause-staged.ts'
 import { stopUndos } from './emergency/stop-undos.ts'
 import { takeInAgain } from './emergency/take-in-again.ts'
-import type { RolloutsNeeds, VerbNeeds } from './needs.ts'
 import { replaceRollout, type StoredRollout } from './rollouts.repo.ts'
-import { tell, writeDown } from './tell.ts'
+import { recordRolloutAudit, tell } from './tell.ts'
 
-type Needs = VerbNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
+type Deps = VerbDeps & Pick<RolloutsDeps, 'requireSnapshots'>
 type Wanted = Readonly<{ id: string; skipRefused?: boolean }>
 
 /** A plan says nothing about the fleet of the day after. */
@@ -26,14 +26,14 @@ const planLifeMs = 24 * 60 * 60_000
  * that fell behind since it was made, in the same transaction. With `skipRefused` the boxes that the plan refuses are passed over. Throws INVALID_TRANSITION, FORBIDDEN, CONFIG, PLAN_STALE, PLAN_REFUSED, and CONFLICT
  * beside an emergency.
  */
-export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = false }: Wanted): Promise<Rollout> =>
-  changeAmongOthers(needs, id, async (tx, rollout, others) => {
-    const { clock } = needs
+export const startRollout = (deps: Deps, actor: Actor, { id, skipRefused = false }: Wanted): Promise<Rollout> =>
+  changeAmongOthers(deps, id, async (tx, rollout, others) => {
+    const { clock } = deps
     const at = isoNow(clock)
     const emergency = rollout.kind === 'emergency_cve'
     if (emergency) requireEmergencyRole(actor)
     const started = { ...transition(rollout, { type: 'start', at }), skipRefused: rollout.skipRefused || skipRefused }
-    needs.requireSnapshots()
+    deps.requireSnapshots()
     refuseStale(rollout, at)
     refuseBesideEmergency(rollout, others)
     const refused = await refusedActions(tx, rollout)
@@ -41,26 +41,26 @@ export const startRollout = (needs: Needs, actor: Actor, { id, skipRefused = fal
     if (emergency) await passWaysBack(tx)
     await replaceRollout(tx, rollout, started)
     await tell(tx, clock, started, { type: 'rollout.started' })
-    await passOver(tx, needs, started, refused)
-    const first = emergency ? await putFirst(tx, needs, started, others) : undefined
-    if (first) await alarm(tx, needs, actor, started, first.data)
-    await first?.writeDown(actor)
+    await passOver(tx, deps, started, refused)
+    const first = emergency ? await putFirst(tx, deps, started, others) : undefined
+    if (first) await alarm(tx, deps, actor, started, first.data)
+    await first?.recordRolloutAudit(actor)
     const data = { ...first?.data, ...(refused.length > 0 ? { leftOut: slugsOf(refused) } : {}) }
-    await writeDown(tx, clock, started, { actor, action: 'rollout.started', data })
+    await recordRolloutAudit(tx, clock, started, { actor, action: 'rollout.started', data })
     return first ? [...first.data.paused, ...first.data.stoppedUndos] : []
   })
 
 /** All others make way for an emergency, and nobody whom it has to reach is left behind. */
-async function putFirst(tx: Tx, { clock }: Needs, emergency: StoredRollout, others: readonly StoredRollout[]) {
+async function putFirst(tx: Tx, { clock }: Deps, emergency: StoredRollout, others: readonly StoredRollout[]) {
   const paused = await pauseStaged(tx, clock, emergency, others)
   const stopped = await stopUndos(tx, clock, emergency, others)
   const takenIn = await takeInAgain(tx, clock, emergency)
   await closeRolloutAlerts(tx, clock, emergency.id, 'started')
   return {
     data: { paused: paused.ids, stoppedUndos: stopped.ids, takenIn },
-    writeDown: async (actor: Actor) => {
-      await paused.writeDown(actor)
-      await stopped.writeDown(actor)
+    recordRolloutAudit: async (actor: Actor) => {
+      await paused.recordRolloutAudit(actor)
+      await stopped.recordRolloutAudit(actor)
     },
   }
 }
@@ -95,7 +95,7 @@ function refuseRefused({ id }: StoredRollout, actions: readonly StoredAction[]):
   )
 }
 
-async function passOver(tx: Tx, { clock }: Needs, rollout: StoredRollout, refused: readonly StoredAction[]): Promise<void> {
+async function passOver(tx: Tx, { clock }: Deps, rollout: StoredRollout, refused: readonly StoredAction[]): Promise<void> {
   for (const action of refused) {
     const skipped: StoredAction = { ...action, status: 'skipped' }
     await replaceAction(tx, action, skipped)
@@ -105,6 +105,6 @@ async function passOver(tx: Tx, { clock }: Needs, rollout: StoredRollout, refuse
 
 type MadeWay = Readonly<{ paused: readonly string[]; stoppedUndos: readonly string[] }>
 
-async function alarm(tx: Tx, { clock }: Needs, actor: Actor, { id, cveId }: StoredRollout, others: MadeWay): Promise<void> {
+async function alarm(tx: Tx, { clock }: Deps, actor: Actor, { id, cveId }: StoredRollout, others: MadeWay): Promise<void> {
   await raiseAlert(tx, clock, alertOf.emergency_started({ rolloutId: id, cveId: cveId ?? 'CVE', by: actorLabel(actor), ...others }))
 }

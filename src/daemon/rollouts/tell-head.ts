@@ -5,13 +5,13 @@ import { isOver } from '../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert, wasRaised } from '../alerts/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /**
  * The signed head of a rollout that is over goes to whoever gets alerts: a copy that is not on this machine. There is nothing to see to, so the
  * alert is closed as soon as it is made; it is sent all the same. The same head again, as after a crash, makes no second one.
  */
-export async function tellHead({ db, clock }: Needs, head: Checkpoint): Promise<void> {
+export async function tellHead({ db, clock }: Deps, head: Checkpoint): Promise<void> {
   const rolloutId = /^rollout:(.+)$/.exec(head.chain)?.[1]
   if (rolloutId === undefined) return
   await db.transaction().execute(async (tx) => {

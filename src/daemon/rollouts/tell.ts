@@ -33,7 +33,7 @@ export async function tell(tx: Tx, clock: Clock, rollout: StoredRollout, { type,
 type Done = Readonly<{ actor: Actor; action: string; data?: Readonly<Record<string, unknown>> }>
 
 /** Writes it into the rollout's own audit chain, and what a person did into that of the admins too. Last in its transaction. */
-export async function writeDown(
+export async function recordRolloutAudit(
   tx: Tx,
   clock: Clock,
   { id }: Pick<StoredRollout, 'id'>,

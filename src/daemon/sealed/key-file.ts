@@ -4,14 +4,14 @@ import { problem, type Random } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { type Keyring, keyring } from './seal.ts'
 
-type Needs = Readonly<{ random: Random }>
+type Deps = Readonly<{ random: Random }>
 type Source = Readonly<{ secretKey?: readonly string[] | undefined; dataDir: string; production: boolean }>
 
 /**
  * The keys of this daemon: from the settings, or, on a single machine, a 0600 file that is made once.
  * Throws CONFIG in production without a key: a key beside the data it protects protects nothing.
  */
-export async function loadKeyring({ random }: Needs, { secretKey, dataDir, production }: Source): Promise<Keyring> {
+export async function loadKeyring({ random }: Deps, { secretKey, dataDir, production }: Source): Promise<Keyring> {
   if (secretKey) return keyring(secretKey)
   if (production)
     throw problem('CONFIG', 'TENANTRY_SECRET_KEY is not set: in production the key comes from the environment (`openssl rand -base64 32`)')

@@ -6,10 +6,10 @@ import { type Keyring, seal, unseal } from './seal.ts'
 /** A column that holds sealed values; `key` is the column whose value they were sealed to as `row`. Each room lists its own. */
 export type SealedColumn = Readonly<{ table: string; column: string; key: string }>
 
-type Needs = Readonly<{ db: Db; random: Random; keyring: Keyring }>
+type Deps = Readonly<{ db: Db; random: Random; keyring: Keyring }>
 
 /** Seals every value of a column anew under the newest key; returns how many were under an older one. Safe while a daemon runs. */
-export async function reseal({ db, random, keyring }: Needs, where: SealedColumn): Promise<number> {
+export async function reseal({ db, random, keyring }: Deps, where: SealedColumn): Promise<number> {
   const { table, column, key } = where
   const newest = `${keyring.keys[0]?.id}.`
   const older = (await sealedValues(db, where)).filter(({ value }) => !value.startsWith(newest))
@@ -24,7 +24,7 @@ export async function reseal({ db, random, keyring }: Needs, where: SealedColumn
 }
 
 /** Throws SEALED_UNREADABLE at the first value of the column that does not open. */
-export async function opensAll({ db, keyring }: Pick<Needs, 'db' | 'keyring'>, where: SealedColumn): Promise<void> {
+export async function opensAll({ db, keyring }: Pick<Deps, 'db' | 'keyring'>, where: SealedColumn): Promise<void> {
   for (const { row, value } of await sealedValues(db, where)) unseal(keyring, { table: where.table, row, column: where.column }, value)
 }
 
@@ -35,7 +35,7 @@ async function sealedValues(db: Db, { table, column, key }: SealedColumn): Promi
 }
 
 /** Columns anywhere in the database that still hold a value of an older key: a column that no room declared shows here. */
-export async function staleColumns({ db, keyring }: Pick<Needs, 'db' | 'keyring'>): Promise<string[]> {
+export async function staleColumns({ db, keyring }: Pick<Deps, 'db' | 'keyring'>): Promise<string[]> {
   const stale: string[] = []
   for (const { name: table, columns } of await db.introspection.getTables()) {
     for (const { name: column } of columns.filter((one) => one.dataType.toLowerCase() === 'text')) {

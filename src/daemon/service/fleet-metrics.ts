@@ -2,14 +2,14 @@ import { Gauge, type Registry } from 'prom-client'
 import { type Clock, isoIn } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry; offlineAfterMs: number }>
+type Deps = Readonly<{ db: Db; clock: Clock; registry: Registry; offlineAfterMs: number }>
 type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
 
 /**
  * What an operator's alerts look at, counted when it is asked for: silent hosts, drifting boxes, commands that pile up.
  * Counts only, and a handful of statements: scraping must not cost what grows with the fleet more than one pass over it.
  */
-export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Needs): void {
+export function fleetMetrics({ db, clock, registry, offlineAfterMs }: Deps): void {
   const gauge = (name: string, help: string, label: string, count: () => Promise<Counted>) =>
     new Gauge({
       name,

@@ -6,7 +6,7 @@ import type { Db } from '../db/index.ts'
 import { type Served, serve } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 
-export type ServiceNeeds = Readonly<{
+export type ServiceDeps = Readonly<{
   db: Db
   clock: Clock
   registry: Registry
@@ -15,17 +15,17 @@ export type ServiceNeeds = Readonly<{
   openApi: () => Record<string, unknown>
 }>
 
-export const serviceRoutes = (needs: ServiceNeeds): Served[] => [
+export const serviceRoutes = (deps: ServiceDeps): Served[] => [
   serve(contract.healthz, () => undefined),
-  serve(contract.readyz, () => readiness(needs)),
-  serve(contract.metrics, () => needs.registry.metrics()),
-  serve(contract.openApi, () => needs.openApi()),
-  serve(contract.docs, () => docsPage(needs.openApi())),
+  serve(contract.readyz, () => readiness(deps)),
+  serve(contract.metrics, () => deps.registry.metrics()),
+  serve(contract.openApi, () => deps.openApi()),
+  serve(contract.docs, () => docsPage(deps.openApi())),
   serve(contract.docsStyle, () => docsStyle),
 ]
 
 /** Throws UNAVAILABLE when a load balancer should send nobody here. */
-async function readiness({ db, clock, version, draining }: ServiceNeeds): Promise<Readiness> {
+async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {
   if (draining.aborted) throw problem('UNAVAILABLE', 'this replica is shutting down: ask another')
   const databaseError = await sql`select 1`.execute(db).then(
     () => undefined,

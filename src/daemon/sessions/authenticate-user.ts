@@ -3,11 +3,11 @@ import { type Clock, problem } from '../../core/kit/index.ts'
 import { credentialForm, type PlatformPrincipal } from '../../core/sessions/index.ts'
 import { capabilitiesOf, matrixUserIdOf, type UserId } from '../../core/users/index.ts'
 import { orUnavailable } from '../auth/index.ts'
-import type { SessionsNeeds } from './needs.ts'
+import type { SessionsDeps } from './deps.ts'
 import { kindOf } from './revocations.ts'
 import { type FoundSession, standingSession } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'keys' | 'revocations' | 'roles'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations' | 'roles'>
 
 export type AuthenticateUser = (authorization: string | undefined) => Promise<PlatformPrincipal>
 
@@ -16,14 +16,14 @@ export type AuthenticateUser = (authorization: string | undefined) => Promise<Pl
  * and dropped as soon as the revocations name one of them, so what is ended is over on every replica within a second. When the revocations cannot
  * be read for a second, every call asks the database. Throws UNAUTHENTICATED, INVALID_MATRIX_TOKEN or, without a database, UNAVAILABLE.
  */
-export function authenticateUser(needs: Needs): AuthenticateUser {
-  const principals = principalCache(needs)
+export function authenticateUser(deps: Deps): AuthenticateUser {
+  const principals = principalCache(deps)
   return async (authorization) => {
     const token = bearer(authorization)
-    const claims = await orUnavailable(() => needs.keys.verify(token))
+    const claims = await orUnavailable(() => deps.keys.verify(token))
     const known = await principals(claims.fam)
     const isTheirs = known?.principal.matrixUserId === claims.sub && known.principal.tenantId === claims.tid
-    if (!known || !isTheirs || known.expiresAtMs <= needs.clock.now().getTime())
+    if (!known || !isTheirs || known.expiresAtMs <= deps.clock.now().getTime())
       throw problem('UNAUTHENTICATED', 'the session has ended: refresh it, or log in again')
     return known.principal
   }
@@ -45,7 +45,7 @@ const mostKept = 20_000
 /** What is kept is looked at again after this, whatever the revocations said. */
 const keepMs = 5 * 60_000
 
-function principalCache({ db, clock, revocations, roles }: Needs): (sessionId: string) => Promise<Kept | undefined> {
+function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: string) => Promise<Kept | undefined> {
   const kept = new Map<string, Kept>()
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return kept.clear()

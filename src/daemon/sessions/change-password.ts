@@ -6,21 +6,21 @@ import { tenantBySlug } from '../tenants/index.ts'
 import {
   endPasswordTurn,
   findUserById,
-  notePasswordSet,
   noting,
   type PasswordTurn,
   passwordBeingSet,
   passwordTurnBefore,
+  recordPasswordSet,
   takePasswordTurn,
   writing,
 } from '../users/index.ts'
+import type { SessionsDeps } from './deps.ts'
 import { holdingBack } from './hold-back.ts'
-import { noteSuccess, orRelease } from './login-attempts.ts'
-import type { SessionsNeeds } from './needs.ts'
+import { orRelease, recordSuccess } from './login-attempts.ts'
 import { endProof, type Proved, provePassword } from './prove-password.ts'
 import { standingSession } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'draining'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting' | 'draining'>
 type Change = Readonly<{ currentPassword: string; newPassword: string; address: string; signal?: AbortSignal | undefined }>
 
 /** What the chat calls the device that proves the current password and is gone a moment later. */
@@ -30,12 +30,12 @@ const deviceName = 'Password check'
  * Sets a new password in the chat server. Open sessions, devices and chat tokens stay (spec 5.5). Throws LOGIN_FAILED for a wrong current one,
  * counted and timed like a login; VALIDATION when the chat server does not take the new one; UNAVAILABLE when another was set meanwhile.
  */
-export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: Change): Promise<void> =>
-  holdingBack(needs.clock, async () => {
+export const changePassword = (deps: Deps, actor: PlatformPrincipal, change: Change): Promise<void> =>
+  holdingBack(deps.clock, async () => {
     const { tenantSlug, userId } = actor
-    const user = await findUserById(needs.db, userId)
-    const before = await passwordTurnBefore(needs, userId)
-    if (user && before === undefined) throw await passwordBeingSet(needs, userId)
+    const user = await findUserById(deps.db, userId)
+    const before = await passwordTurnBefore(deps, userId)
+    if (user && before === undefined) throw await passwordBeingSet(deps, userId)
     const proof = {
       given: tenantSlug,
       username: user?.localpart ?? '',
@@ -44,13 +44,13 @@ export const changePassword = (needs: Needs, actor: PlatformPrincipal, change: C
       address: change.address,
       signal: change.signal,
     }
-    const proved = await provePassword(needs, { ...proof, tenant: await tenantBySlug(needs.db, tenantSlug) })
+    const proved = await provePassword(deps, { ...proof, tenant: await tenantBySlug(deps.db, tenantSlug) })
     try {
-      const turn = await turnAfter(needs, actor, { proved, before })
-      await writing(needs, turn, () => setPassword(needs, proved, change.newPassword))
-      await noting(needs, turn, () => noteChanged(needs, actor, { proved, turn }))
+      const turn = await turnAfter(deps, actor, { proved, before })
+      await writing(deps, turn, () => setPassword(deps, proved, change.newPassword))
+      await noting(deps, turn, () => recordChanged(deps, actor, { proved, turn }))
     } finally {
-      await endProof(needs, proved)
+      await endProof(deps, proved)
     }
   })
 
@@ -60,32 +60,32 @@ type Before = Readonly<{ proved: Proved; before: number | undefined }>
  * The password was right, which clears the failures. Whether it may still be changed is decided in the same moment, by the user's row: whoever lost
  * the session or was disabled while the chat server took its time changes nothing more, nor does a proof of a password that was written over.
  */
-async function turnAfter(needs: Needs, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordTurn> {
-  const { db, clock } = needs
-  const meant = await orRelease(needs, proved.attempt, () =>
+async function turnAfter(deps: Deps, actor: PlatformPrincipal, { proved, before }: Before): Promise<PasswordTurn> {
+  const { db, clock } = deps
+  const meant = await orRelease(deps, proved.attempt, () =>
     db.transaction().execute(async (tx) => {
       const turn = await takePasswordTurn({ db: tx, clock }, actor.userId, before)
       const stands = (await standingSession(tx, clock, actor.sessionId)) !== undefined
       if (turn && !stands) await endPasswordTurn(tx, turn)
-      await noteSuccess(tx, clock, proved.attempt)
+      await recordSuccess(tx, clock, proved.attempt)
       return { turn, stands }
     }),
   )
   if (!meant.stands) throw problem('UNAUTHENTICATED', 'the session has ended: log in again')
-  if (!meant.turn) throw await passwordBeingSet(needs, actor.userId)
+  if (!meant.turn) throw await passwordBeingSet(deps, actor.userId)
   return meant.turn
 }
 
 type Changed = Readonly<{ proved: Proved; turn: PasswordTurn }>
 
-const noteChanged = ({ db, clock }: Needs, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
+const recordChanged = ({ db, clock }: Deps, actor: PlatformPrincipal, { proved, turn }: Changed): Promise<void> =>
   db.transaction().execute(async (tx) => {
     if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ db: tx, clock }, actor.userId)
-    await notePasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
+    await recordPasswordSet(tx, clock, { id: actor.userId, tenantId: proved.tenant.id })
     await recordAudit(tx, clock, { actor, action: 'user.password-changed', subject: `${actor.tenantSlug}/${proved.localpart}` })
   })
 
-async function setPassword({ homeservers }: Needs, { tenant, localpart }: Proved, newPassword: string): Promise<void> {
+async function setPassword({ homeservers }: Deps, { tenant, localpart }: Proved, newPassword: string): Promise<void> {
   const done = await homeservers.of(tenant.id).changePassword({ localpart, password: secret(newPassword) })
   if (done.kind === 'ok') return
   if ('retryAfterSeconds' in done) throw homeserverProblem(done, tenant.slug)

@@ -4,9 +4,9 @@
 import './sessions.tables.ts'
 
 export { type AuthenticateUser, authenticateUser } from './authenticate-user.ts'
+export type { SessionsDeps } from './deps.ts'
 export { forgetLoginFailures, forgetSessions } from './forget-sessions.ts'
 export { liftLock } from './login-attempts.ts'
-export type { SessionsNeeds } from './needs.ts'
 export { lookAgain, revoke } from './revocations.ts'
 export { sessionsRoutes } from './sessions.routes.ts'
 export { waitingLogins } from './waiting-logins.ts'

@@ -12,7 +12,7 @@ import type { WaitingLogins } from './waiting-logins.ts'
  */
 export type Attempt = Readonly<{ subject: string; network: string; counter: string; until: string }>
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+type Deps = Readonly<{ db: DbOrTx; clock: Clock }>
 type Waiting = Readonly<{ waiting: WaitingLogins }>
 type Wanted = Readonly<{ lockSubject: string; address: string; signal?: AbortSignal | undefined }>
 
@@ -28,19 +28,19 @@ const crowded = `too many logins wait for others of the same account to end: log
  * are not counted. Throws UNAVAILABLE when the ten under way take too long, or too many
  * wait for them already.
  */
-export async function reserveAttempt(needs: Needs & Waiting, { lockSubject: of, address, signal }: Wanted): Promise<Attempt> {
+export async function reserveAttempt(deps: Deps & Waiting, { lockSubject: of, address, signal }: Wanted): Promise<Attempt> {
   const [subject, network] = [sha256Hex(of), networkOf(address)]
-  const counter = (await isKnown(needs, subject, network)) ? network : ''
-  const came = needs.clock.now()
+  const counter = (await isKnown(deps, subject, network)) ? network : ''
+  const came = deps.clock.now()
   const once = async (): Promise<Attempt | undefined> => {
-    const attempt = { subject, network, counter, until: isoIn(needs.clock, failureMemoryMs) }
-    if (await takePlace(needs, attempt)) return attempt
-    await refuseLocked(needs, attempt, came)
+    const attempt = { subject, network, counter, until: isoIn(deps.clock, failureMemoryMs) }
+    if (await takePlace(deps, attempt)) return attempt
+    await refuseLocked(deps, attempt, came)
     return undefined
   }
   const first = await once()
   if (first) return first
-  const waiting = needs.waiting.wait(subject, () => keepAsking(needs, once, signal))
+  const waiting = deps.waiting.wait(subject, () => keepAsking(deps, once, signal))
   if (!waiting) throw problem('UNAVAILABLE', crowded, { retryAfterSeconds: crowdedSeconds })
   const attempt = await waiting
   if (attempt) return attempt
@@ -48,7 +48,7 @@ export async function reserveAttempt(needs: Needs & Waiting, { lockSubject: of, 
 }
 
 /** Until there is a place, it takes too long, or whoever asked has left. */
-async function keepAsking({ clock }: Needs, once: () => Promise<Attempt | undefined>, signal?: AbortSignal): Promise<Attempt | undefined> {
+async function keepAsking({ clock }: Deps, once: () => Promise<Attempt | undefined>, signal?: AbortSignal): Promise<Attempt | undefined> {
   for (let [waitedMs, stepMs] = [0, firstStepMs]; waitedMs <= longestWaitMs; stepMs = Math.min(2 * stepMs, longestStepMs)) {
     await clock.sleep(stepMs, signal)
     if (signal?.aborted) return undefined
@@ -59,7 +59,7 @@ async function keepAsking({ clock }: Needs, once: () => Promise<Attempt | undefi
   return undefined
 }
 
-async function isKnown({ db, clock }: Needs, subject: string, network: string): Promise<boolean> {
+async function isKnown({ db, clock }: Deps, subject: string, network: string): Promise<boolean> {
   const row = await db
     .selectFrom('user_login_networks')
     .select('network')
@@ -71,7 +71,7 @@ async function isKnown({ db, clock }: Needs, subject: string, network: string): 
 }
 
 /** Failures and attempts under way never pass ten together. What a process that died left under way counts as failed after a minute. */
-async function takePlace({ db, clock }: Needs, { subject, counter, until }: Attempt): Promise<boolean> {
+async function takePlace({ db, clock }: Deps, { subject, counter, until }: Attempt): Promise<boolean> {
   const [now, stale] = [isoNow(clock), isoIn(clock, -pendingMs)]
   const failures = sql`case when user_login_failures.until <= ${now} then 0
     when user_login_failures.pending_at <= ${stale} then user_login_failures.failures + user_login_failures.pending
@@ -90,7 +90,7 @@ async function takePlace({ db, clock }: Needs, { subject, counter, until }: Atte
 }
 
 /** `Retry-After` counts from when the attempt came, however long it waited since. */
-async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt, came: Date): Promise<void> {
+async function refuseLocked({ db, clock }: Deps, { subject, counter }: Attempt, came: Date): Promise<void> {
   const row = await db
     .selectFrom('user_login_failures')
     .selectAll()
@@ -107,14 +107,14 @@ async function refuseLocked({ db, clock }: Needs, { subject, counter }: Attempt,
 }
 
 /** The attempt failed. True for the failure that locked: it is told of once. */
-export async function noteFailure(needs: Needs, attempt: Attempt): Promise<boolean> {
-  const locked = await countFailure(needs, attempt, 1)
+export async function recordFailure(deps: Deps, attempt: Attempt): Promise<boolean> {
+  const locked = await countFailure(deps, attempt, 1)
   // What fails from a known network counts for strangers too: ten failures lock, wherever they came from.
-  return (attempt.counter !== '' && (await countFailure(needs, { ...attempt, counter: '' }, 0))) || locked
+  return (attempt.counter !== '' && (await countFailure(deps, { ...attempt, counter: '' }, 0))) || locked
 }
 
 /** The lock is never extended: what fails while it lasts changes nothing. */
-async function countFailure({ db, clock }: Needs, { subject, counter, until }: Attempt, reserved: 0 | 1): Promise<boolean> {
+async function countFailure({ db, clock }: Deps, { subject, counter, until }: Attempt, reserved: 0 | 1): Promise<boolean> {
   const now = isoNow(clock)
   const lasts = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${mostFailures}`
   const { rows } = await sql<{ failures: number; until: string }>`
@@ -129,7 +129,7 @@ async function countFailure({ db, clock }: Needs, { subject, counter, until }: A
 }
 
 /** Nothing was learnt of the password: it was neither failure nor success. */
-export async function releaseAttempt({ db }: Needs, { subject, counter }: Attempt): Promise<void> {
+export async function releaseAttempt({ db }: Deps, { subject, counter }: Attempt): Promise<void> {
   await db
     .updateTable('user_login_failures')
     .set((row) => ({ pending: row('pending', '-', 1) }))
@@ -143,12 +143,12 @@ export async function releaseAttempt({ db }: Needs, { subject, counter }: Attemp
  * Does what follows once the attempt has its place. What fails by itself says nothing of the password, and it is what the caller hears of, whatever
  * becomes of the release: a place that stays taken counts as a failure after a minute.
  */
-export async function orRelease<T>(needs: Needs & Readonly<{ log: Logger }>, attempt: Attempt, work: () => Promise<T>): Promise<T> {
+export async function orRelease<T>(deps: Deps & Readonly<{ log: Logger }>, attempt: Attempt, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    await releaseAttempt(needs, attempt).catch((later) =>
-      needs.log.warn({ err: later }, 'a login that failed by itself counts as a wrong one'),
+    await releaseAttempt(deps, attempt).catch((later) =>
+      deps.log.warn({ err: later }, 'a login that failed by itself counts as a wrong one'),
     )
     throw error
   }
@@ -161,7 +161,7 @@ export async function liftLock(tx: Tx, { tenantId, localpart }: Readonly<{ tenan
 }
 
 /** The password was right: the failures are forgotten, except a lock that strangers are under, and the network is known from now on. */
-export async function noteSuccess(tx: Tx, clock: Clock, { subject, network, counter }: Attempt): Promise<void> {
+export async function recordSuccess(tx: Tx, clock: Clock, { subject, network, counter }: Attempt): Promise<void> {
   const now = isoNow(clock)
   await sql`
     update user_login_failures set failures = 0, pending = case when pending > 0 then pending - 1 else 0 end

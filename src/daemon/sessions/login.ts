@@ -4,11 +4,11 @@ import { canonicalLocalpart, matrixUserIdOf } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { forNoKeyUpdate, type Tx } from '../db/index.ts'
 import { ensureUser, findUser, type UserRecord } from '../users/index.ts'
+import type { SessionsDeps } from './deps.ts'
 import { homeOf, tenantOf } from './find-tenant.ts'
 import { holdingBack } from './hold-back.ts'
 import { issueToken } from './issue-token.ts'
-import { noteSuccess, orRelease } from './login-attempts.ts'
-import type { SessionsNeeds } from './needs.ts'
+import { orRelease, recordSuccess } from './login-attempts.ts'
 import { endProof, type Proved, provePassword, refusedLogin } from './prove-password.ts'
 import { endSessions } from './revocations.ts'
 import { insertRefreshToken, insertSession, newRefreshToken, sessionsBeyond } from './sessions.repo.ts'
@@ -36,21 +36,21 @@ type LoggedIn = Readonly<{
 }>
 
 /** One login for platform and chat (spec 2.2, 2.3). All refusals are alike, in their answer and in their time. */
-export const login = (needs: SessionsNeeds, given: Login): Promise<LoggedIn> => holdingBack(needs.clock, () => logIn(needs, given))
+export const login = (deps: SessionsDeps, given: Login): Promise<LoggedIn> => holdingBack(deps.clock, () => logIn(deps, given))
 
-async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, tellTenant, ...login }: Login): Promise<LoggedIn> {
+async function logIn(deps: SessionsDeps, { tenant: given, deviceName: named, tellTenant, ...login }: Login): Promise<LoggedIn> {
   const deviceName = deviceNameOf(named)
-  const tenant = await tenantOf(needs.db, given)
-  const before = tenant && (await findUser(needs.db, { tenantId: tenant.id, localpart: canonicalLocalpart(login.username) }))
-  const proved = await provePassword(needs, { ...login, tenant, given, deviceName })
+  const tenant = await tenantOf(deps.db, given)
+  const before = tenant && (await findUser(deps.db, { tenantId: tenant.id, localpart: canonicalLocalpart(login.username) }))
+  const proved = await provePassword(deps, { ...login, tenant, given, deviceName })
   try {
-    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(needs, proved, { deviceName, before, ...login })
+    const { id, tenantId, chatDomain, expiresAt, ...refreshToken } = await opening(deps, proved, { deviceName, before, ...login })
     tellTenant?.(tenantId)
-    const issued = await issueToken(needs, { id, localpart: proved.localpart, tenantId, chatDomain, expiresAt })
-    const homeserver = await homeOf(needs.db, proved.tenant)
+    const issued = await issueToken(deps, { id, localpart: proved.localpart, tenantId, chatDomain, expiresAt })
+    const homeserver = await homeOf(deps.db, proved.tenant)
     return { ...issued, matrixAccessToken: proved.chat.accessToken.reveal(), matrixUserId: proved.chat.userId, homeserver, ...refreshToken }
   } catch (error) {
-    await endProof(needs, proved)
+    await endProof(deps, proved)
     throw error
   }
 }
@@ -59,11 +59,9 @@ async function logIn(needs: SessionsNeeds, { tenant: given, deviceName: named, t
 type Wanted = Readonly<{ deviceName: string; issueRefreshToken: boolean; address: string; before: UserRecord | undefined }>
 
 /** Opens the session. A database that fails says nothing of the password: the attempt is then no failure. */
-async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
-  const opened = await orRelease(needs, proved.attempt, () =>
-    needs.db.transaction().execute((tx) => openSession(tx, needs, proved, wanted)),
-  )
-  if (!opened) throw await refusedLogin(needs, proved.attempt)
+async function opening(deps: SessionsDeps, proved: Proved, wanted: Wanted) {
+  const opened = await orRelease(deps, proved.attempt, () => deps.db.transaction().execute((tx) => openSession(tx, deps, proved, wanted)))
+  if (!opened) throw await refusedLogin(deps, proved.attempt)
   return opened
 }
 
@@ -71,10 +69,10 @@ async function opening(needs: SessionsNeeds, proved: Proved, wanted: Wanted) {
  * User, session, refresh token and counters together; undefined when user or tenant may not log in, with nothing written. A login beyond what a
  * user may have open ends the sessions that were unused for longest.
  */
-async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, localpart }: Proved, wanted: Wanted) {
-  const { clock, random, rules } = needs
+async function openSession(tx: Tx, deps: SessionsDeps, { attempt, tenant, localpart }: Proved, wanted: Wanted) {
+  const { clock, random, rules } = deps
   if (!(await isActive(tx, tenant.id))) return undefined
-  const { user, made } = await ensureUser(needs, tx, { tenantId: tenant.id, localpart })
+  const { user, made } = await ensureUser(deps, tx, { tenantId: tenant.id, localpart })
   const held = await holdUser(tx, user.id)
   if (held.status !== 'active') return undefined
   if ((wanted.before?.passwordTurn ?? 0) !== Number(held.password_turn)) throw changedMeanwhile()
@@ -84,16 +82,16 @@ async function openSession(tx: Tx, needs: SessionsNeeds, { attempt, tenant, loca
   const expiresAt = sessionEnd(rules, now, wanted.issueRefreshToken)
   const session = { id, tenantId: tenant.id, userId: user.id, deviceName: wanted.deviceName, network: networkOf(wanted.address), expiresAt }
   await insertSession(tx, now, session)
-  await noteSuccess(tx, clock, attempt)
-  const refreshing = wanted.issueRefreshToken ? await firstRefreshToken(tx, needs, { id, now, expiresAt }) : {}
+  await recordSuccess(tx, clock, attempt)
+  const refreshing = wanted.issueRefreshToken ? await firstRefreshToken(tx, deps, { id, now, expiresAt }) : {}
   await endSessions(tx, clock, tooMany, 'too_many')
-  if (made) await noteMade(tx, clock, { tenant, user, sessionId: id })
+  if (made) await recordMade(tx, clock, { tenant, user, sessionId: id })
   return { id, tenantId: tenant.id, chatDomain: tenant.chatDomain, expiresAt, ...refreshing }
 }
 
 type Opened = Readonly<{ id: string; now: string; expiresAt: string }>
 
-async function firstRefreshToken(tx: Tx, { random, rules }: SessionsNeeds, { id, now, expiresAt }: Opened) {
+async function firstRefreshToken(tx: Tx, { random, rules }: SessionsDeps, { id, now, expiresAt }: Opened) {
   const refreshToken = newRefreshToken(random)
   const made = { token: refreshToken, sessionId: id, sessionExpiresAt: expiresAt, parentHash: null, rules }
   return { refreshToken, refreshTokenExpiresAt: await insertRefreshToken(tx, now, made) }
@@ -102,7 +100,7 @@ async function firstRefreshToken(tx: Tx, { random, rules }: SessionsNeeds, { id,
 type Made = Readonly<{ tenant: Proved['tenant']; user: UserRecord; sessionId: string }>
 
 /** Logins are not in the audit log, but that somebody got an account is, whoever made it. */
-async function noteMade(tx: Tx, clock: Clock, { tenant, user, sessionId }: Made): Promise<void> {
+async function recordMade(tx: Tx, clock: Clock, { tenant, user, sessionId }: Made): Promise<void> {
   const { id: userId, localpart, roles } = user
   const actor = { kind: 'user', userId, matrixUserId: matrixUserIdOf(localpart, tenant.chatDomain), sessionId } as const
   const data = { userId, roles, chat: 'existed' }

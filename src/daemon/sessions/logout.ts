@@ -1,9 +1,9 @@
 import { isProblem } from '../../core/kit/index.ts'
-import type { SessionsNeeds } from './needs.ts'
+import type { SessionsDeps } from './deps.ts'
 import { endSessions } from './revocations.ts'
 import { refreshHash } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'keys' | 'revocations'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations'>
 /** `tellTenant` is told whose session it was. */
 type Logout = Readonly<{
   refreshToken: string | undefined
@@ -16,9 +16,9 @@ type Found = Readonly<{ id: string; tenantId: string }>
  * Ends the session of a refresh token, used or not, and the one of the platform token that came along. Unknown ones are no failure: the caller
  * wants to be logged out, and is. The chat session goes on (spec 5.2).
  */
-export async function logout(needs: Needs, { refreshToken, authorization, tellTenant }: Logout): Promise<void> {
-  const { db, clock, revocations } = needs
-  const sessions = [await sessionOfRefresh(needs, refreshToken), await sessionOfPlatform(needs, authorization)]
+export async function logout(deps: Deps, { refreshToken, authorization, tellTenant }: Logout): Promise<void> {
+  const { db, clock, revocations } = deps
+  const sessions = [await sessionOfRefresh(deps, refreshToken), await sessionOfPlatform(deps, authorization)]
   const found = sessions.filter((session) => session !== undefined)
   if (!found[0]) return
   tellTenant?.(found[0].tenantId)
@@ -27,7 +27,7 @@ export async function logout(needs: Needs, { refreshToken, authorization, tellTe
   await revocations.readNow()
 }
 
-async function sessionOfRefresh({ db }: Needs, token: string | undefined): Promise<Found | undefined> {
+async function sessionOfRefresh({ db }: Deps, token: string | undefined): Promise<Found | undefined> {
   if (token === undefined) return undefined
   const row = await db
     .selectFrom('refresh_tokens')
@@ -38,7 +38,7 @@ async function sessionOfRefresh({ db }: Needs, token: string | undefined): Promi
   return row && { id: row.id, tenantId: row.tenant_id }
 }
 
-async function sessionOfPlatform({ keys }: Needs, authorization: string | undefined): Promise<Found | undefined> {
+async function sessionOfPlatform({ keys }: Deps, authorization: string | undefined): Promise<Found | undefined> {
   const token = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')?.[1]
   if (!token) return undefined
   try {

@@ -4,10 +4,10 @@ import { lockSubject } from '../../core/sessions/index.ts'
 import { canonicalLocalpart, isOwnAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
-import { type Attempt, noteFailure, orRelease, releaseAttempt, reserveAttempt } from './login-attempts.ts'
-import type { SessionsNeeds } from './needs.ts'
+import type { SessionsDeps } from './deps.ts'
+import { type Attempt, orRelease, recordFailure, releaseAttempt, reserveAttempt } from './login-attempts.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'log' | 'homeservers' | 'waiting'>
 
 type Proof = Readonly<{
   tenant: TenantRecord | undefined
@@ -29,24 +29,24 @@ export type Proved = Readonly<{ attempt: Attempt; chat: Right; tenant: TenantRec
  * nobody can have, the platform's own accounts and users locked in the chat take the path of a wrong password. Throws ACCOUNT_LOCKED, LOGIN_FAILED
  * or, when the chat server says nothing of the password, HOMESERVER_UNREACHABLE.
  */
-export async function provePassword(needs: Needs, proof: Proof): Promise<Proved> {
+export async function provePassword(deps: Deps, proof: Proof): Promise<Proved> {
   const { tenant, given, username, address } = proof
   const localpart = canonicalLocalpart(username)
-  const attempt = await reserveAttempt(needs, { lockSubject: lockSubject(tenant, given, username), address, signal: proof.signal })
-  const answer = await orRelease(needs, attempt, () => askChatServer(needs, proof, localpart))
+  const attempt = await reserveAttempt(deps, { lockSubject: lockSubject(tenant, given, username), address, signal: proof.signal })
+  const answer = await orRelease(deps, attempt, () => askChatServer(deps, proof, localpart))
   if (answer.kind === 'ok' && tenant) return { attempt, chat: answer, tenant, localpart }
   if ('retryAfterSeconds' in answer) {
-    await releaseAttempt(needs, attempt)
+    await releaseAttempt(deps, attempt)
     throw homeserverProblem(answer, tenant?.slug ?? given)
   }
-  throw await refusedLogin(needs, attempt)
+  throw await refusedLogin(deps, attempt)
 }
 
 /** Names as any chat server ever allowed them. */
 const possibleName = /^[a-z0-9._=/+-]{1,255}$/
 
 async function askChatServer(
-  { homeservers, log }: Needs,
+  { homeservers, log }: Deps,
   { tenant, password, deviceName, signal }: Proof,
   localpart: string,
 ): Promise<LoggedIn> {
@@ -60,14 +60,14 @@ async function askChatServer(
 }
 
 /** Nobody keeps the device of a proof that is not used. The caller hears what came of the proof, not whether the chat server forgot it. */
-export async function endProof({ homeservers, log }: Needs, { tenant, chat }: Proved): Promise<void> {
+export async function endProof({ homeservers, log }: Deps, { tenant, chat }: Proved): Promise<void> {
   const ended = homeservers.of(tenant.id).logout(chat.accessToken)
   await ended.catch((error) => log.warn({ err: error, tenant: tenant.slug }, 'a chat device that only proved a password stays logged in'))
 }
 
 /** What every refused login looks like. A lock in the chat or a disabled user counts too: otherwise counting would tell that the password was right. */
-export async function refusedLogin({ db, clock, log }: Pick<Needs, 'db' | 'clock' | 'log'>, attempt: Attempt): Promise<Problem> {
-  if (await noteFailure({ db, clock }, attempt))
+export async function refusedLogin({ db, clock, log }: Pick<Deps, 'db' | 'clock' | 'log'>, attempt: Attempt): Promise<Problem> {
+  if (await recordFailure({ db, clock }, attempt))
     log.warn({ network: attempt.network }, 'ten failed logins: an account is locked for 15 minutes')
   return problem('LOGIN_FAILED', 'tenant, name or password is wrong, or the account cannot be used')
 }

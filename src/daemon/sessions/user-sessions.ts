@@ -4,18 +4,18 @@ import { canonicalLocalpart } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { findUser } from '../users/index.ts'
-import type { SessionsNeeds } from './needs.ts'
+import type { SessionsDeps } from './deps.ts'
 import { revoke } from './revocations.ts'
 import { type Place, sessionsBefore } from './sessions.repo.ts'
 
-type Needs = Pick<SessionsNeeds, 'db' | 'clock' | 'revocations'>
+type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'revocations'>
 
-type Listing = Pick<SessionsNeeds, 'db' | 'clock' | 'rules'>
+type Listing = Pick<SessionsDeps, 'db' | 'clock' | 'rules'>
 type Wanted = Readonly<{ limit: number; cursor?: string | undefined }>
 
 /** The caller's open sessions; `current` is the one that asks. */
-export async function listOwnSessions(needs: Listing, { userId, sessionId }: PlatformPrincipal, wanted: Wanted) {
-  const { sessions, ...page } = await pageOf(needs, { userId, ...wanted })
+export async function listOwnSessions(deps: Listing, { userId, sessionId }: PlatformPrincipal, wanted: Wanted) {
+  const { sessions, ...page } = await pageOf(deps, { userId, ...wanted })
   return {
     sessions: sessions.map(({ endedAt: _, endedBy: __, ...session }) => ({ ...session, current: session.id === sessionId })),
     ...page,
@@ -43,7 +43,7 @@ function readCursor(cursor: string): Place {
 
 /** Ends one of the caller's sessions; those of others do not exist for them. */
 export async function revokeOwnSession(
-  { db, clock, revocations }: Needs,
+  { db, clock, revocations }: Deps,
   { userId }: PlatformPrincipal,
   { id }: { id: string },
 ): Promise<void> {
@@ -65,20 +65,20 @@ export async function revokeOwnSession(
 type OfUser = Wanted & Readonly<{ slug: string; user: string; ended: boolean }>
 
 /** For operators. Throws NOT_FOUND naming tenant or user. */
-export async function listUserSessions(needs: Listing, { slug, user, ...wanted }: OfUser) {
-  const { db } = needs
+export async function listUserSessions(deps: Listing, { slug, user, ...wanted }: OfUser) {
+  const { db } = deps
   const tenant = await tenantBySlug(db, slug)
   if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
   const found = await findUser(db, { tenantId: tenant.id, localpart: canonicalLocalpart(user) })
   if (!found) throw problem('NOT_FOUND', `${slug} has no user ${user}: \`tenantry users list ${slug}\` shows all`)
-  const { sessions, ...page } = await pageOf(needs, { userId: found.id, ...wanted })
+  const { sessions, ...page } = await pageOf(deps, { userId: found.id, ...wanted })
   return { sessions: sessions.map((session) => ({ ...session, user: found.localpart })), ...page }
 }
 
 type OfTenant = Readonly<{ slug: string; id: string }>
 
 /** For operators: a stolen device, a user who asks for it. The chat session goes on. */
-export async function revokeUserSession({ db, clock, revocations }: Needs, actor: Actor, { slug, id }: OfTenant): Promise<void> {
+export async function revokeUserSession({ db, clock, revocations }: Deps, actor: Actor, { slug, id }: OfTenant): Promise<void> {
   await db.transaction().execute(async (tx) => {
     const session = await tx
       .selectFrom('sessions')

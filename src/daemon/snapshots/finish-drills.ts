@@ -7,22 +7,22 @@ import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts
 import { boxOf } from './finish-snapshots.ts'
 import { cameBack, moveSnapshots } from './snapshots.repo.ts'
 
-type Needs = Readonly<{ clock: Clock }>
+type Deps = Readonly<{ clock: Clock }>
 type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
 
 /** What a drill found stands beside its snapshot: proof, or why there is none. */
-export const drillResults = (needs: Needs): ResultHandlers => ({
-  'tenant-box.drill': (tx, command, result) => note(needs, tx, command, result),
+export const drillResults = (deps: Deps): ResultHandlers => ({
+  'tenant-box.drill': (tx, command, result) => note(deps, tx, command, result),
 })
 
 /** A drill that could not be held is no proof either, but says nothing against the snapshot. */
-export const drillFailures = (needs: Needs): FailureHandlers => ({
-  'tenant-box.drill': (tx, command) => note(needs, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+export const drillFailures = (deps: Deps): FailureHandlers => ({
+  'tenant-box.drill': (tx, command) => note(deps, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
 })
 
 const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
 
-async function note({ clock }: Needs, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+async function note({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box) return
   const { snapshotId } = command.payload as { snapshotId: string }

@@ -11,15 +11,15 @@ import { restoreHolder } from './restore-box.ts'
 import { cameBack, recordSnapshot } from './snapshots.repo.ts'
 import type { BoxRestoreStatus } from './snapshots.tables.ts'
 
-type Needs = Readonly<{ clock: Clock }>
+type Deps = Readonly<{ clock: Clock }>
 type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: AgentError | null }>
 
 /** A restore is over when its agent said how it ended; the box is free again then, however that was. */
-export const restoreResults = (needs: Needs): ResultHandlers => ({
+export const restoreResults = (deps: Deps): ResultHandlers => ({
   'tenant-box.restore': async (tx, command, result) => {
-    await keepFormer(needs, tx, command, result)
+    await keepFormer(deps, tx, command, result)
     const { outcome, durationMs, error } = result
-    await end(needs, tx, command, outcome, { durationMs, error })
+    await end(deps, tx, command, outcome, { durationMs, error })
   },
 })
 
@@ -27,15 +27,15 @@ export const restoreResults = (needs: Needs): ResultHandlers => ({
  * A restore that its agent took and that nobody heard of since may be under way: the box stays held, for a day at most, and the agent's own word
  * is taken in when it comes.
  */
-export const restoreFailures = (needs: Needs): FailureHandlers => ({
+export const restoreFailures = (deps: Deps): FailureHandlers => ({
   'tenant-box.restore': (tx, command, { told }) => {
     const isKnown = told || command.leaseToken === 0
-    return end(needs, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
+    return end(deps, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
   },
 })
 
 /** What a restore replaced is a snapshot of its own. */
-async function keepFormer({ clock }: Needs, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
+async function keepFormer({ clock }: Deps, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
   const box = await boxOf(tx, command)
   if (!preRestore || !box) return
   await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
@@ -44,7 +44,7 @@ async function keepFormer({ clock }: Needs, tx: Tx, command: Command, { preResto
 type Ended = Readonly<{ slug: string; snapshot_id: string }>
 
 /** A box that rests shut is for a person to hear of at once, and not when its fence has stood for hours. */
-async function wake({ clock }: Needs, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
+async function wake({ clock }: Deps, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
   if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
   if (status !== 'restored') return
   await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...mendedByWayBack], because: 'the box was restored' })
@@ -52,7 +52,7 @@ async function wake({ clock }: Needs, tx: Tx, { slug, snapshot_id: snapshotId }:
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }
 
-async function end({ clock }: Needs, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
+async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
   const ended = await tx
     .updateTable('box_restores')
     .set({

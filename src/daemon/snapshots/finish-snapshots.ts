@@ -3,23 +3,23 @@ import { type Clock, isoIn } from '../../core/kit/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
 import type { Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { type NewSnapshot, recordSnapshot } from './snapshots.repo.ts'
 
-type Needs = Readonly<{ clock: Clock }> & Pick<SnapshotsNeeds, 'versionsBefore'>
+type Deps = Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>
 
 /** Every snapshot that a command brought stands in the registry as soon as its result does. */
-export const snapshotResults = (needs: Needs): ResultHandlers => ({
+export const snapshotResults = (deps: Deps): ResultHandlers => ({
   // How long it is kept is decided by who asked for it, not by who took it.
-  'tenant-box.snapshot': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: tierAsked(command) }),
-  'tenant-box.hand_over': (tx, command, { snapshot }) => take(needs, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
+  'tenant-box.snapshot': (tx, command, { snapshot }) => take(deps, tx, command, { ...takenFacts(snapshot), tier: tierAsked(command) }),
+  'tenant-box.hand_over': (tx, command, { snapshot }) => take(deps, tx, command, { ...takenFacts(snapshot), tier: 'final' }),
   'tenant-box.update': async (tx, command, result) => {
-    const facts = updateFacts(needs, command, result)
-    if (facts) await take(needs, tx, command, { ...facts, installed: await installedBefore(needs, tx, command) })
+    const facts = updateFacts(deps, command, result)
+    if (facts) await take(deps, tx, command, { ...facts, installed: await installedBefore(deps, tx, command) })
   },
 })
 
-export const snapshotFailures = ({ clock }: Pick<Needs, 'clock'>): FailureHandlers => ({
+export const snapshotFailures = ({ clock }: Pick<Deps, 'clock'>): FailureHandlers => ({
   'tenant-box.snapshot': async (tx, command) => {
     const payload = { ...(command.payload as { slug: string; tier: string }), commandId: command.id, error: command.error }
     await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: 'snapshot.failed', payload })
@@ -46,7 +46,7 @@ export const takenFacts = (taken: SnapshotTaken): NewSnapshot => ({
 
 // An update tells when it ended, not when its snapshot was taken: that was as the fence closed, and not before the command was taken up.
 // Rather too early than too late, because what came after it counts as lost by a restore.
-function updateFacts({ clock }: Pick<Needs, 'clock'>, command: Command, result: UpdateResult): NewSnapshot | undefined {
+function updateFacts({ clock }: Pick<Deps, 'clock'>, command: Command, result: UpdateResult): NewSnapshot | undefined {
   const { snapshotOk, snapshotId, snapshotSha256, snapshotTakenAt, fencedMs, report } = result
   if (!snapshotOk || snapshotId === null) return undefined
   const now = clock.now().getTime()
@@ -62,12 +62,12 @@ function updateFacts({ clock }: Pick<Needs, 'clock'>, command: Command, result: 
 }
 
 /** An update tells what it made of the box, not what was there before. */
-async function installedBefore({ versionsBefore }: Needs, tx: Tx, { id }: Command): Promise<string | null> {
+async function installedBefore({ versionsBefore }: Deps, tx: Tx, { id }: Command): Promise<string | null> {
   const installed = await versionsBefore(tx, id)
   return installed && JSON.stringify(installed)
 }
 
-async function take({ clock }: Pick<Needs, 'clock'>, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
+async function take({ clock }: Pick<Deps, 'clock'>, tx: Tx, command: Command, facts: NewSnapshot): Promise<void> {
   const box = await boxOf(tx, command)
   if (!box || !(await recordSnapshot(tx, clock, box, { ...facts, ...takenBy(command) }))) return
   const payload = { boxId: box.id, slug: box.slug, snapshotId: facts.snapshotId, tier: facts.tier, commandId: command.id }

@@ -5,10 +5,10 @@ import type { Command, ResultHandlers } from '../hosts/index.ts'
 import { boxOf } from './finish-snapshots.ts'
 import { cameBack } from './snapshots.repo.ts'
 
-type Needs = Readonly<{ clock: Clock }>
+type Deps = Readonly<{ clock: Clock }>
 
 /** A box that another host made from a snapshot, counted, probed and keeps proves the snapshot like any other restore: it is written down as one. */
-export const takeOverResults = ({ clock }: Needs): ResultHandlers => ({
+export const takeOverResults = ({ clock }: Deps): ResultHandlers => ({
   'tenant-box.take_over': async (tx, command, { outcome, durationMs }) => {
     if (outcome === 'restored') await note(tx, command, { ended_at: isoNow(clock), duration_ms: Math.round(durationMs) })
   },

@@ -1,9 +1,9 @@
 import { type BoxId, isQuestion, type TenantId } from '../../core/boxes/index.ts'
 import { type BoxRecord, boxById, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 
-type Needs = Pick<SnapshotsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
+type Deps = Pick<SnapshotsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs'>
 
 /** The live boxes by tenant, and what keeps each from being worked on by schedule. */
 export type Surveyed = Readonly<{
@@ -15,9 +15,9 @@ export type Surveyed = Readonly<{
   busyHosts: ReadonlySet<string>
 }>
 
-export async function surveyBoxes(needs: Needs, db: DbOrTx): Promise<Surveyed> {
-  const fleet = await lookAtFleet(needs, db)
-  const holds = await holdsOf(db, needs.clock)
+export async function surveyBoxes(deps: Deps, db: DbOrTx): Promise<Surveyed> {
+  const fleet = await lookAtFleet(deps, db)
+  const holds = await holdsOf(db, deps.clock)
   const open = (await openCommands(db).execute()).filter(({ kind }) => !isQuestion(kind))
   const busyBoxes = new Set(open.map(({ box_id }) => box_id))
   const byTenant = new Map((await boxesInScope(db)).map((box) => [box.tenantId, box]))
@@ -36,7 +36,7 @@ export async function liveBoxOf(db: DbOrTx, tenantId: string): Promise<BoxRecord
 }
 
 /** The same for one box, also in the transaction that begins something on it. */
-export async function isFreeNow({ clock }: Pick<Needs, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
+export async function isFreeNow({ clock }: Pick<Deps, 'clock'>, db: DbOrTx, { id }: BoxRecord): Promise<boolean> {
   if ((await holdsOf(db, clock, [id])).has(id)) return false
   return (await openCommands(db).where('box_id', '=', id).execute()).every(({ kind }) => isQuestion(kind))
 }

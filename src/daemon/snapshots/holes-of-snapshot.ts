@@ -2,24 +2,20 @@ import { holesText, InstalledVersions, type ReopenedHole, reopenedHoles } from '
 import { problem } from '../../core/kit/index.ts'
 import type { BoxRecord } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
-export type HoleNeeds = Pick<SnapshotsNeeds, 'fixes' | 'versionsBefore'>
+export type HoleDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
 
 /** The holes that a box has again with a snapshot. One of which nobody knows what it holds has those of emergencies that were not over when it was taken. */
-export async function holesOfSnapshot(needs: HoleNeeds, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
-  const fixes = await needs.fixes(tx)
-  const to = await versionsIn(needs, tx, snapshot)
+export async function holesOfSnapshot(deps: HoleDeps, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
+  const fixes = await deps.fixes(tx)
+  const to = await versionsIn(deps, tx, snapshot)
   const about = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
   return reopenedHoles(about, { from: box.installed, to })
 }
 
-async function versionsIn(
-  { versionsBefore }: HoleNeeds,
-  tx: Tx,
-  { installed, command_id }: SnapshotRow,
-): Promise<InstalledVersions | null> {
+async function versionsIn({ versionsBefore }: HoleDeps, tx: Tx, { installed, command_id }: SnapshotRow): Promise<InstalledVersions | null> {
   if (installed !== null) return InstalledVersions.parse(JSON.parse(installed))
   return command_id === null ? null : versionsBefore(tx, command_id)
 }

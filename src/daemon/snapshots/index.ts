@@ -4,9 +4,9 @@
 import './snapshots.tables.ts'
 
 export { commandsOfRestores } from './commands-in-use.ts'
+export type { SnapshotsDeps } from './deps.ts'
 export { keptSnapshots } from './kept-snapshots.ts'
-export type { SnapshotsNeeds } from './needs.ts'
-export { noteRestore } from './note-restore.ts'
+export { recordRestore } from './note-restore.ts'
 export { slugsBeingRestored } from './restore-box.ts'
 export { snapshotForMove } from './snapshot-for-move.ts'
 export { snapshotListener } from './snapshot-listener.ts'

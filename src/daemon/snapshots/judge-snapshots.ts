@@ -1,19 +1,19 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { judgeRetention, type RetentionVerdict } from '../../core/snapshots/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { newestProofs, type ProofOf } from './proofs.ts'
 import { type SnapshotRow, snapshotsOf } from './snapshots.repo.ts'
 
-type Needs = Pick<SnapshotsNeeds, 'clock' | 'rule' | 'references'>
+type Deps = Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>
 
 /** By tenant, and what each snapshot was last proven by, which the word depends on. */
 type Judged = Readonly<{ verdicts: ReadonlyMap<string, RetentionVerdict>; proofOf: ProofOf }>
 
 /** Retention's word on the repositories of these tenants, with all that any room still refers to. */
-export async function judgeSnapshots(needs: Needs, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
+export async function judgeSnapshots(deps: Deps, db: DbOrTx, tenantIds: readonly string[]): Promise<Judged> {
   const rows = await snapshotsOf(db, tenantIds)
-  const inUse = await inUseOf(needs, db, rows)
+  const inUse = await inUseOf(deps, db, rows)
   const proofOf = await newestProofs(db, tenantIds)
   const verdicts = new Map(
     tenantIds.map((tenantId) => {
@@ -26,13 +26,13 @@ export async function judgeSnapshots(needs: Needs, db: DbOrTx, tenantIds: readon
         provenAt: proofOf(tenantId, snapshotId)?.at ?? null,
         reported: row.sha256 !== null,
       }))
-      return [tenantId, judgeRetention({ snapshots, rule: needs.rule, now: isoNow(needs.clock), inUse })]
+      return [tenantId, judgeRetention({ snapshots, rule: deps.rule, now: isoNow(deps.clock), inUse })]
     }),
   )
   return { verdicts, proofOf }
 }
 
-async function inUseOf({ references }: Needs, db: DbOrTx, rows: readonly SnapshotRow[]): Promise<ReadonlyMap<string, string>> {
+async function inUseOf({ references }: Deps, db: DbOrTx, rows: readonly SnapshotRow[]): Promise<ReadonlyMap<string, string>> {
   const boxIds = [...new Set(rows.map(({ box_id }) => box_id))]
   const found = await Promise.all([openRestores, ...references].map((refer) => refer(db, boxIds)))
   return new Map(found.flat().map(({ snapshotId, neededBy }) => [snapshotId, neededBy]))

@@ -2,12 +2,12 @@ import type { SnapshotTier } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { judgeSnapshots } from './judge-snapshots.ts'
-import type { SnapshotsNeeds } from './needs.ts'
 import { lastDrills, type Proof } from './proofs.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
-type Needs = Pick<SnapshotsNeeds, 'db' | 'clock' | 'rule' | 'references'>
+type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'rule' | 'references'>
 type Query = Readonly<{
   limit: number
   cursor?: string | undefined
@@ -18,11 +18,11 @@ type Query = Readonly<{
 }>
 
 /** A page of snapshots, newest first, each with why it is kept and what its last drill said. */
-export async function listSnapshots(needs: Needs, query: Query): Promise<{ snapshots: Snapshot[]; nextCursor: string | null }> {
-  const { db } = needs
+export async function listSnapshots(deps: Deps, query: Query): Promise<{ snapshots: Snapshot[]; nextCursor: string | null }> {
+  const { db } = deps
   const found = await pageOf(db, query)
   const page = found.slice(0, query.limit)
-  const { verdicts, proofOf } = await judgeSnapshots(needs, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
+  const { verdicts, proofOf } = await judgeSnapshots(deps, db, [...new Set(page.map(({ tenant_id }) => tenant_id))])
   const drillOf = await lastDrills(
     db,
     page.map(({ snapshot_id }) => snapshot_id),

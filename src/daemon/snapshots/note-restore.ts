@@ -9,7 +9,7 @@ type Noted = Readonly<{ commandId: string; boxId: string; snapshotId: string; re
  * A restore that another room has ordered is a restore like any other: its snapshot is kept meanwhile, how it ended is told, and a good one
  * proves the snapshot. Whoever ordered it holds the box.
  */
-export async function noteRestore(tx: Tx, clock: Clock, { commandId, boxId, snapshotId, reason }: Noted): Promise<void> {
+export async function recordRestore(tx: Tx, clock: Clock, { commandId, boxId, snapshotId, reason }: Noted): Promise<void> {
   const box = await boxById(tx, boxId as BoxId)
   if (!box) return
   const asked = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId, reason }

@@ -2,7 +2,7 @@ import { boxHeld } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type BoxRecord, existingBox, holdsOf, lookAtHost } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { requireSnapshots } from './snapshot-store.ts'
 
 /**
@@ -10,21 +10,21 @@ import { requireSnapshots } from './snapshot-store.ts'
  * BOX_HELD.
  */
 export async function readyBox(
-  needs: Pick<SnapshotsNeeds, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'settings'>,
+  deps: Pick<SnapshotsDeps, 'clock' | 'staleAfterMs' | 'offlineAfterMs' | 'settings'>,
   db: DbOrTx,
   slug: string,
 ): Promise<BoxRecord> {
-  requireSnapshots(needs.settings)
+  requireSnapshots(deps.settings)
   const box = await existingBox(db, slug)
   if (!box.live) throw problem('CONFLICT', `the box ${slug} is not ready yet: \`tenantry boxes show ${slug}\` tells why`)
   if (!box.managed) throw problem('BOX_NOT_MANAGED', `the box ${slug} is only observed: complete its adoption first`)
-  const host = await lookAtHost(needs, db, box.hostId)
+  const host = await lookAtHost(deps, db, box.hostId)
   if (host?.status !== 'online')
     throw problem(
       'HOST_OFFLINE',
       `the host ${host?.name ?? box.hostId} of ${slug} is ${host?.status ?? 'gone'}: start its agent, try again`,
     )
-  const hold = (await holdsOf(db, needs.clock, [box.id])).get(box.id)
+  const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
   if (hold) throw boxHeld({ slug, ...hold })
   return box
 }

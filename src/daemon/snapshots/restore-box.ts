@@ -4,9 +4,9 @@ import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, holdBox, lockBox } from '../boxes/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
-import type { SnapshotsNeeds } from './needs.ts'
-import { noteRestore } from './note-restore.ts'
+import { recordRestore } from './note-restore.ts'
 import { addressed, readyBox, waitingMs } from './ready-box.ts'
 import { lockRepository, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
 
@@ -31,17 +31,17 @@ export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
  * that is not of this tenant, CONFLICT for one that is gone, REOPENS_HOLE for one from before an emergency unless that is allowed, and what a
  * box that is not ready throws.
  */
-export async function restoreBox(needs: SnapshotsNeeds, actor: Actor, { slug, snapshotId, reason, allowHole }: Wanted): Promise<Accepted> {
-  const { db, clock, random, bus } = needs
+export async function restoreBox(deps: SnapshotsDeps, actor: Actor, { slug, snapshotId, reason, allowHole }: Wanted): Promise<Accepted> {
+  const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId, reopens } = await db.transaction().execute(async (tx) => {
     await lockRepository(tx, (await lockBox(tx, slug)).tenantId)
-    const box = await readyBox(needs, tx, slug)
+    const box = await readyBox(deps, tx, slug)
     const snapshot = await restorable(tx, box, snapshotId)
-    await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(needs) + silentMs) })
-    const reopens = await holesOfSnapshot(needs, tx, box, snapshot)
+    await holdBox(tx, clock, { boxId: box.id, holder: restoreHolder(commandId), until: isoIn(clock, expiresMs(deps) + silentMs) })
+    const reopens = await holesOfSnapshot(deps, tx, box, snapshot)
     if (!allowHole) refuseHoles(slug, snapshotId, reopens)
-    await enqueueRestore(needs, tx, { box, snapshot, commandId, reason })
+    await enqueueRestore(deps, tx, { box, snapshot, commandId, reason })
     const data = { commandId, snapshotId, takenAt: snapshot.taken_at, reason, ...(reopens.length > 0 ? { reopens } : {}) }
     await recordAudit(tx, clock, { actor, action: 'box.restore', subject: slug, data })
     return { hostId: box.hostId, reopens }
@@ -64,13 +64,13 @@ export async function restorable(tx: Tx, { tenantId, slug }: BoxRecord, snapshot
 
 type Restore = Readonly<{ box: BoxRecord; snapshot: SnapshotRow; commandId: string; reason: string }>
 
-const expiresMs = ({ deadlineMs }: Pick<SnapshotsNeeds, 'deadlineMs'>): number => deadlineMs + waitingMs
+const expiresMs = ({ deadlineMs }: Pick<SnapshotsDeps, 'deadlineMs'>): number => deadlineMs + waitingMs
 
-async function enqueueRestore(needs: SnapshotsNeeds, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
-  const { clock, probe, deadlineMs } = needs
+async function enqueueRestore(deps: SnapshotsDeps, tx: Tx, { box, snapshot, commandId, reason }: Restore) {
+  const { clock, probe, deadlineMs } = deps
   const { snapshot_id, sha256 } = snapshot
   const payload = { ...addressed(box), snapshotId: snapshot_id, snapshotSha256: sha256, probe, deadlineMs }
-  const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs(needs) }
+  const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs(deps) }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
-  await noteRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
+  await recordRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
 }

@@ -1,7 +1,7 @@
 import type { ReopenedHole } from '../../core/boxes/index.ts'
 import type { BoxRecord } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
-import { type HoleNeeds, holesOfSnapshot } from './holes-of-snapshot.ts'
+import { type HoleDeps, holesOfSnapshot } from './holes-of-snapshot.ts'
 import { lockRepository, newestDamaged, newestPresent } from './snapshots.repo.ts'
 
 type ForMove = Readonly<{ snapshotId: string; snapshotSha256: string | null; takenAt: string; damaged: boolean; reopens: ReopenedHole[] }>
@@ -12,12 +12,12 @@ type ForMove = Readonly<{ snapshotId: string; snapshotSha256: string | null; tak
  * again is no reason to leave the box down; whoever moves it is told.
  */
 export const snapshotForMove =
-  (needs: HoleNeeds) =>
+  (deps: HoleDeps) =>
   async (tx: Tx, box: BoxRecord): Promise<ForMove | undefined> => {
     await lockRepository(tx, box.tenantId)
     const newest = (await newestPresent(tx, box.tenantId)) ?? (await newestDamaged(tx, box.tenantId))
     if (!newest) return undefined
     const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
-    const reopens = await holesOfSnapshot(needs, tx, box, newest)
+    const reopens = await holesOfSnapshot(deps, tx, box, newest)
     return { snapshotId, snapshotSha256, takenAt, damaged: status === 'damaged', reopens }
   }

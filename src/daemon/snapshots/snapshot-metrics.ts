@@ -4,14 +4,14 @@ import type { Db } from '../db/index.ts'
 import { lastProofs } from './proofs.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; registry: Registry }>
+type Deps = Readonly<{ db: Db; clock: Clock; registry: Registry }>
 
 const hourMs = 60 * 60_000
 const snapshotLateMs = 26 * hourMs
 const proofLateMs = 35 * 24 * hourMs
 
 /** What an operator's alerts look at: how old the data is that a box could be brought back to, and since when nobody has seen it come back. */
-export function snapshotMetrics({ db, clock, registry }: Needs): void {
+export function snapshotMetrics({ db, clock, registry }: Deps): void {
   const gauge = (
     name: string,
     help: string,
@@ -48,7 +48,7 @@ function shared<Answer>(look: () => Promise<Answer>): () => Promise<Answer> {
 }
 
 /** Of each managed live box; one without any counts from its beginning. */
-async function agesMs({ db, clock }: Omit<Needs, 'registry'>, newest: ReadonlyMap<string, string>): Promise<number[]> {
+async function agesMs({ db, clock }: Omit<Deps, 'registry'>, newest: ReadonlyMap<string, string>): Promise<number[]> {
   const now = clock.now().getTime()
   const boxes = await db.selectFrom('boxes').select(['tenant_id', 'created_at']).where('live', '=', 1).where('managed', '=', 1).execute()
   return boxes.map(({ tenant_id, created_at }) => Math.max(0, now - Date.parse(newest.get(tenant_id) ?? created_at)))

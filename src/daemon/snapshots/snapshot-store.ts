@@ -6,7 +6,7 @@ import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { AccessKey } from './sign-request.ts'
-import { type SessionNeeds, storeSession } from './store-session.ts'
+import { type SessionDeps, storeSession } from './store-session.ts'
 
 /** The part of the settings that says where snapshots go and what opens them. */
 export type SnapshotSettings = Pick<
@@ -79,18 +79,18 @@ export const repositoryAddress = (store: StoreAddress, tenantId: string): string
  * The same repository for one command of an agent, where the settings name who gives sessions with a credential of its own. Throws CONFIG,
  * SNAPSHOT_STORE_UNAVAILABLE.
  */
-export async function agentRepository(needs: SessionNeeds, settings: SnapshotSettings, tenantId: TenantId): Promise<Repository> {
+export async function agentRepository(deps: SessionDeps, settings: SnapshotSettings, tenantId: TenantId): Promise<Repository> {
   const whole = snapshotRepository(settings, tenantId)
   const { snapshotSessions: sessions, snapshotStoreCredentials: key } = settings
   if (!sessions || !key || !reachesStore(settings)) return whole
-  return { ...whole, env: await storeSession(needs, { sessions, key, repository: whole.repository }) }
+  return { ...whole, env: await storeSession(deps, { sessions, key, repository: whole.repository }) }
 }
 
 /** The secrets of a box's command. Throws CONFIG, SNAPSHOT_STORE_UNAVAILABLE. */
 export const commandSecrets =
-  ({ settings, ...needs }: SessionNeeds & Readonly<{ settings: SnapshotSettings }>) =>
+  ({ settings, ...deps }: SessionDeps & Readonly<{ settings: SnapshotSettings }>) =>
   async (db: DbOrTx, { boxId }: { boxId: string }): Promise<CommandSecrets> => {
     const box = await boxById(db, boxId as BoxId)
     if (!box) throw problem('NOT_FOUND', `there is no box with the id ${boxId}`)
-    return { snapshots: await agentRepository(needs, settings, box.tenantId) }
+    return { snapshots: await agentRepository(deps, settings, box.tenantId) }
   }

@@ -1,7 +1,7 @@
 import { isoIn, isoNow } from '../../core/kit/index.ts'
 import type { SnapshotTask } from '../../core/snapshots/index.ts'
 import type { Db, Tx } from '../db/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import type { SnapshotTurnTable } from './snapshots.tables.ts'
 
 export type Turn = Pick<SnapshotTurnTable, 'tenant_id' | 'task' | 'asked_at'>
@@ -17,7 +17,7 @@ const patienceMs: Readonly<Record<SnapshotTask, number>> = {
 }
 
 /** Asks for something to be done for these tenants in their turn; asking twice asks once. */
-export async function askForTurns({ db, clock }: Pick<SnapshotsNeeds, 'db' | 'clock'>, task: SnapshotTask, tenantIds: readonly string[]) {
+export async function askForTurns({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, task: SnapshotTask, tenantIds: readonly string[]) {
   const asked = { task, asked_at: isoNow(clock), until: isoIn(clock, patienceMs[task]) }
   const rows = tenantIds.map((tenant_id) => ({ tenant_id, ...asked }))
   for (let at = 0; at < rows.length; at += chunkSize)
@@ -31,7 +31,7 @@ export async function askForTurns({ db, clock }: Pick<SnapshotsNeeds, 'db' | 'cl
 const chunkSize = 500
 
 /** Turns that wait, of these tasks; those that nobody could take in time are dropped. */
-export async function waitingFor({ db, clock }: Pick<SnapshotsNeeds, 'db' | 'clock'>, tasks: readonly SnapshotTask[]): Promise<Turn[]> {
+export async function waitingFor({ db, clock }: Pick<SnapshotsDeps, 'db' | 'clock'>, tasks: readonly SnapshotTask[]): Promise<Turn[]> {
   await db.deleteFrom('snapshot_turns').where('until', '<=', isoNow(clock)).execute()
   return db.selectFrom('snapshot_turns').selectAll().where('task', 'in', tasks).execute()
 }

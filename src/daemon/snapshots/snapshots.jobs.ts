@@ -3,7 +3,7 @@ import { isoIn, isoNow, plural } from '../../core/kit/index.ts'
 import { drillTurns } from '../../core/snapshots/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { type DefinedJob, defineJob } from '../crons/index.ts'
-import type { SnapshotsNeeds } from './needs.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { requireSnapshots } from './snapshot-store.ts'
 import { askForTurns } from './snapshot-turns.ts'
@@ -11,15 +11,15 @@ import { newestPerTenant } from './snapshots.repo.ts'
 import { freshMs } from './take-turns.ts'
 
 /** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
-export const snapshotsJobs = (needs: SnapshotsNeeds): DefinedJob[] => {
-  const job = (key: string, expression: string, description: string, run: (needs: SnapshotsNeeds) => Promise<string>) =>
+export const snapshotsJobs = (deps: SnapshotsDeps): DefinedJob[] => {
+  const job = (key: string, expression: string, description: string, run: (deps: SnapshotsDeps) => Promise<string>) =>
     defineJob({
       key,
       expression,
       description,
       run: async () => {
-        requireSnapshots(needs.settings)
-        return run(needs)
+        requireSnapshots(deps.settings)
+        return run(deps)
       },
     })
   return [
@@ -38,7 +38,7 @@ export const snapshotsJobs = (needs: SnapshotsNeeds): DefinedJob[] => {
 type ManagedBox = Readonly<{ tenantId: string; slug: string; createdAt: string }>
 
 /** Without what they said last: of ten thousand boxes that is most of what would be read, and a job needs none of it. */
-const managedBoxes = ({ db }: SnapshotsNeeds): Promise<ManagedBox[]> =>
+const managedBoxes = ({ db }: SnapshotsDeps): Promise<ManagedBox[]> =>
   db
     .selectFrom('boxes')
     .select(['tenant_id as tenantId', 'slug', 'created_at as createdAt'])
@@ -47,23 +47,23 @@ const managedBoxes = ({ db }: SnapshotsNeeds): Promise<ManagedBox[]> =>
     .orderBy('slug')
     .execute()
 
-async function daily(needs: SnapshotsNeeds): Promise<string> {
-  const boxes = await managedBoxes(needs)
-  const newest = await newestPerTenant(needs.db)
-  const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(needs.clock, -freshMs))
+async function daily(deps: SnapshotsDeps): Promise<string> {
+  const boxes = await managedBoxes(deps)
+  const newest = await newestPerTenant(deps.db)
+  const due = boxes.filter(({ tenantId }) => (newest.get(tenantId) ?? '') <= isoIn(deps.clock, -freshMs))
   await askForTurns(
-    needs,
+    deps,
     'daily',
     due.map(({ tenantId }) => tenantId),
   )
-  await tellLate(needs, due, newest)
+  await tellLate(deps, due, newest)
   return `${plural(due.length, 'box', 'boxes')} to be snapshotted, ${boxes.length - due.length} fresh enough`
 }
 
 /** Yesterday's was to be there by now. */
 const lateMs = 26 * 60 * 60_000
 
-async function tellLate({ db, clock }: SnapshotsNeeds, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
+async function tellLate({ db, clock }: SnapshotsDeps, due: readonly ManagedBox[], newest: ReadonlyMap<string, string>): Promise<void> {
   const lateSince = isoIn(clock, -lateMs)
   const [first, ...others] = due
     .filter(({ tenantId, createdAt }) => (newest.get(tenantId) ?? createdAt) <= lateSince)
@@ -75,10 +75,10 @@ async function tellLate({ db, clock }: SnapshotsNeeds, due: readonly ManagedBox[
   })
 }
 
-async function prune(needs: SnapshotsNeeds): Promise<string> {
-  const tenants = await tenantsWithSnapshots(needs)
-  await askForTurns(needs, 'prune', tenants)
-  const forgotten = await forgetHistory(needs)
+async function prune(deps: SnapshotsDeps): Promise<string> {
+  const tenants = await tenantsWithSnapshots(deps)
+  await askForTurns(deps, 'prune', tenants)
+  const forgotten = await forgetHistory(deps)
   return `${plural(tenants.length, 'repository', 'repositories')} to be tidied; ${plural(forgotten, 'old record')} deleted`
 }
 
@@ -86,12 +86,12 @@ async function prune(needs: SnapshotsNeeds): Promise<string> {
 const unprovenMs = 35 * 24 * 60 * 60_000
 
 /** Upkeep that fails is a line in the log each time: somebody must hear of it before the day on which a snapshot is needed. */
-async function tellUnproven(needs: SnapshotsNeeds, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
-  const { db, clock } = needs
+async function tellUnproven(deps: SnapshotsDeps, checkedAt: ReadonlyMap<string, string | null>): Promise<void> {
+  const { db, clock } = deps
   const since = isoIn(clock, -unprovenMs)
   const proven = await lastProofs(db)
   const isLate = (at: string | null | undefined, createdAt: string) => (at ?? createdAt) <= since
-  const [first, ...others] = (await managedBoxes(needs)).flatMap(({ tenantId, slug, createdAt }) => {
+  const [first, ...others] = (await managedBoxes(deps)).flatMap(({ tenantId, slug, createdAt }) => {
     const [checked, provenAt] = [checkedAt.get(tenantId) ?? null, proven.get(tenantId) ?? null]
     const unchecked = isLate(checked, createdAt)
     return unchecked || isLate(provenAt, createdAt) ? [{ slug, unchecked, checkedAt: checked, provenAt }] : []
@@ -105,34 +105,34 @@ async function tellUnproven(needs: SnapshotsNeeds, checkedAt: ReadonlyMap<string
 /** Reading all data back costs what the data weighs: each repository has it once a month. */
 const dataShare = 1 / 4
 
-async function check(needs: SnapshotsNeeds): Promise<string> {
-  const rows = await needs.db.selectFrom('snapshot_repositories').select(['tenant_id', 'checked_at', 'data_checked_at']).execute()
+async function check(deps: SnapshotsDeps): Promise<string> {
+  const rows = await deps.db.selectFrom('snapshot_repositories').select(['tenant_id', 'checked_at', 'data_checked_at']).execute()
   const readAt = new Map(rows.map((row) => [row.tenant_id, row.data_checked_at ?? '']))
-  const tenants = await tenantsWithSnapshots(needs)
+  const tenants = await tenantsWithSnapshots(deps)
   const longestUnread = [...tenants].sort((a, b) => ((readAt.get(a) ?? '') < (readAt.get(b) ?? '') ? -1 : 1))
   const data = longestUnread.slice(0, Math.ceil(tenants.length * dataShare))
-  await askForTurns(needs, 'check-data', data)
-  await askForTurns(needs, 'check', longestUnread.slice(data.length))
-  await tellUnproven(needs, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
+  await askForTurns(deps, 'check-data', data)
+  await askForTurns(deps, 'check', longestUnread.slice(data.length))
+  await tellUnproven(deps, new Map(rows.map((row) => [row.tenant_id, row.checked_at])))
   return `${plural(tenants.length, 'repository', 'repositories')} to be checked, ${data.length} of them with all data`
 }
 
-async function drill(needs: SnapshotsNeeds): Promise<string> {
-  const newest = await newestPerTenant(needs.db)
-  const boxes = (await managedBoxes(needs)).filter(({ tenantId }) => newest.has(tenantId))
-  const tried = await lastTried(needs.db)
-  const proven = await lastProofs(needs.db)
+async function drill(deps: SnapshotsDeps): Promise<string> {
+  const newest = await newestPerTenant(deps.db)
+  const boxes = (await managedBoxes(deps)).filter(({ tenantId }) => newest.has(tenantId))
+  const tried = await lastTried(deps.db)
+  const proven = await lastProofs(deps.db)
   const candidates = boxes.map(({ tenantId }) => ({
     boxId: tenantId,
     lastProvenAt: proven.get(tenantId) ?? null,
     lastTriedAt: tried.get(tenantId) ?? null,
   }))
-  const due = drillTurns(candidates, isoNow(needs.clock))
-  await askForTurns(needs, 'drill', due)
+  const due = drillTurns(candidates, isoNow(deps.clock))
+  await askForTurns(deps, 'drill', due)
   return `${plural(due.length, 'box', 'boxes')} of ${boxes.length} to be proven`
 }
 
-const tenantsWithSnapshots = async ({ db }: SnapshotsNeeds): Promise<string[]> => {
+const tenantsWithSnapshots = async ({ db }: SnapshotsDeps): Promise<string[]> => {
   const rows = await db.selectFrom('snapshots').select('tenant_id').distinct().where('status', 'in', ['present', 'damaged']).execute()
   return rows.map(({ tenant_id }) => tenant_id).sort()
 }
@@ -140,7 +140,7 @@ const tenantsWithSnapshots = async ({ db }: SnapshotsNeeds): Promise<string[]> =
 const historyMs = 400 * 24 * 60 * 60_000
 
 /** Snapshots that are gone, and drills: a year and a month of them is history enough. */
-async function forgetHistory({ db, clock }: SnapshotsNeeds): Promise<number> {
+async function forgetHistory({ db, clock }: SnapshotsDeps): Promise<number> {
   const before = isoIn(clock, -historyMs)
   const gone = await db
     .deleteFrom('snapshots')

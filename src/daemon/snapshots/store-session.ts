@@ -2,7 +2,7 @@ import { type Clock, type Problem, printable, problem } from '../../core/kit/ind
 import type { Config } from '../config/index.ts'
 import { type AccessKey, signedForm } from './sign-request.ts'
 
-export type SessionNeeds = Readonly<{ clock: Clock; fetch: typeof globalThis.fetch }>
+export type SessionDeps = Readonly<{ clock: Clock; fetch: typeof globalThis.fetch }>
 
 type Sessions = NonNullable<Config['snapshotSessions']>
 
@@ -15,7 +15,7 @@ const patienceMs = 10_000
  * A credential for one command: it ends by itself, reaches this one repository and no other tenant's, and deletes nothing but the locks that
  * restic sets (SECURITY, Agents). As environment of restic. Throws SNAPSHOT_STORE_UNAVAILABLE, CONFIG.
  */
-export async function storeSession({ clock, fetch }: SessionNeeds, { sessions, key, repository }: Wanted): Promise<Record<string, string>> {
+export async function storeSession({ clock, fetch }: SessionDeps, { sessions, key, repository }: Wanted): Promise<Record<string, string>> {
   const { endpoint, region } = sessions
   const url = new URL(endpoint)
   const body = new URLSearchParams(questionOf(sessions, repository)).toString()

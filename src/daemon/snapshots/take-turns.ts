@@ -3,9 +3,9 @@ import { nextTurns, type SnapshotTask } from '../../core/snapshots/index.ts'
 import { type BoxRecord, boxById } from '../boxes/index.ts'
 import { acquireLease, holdLease, type Lease, releaseLease, type Tx } from '../db/index.ts'
 import { enqueueCommand } from '../hosts/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { enqueueDrill } from './drill-box.ts'
 import { isFreeNow, surveyBoxes } from './free-boxes.ts'
-import type { SnapshotsNeeds } from './needs.ts'
 import { addressed, waitingMs } from './ready-box.ts'
 import { reachesStore } from './snapshot-store.ts'
 import { type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
@@ -17,23 +17,23 @@ const leaseMs = 60_000
 const everyMs = 15_000
 
 /** Every quarter of a minute, in one replica: what jobs asked for is begun where box and host are free. */
-export async function runSnapshotTurns(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
-  const { clock, log } = needs
+export async function runSnapshotTurns(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log } = deps
   while (!signal.aborted) {
-    await takeTurns(needs).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
+    await takeTurns(deps).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
     await clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(needs, { name: leaseName, holder: needs.holder, ttlMs: leaseMs }).catch(() => undefined)
-  if (lease) await releaseLease(needs, lease).catch(() => undefined)
+  const lease = await acquireLease(deps, { name: leaseName, holder: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
+  if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
 /** One round; does nothing while another replica owns it. */
-export async function takeTurns(needs: SnapshotsNeeds): Promise<void> {
-  const lease = await acquireLease(needs, { name: leaseName, holder: needs.holder, ttlMs: leaseMs })
+export async function takeTurns(deps: SnapshotsDeps): Promise<void> {
+  const lease = await acquireLease(deps, { name: leaseName, holder: deps.holder, ttlMs: leaseMs })
   if (!lease) return
-  const turns = await waitingFor(needs, tasksOfAgents(needs))
+  const turns = await waitingFor(deps, tasksOfAgents(deps))
   if (turns.length === 0) return
-  const { boxOf, isFree, isReachable, busyHosts } = await surveyBoxes(needs, needs.db)
+  const { boxOf, isFree, isReachable, busyHosts } = await surveyBoxes(deps, deps.db)
   const waiting = turns.flatMap((turn) => {
     const box = boxOf(turn.tenant_id)
     if (!box) return []
@@ -51,52 +51,52 @@ export async function takeTurns(needs: SnapshotsNeeds): Promise<void> {
   })
   for (const next of nextTurns(waiting, busyHosts)) {
     const { turn, box } = next as (typeof waiting)[number]
-    if (await begin(needs, lease, turn, box)) needs.bus.queued(box.hostId)
+    if (await begin(deps, lease, turn, box)) deps.bus.queued(box.hostId)
   }
 }
 
 /** Where the daemon reaches the store it looks after the repositories itself. */
-const tasksOfAgents = ({ settings }: SnapshotsNeeds): readonly SnapshotTask[] =>
+const tasksOfAgents = ({ settings }: SnapshotsDeps): readonly SnapshotTask[] =>
   reachesStore(settings) ? ['daily', 'drill'] : ['daily', 'prune', 'check', 'check-data', 'drill']
 
-const begin = (needs: SnapshotsNeeds, lease: Lease, turn: Turn, box: BoxRecord): Promise<boolean> =>
-  needs.db.transaction().execute(async (tx) => {
+const begin = (deps: SnapshotsDeps, lease: Lease, turn: Turn, box: BoxRecord): Promise<boolean> =>
+  deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRepository(tx, box.tenantId) // a restore that is asked for in this moment goes first or sees what was begun
     const now = await boxById(tx, box.id)
-    if (!now || !isSame(now, box) || !(await isFreeNow(needs, tx, now)) || !(await takeTurn(tx, turn))) return false
-    return beginners[turn.task](needs, tx, now)
+    if (!now || !isSame(now, box) || !(await isFreeNow(deps, tx, now)) || !(await takeTurn(tx, turn))) return false
+    return beginners[turn.task](deps, tx, now)
   })
 
 /** Still where the survey found it, seconds ago; one that was moved or removed since waits for the next round. */
 const isSame = (now: BoxRecord, { hostId, ownershipEpoch }: BoxRecord) =>
   now.live && now.hostId === hostId && now.ownershipEpoch === ownershipEpoch
 
-type Beginner = (needs: SnapshotsNeeds, tx: Tx, box: BoxRecord) => Promise<boolean>
+type Beginner = (deps: SnapshotsDeps, tx: Tx, box: BoxRecord) => Promise<boolean>
 
 /** A snapshot taken since, by an update for example, is as good. */
 export const freshMs = 20 * 60 * 60_000
 
-const beginDaily: Beginner = async (needs, tx, box) => {
+const beginDaily: Beginner = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId)
-  if (newest && newest.taken_at > isoIn(needs.clock, -freshMs)) return false
-  const { clock, random, deadlineMs } = needs
+  if (newest && newest.taken_at > isoIn(deps.clock, -freshMs)) return false
+  const { clock, random, deadlineMs } = deps
   const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.snapshot', payload: { ...addressed(box), tier: 'daily' } })
   return true
 }
 
-const beginDrill: Beginner = async (needs, tx, box) => {
+const beginDrill: Beginner = async (deps, tx, box) => {
   const newest = await newestPresent(tx, box.tenantId, 'complete')
-  if (newest) await enqueueDrill(needs, tx, box, newest)
+  if (newest) await enqueueDrill(deps, tx, box, newest)
   return newest !== undefined
 }
 
 const beginTending =
   (task: TendTask): Beginner =>
-  async (needs, tx, box) => {
-    const { clock, random, deadlineMs } = needs
-    const { forget, prune, check } = await decideTending(needs, tx, box, task)
+  async (deps, tx, box) => {
+    const { clock, random, deadlineMs } = deps
+    const { forget, prune, check } = await decideTending(deps, tx, box, task)
     const command = { id: newId(random, 'cmd'), hostId: box.hostId, boxId: box.id, deadlineMs: deadlineMs + waitingMs }
     const payload = { ...addressed(box), forget: [...forget], prune, check }
     await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.tend_snapshots', payload })

@@ -4,8 +4,8 @@ import { type Clock, isoIn, isoNow, type SystemActor } from '../../core/kit/inde
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { appendEvent, type Tx } from '../db/index.ts'
+import type { SnapshotsDeps, Tending } from './deps.ts'
 import { judgeSnapshots } from './judge-snapshots.ts'
-import type { SnapshotsNeeds, Tending } from './needs.ts'
 import { lockRepository, moveSnapshots, recordSnapshot, type SnapshotOwner, snapshotsOf } from './snapshots.repo.ts'
 
 export type TendTask = 'prune' | 'check' | 'check-data'
@@ -25,7 +25,7 @@ const mostListed = 5_000
  * taken away; what a listing still shows afterwards is there again. One command takes a thousand: the rest goes next time.
  */
 export async function decideTending(
-  needs: Pick<SnapshotsNeeds, 'clock' | 'rule' | 'references'>,
+  deps: Pick<SnapshotsDeps, 'clock' | 'rule' | 'references'>,
   tx: Tx,
   owner: SnapshotOwner,
   task: TendTask,
@@ -33,13 +33,13 @@ export async function decideTending(
   const { tenantId } = owner
   await lockRepository(tx, tenantId)
   if (task !== 'prune') return { forget: [], prune: false, check: task === 'check' ? 'structure' : 'data' }
-  const judged = ((await judgeSnapshots(needs, tx, [tenantId])).verdicts.get(tenantId)?.forget ?? []).filter(isFullId).slice(0, mostAtOnce)
+  const judged = ((await judgeSnapshots(deps, tx, [tenantId])).verdicts.get(tenantId)?.forget ?? []).filter(isFullId).slice(0, mostAtOnce)
   const given = await moveSnapshots(tx, tenantId, judged, ['present'], { status: 'forgotten', damaged_by: null })
   if (given.length > 0)
-    await recordAudit(tx, needs.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: given } })
+    await recordAudit(tx, deps.clock, { actor, action: 'snapshots.given_up', subject: owner.slug, data: { ids: given } })
   // What is damaged is not written to: a prune could take away what a person may still save.
   const isDamaged = (await snapshotsOf(tx, [tenantId])).some(({ status }) => status === 'damaged')
-  return { forget: [...given, ...(await oldWarmCopies(needs, tx, tenantId))], prune: !isDamaged, check: 'none' }
+  return { forget: [...given, ...(await oldWarmCopies(deps, tx, tenantId))], prune: !isDamaged, check: 'none' }
 }
 
 async function oldWarmCopies({ clock }: { clock: Clock }, tx: Tx, tenantId: string): Promise<string[]> {
@@ -56,7 +56,7 @@ export async function takeTended({ clock }: { clock: Clock }, tx: Tx, { owner, t
   await bringIn({ clock }, tx, owner, tended)
   const missing = await findMissing(tx, owner, begunAt, tended)
   const { check } = tended
-  if (check) await noteCheck(tx, tenantId, check.ok)
+  if (check) await recordCheck(tx, tenantId, check.ok)
   const now = isoNow(clock)
   const looked = { prune: { pruned_at: now }, check: { checked_at: now }, 'check-data': { checked_at: now, data_checked_at: now } }[task]
   await tx
@@ -114,7 +114,7 @@ async function findMissing(tx: Tx, { tenantId }: SnapshotOwner, begunAt: string,
 }
 
 /** A repository that fails its check may have lost a part of any snapshot; a good check takes that back, but not what a drill found. */
-async function noteCheck(tx: Tx, tenantId: string, ok: boolean): Promise<void> {
+async function recordCheck(tx: Tx, tenantId: string, ok: boolean): Promise<void> {
   const rows = (await snapshotsOf(tx, [tenantId])).filter((row) => (ok ? row.damaged_by === 'check' : row.status === 'present'))
   const ids = rows.map(({ snapshot_id }) => snapshot_id)
   if (ok) await moveSnapshots(tx, tenantId, ids, ['damaged'], { status: 'present', damaged_by: null })

@@ -2,8 +2,8 @@ import type { TenantId } from '../../core/boxes/index.ts'
 import { isoNow, isProblem } from '../../core/kit/index.ts'
 import type { SnapshotTask } from '../../core/snapshots/index.ts'
 import { acquireLease, appendEvent, holdLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
+import type { SnapshotsDeps } from './deps.ts'
 import { isFreeNow, liveBoxOf } from './free-boxes.ts'
-import type { SnapshotsNeeds } from './needs.ts'
 import { reachesStore, upkeepRepository } from './snapshot-store.ts'
 import { isWaiting, type Turn, takeTurn, waitingFor } from './snapshot-turns.ts'
 import { lockRepository, type SnapshotOwner } from './snapshots.repo.ts'
@@ -18,10 +18,10 @@ const lookEveryMs = 10_000
  * Repositories in a bucket, looked after by the daemon with a credential that agents lack (SECURITY, Agents). One lease per repository; it gives
  * way to whatever is to be done with the box, also when it has begun.
  */
-export async function runStoreUpkeep(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
-  const { clock, log } = needs
+export async function runStoreUpkeep(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log } = deps
   while (!signal.aborted) {
-    await tendStores(needs, signal).catch((err) =>
+    await tendStores(deps, signal).catch((err) =>
       log.warn({ err }, 'the upkeep of snapshot repositories broke off and will be tried again'),
     )
     await clock.sleep(everyMs, signal)
@@ -29,64 +29,64 @@ export async function runStoreUpkeep(needs: SnapshotsNeeds, signal: AbortSignal)
 }
 
 /** One round through all that waits; what gives way keeps its turn. */
-export async function tendStores(needs: SnapshotsNeeds, signal: AbortSignal): Promise<void> {
-  if (!reachesStore(needs.settings)) return
-  const turns = await waitingFor(needs, tasks)
+export async function tendStores(deps: SnapshotsDeps, signal: AbortSignal): Promise<void> {
+  if (!reachesStore(deps.settings)) return
+  const turns = await waitingFor(deps, tasks)
   for (const turn of turns.sort(inOrder)) {
     if (signal.aborted) return
-    if (await isWanted(needs, turn.tenant_id)) continue
-    const lease = await acquireLease(needs, { name: `snapshots:${turn.tenant_id}`, holder: needs.holder, ttlMs: leaseMs })
+    if (await isWanted(deps, turn.tenant_id)) continue
+    const lease = await acquireLease(deps, { name: `snapshots:${turn.tenant_id}`, holder: deps.holder, ttlMs: leaseMs })
     if (!lease) continue
-    await tendStore(needs, lease, turn, signal).finally(() => releaseLease(needs, lease))
+    await tendStore(deps, lease, turn, signal).finally(() => releaseLease(deps, lease))
   }
 }
 
 const inOrder = (a: Turn, b: Turn) => tasks.indexOf(a.task) - tasks.indexOf(b.task) || (a.asked_at < b.asked_at ? -1 : 1)
 
 /** Somebody holds the tenant's box, or a command waits for it or runs on it. A repository without a box is wanted by nobody. */
-async function isWanted(needs: SnapshotsNeeds, tenantId: string): Promise<boolean> {
-  const box = await liveBoxOf(needs.db, tenantId)
-  return box !== undefined && !(await isFreeNow(needs, needs.db, box))
+async function isWanted(deps: SnapshotsDeps, tenantId: string): Promise<boolean> {
+  const box = await liveBoxOf(deps.db, tenantId)
+  return box !== undefined && !(await isFreeNow(deps, deps.db, box))
 }
 
-async function tendStore(needs: SnapshotsNeeds, lease: Lease, turn: Turn, signal: AbortSignal): Promise<void> {
-  const { db, clock, settings } = needs
+async function tendStore(deps: SnapshotsDeps, lease: Lease, turn: Turn, signal: AbortSignal): Promise<void> {
+  const { db, clock, settings } = deps
   const tenantId = turn.tenant_id
   const task = turn.task as TendTask
-  const owner = await ownerOf(needs, tenantId)
+  const owner = await ownerOf(deps, tenantId)
   if (!owner) return void (await takeTurn(db, turn))
   const begunAt = isoNow(clock)
   const tending = await db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     // Another replica may have taken it between our look and our lease: to read all data twice helps nobody.
-    return (await isWaiting(tx, turn)) ? decideTending(needs, tx, owner, task) : undefined
+    return (await isWaiting(tx, turn)) ? decideTending(deps, tx, owner, task) : undefined
   })
   if (!tending) return
-  const watch = giveWay(needs, lease, signal)
+  const watch = giveWay(deps, lease, signal)
   try {
-    const tended = await needs.tend(upkeepRepository(settings, tenantId as TenantId), tending, watch.signal)
+    const tended = await deps.tend(upkeepRepository(settings, tenantId as TenantId), tending, watch.signal)
     await db.transaction().execute(async (tx) => {
       await holdLease(tx, lease)
-      await takeTended(needs, tx, { owner, task, begunAt, tended })
+      await takeTended(deps, tx, { owner, task, begunAt, tended })
       await takeTurn(tx, turn)
     })
   } catch (error) {
     if (watch.signal.aborted) return // it keeps its turn
-    await noteFailure(needs, turn, owner, error)
+    await recordFailure(deps, turn, owner, error)
   } finally {
     await watch.end()
   }
 }
 
 /** Aborts when the box is wanted, the lease was lost, or the daemon drains; keeps the lease until then. */
-function giveWay(needs: SnapshotsNeeds, lease: Lease, draining: AbortSignal) {
+function giveWay(deps: SnapshotsDeps, lease: Lease, draining: AbortSignal) {
   const over = new AbortController()
   const wanted = new AbortController()
   const watching = (async () => {
     for (;;) {
-      await needs.clock.sleep(lookEveryMs, over.signal)
+      await deps.clock.sleep(lookEveryMs, over.signal)
       if (over.signal.aborted) return
-      const goesOn = (await renewLease(needs, lease, leaseMs)) && !(await isWanted(needs, lease.name.slice('snapshots:'.length)))
+      const goesOn = (await renewLease(deps, lease, leaseMs)) && !(await isWanted(deps, lease.name.slice('snapshots:'.length)))
       if (!goesOn) return wanted.abort()
     }
   })().catch(() => wanted.abort())
@@ -98,10 +98,10 @@ function giveWay(needs: SnapshotsNeeds, lease: Lease, draining: AbortSignal) {
 }
 
 /** The tenant's box, or who it was: a bucket keeps what a removed box left. */
-async function ownerOf(needs: SnapshotsNeeds, tenantId: string): Promise<SnapshotOwner | undefined> {
-  const box = await liveBoxOf(needs.db, tenantId)
+async function ownerOf(deps: SnapshotsDeps, tenantId: string): Promise<SnapshotOwner | undefined> {
+  const box = await liveBoxOf(deps.db, tenantId)
   if (box) return box
-  const last = await needs.db
+  const last = await deps.db
     .selectFrom('snapshots')
     .select(['box_id', 'slug'])
     .where('tenant_id', '=', tenantId)
@@ -110,7 +110,7 @@ async function ownerOf(needs: SnapshotsNeeds, tenantId: string): Promise<Snapsho
   return last && { id: last.box_id, slug: last.slug, tenantId }
 }
 
-async function noteFailure({ db, clock, log }: SnapshotsNeeds, turn: Turn, owner: SnapshotOwner, error: unknown): Promise<void> {
+async function recordFailure({ db, clock, log }: SnapshotsDeps, turn: Turn, owner: SnapshotOwner, error: unknown): Promise<void> {
   log.warn({ err: error, slug: owner.slug, task: turn.task }, 'a repository could not be looked after; the next run of the job tries again')
   const told = isProblem(error) ? { code: error.code, message: error.message } : { code: 'INTERNAL', message: 'see the log of the daemon' }
   await db.transaction().execute(async (tx) => {

@@ -3,13 +3,13 @@ import { noSuchPage } from '../../core/contract/index.ts'
 import { isoIn, plural } from '../../core/kit/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { SpacesDeps } from './deps.ts'
 import { openSpace } from './open-space.ts'
 
 type Page = Readonly<{ spaceId: string; cursor?: string | undefined; limit: number }>
 
 /** What happened in a space, newest first. Throws NOT_FOUND to whoever is no member, VALIDATION for a cursor that no page returned. */
-export async function spaceActivity({ db }: Pick<SpacesNeeds, 'db'>, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page) {
+export async function spaceActivity({ db }: Pick<SpacesDeps, 'db'>, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page) {
   await openSpace(db, actor, { spaceId, right: 'enter' })
   if (cursor !== undefined && !/^[0-9]{1,15}$/.test(cursor)) throw noSuchPage()
   let query = db.selectFrom('space_activity').selectAll().where('space_id', '=', spaceId).where('tenant_id', '=', actor.tenantId)
@@ -29,7 +29,7 @@ const keptMs = 90 * 86_400_000
 /** Rows of deleted spaces: no snapshot that could bring their rooms back is as old. */
 const keptDeletedMs = 400 * 86_400_000
 
-type Forgetting = Pick<SpacesNeeds, 'db' | 'clock'> & Readonly<{ stillNeeded: Expression<SqlBool> }>
+type Forgetting = Pick<SpacesDeps, 'db' | 'clock'> & Readonly<{ stillNeeded: Expression<SqlBool> }>
 
 /** Deletes old activity, and what is left of spaces that were deleted long ago and that nothing of another room still belongs to. */
 export async function forgetSpaces({ db, clock, stillNeeded }: Forgetting): Promise<string> {

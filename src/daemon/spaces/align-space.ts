@@ -2,9 +2,9 @@ import { newId, problem } from '../../core/kit/index.ts'
 import { type ChatStep, planChat, type SeenSpace } from '../../core/spaces/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import { administratorOf, type Chat } from './chat-rooms.ts'
+import type { SpacesDeps } from './deps.ts'
 import { wantedMembers } from './members.repo.ts'
-import type { SpacesNeeds } from './needs.ts'
-import { noteAligned } from './note-aligned.ts'
+import { recordAligned } from './note-aligned.ts'
 import { observeSpace } from './observe-space.ts'
 import { removeRooms } from './remove-rooms.ts'
 import { type SpaceRecord, spaceRecord } from './spaces.repo.ts'
@@ -29,25 +29,25 @@ type How = Readonly<{ mayWait?: boolean; signal?: AbortSignal | undefined }>
  * Brings the chat to what the database says of a space. One at a time for each space: another who makes a room just now must not have it taken
  * for a ruin. Throws HOMESERVER_UNREACHABLE, UNAVAILABLE (somebody is at it).
  */
-export async function alignSpace(needs: SpacesNeeds, spaceId: string, how: How = {}): Promise<Aligned> {
-  const { clock } = needs
-  const lease = await leaseOf(needs, spaceId, how)
+export async function alignSpace(deps: SpacesDeps, spaceId: string, how: How = {}): Promise<Aligned> {
+  const { clock } = deps
+  const lease = await leaseOf(deps, spaceId, how)
   const began = clock.monotonicMs()
   const isLate = () => clock.monotonicMs() - began > longestMs
   const isStopped = () => how.signal?.aborted === true
   try {
-    return await alignUntil(needs, lease, { spaceId, isLate, isStopped })
+    return await alignUntil(deps, lease, { spaceId, isLate, isStopped })
   } finally {
-    await releaseLease(needs, lease)
+    await releaseLease(deps, lease)
   }
 }
 
-async function leaseOf(needs: SpacesNeeds, spaceId: string, { mayWait = false, signal }: How): Promise<Lease> {
-  const { clock, random } = needs
+async function leaseOf(deps: SpacesDeps, spaceId: string, { mayWait = false, signal }: How): Promise<Lease> {
+  const { clock, random } = deps
   const wanted = { name: `space:${spaceId}`, holder: newId(random, 'align'), ttlMs: leaseMs }
   const began = clock.monotonicMs()
   for (;;) {
-    const lease = await acquireLease(needs, wanted)
+    const lease = await acquireLease(deps, wanted)
     if (lease) return lease
     if (!mayWait || signal?.aborted || clock.monotonicMs() - began > leaseMs)
       throw problem('UNAVAILABLE', `${spaceId} is being brought to the chat by somebody else just now`)
@@ -57,20 +57,20 @@ async function leaseOf(needs: SpacesNeeds, spaceId: string, { mayWait = false, s
 
 type Turn = Readonly<{ spaceId: string; isLate: () => boolean; isStopped: () => boolean }>
 
-async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate, isStopped }: Turn): Promise<Aligned> {
-  const { db } = needs
+async function alignUntil(deps: SpacesDeps, lease: Lease, { spaceId, isLate, isStopped }: Turn): Promise<Aligned> {
+  const { db } = deps
   const refused = new Set<string>()
   while (!isStopped()) {
     const space = await spaceRecord(db, spaceId)
     if (!space) return 'done'
-    const chat = await chatOf(needs, space)
-    const seen = space.deletedAt === null ? await observeSpace(needs, chat, space) : await removeRooms(needs, chat, space)
-    const steps = space.deletedAt === null ? await plan(needs, { space, seen, chat, refused }) : []
-    if (steps.length === 0 && (await noteAligned(needs, space, seen))) return 'done'
+    const chat = await chatOf(deps, space)
+    const seen = space.deletedAt === null ? await observeSpace(deps, chat, space) : await removeRooms(deps, chat, space)
+    const steps = space.deletedAt === null ? await plan(deps, { space, seen, chat, refused }) : []
+    if (steps.length === 0 && (await recordAligned(deps, space, seen))) return 'done'
     for (const batch of inBatches(steps)) {
       if (isStopped()) return 'unfinished'
-      await renew(needs, lease)
-      const notTaken = await takeBatch(needs, chat, space, batch)
+      await renew(deps, lease)
+      const notTaken = await takeBatch(deps, chat, space, batch)
       for (const step of notTaken) refused.add(JSON.stringify(step))
       // Only a call that is over knows whom it need not try again.
       if (isLate() && notTaken.length < batch.length) return 'unfinished'
@@ -79,18 +79,18 @@ async function alignUntil(needs: SpacesNeeds, lease: Lease, { spaceId, isLate, i
   return 'unfinished'
 }
 
-async function chatOf({ db, homeservers }: SpacesNeeds, { tenantId }: SpaceRecord): Promise<Chat> {
+async function chatOf({ db, homeservers }: SpacesDeps, { tenantId }: SpaceRecord): Promise<Chat> {
   const tenant = await db.selectFrom('tenants').select('chat_domain').where('id', '=', tenantId).executeTakeFirstOrThrow()
   return { homeserver: homeservers.of(tenantId), chatDomain: tenant.chat_domain }
 }
 
 type Planned = Readonly<{ space: SpaceRecord; seen: SeenSpace; chat: Chat; refused: ReadonlySet<string> }>
 
-async function plan({ db }: SpacesNeeds, { space, seen, chat, refused }: Planned): Promise<ChatStep[]> {
+async function plan({ db }: SpacesDeps, { space, seen, chat, refused }: Planned): Promise<ChatStep[]> {
   const wanted = { name: space.name, members: await wantedMembers(db, space.id) }
   return planChat(wanted, seen, new Set([administratorOf(chat)])).filter((step) => !refused.has(JSON.stringify(step)))
 }
 
-async function renew(needs: SpacesNeeds, lease: Lease): Promise<void> {
-  if (!(await renewLease(needs, lease, leaseMs))) throw problem('LEASE_LOST', `another process took over ${lease.name}`)
+async function renew(deps: SpacesDeps, lease: Lease): Promise<void> {
+  if (!(await renewLease(deps, lease, leaseMs))) throw problem('LEASE_LOST', `another process took over ${lease.name}`)
 }

@@ -7,14 +7,14 @@ import { maySee } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
 import { addMember, endMembership } from './add-member.ts'
+import type { PutDeps, SpacesDeps } from './deps.ts'
 import { followInChat } from './follow-in-chat.ts'
 import { findMember, otherOwners, roleIn, setRole } from './members.repo.ts'
-import type { PutNeeds, SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
 
-type Needs = Pick<SpacesNeeds, 'db' | 'clock'>
+type Deps = Pick<SpacesDeps, 'db' | 'clock'>
 type OneMember = Readonly<{ spaceId: string; userId: string }>
 type Put = OneMember & Readonly<{ role: SpaceRole }>
 
@@ -23,7 +23,7 @@ type Put = OneMember & Readonly<{ role: SpaceRole }>
  * may put anybody in, other owners whom they may see. Throws NOT_FOUND (space, user), FORBIDDEN, CONFLICT (its last owner).
  */
 export const putSpaceMember = (
-  { db, clock, roles }: PutNeeds,
+  { db, clock, roles }: PutDeps,
   actor: PlatformPrincipal,
   { spaceId, userId, role }: Put,
 ): Promise<SpaceMember> =>
@@ -47,7 +47,7 @@ const ownersOnly = ({ name }: SpaceRecord) => problem('FORBIDDEN', `${name} is m
 
 type Entry = Readonly<{ space: SpaceRecord; userId: string; role: SpaceRole }>
 
-async function enter({ clock }: Pick<Needs, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
+async function enter({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
   const { tenantId, tenantSlug } = actor
   await changeSpaceRow(tx, { tenantId, spaceId: space.id }, isoNow(clock))
   await followInChat(tx, clock, space)
@@ -56,12 +56,7 @@ async function enter({ clock }: Pick<Needs, 'clock'>, tx: Tx, actor: PlatformPri
   await recordAudit(tx, clock, { actor, action: 'space.member-added', subject: tenantSlug, data })
 }
 
-async function changeRole(
-  { clock }: Pick<Needs, 'clock'>,
-  tx: Tx,
-  actor: PlatformPrincipal,
-  { space, userId, role }: Entry,
-): Promise<void> {
+async function changeRole({ clock }: Pick<Deps, 'clock'>, tx: Tx, actor: PlatformPrincipal, { space, userId, role }: Entry): Promise<void> {
   const spaceId = space.id
   if (role !== 'owner') await keepAnOwner(tx, { spaceId, userId }, space)
   await setRole(tx, { spaceId, userId }, role)
@@ -76,7 +71,7 @@ async function keepAnOwner(tx: Tx, one: OneMember, { name }: SpaceRecord): Promi
 }
 
 /** Puts a user out of a space; with the own id: leaves it. Throws NOT_FOUND (space, member), FORBIDDEN, CONFLICT (its last owner). */
-export const removeSpaceMember = ({ db, clock }: Needs, actor: PlatformPrincipal, { spaceId, userId }: OneMember): Promise<void> =>
+export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal, { spaceId, userId }: OneMember): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { tenantId, tenantSlug } = actor
     await lockSpace(tx, { tenantId, spaceId })

@@ -4,21 +4,21 @@ import type { Space, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { revoke } from '../auth/index.ts'
 import { tellDeleted } from './add-member.ts'
+import type { SpacesDeps } from './deps.ts'
 import { followInChat } from './follow-in-chat.ts'
 import { deleteMembers } from './members.repo.ts'
-import type { SpacesNeeds } from './needs.ts'
 import { openSpace } from './open-space.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
 import { spaceView } from './show-spaces.ts'
 import { changeSpaceRow, findSpace, lockSpace } from './spaces.repo.ts'
 
-type Needs = Pick<SpacesNeeds, 'db' | 'clock'>
+type Deps = Pick<SpacesDeps, 'db' | 'clock'>
 type OneSpace = Readonly<{ spaceId: string }>
 type Changes = Readonly<{ name?: string | undefined; visibility?: SpaceVisibility | undefined }>
 
 /** What is not named stays; what is so already is neither stored nor told. Throws NOT_FOUND, FORBIDDEN. */
 export const changeSpace = (
-  { db, clock }: Needs,
+  { db, clock }: Deps,
   actor: PlatformPrincipal,
   { spaceId, name, visibility }: OneSpace & Changes,
 ): Promise<Space> =>
@@ -42,7 +42,7 @@ export const changeSpace = (
   })
 
 /** Ends all memberships and takes the rooms out of the chat. Throws NOT_FOUND, FORBIDDEN. */
-export const deleteSpace = ({ db, clock }: Needs, actor: PlatformPrincipal, { spaceId }: OneSpace): Promise<void> =>
+export const deleteSpace = ({ db, clock }: Deps, actor: PlatformPrincipal, { spaceId }: OneSpace): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { tenantId, tenantSlug, userId } = actor
     await lockSpace(tx, { tenantId, spaceId })

@@ -3,9 +3,9 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Space, SpaceId, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tellJoined } from './add-member.ts'
+import type { SpacesDeps } from './deps.ts'
 import { followInChat, soonInChat } from './follow-in-chat.ts'
 import { insertMember } from './members.repo.ts'
-import type { SpacesNeeds } from './needs.ts'
 import { recordInSpace, whoFinds } from './record-in-space.ts'
 import { spaceView } from './show-spaces.ts'
 import { insertSpace, type SpaceRecord, spaceRecord } from './spaces.repo.ts'
@@ -19,8 +19,8 @@ const waitMs = 5000
  * Makes a space with its maker as owner. It stands once this commits; its rooms follow as soon as the chat server takes writes, which the
  * answer waits for a little.
  */
-export async function createSpace(needs: SpacesNeeds, actor: PlatformPrincipal, { name, type, visibility }: Wanted): Promise<Space> {
-  const { db, clock, random } = needs
+export async function createSpace(deps: SpacesDeps, actor: PlatformPrincipal, { name, type, visibility }: Wanted): Promise<Space> {
+  const { db, clock, random } = deps
   const { userId, tenantId, tenantSlug } = actor
   const at = isoNow(clock)
   const made: SpaceRecord = {
@@ -42,6 +42,6 @@ export async function createSpace(needs: SpacesNeeds, actor: PlatformPrincipal, 
       data: { spaceId: made.id, name, type, visibility },
     })
   })
-  await soonInChat(needs, made.id, waitMs)
+  await soonInChat(deps, made.id, waitMs)
   return spaceView((await spaceRecord(db, made.id)) ?? made, 'owner')
 }

@@ -5,7 +5,7 @@ import { inChatQueue } from '../../core/outbox/index.ts'
 import type { SpaceId } from '../../core/spaces/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { alignSpace } from './align-space.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { SpacesDeps } from './deps.ts'
 import { type SpaceRecord, spaceRecord } from './spaces.repo.ts'
 
 const spaceTopic = 'chat.space'
@@ -23,41 +23,41 @@ export const followWholeTenant = (tx: Tx, clock: Clock, tenantId: string): Promi
   enqueueOutbox(tx, clock, { topic: tenantTopic, payload: { tenantId } })
 
 /** Tells the chat at once what was just noted, for an answer that wants to show it, and waits no longer than `waitMs`. What fails stays noted. */
-export async function soonInChat(needs: SpacesNeeds, spaceId: string, waitMs: number): Promise<void> {
+export async function soonInChat(deps: SpacesDeps, spaceId: string, waitMs: number): Promise<void> {
   const enough = new AbortController()
-  const told = alignSpace(needs, spaceId)
-    .catch((err) => needs.log.info({ err, spaceId }, 'the chat is told of a space later'))
+  const told = alignSpace(deps, spaceId)
+    .catch((err) => deps.log.info({ err, spaceId }, 'the chat is told of a space later'))
     .finally(() => enough.abort())
-  await Promise.race([told, needs.clock.sleep(waitMs, enough.signal)])
+  await Promise.race([told, deps.clock.sleep(waitMs, enough.signal)])
 }
 
 /**
  * A server that is away costs no try, so it is asked for as long as it takes. A space that others are at, or that is large, goes on in a piece of
  * work of its own, after those that wait meanwhile.
  */
-export const spacesWork = (needs: SpacesNeeds): Readonly<Record<string, OutboxHandler>> => ({
+export const spacesWork = (deps: SpacesDeps): Readonly<Record<string, OutboxHandler>> => ({
   [spaceTopic]: async (payload, { last, signal }) => {
     const { spaceId } = OfSpace.parse(payload)
     try {
-      if ((await alignSpace(needs, spaceId, { mayWait: true, signal })) === 'unfinished') await again(needs, spaceId)
+      if ((await alignSpace(deps, spaceId, { mayWait: true, signal })) === 'unfinished') await again(deps, spaceId)
     } catch (error) {
       if (!last || !isPassing(error)) throw error
-      await again(needs, spaceId)
+      await again(deps, spaceId)
     }
   },
-  [tenantTopic]: (payload) => followAll(needs, OfTenant.parse(payload).tenantId),
+  [tenantTopic]: (payload) => followAll(deps, OfTenant.parse(payload).tenantId),
 })
 
 const isPassing = (error: unknown): boolean => (['UNAVAILABLE', 'LEASE_LOST'] as const).some((code) => isProblem(error, code))
 
-const again = ({ db, clock }: SpacesNeeds, spaceId: string): Promise<void> =>
+const again = ({ db, clock }: SpacesDeps, spaceId: string): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const space = await spaceRecord(tx, spaceId)
     if (space) await followInChat(tx, clock, space)
   })
 
 /** Deleted spaces too: a restore brings their rooms back. */
-const followAll = ({ db, clock }: SpacesNeeds, tenantId: TenantId): Promise<void> =>
+const followAll = ({ db, clock }: SpacesDeps, tenantId: TenantId): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const spaces = await tx.selectFrom('spaces').select('id').where('tenant_id', '=', tenantId).execute()
     for (const { id } of spaces) await followInChat(tx, clock, { id: id as SpaceId, tenantId })

@@ -1,13 +1,13 @@
 import { isoNow } from '../../core/kit/index.ts'
 import { revoke } from '../auth/index.ts'
 import { endMembership } from './add-member.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { SpacesDeps } from './deps.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
 
 type Left = Readonly<{ space: SpaceRecord; userId: string; chatJoinedAt: string | null }>
 
 /** Who has left in the chat has left. Nobody can hold it there, the last owner neither: an administrator of the tenant sees to such a space. */
-export const hasLeftInChat = ({ db, clock }: Pick<SpacesNeeds, 'db' | 'clock'>, { space, userId, chatJoinedAt }: Left): Promise<void> =>
+export const hasLeftInChat = ({ db, clock }: Pick<SpacesDeps, 'db' | 'clock'>, { space, userId, chatJoinedAt }: Left): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { id: spaceId, tenantId } = space
     await lockSpace(tx, { tenantId, spaceId })

@@ -105,7 +105,7 @@ export async function wantedMembers(db: DbOrTx, spaceId: string) {
 type Seen = Readonly<{ userId: string; at: string }>
 
 /** Together: a thousand who came in are one commit. */
-export const noteSeen = (db: Db, spaceId: string, seen: readonly Seen[]): Promise<void> =>
+export const recordSeen = (db: Db, spaceId: string, seen: readonly Seen[]): Promise<void> =>
   db.transaction().execute(async (tx) => {
     for (const { userId, at } of seen) {
       const set = { chat_joined_at: at, chat_refused_at: null }
@@ -114,7 +114,7 @@ export const noteSeen = (db: Db, spaceId: string, seen: readonly Seen[]): Promis
   })
 
 /** False when that was known. */
-export async function noteRefused(db: Db, { spaceId, userId }: One, at: string): Promise<boolean> {
+export async function recordRefused(db: Db, { spaceId, userId }: One, at: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('space_members')
     .set({ chat_refused_at: at })

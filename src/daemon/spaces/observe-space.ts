@@ -1,20 +1,20 @@
 import { type RoomKind, roomKinds, type SeenRoom, type SeenSpace } from '../../core/spaces/index.ts'
 import { type Chat, dropAlias, findRoom, readRoom } from './chat-rooms.ts'
-import type { SpacesNeeds } from './needs.ts'
-import { noteChat, type SpaceRecord } from './spaces.repo.ts'
+import type { SpacesDeps } from './deps.ts'
+import { recordChat, type SpaceRecord } from './spaces.repo.ts'
 
 /**
  * What the chat has of a space. Rooms that were found by their name are noted, so that a lost name does no harm later; where one is gone that was
  * there, nothing of the space is in the chat any more until all of it is again.
  */
-export async function observeSpace({ db }: Pick<SpacesNeeds, 'db'>, chat: Chat, space: SpaceRecord): Promise<SeenSpace> {
+export async function observeSpace({ db }: Pick<SpacesDeps, 'db'>, chat: Chat, space: SpaceRecord): Promise<SeenSpace> {
   const seen: { [Kind in RoomKind]?: SeenRoom | undefined } = {}
   for (const kind of roomKinds) seen[kind] = await observeRoom(chat, space, kind)
   const known = { spaceRoomId: seen.space?.id ?? null, roomId: seen.room?.id ?? null }
   const lost = (was: string | null, is: string | null) => was !== null && was !== is
   if (known.spaceRoomId === space.spaceRoomId && known.roomId === space.roomId) return seen
   const isLost = lost(space.spaceRoomId, known.spaceRoomId) || lost(space.roomId, known.roomId)
-  await noteChat(db, space.id, isLost ? { ...known, chatRevision: 0 } : known)
+  await recordChat(db, space.id, isLost ? { ...known, chatRevision: 0 } : known)
   return seen
 }
 

@@ -1,30 +1,30 @@
 import { isProblem, plural } from '../../core/kit/index.ts'
 import { type DefinedJob, defineJob } from '../crons/index.ts'
 import { alignSpace } from './align-space.ts'
-import type { SpacesNeeds } from './needs.ts'
+import type { SpacesDeps } from './deps.ts'
 
 /** Tenants that are asked at the same time. */
 const tenantsAtOnce = 8
 const pageSize = 500
 
-export const spacesJobs = (needs: SpacesNeeds): DefinedJob[] => [
+export const spacesJobs = (deps: SpacesDeps): DefinedJob[] => [
   defineJob({
     key: 'space-reconcile',
     expression: '20 2 * * *',
     description: 'Makes the rooms of all spaces as the platform has them, and takes over who has left in the chat',
-    run: ({ signal }) => reconcileSpaces(needs, signal),
+    run: ({ signal }) => reconcileSpaces(deps, signal),
   }),
 ]
 
 type Tally = { aligned: number; failed: number; unreached: Set<string> }
 
 /** Goes through all spaces, tenant by tenant; one whose chat server does not answer is left for the next night. */
-async function reconcileSpaces(needs: SpacesNeeds, signal: AbortSignal): Promise<string> {
+async function reconcileSpaces(deps: SpacesDeps, signal: AbortSignal): Promise<string> {
   const tally: Tally = { aligned: 0, failed: 0, unreached: new Set() }
-  const tenants = await tenantsWithSpaces(needs)
+  const tenants = await tenantsWithSpaces(deps)
   const turn = async () => {
     for (let tenantId = tenants.shift(); tenantId && !signal.aborted; tenantId = tenants.shift())
-      await reconcileTenant(needs, { tenantId, tally, signal })
+      await reconcileTenant(deps, { tenantId, tally, signal })
   }
   await Promise.all(Array.from({ length: tenantsAtOnce }, turn))
   const failed = tally.failed === 0 ? '' : `, ${tally.failed} failed`
@@ -32,7 +32,7 @@ async function reconcileSpaces(needs: SpacesNeeds, signal: AbortSignal): Promise
 }
 
 /** Whose box is live: others have no chat server. */
-async function tenantsWithSpaces({ db }: SpacesNeeds): Promise<string[]> {
+async function tenantsWithSpaces({ db }: SpacesDeps): Promise<string[]> {
   const rows = await db
     .selectFrom('spaces')
     .innerJoin('boxes', 'boxes.tenant_id', 'spaces.tenant_id')
@@ -45,12 +45,12 @@ async function tenantsWithSpaces({ db }: SpacesNeeds): Promise<string[]> {
 
 type OfTenant = Readonly<{ tenantId: string; tally: Tally; signal: AbortSignal }>
 
-async function reconcileTenant(needs: SpacesNeeds, { tenantId, tally, signal }: OfTenant): Promise<void> {
+async function reconcileTenant(deps: SpacesDeps, { tenantId, tally, signal }: OfTenant): Promise<void> {
   for (let after = ''; !signal.aborted; ) {
-    const page = await spacesToLookAfter(needs, tenantId, after)
+    const page = await spacesToLookAfter(deps, tenantId, after)
     for (const id of page) {
       if (signal.aborted) return
-      await reconcileSpace(needs, { id, tenantId, tally })
+      await reconcileSpace(deps, { id, tenantId, tally })
       if (tally.unreached.has(tenantId)) return
     }
     if (page.length < pageSize) return
@@ -58,19 +58,19 @@ async function reconcileTenant(needs: SpacesNeeds, { tenantId, tally, signal }: 
   }
 }
 
-async function reconcileSpace(needs: SpacesNeeds, { id, tenantId, tally }: Readonly<{ id: string; tenantId: string; tally: Tally }>) {
+async function reconcileSpace(deps: SpacesDeps, { id, tenantId, tally }: Readonly<{ id: string; tenantId: string; tally: Tally }>) {
   try {
-    await alignSpace(needs, id)
+    await alignSpace(deps, id)
     tally.aligned += 1
   } catch (err) {
     if (isProblem(err, 'HOMESERVER_UNREACHABLE')) tally.unreached.add(tenantId)
     else tally.failed += 1
-    needs.log.warn({ err, spaceId: id }, 'a space was not brought to the chat')
+    deps.log.warn({ err, spaceId: id }, 'a space was not brought to the chat')
   }
 }
 
 /** Those that stand, and those that are deleted but were not taken out of the chat. */
-async function spacesToLookAfter({ db }: SpacesNeeds, tenantId: string, after: string): Promise<string[]> {
+async function spacesToLookAfter({ db }: SpacesDeps, tenantId: string, after: string): Promise<string[]> {
   const rows = await db
     .selectFrom('spaces')
     .select('id')

@@ -5,7 +5,7 @@ import { membersAfter } from './members.repo.ts'
 import { openSpace } from './open-space.ts'
 import { type SpaceRecord, spacesAfter } from './spaces.repo.ts'
 
-type Needs = Readonly<{ db: Db }>
+type Deps = Readonly<{ db: Db }>
 
 /** As answers show it to one user. */
 export const spaceView = (space: SpaceRecord, role: SpaceRole | null): Space => ({
@@ -26,7 +26,7 @@ export const spaceView = (space: SpaceRecord, role: SpaceRole | null): Space => 
 type Page = Readonly<{ cursor?: string | undefined; limit: number }>
 
 /** A page of what the caller may find. */
-export async function listSpaces({ db }: Needs, actor: PlatformPrincipal, { cursor, limit }: Page) {
+export async function listSpaces({ db }: Deps, actor: PlatformPrincipal, { cursor, limit }: Page) {
   const { tenantId, userId } = actor
   const all = spaceRights({ visibility: 'PRIVATE', role: null }, actor).find
   const found = await spacesAfter(db, { tenantId, userId, all, after: cursor, limit: limit + 1 })
@@ -37,13 +37,13 @@ export async function listSpaces({ db }: Needs, actor: PlatformPrincipal, { curs
   }
 }
 
-export async function showSpace({ db }: Needs, actor: PlatformPrincipal, { spaceId }: Readonly<{ spaceId: string }>): Promise<Space> {
+export async function showSpace({ db }: Deps, actor: PlatformPrincipal, { spaceId }: Readonly<{ spaceId: string }>): Promise<Space> {
   const { space, role } = await openSpace(db, actor, { spaceId })
   return spaceView(space, role)
 }
 
 /** A page of members by id. Throws NOT_FOUND to whoever may not see them. */
-export async function listSpaceMembers({ db }: Needs, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page & { spaceId: string }) {
+export async function listSpaceMembers({ db }: Deps, actor: PlatformPrincipal, { spaceId, cursor, limit }: Page & { spaceId: string }) {
   await openSpace(db, actor, { spaceId, right: 'seeMembers' })
   const found = await membersAfter(db, { spaceId, after: cursor, limit: limit + 1 })
   const members = found.slice(0, limit)

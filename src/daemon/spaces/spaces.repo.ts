@@ -89,7 +89,7 @@ export async function changeSpaceRow(tx: Tx, { tenantId, spaceId }: OneSpace, up
 type Aligned = Readonly<{ spaceRoomId: string | null; roomId: string | null; chatRevision?: number }>
 
 /** Notes what the chat server was brought to. */
-export async function noteChat(db: DbOrTx, spaceId: string, { spaceRoomId, roomId, chatRevision }: Aligned): Promise<void> {
+export async function recordChat(db: DbOrTx, spaceId: string, { spaceRoomId, roomId, chatRevision }: Aligned): Promise<void> {
   await db
     .updateTable('spaces')
     .set({

@@ -4,7 +4,7 @@ import { spaceActivity } from './activity.ts'
 import { putSpaceMember, removeSpaceMember } from './change-members.ts'
 import { changeSpace, deleteSpace } from './change-space.ts'
 import { createSpace } from './create-space.ts'
-import type { PutNeeds, SpacesNeeds } from './needs.ts'
+import type { PutDeps, SpacesDeps } from './deps.ts'
 import { listSpaceMembers, listSpaces, showSpace } from './show-spaces.ts'
 
 /** Verbs without an answer, for endpoints that answer 204. */
@@ -12,14 +12,14 @@ const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }
 
-export const spacesRoutes = (needs: SpacesNeeds & PutNeeds): Served[] => [
-  serve(contract.createSpace, ({ actor, body }) => createSpace(needs, actor, body)),
-  serve(contract.listSpaces, ({ actor, query }) => listSpaces(needs, actor, query)),
-  serve(contract.showSpace, ({ actor, params }) => showSpace(needs, actor, params)),
-  serve(contract.changeSpace, ({ actor, params, body }) => changeSpace(needs, actor, { ...params, ...body })),
-  serve(contract.deleteSpace, ({ actor, params }) => nothing(deleteSpace(needs, actor, params))),
-  serve(contract.listSpaceMembers, ({ actor, params, query }) => listSpaceMembers(needs, actor, { ...params, ...query })),
-  serve(contract.putSpaceMember, ({ actor, params, body }) => putSpaceMember(needs, actor, { ...params, ...body })),
-  serve(contract.removeSpaceMember, ({ actor, params }) => nothing(removeSpaceMember(needs, actor, params))),
-  serve(contract.spaceActivity, ({ actor, params, query }) => spaceActivity(needs, actor, { ...params, ...query })),
+export const spacesRoutes = (deps: SpacesDeps & PutDeps): Served[] => [
+  serve(contract.createSpace, ({ actor, body }) => createSpace(deps, actor, body)),
+  serve(contract.listSpaces, ({ actor, query }) => listSpaces(deps, actor, query)),
+  serve(contract.showSpace, ({ actor, params }) => showSpace(deps, actor, params)),
+  serve(contract.changeSpace, ({ actor, params, body }) => changeSpace(deps, actor, { ...params, ...body })),
+  serve(contract.deleteSpace, ({ actor, params }) => nothing(deleteSpace(deps, actor, params))),
+  serve(contract.listSpaceMembers, ({ actor, params, query }) => listSpaceMembers(deps, actor, { ...params, ...query })),
+  serve(contract.putSpaceMember, ({ actor, params, body }) => putSpaceMember(deps, actor, { ...params, ...body })),
+  serve(contract.removeSpaceMember, ({ actor, params }) => nothing(removeSpaceMember(deps, actor, params))),
+  serve(contract.spaceActivity, ({ actor, params, query }) => spaceActivity(deps, actor, { ...params, ...query })),
 ]

@@ -3,7 +3,7 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Task } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
-import type { TasksNeeds } from './needs.ts'
+import type { TasksDeps } from './deps.ts'
 import { taskView } from './read-task.ts'
 import { insertTask, type TaskRecord, taskByExternalId } from './tasks.repo.ts'
 import { tellTask } from './tell-task.ts'
@@ -22,12 +22,12 @@ type Wanted = Readonly<{
 /**
  * Makes a task. Throws VALIDATION (an assignee who is not of the tenant, a space that the caller is not in), ALREADY_EXISTS (the external id).
  */
-export const createTask = (needs: TasksNeeds, actor: PlatformPrincipal, wanted: Wanted): Promise<Task> =>
-  needs.db.transaction().execute(async (tx) => {
+export const createTask = (deps: TasksDeps, actor: PlatformPrincipal, wanted: Wanted): Promise<Task> =>
+  deps.db.transaction().execute(async (tx) => {
     const { tenantId, userId } = actor
-    if (wanted.spaceId) await refuseSpace(needs, tx, actor, wanted.spaceId)
+    if (wanted.spaceId) await refuseSpace(deps, tx, actor, wanted.spaceId)
     if (wanted.assigneeId) await refuseAssignee(tx, tenantId, wanted.assigneeId)
-    const [made] = await ensureTasks(needs, tx, [{ ...wanted, tenantId, createdBy: userId }])
+    const [made] = await ensureTasks(deps, tx, [{ ...wanted, tenantId, createdBy: userId }])
     if (!made?.isNew)
       throw problem('ALREADY_EXISTS', `a task ${wanted.externalId} of this event exists: choose another externalId, or leave it out`)
     return taskView(made.task)
@@ -41,12 +41,12 @@ type Owned = Wanted & Readonly<{ tenantId: string; createdBy: string | null }>
  * comes back, so that a call which broke off can be repeated. Whose ids these are was checked by the caller. All are there before the first is told,
  * in one order whoever asks: two calls for the same tasks wait for each other, never both at once.
  */
-export async function ensureTasks(needs: Pick<TasksNeeds, 'clock' | 'random'>, tx: Tx, wanted: readonly Owned[]): Promise<Ensured[]> {
-  const tasks = wanted.map((one) => newTask(needs, one))
+export async function ensureTasks(deps: Pick<TasksDeps, 'clock' | 'random'>, tx: Tx, wanted: readonly Owned[]): Promise<Ensured[]> {
+  const tasks = wanted.map((one) => newTask(deps, one))
   const found = new Map<TaskRecord, Ensured>()
   for (const task of [...tasks].sort(inOrder)) found.set(task, await insertOrFind(tx, task))
   const ensured = tasks.map((task) => found.get(task) as Ensured)
-  for (const { task, isNew } of ensured) if (isNew) await tellTask(tx, needs.clock, { after: task, by: task.createdBy })
+  for (const { task, isNew } of ensured) if (isNew) await tellTask(tx, deps.clock, { after: task, by: task.createdBy })
   return ensured
 }
 
@@ -61,7 +61,7 @@ async function insertOrFind(tx: Tx, task: TaskRecord): Promise<Ensured> {
   return { task: found, isNew: false }
 }
 
-function newTask({ clock, random }: Pick<TasksNeeds, 'clock' | 'random'>, wanted: Owned): TaskRecord {
+function newTask({ clock, random }: Pick<TasksDeps, 'clock' | 'random'>, wanted: Owned): TaskRecord {
   const { tenantId, createdBy, title, externalId = null, eventId = null } = wanted
   const at = isoNow(clock)
   return {
@@ -75,7 +75,7 @@ function newTask({ clock, random }: Pick<TasksNeeds, 'clock' | 'random'>, wanted
 /** One spelling for each time: they are compared as text. */
 export const inUtc = (time: string | null): string | null => time && new Date(time).toISOString()
 
-async function refuseSpace({ spacesOf }: TasksNeeds, tx: Tx, actor: PlatformPrincipal, spaceId: string): Promise<void> {
+async function refuseSpace({ spacesOf }: TasksDeps, tx: Tx, actor: PlatformPrincipal, spaceId: string): Promise<void> {
   const spaces = await spacesOf(tx, actor)
   if (!spaces.some(({ id }) => id === spaceId)) throw wrong('spaceId', 'must be a space that you are a member of')
 }

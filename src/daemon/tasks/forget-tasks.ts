@@ -1,11 +1,11 @@
 import { isoIn, plural } from '../../core/kit/index.ts'
-import type { TasksNeeds } from './needs.ts'
+import type { TasksDeps } from './deps.ts'
 
 const atOnce = 1000
 const keepMs = 365 * 24 * 60 * 60_000
 
 /** Deletes tasks a year after they were done or cancelled. They stand in no bootstrap document by then, so nobody is told. */
-export async function forgetTasks({ db, clock }: Pick<TasksNeeds, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
+export async function forgetTasks({ db, clock }: Pick<TasksDeps, 'db' | 'clock'>, signal?: AbortSignal): Promise<string> {
   const until = isoIn(clock, -keepMs)
   let gone = 0
   for (let last = atOnce; last === atOnce && !signal?.aborted; gone += last) {

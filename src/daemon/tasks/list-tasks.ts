@@ -1,7 +1,7 @@
 import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
 import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import type { Task, TaskStatus } from '../../core/tasks/index.ts'
-import type { TasksNeeds } from './needs.ts'
+import type { TasksDeps } from './deps.ts'
 import { taskView } from './read-task.ts'
 import { tasksFor } from './tasks.repo.ts'
 
@@ -17,7 +17,7 @@ type Wanted = Readonly<{
 
 /** A page of the tasks that the caller may read, the newest first. Throws VALIDATION for a cursor that no page returned. */
 export async function listTasks(
-  { db, spacesOf }: Pick<TasksNeeds, 'db' | 'spacesOf'>,
+  { db, spacesOf }: Pick<TasksDeps, 'db' | 'spacesOf'>,
   actor: PlatformPrincipal,
   { cursor, limit, assignee, ...filters }: Wanted,
 ): Promise<{ tasks: Task[]; nextCursor: string | null }> {

@@ -3,26 +3,26 @@ import type { PlatformPrincipal } from '../../core/sessions/index.ts'
 import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
 import { inUtc, refuseAssignee } from './create-task.ts'
-import type { TasksNeeds } from './needs.ts'
+import type { TasksDeps } from './deps.ts'
 import { holdTask, taskView } from './read-task.ts'
 import { lockTask, replaceTask, type TaskRecord } from './tasks.repo.ts'
 import { tellTask } from './tell-task.ts'
 
-type Needs = Omit<TasksNeeds, 'random'>
+type Deps = Omit<TasksDeps, 'random'>
 type One = Readonly<{ id: string }>
 
 /**
  * Does something to a task that the caller may read: what its status allows and the caller may do (`mayMove`). Throws NOT_FOUND, FORBIDDEN,
  * INVALID_TRANSITION, VALIDATION (an assignee who is not of the tenant).
  */
-const move = (needs: Needs, actor: PlatformPrincipal, { id }: One, wanted: TaskMove): Promise<Task> =>
-  needs.db.transaction().execute(async (tx) => {
-    const task = await holdTask(needs, tx, actor, { id })
+const move = (deps: Deps, actor: PlatformPrincipal, { id }: One, wanted: TaskMove): Promise<Task> =>
+  deps.db.transaction().execute(async (tx) => {
+    const task = await holdTask(deps, tx, actor, { id })
     if (!mayMove(task, actor, wanted)) throw problem('FORBIDDEN', refusals[wanted.type])
     const moved = transition(task, wanted)
     if (moved !== task && wanted.type === 'assign' && wanted.assigneeId !== null)
       await refuseAssignee(tx, actor.tenantId, wanted.assigneeId)
-    return taskView(await store(needs, tx, { before: task, after: moved, by: actor.userId }))
+    return taskView(await store(deps, tx, { before: task, after: moved, by: actor.userId }))
   })
 
 const todo = 'this task is not yours to do: it is for its assignee, or, as long as nobody has taken it, for those of its role'
@@ -34,45 +34,45 @@ const refusals = {
   escalate: 'only whoever made a task or has to do it may escalate it, and who has the capability manageBoards',
 } as const satisfies Record<TaskMove['type'], string>
 
-export const startTask = (needs: Needs, actor: PlatformPrincipal, one: One) => move(needs, actor, one, { type: 'start', by: actor.userId })
-export const completeTask = (needs: Needs, actor: PlatformPrincipal, one: One) => move(needs, actor, one, { type: 'complete' })
-export const cancelTask = (needs: Needs, actor: PlatformPrincipal, one: One) => move(needs, actor, one, { type: 'cancel' })
+export const startTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'start', by: actor.userId })
+export const completeTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'complete' })
+export const cancelTask = (deps: Deps, actor: PlatformPrincipal, one: One) => move(deps, actor, one, { type: 'cancel' })
 
-export const assignTask = (needs: Needs, actor: PlatformPrincipal, { id, assigneeId }: One & Readonly<{ assigneeId: string | null }>) =>
-  move(needs, actor, { id }, { type: 'assign', assigneeId })
+export const assignTask = (deps: Deps, actor: PlatformPrincipal, { id, assigneeId }: One & Readonly<{ assigneeId: string | null }>) =>
+  move(deps, actor, { id }, { type: 'assign', assigneeId })
 
 type Escalation = Readonly<{ level?: number | undefined; assignedRole?: string | undefined }>
 
-export const escalateTask = (needs: Needs, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
-  move(needs, actor, { id }, { type: 'escalate', at: isoNow(needs.clock), level, assignedRole })
+export const escalateTask = (deps: Deps, actor: PlatformPrincipal, { id, level, assignedRole }: One & Escalation) =>
+  move(deps, actor, { id }, { type: 'escalate', at: isoNow(deps.clock), level, assignedRole })
 
 /** For rooms that work for the tenant itself, in their transaction; undefined when the tenant has no such task. Throws INVALID_TRANSITION. */
 export async function moveTask(
-  needs: Pick<Needs, 'clock'>,
+  deps: Pick<Deps, 'clock'>,
   tx: Tx,
   { tenantId, id }: One & Readonly<{ tenantId: string }>,
   wanted: TaskMove,
 ): Promise<TaskRecord | undefined> {
   const task = await lockTask(tx, { tenantId, id })
-  return task && store(needs, tx, { before: task, after: transition(task, wanted), by: null })
+  return task && store(deps, tx, { before: task, after: transition(task, wanted), by: null })
 }
 
 type Change = Readonly<{ title?: string | undefined; dueAt?: string | null | undefined }>
 
 /** What is not named stays. Throws NOT_FOUND, INVALID_TRANSITION (nothing changes any more). */
-export const changeTask = (needs: Needs, actor: PlatformPrincipal, { id, title, dueAt }: One & Change): Promise<Task> =>
-  needs.db.transaction().execute(async (tx) => {
-    const task = await holdTask(needs, tx, actor, { id })
+export const changeTask = (deps: Deps, actor: PlatformPrincipal, { id, title, dueAt }: One & Change): Promise<Task> =>
+  deps.db.transaction().execute(async (tx) => {
+    const task = await holdTask(deps, tx, actor, { id })
     if (task.status === 'done' || task.status === 'cancelled')
       throw problem('INVALID_TRANSITION', `the task is ${task.status}: nothing of it changes any more`)
     const after = { ...task, title: title ?? task.title, dueAt: dueAt === undefined ? task.dueAt : inUtc(dueAt) }
     const isSame = after.title === task.title && after.dueAt === task.dueAt
-    return taskView(await store(needs, tx, { before: task, after: isSame ? task : after, by: actor.userId }))
+    return taskView(await store(deps, tx, { before: task, after: isSame ? task : after, by: actor.userId }))
   })
 
 /** State and event together; what is as it was is neither stored nor told. */
 async function store(
-  { clock }: Pick<Needs, 'clock'>,
+  { clock }: Pick<Deps, 'clock'>,
   tx: Tx,
   { before, after, by }: Readonly<{ before: TaskRecord; after: TaskRecord; by: string | null }>,
 ): Promise<TaskRecord> {

@@ -4,12 +4,12 @@ import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
-import { noteEvent, recordEvent } from '../events/index.ts'
+import { recordEvent, recordInternalEvent } from '../events/index.ts'
 import { lookAgain } from '../sessions/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { lockTenant, setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
 
-export type TenantsNeeds = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
+export type TenantsDeps = Readonly<{ db: Db; clock: Clock; random: Random; windows: WindowRules }>
 
 type Known = Readonly<{
   name?: string | undefined
@@ -28,19 +28,19 @@ type Change = Readonly<{ slug: string }> & Known & { readonly [Key in keyof OwnW
  * see the rest within a second. Throws NOT_FOUND, ALREADY_EXISTS (another tenant pays as that customer).
  */
 export const changeTenant = async (
-  needs: TenantsNeeds,
+  deps: TenantsDeps,
   actor: Actor,
   { slug, timeZone, maintenanceWindow, ...known }: Change,
 ): Promise<Tenant> =>
-  needs.db
+  deps.db
     .transaction()
     .execute(async (tx) => {
       const tenant = await lockedTenant(tx, slug)
       // What is known first: that locks counters of streams, which come before the heads of audit chains.
-      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(needs, tx, actor, tenant, known)
+      if (Object.values(known).some((value) => value !== undefined)) await changeKnown(deps, tx, actor, tenant, known)
       const window = timeZone !== undefined || maintenanceWindow !== undefined
-      if (window) await changeWindow(needs, tx, actor, tenant, { timeZone, maintenanceWindow })
-      return tenantView(needs, tx, await existingTenant(tx, slug))
+      if (window) await changeWindow(deps, tx, actor, tenant, { timeZone, maintenanceWindow })
+      return tenantView(deps, tx, await existingTenant(tx, slug))
     })
     .catch((error) => {
       throw isUniqueViolation(error)
@@ -56,7 +56,7 @@ export async function lockedTenant(tx: Tx, slug: string): Promise<TenantRecord> 
 
 type WindowChange = { readonly [Key in keyof OwnWindow]: OwnWindow[Key] | undefined }
 
-async function changeWindow({ clock }: TenantsNeeds, tx: Tx, actor: Actor, tenant: TenantRecord, change: WindowChange): Promise<void> {
+async function changeWindow({ clock }: TenantsDeps, tx: Tx, actor: Actor, tenant: TenantRecord, change: WindowChange): Promise<void> {
   const { timeZone = tenant.timeZone, maintenanceWindow = tenant.maintenanceWindow } = change
   await setWindow(tx, tenant.id, { timeZone, maintenanceWindow })
   await recordAudit(tx, clock, { actor, action: 'tenant.window', subject: tenant.slug, data: { timeZone, maintenanceWindow } })
@@ -66,7 +66,7 @@ async function changeWindow({ clock }: TenantsNeeds, tx: Tx, actor: Actor, tenan
 const shown = ['name', 'branding', 'schoolId', 'orgId'] as const
 
 async function changeKnown(
-  { clock }: TenantsNeeds,
+  { clock }: TenantsDeps,
   tx: Tx,
   actor: Actor,
   { id, slug, featureFlags }: TenantRecord,
@@ -75,7 +75,7 @@ async function changeKnown(
   const flags = known.featureFlags && mergedFlags(featureFlags, known.featureFlags)
   await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
-  if (shown.some((field) => known[field] !== undefined)) await noteEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
+  if (shown.some((field) => known[field] !== undefined)) await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
   await lookAgain(tx, clock, { kind: 'tenant', id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }

@@ -4,7 +4,7 @@ import type { Tx } from '../db/index.ts'
 import { lookAgain } from '../sessions/index.ts'
 import { insertTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 
-type Needs = Readonly<{ clock: Clock; random: Random }>
+type Deps = Readonly<{ clock: Clock; random: Random }>
 type NewTenant = Readonly<{
   slug: string
   name: string
@@ -15,7 +15,7 @@ type NewTenant = Readonly<{
 }>
 
 /** Registers a tenant in the transaction that makes its box. Throws ALREADY_EXISTS naming the tenant that has slug or domain; VALIDATION for a word of paths. */
-export async function createTenant({ clock, random }: Needs, tx: Tx, wanted: NewTenant): Promise<TenantRecord> {
+export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewTenant): Promise<TenantRecord> {
   const { slug, name, plan, chatDomain, schoolId, orgId } = wanted
   const sameSlug = await tenantBySlug(tx, slug)
   if (sameSlug) throw problem('ALREADY_EXISTS', `the slug ${slug} belongs to the tenant ${sameSlug.name}: choose another`)

@@ -6,7 +6,7 @@ import { type WindowRules, windowAt, windowInForce } from '../../core/windows/in
 import type { Db, DbOrTx } from '../db/index.ts'
 import { homeserversOf, type TenantRecord, tenantBySlug, tenantsAfter } from './tenants.repo.ts'
 
-type Needs = Readonly<{ clock: Clock; windows: WindowRules }>
+type Deps = Readonly<{ clock: Clock; windows: WindowRules }>
 
 /** Throws NOT_FOUND naming the slug. */
 export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRecord> {
@@ -16,7 +16,7 @@ export async function existingTenant(db: DbOrTx, slug: string): Promise<TenantRe
 }
 
 /** As answers show them: with the window that holds, and the live box. */
-async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
+async function tenantViews({ clock, windows }: Deps, db: DbOrTx, tenants: readonly TenantRecord[]): Promise<Tenant[]> {
   const homeservers = await homeserversOf(
     db,
     tenants.map(({ id }) => id),
@@ -27,29 +27,29 @@ async function tenantViews({ clock, windows }: Needs, db: DbOrTx, tenants: reado
   })
 }
 
-export const tenantView = async (needs: Needs, db: DbOrTx, tenant: TenantRecord): Promise<Tenant> =>
-  (await tenantViews(needs, db, [tenant]))[0] as Tenant
+export const tenantView = async (deps: Deps, db: DbOrTx, tenant: TenantRecord): Promise<Tenant> =>
+  (await tenantViews(deps, db, [tenant]))[0] as Tenant
 
 /** What a tenant's files take: the business of another room. */
 export type FileUseOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUse>
 
 /** Throws NOT_FOUND. */
 export async function showTenant(
-  needs: Needs & Readonly<{ db: Db; fileUseOf: FileUseOf }>,
+  deps: Deps & Readonly<{ db: Db; fileUseOf: FileUseOf }>,
   { slug }: Readonly<{ slug: string }>,
 ): Promise<TenantInFull> {
-  const tenant = await existingTenant(needs.db, slug)
-  return { ...(await tenantView(needs, needs.db, tenant)), files: await needs.fileUseOf(needs.db, tenant) }
+  const tenant = await existingTenant(deps.db, slug)
+  return { ...(await tenantView(deps, deps.db, tenant)), files: await deps.fileUseOf(deps.db, tenant) }
 }
 
 type Page = Readonly<{ plan?: Plan | undefined; cursor?: string | undefined; limit: number }>
 
 /** A page of tenants by slug. */
-export async function listTenants(needs: Needs & Readonly<{ db: Db }>, { plan, cursor, limit }: Page) {
-  const tenants = await tenantsAfter(needs.db, { plan, after: cursor, limit: limit + 1 })
+export async function listTenants(deps: Deps & Readonly<{ db: Db }>, { plan, cursor, limit }: Page) {
+  const tenants = await tenantsAfter(deps.db, { plan, after: cursor, limit: limit + 1 })
   const page = tenants.slice(0, limit)
   return {
-    tenants: await tenantViews(needs, needs.db, page),
+    tenants: await tenantViews(deps, deps.db, page),
     nextCursor: tenants.length > limit ? (page.at(-1)?.slug ?? null) : null,
   }
 }

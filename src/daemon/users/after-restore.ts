@@ -12,7 +12,7 @@ import type { Command, CommandListener } from '../hosts/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
 import { alignUser, lockSide, nameSide } from './align-chat.ts'
 import { markOldPasswords } from './old-passwords.ts'
-import { type RemakeNeeds, remakeInChat } from './remake-in-chat.ts'
+import { type RemakeDeps, remakeInChat } from './remake-in-chat.ts'
 import { tellUnsaid } from './tell-unsaid.ts'
 import { countWithoutPassword, type UserRecord, usersAfter } from './users.repo.ts'
 
@@ -70,33 +70,33 @@ export async function sayAllAgain(tx: Tx, clock: Clock, again: Again): Promise<n
 }
 
 /** Goes through a tenant's users by name. A page that breaks off is gone through again: saying it twice changes nothing. */
-export const restoreWork = (needs: RemakeNeeds): Readonly<Record<string, OutboxHandler>> => ({
+export const restoreWork = (deps: RemakeDeps): Readonly<Record<string, OutboxHandler>> => ({
   [topic]: async (payload, { signal }) => {
     const { tenantId, after } = Payload.parse(payload)
-    const users = await usersAfter(needs.db, { tenantId, after, limit: atOnce })
+    const users = await usersAfter(deps.db, { tenantId, after, limit: atOnce })
     for (const user of users) {
       signal?.throwIfAborted()
-      const fault = await sayOf(needs, user)
+      const fault = await sayOf(deps, user)
       if (fault) throw homeserverProblem(fault, 'its tenant')
     }
-    await needs.db.transaction().execute((tx) => goOn(needs, tx, tenantId, users[atOnce - 1]))
+    await deps.db.transaction().execute((tx) => goOn(deps, tx, tenantId, users[atOnce - 1]))
   },
 })
 
 /** Lock and name; whoever the chat does not know is made again. The fault says that it does not answer. */
-async function sayOf(needs: RemakeNeeds, user: UserRecord): Promise<Fault | undefined> {
+async function sayOf(deps: RemakeDeps, user: UserRecord): Promise<Fault | undefined> {
   const sides = user.displayName === null ? [lockSide] : [lockSide, nameSide]
   for (const side of sides) {
-    const result = await alignUser(needs, user.id, side)
+    const result = await alignUser(deps, user.id, side)
     if (isFault(result)) return result
-    if (result.kind === 'absent') return remakeInChat(needs, user)
-    if (result.kind === 'refused') await tellUnsaid(needs, user.id, { what: side.what, reason: result.reason })
+    if (result.kind === 'absent') return remakeInChat(deps, user)
+    if (result.kind === 'refused') await tellUnsaid(deps, user.id, { what: side.what, reason: result.reason })
   }
   return undefined
 }
 
 /** Their rooms were made right before they had an account, and the chat let none of them in. */
-async function goOn({ clock }: RemakeNeeds, tx: Tx, tenantId: string, last: UserRecord | undefined): Promise<void> {
+async function goOn({ clock }: RemakeDeps, tx: Tx, tenantId: string, last: UserRecord | undefined): Promise<void> {
   if (last) return nextPage(tx, clock, { tenantId, after: last.localpart })
   const count = await countWithoutPassword(tx, tenantId)
   if (count === 0) return

@@ -4,11 +4,11 @@ import type { Clock } from '../../core/kit/index.ts'
 import { inChatQueue } from '../../core/outbox/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 import { tellSaid, tellUnsaid } from './tell-unsaid.ts'
 import { findUserById, type UserRecord } from './users.repo.ts'
 
-export type AlignNeeds = Pick<UsersNeeds, 'db' | 'clock' | 'homeservers'>
+export type AlignDeps = Pick<UsersDeps, 'db' | 'clock' | 'homeservers'>
 
 const chatLockTopic = 'chat.user-lock'
 const chatNameTopic = 'chat.user-name'
@@ -27,7 +27,7 @@ export const followLock = follow(chatLockTopic, 'locks')
 /** The same of its name. */
 export const followName = follow(chatNameTopic, 'names')
 
-type Homeserver = ReturnType<AlignNeeds['homeservers']['of']>
+type Homeserver = ReturnType<AlignDeps['homeservers']['of']>
 type Side = Readonly<{
   what: 'lock' | 'name'
   say: (homeserver: Homeserver, user: UserRecord) => Promise<Done>
@@ -48,16 +48,16 @@ export const nameSide: Side = {
 }
 
 /** Brings the chat server to what the registry says of a user: whether it is locked, and how it is called. */
-export const usersWork = (needs: AlignNeeds): Readonly<Record<string, OutboxHandler>> => ({
-  [chatLockTopic]: aligner(needs, lockSide),
-  [chatNameTopic]: aligner(needs, nameSide),
+export const usersWork = (deps: AlignDeps): Readonly<Record<string, OutboxHandler>> => ({
+  [chatLockTopic]: aligner(deps, lockSide),
+  [chatNameTopic]: aligner(deps, nameSide),
 })
 
 /**
  * Reads what holds now, not what held when it was noted, and looks again afterwards: of two who work at once for one user, whoever speaks last
  * says what is right. A user who is gone is absent.
  */
-export async function alignUser({ db, homeservers }: AlignNeeds, userId: string, { say, said }: Side): Promise<Done> {
+export async function alignUser({ db, homeservers }: AlignDeps, userId: string, { say, said }: Side): Promise<Done> {
   let result: Done = { kind: 'absent' }
   for (let user = await findUserById(db, userId); user; ) {
     result = await say(homeservers.of(user.tenantId), user)
@@ -73,16 +73,16 @@ export async function alignUser({ db, homeservers }: AlignNeeds, userId: string,
  * again too, and an operator is told; so it is of what is given up.
  */
 const aligner =
-  (needs: AlignNeeds, side: Side): OutboxHandler =>
+  (deps: AlignDeps, side: Side): OutboxHandler =>
   async (payload, { last, signal }) => {
     const { userId } = Payload.parse(payload)
     const { what } = side
-    const result = await alignUser(needs, userId, side).catch(async (error) => {
-      if (last && !signal?.aborted) await tellUnsaid(needs, userId, { what, reason: 'the platform itself failed; its log says how' })
+    const result = await alignUser(deps, userId, side).catch(async (error) => {
+      if (last && !signal?.aborted) await tellUnsaid(deps, userId, { what, reason: 'the platform itself failed; its log says how' })
       throw error
     })
     if (isFault(result)) throw homeserverProblem(result, 'its tenant')
-    if (result.kind !== 'refused') return tellSaid(needs, userId)
-    await tellUnsaid(needs, userId, { what, reason: result.reason })
+    if (result.kind !== 'refused') return tellSaid(deps, userId)
+    await tellUnsaid(deps, userId, { what, reason: result.reason })
     throw new Error(`the chat server refused it: ${result.reason}`)
   }

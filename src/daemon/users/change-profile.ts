@@ -4,7 +4,7 @@ import { tellContacts } from '../contacts/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
 import { followName } from './align-chat.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 import { findUserById, type UserRecord, updateUser } from './users.repo.ts'
 
 type Changes = Readonly<{
@@ -19,7 +19,7 @@ const fields = ['displayName', 'avatarUrl', 'locale'] as const
  * picture, and the user's own apps of everything. Throws UNAUTHENTICATED.
  */
 export const changeProfile = (
-  { db, clock, roles }: Pick<UsersNeeds, 'db' | 'clock' | 'roles'>,
+  { db, clock, roles }: Pick<UsersDeps, 'db' | 'clock' | 'roles'>,
   { userId }: Pick<PlatformPrincipal, 'userId'>,
   wanted: Changes,
 ): Promise<UserRecord> =>

@@ -3,8 +3,8 @@ import { type Actor, problem, secret } from '../../core/kit/index.ts'
 import { type CreatedUser, isOwnAccount, newPassword, type RoleBook, unknownRoles } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import type { UsersDeps } from './deps.ts'
 import { enrolUser } from './enrol-user.ts'
-import type { UsersNeeds } from './needs.ts'
 import { userView } from './show-users.ts'
 import { findUser } from './users.repo.ts'
 
@@ -22,8 +22,8 @@ type Wanted = Readonly<{
  * chat keeps its password. Throws NOT_FOUND (tenant), ALREADY_EXISTS, VALIDATION, CONFLICT (the chat server takes no such name),
  * HOMESERVER_UNREACHABLE.
  */
-export async function createUser(needs: UsersNeeds, actor: Actor, wanted: Wanted): Promise<CreatedUser> {
-  const { db, random, roles: book, homeservers } = needs
+export async function createUser(deps: UsersDeps, actor: Actor, wanted: Wanted): Promise<CreatedUser> {
+  const { db, random, roles: book, homeservers } = deps
   const { slug, localpart, displayName = null, locale = null, roles = [book.defaultRole] } = wanted
   refuseRoles(book, roles)
   if (isOwnAccount(localpart)) throw problem('VALIDATION', `${localpart} is a name of the platform itself: choose another`)
@@ -34,7 +34,7 @@ export async function createUser(needs: UsersNeeds, actor: Actor, wanted: Wanted
   if (isFault(made)) throw homeserverProblem(made, slug)
   if (made.kind === 'refused') throw problem('CONFLICT', `the chat server of ${slug} does not take ${localpart}: ${made.reason}`)
   const chat = made.kind === 'exists' ? 'existed' : 'created'
-  const user = await enrolUser(needs, actor, { tenant, localpart, displayName, locale, roles, chat })
+  const user = await enrolUser(deps, actor, { tenant, localpart, displayName, locale, roles, chat })
   if (!user) throw taken(slug, localpart)
   const shown = chat === 'created' && wanted.password === undefined
   return { user: userView(tenant, user), chat, password: shown ? password : null }

@@ -4,22 +4,22 @@ import { recordAudit } from '../audit/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import { lookAgain, revoke } from '../sessions/index.ts'
 import { followLock } from './align-chat.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { lockUser, updateUser } from './users.repo.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'roles'>
+type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
 
 /** Ends all sessions within a second and locks the chat account, once its server takes writes. Throws NOT_FOUND. */
-export const disableUser = (needs: Needs, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
-  setStatus(needs, actor, one, { status: 'disabled', reason })
+export const disableUser = (deps: Deps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
+  setStatus(deps, actor, one, { status: 'disabled', reason })
 
 /** Lets a user log in again on both sides. Sessions that ended stay ended. Throws NOT_FOUND. */
-export const enableUser = (needs: Needs, actor: Actor, one: OneUser): Promise<User> => setStatus(needs, actor, one, { status: 'active' })
+export const enableUser = (deps: Deps, actor: Actor, one: OneUser): Promise<User> => setStatus(deps, actor, one, { status: 'active' })
 
 type Change = Readonly<{ status: UserStatus; reason?: string }>
 
-const setStatus = ({ db, clock, roles }: Needs, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
+const setStatus = ({ db, clock, roles }: Deps, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const { tenant, user } = await existingUser(tx, one)

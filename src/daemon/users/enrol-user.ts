@@ -6,7 +6,7 @@ import { tellContacts } from '../contacts/index.ts'
 import type { Db } from '../db/index.ts'
 import { insertUser, type UserRecord } from './users.repo.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook }>
+type Deps = Readonly<{ db: Db; clock: Clock; random: Random; roles: RoleBook }>
 type Enrolled = Readonly<{
   tenant: Readonly<{ id: TenantId; slug: string }>
   localpart: string
@@ -19,7 +19,7 @@ type Enrolled = Readonly<{
 
 /** Writes a new user down; undefined when the tenant has one of that name, who stays as it is. */
 export async function enrolUser(
-  { db, clock, random, roles: book }: Needs,
+  { db, clock, random, roles: book }: Deps,
   actor: Actor,
   enrolled: Enrolled,
 ): Promise<UserRecord | undefined> {

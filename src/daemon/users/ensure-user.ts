@@ -3,9 +3,9 @@ import { type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
 import type { RoleBook, UserId } from '../../core/users/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
-import { findUser, insertUser, notePasswordKnown, type UserRecord } from './users.repo.ts'
+import { findUser, insertUser, recordPasswordKnown, type UserRecord } from './users.repo.ts'
 
-type Needs = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
+type Deps = Readonly<{ clock: Clock; random: Random; roles: RoleBook }>
 type Ensured = Readonly<{ user: UserRecord; made: boolean }>
 type Known = Readonly<{ tenantId: TenantId; localpart: string; displayName?: string | null }>
 
@@ -14,7 +14,7 @@ type Known = Readonly<{ tenantId: TenantId; localpart: string; displayName?: str
  * first logins at once make one row. Who calls has proved that it is that user, so somebody knows its password; it notes in the audit log
  * that the user was made, last in its transaction.
  */
-export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tenantId, localpart, displayName }: Known): Promise<Ensured> {
+export async function ensureUser({ clock, random, roles }: Deps, tx: Tx, { tenantId, localpart, displayName }: Known): Promise<Ensured> {
   const found = await findUser(tx, { tenantId, localpart })
   if (found) return known(tx, found)
   const at = isoNow(clock)
@@ -41,6 +41,6 @@ export async function ensureUser({ clock, random, roles }: Needs, tx: Tx, { tena
 
 async function known(tx: Tx, user: UserRecord): Promise<Ensured> {
   if (user.passwordUnknownSince === null) return { user, made: false }
-  await notePasswordKnown(tx, user.id)
+  await recordPasswordKnown(tx, user.id)
   return { user: { ...user, passwordUnknownSince: null }, made: false }
 }

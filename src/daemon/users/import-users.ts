@@ -11,8 +11,8 @@ import {
 } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
+import type { UsersDeps } from './deps.ts'
 import { enrolUser } from './enrol-user.ts'
-import type { UsersNeeds } from './needs.ts'
 import { readCsv } from './read-csv.ts'
 import { takenNames } from './users.repo.ts'
 
@@ -34,16 +34,16 @@ const lookedUpAtOnce = 500
  * Makes the users of a file whom nobody has made yet; nobody who exists is changed, so it may be called again with the same file.
  * Throws NOT_FOUND (tenant), VALIDATION (the file as a whole), HOMESERVER_UNREACHABLE when nothing could be done at all.
  */
-export async function importUsers(needs: UsersNeeds, actor: Actor, wanted: Wanted, signal?: AbortSignal): Promise<ImportReport> {
-  const tenant = await existingTenant(needs.db, wanted.slug)
-  const { planned, refused } = planImport(needs.roles, readCsv(wanted.csv))
+export async function importUsers(deps: UsersDeps, actor: Actor, wanted: Wanted, signal?: AbortSignal): Promise<ImportReport> {
+  const tenant = await existingTenant(deps.db, wanted.slug)
+  const { planned, refused } = planImport(deps.roles, readCsv(wanted.csv))
   const due = planned.filter(({ line }) => line >= wanted.fromLine)
-  const taken = await takenOf(needs, tenant, due)
+  const taken = await takenOf(deps, tenant, due)
   const known = due.filter(({ localpart }) => taken.has(localpart)).map((user) => lineOf(user, 'existed'))
   const fresh = due.filter(({ localpart }) => !taken.has(localpart))
   const made = wanted.dryRun
     ? { ...nothing, lines: fresh.map((user) => lineOf(user, 'would_create')) }
-    : await makeAll(needs, actor, tenant, fresh, wanted.passwords ?? {}, signal)
+    : await makeAll(deps, actor, tenant, fresh, wanted.passwords ?? {}, signal)
   const { nextLine, broke } = made
   if (broke && made.lines.length === 0 && Object.keys(made.passwords).length === 0) throw broke.error
   const within = [...refused, ...known].filter(({ line }) => line >= wanted.fromLine && (nextLine === null || line < nextLine))
@@ -54,7 +54,7 @@ export async function importUsers(needs: UsersNeeds, actor: Actor, wanted: Wante
 
 const whyOf = (error: unknown): string => (isProblem(error) ? error.message : 'the platform itself failed')
 
-async function takenOf({ db }: UsersNeeds, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
+async function takenOf({ db }: UsersDeps, { id }: Tenant, users: readonly PlannedUser[]): Promise<Set<string>> {
   const taken = new Set<string>()
   for (let from = 0; from < users.length; from += lookedUpAtOnce) {
     const names = users.slice(from, from + lookedUpAtOnce).map(({ localpart }) => localpart)
@@ -74,21 +74,21 @@ type Made = Readonly<{
 const nothing: Made = { lines: [], passwords: {}, nextLine: null, broke: undefined }
 
 async function makeAll(
-  needs: UsersNeeds,
+  deps: UsersDeps,
   actor: Actor,
   tenant: Tenant,
   users: readonly PlannedUser[],
   given: Readonly<Record<string, string>>,
   signal: AbortSignal | undefined,
 ): Promise<Made> {
-  const until = needs.clock.monotonicMs() + longestMs
-  const homeserver = needs.homeservers.of(tenant.id)
+  const until = deps.clock.monotonicMs() + longestMs
+  const homeserver = deps.homeservers.of(tenant.id)
   const lines: ImportLine[] = []
   const passwords: Record<string, string> = {}
   for (let from = 0; from < users.length; from += atOnce) {
     const some = users.slice(from, from + atOnce)
-    if (signal?.aborted || needs.clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: some[0]?.line ?? null }
-    const results = await Promise.all(some.map((user) => makeOne(needs, actor, tenant, homeserver, user, given)))
+    if (signal?.aborted || deps.clock.monotonicMs() >= until) return { ...nothing, lines, passwords, nextLine: some[0]?.line ?? null }
+    const results = await Promise.all(some.map((user) => makeOne(deps, actor, tenant, homeserver, user, given)))
     for (const { user, line, password } of results) {
       if (line) lines.push(line)
       if (password !== undefined) passwords[user.localpart] = password
@@ -102,7 +102,7 @@ async function makeAll(
 type One = Readonly<{ user: PlannedUser; line?: ImportLine; password?: string | undefined; broke?: Broke }>
 
 async function makeOne(
-  needs: UsersNeeds,
+  deps: UsersDeps,
   actor: Actor,
   tenant: Tenant,
   homeserver: Homeserver,
@@ -111,7 +111,7 @@ async function makeOne(
 ): Promise<One> {
   const { localpart, displayName } = user
   const own = Object.hasOwn(given, localpart) ? given[localpart] : undefined
-  const password = own ?? newPassword(needs.random)
+  const password = own ?? newPassword(deps.random)
   let shown: string | undefined
   try {
     const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
@@ -119,7 +119,7 @@ async function makeOne(
     if (made.kind === 'refused') return { user, line: lineOf(user, 'refused', `the chat server: ${made.reason}`) }
     const chat = made.kind === 'exists' ? 'existed' : 'created'
     if (chat === 'created' && own === undefined) shown = password
-    const enrolled = await enrolUser(needs, actor, { ...user, tenant, chat })
+    const enrolled = await enrolUser(deps, actor, { ...user, tenant, chat })
     // Another import wrote down whom this one made: the password that holds is this one's.
     if (!enrolled) return { user, line: lineOf(user, chat === 'created' ? 'created' : 'existed'), password: shown }
     if (chat === 'existed') return { user, line: lineOf(user, 'adopted', 'the chat server had the account: its password stays') }

@@ -7,7 +7,7 @@ import type { DbOrTx, Tx } from '../db/index.ts'
 type OfTenant = Readonly<{ id: string; tenantId: string }>
 
 /** Notes that a user has a new password. The alert is over with the last who had an old one. */
-export async function notePasswordSet(tx: Tx, clock: Clock, { id, tenantId }: OfTenant): Promise<void> {
+export async function recordPasswordSet(tx: Tx, clock: Clock, { id, tenantId }: OfTenant): Promise<void> {
   const before = await tx.selectFrom('user_passwords').select('old_since').where('user_id', '=', id).executeTakeFirst()
   const fresh = { set_at: isoNow(clock), old_since: null }
   await tx

@@ -12,12 +12,12 @@ export type PasswordTurn = Readonly<{ userId: string; turn: number }>
 export const longestTurnMs = 120_000
 const [stepMs, patienceMs] = [200, 10_000]
 
-type Needs = Readonly<{ db: DbOrTx; clock: Clock }>
+type Deps = Readonly<{ db: DbOrTx; clock: Clock }>
 
 const nobodyWrites = (now: string) => sql<boolean>`(password_turn_until is null or password_turn_until <= ${now})`
 
 /** What to read before the old password is proved; undefined while somebody writes. */
-export async function passwordTurnBefore({ db, clock }: Needs, userId: string): Promise<number | undefined> {
+export async function passwordTurnBefore({ db, clock }: Deps, userId: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('users')
     .select('password_turn')
@@ -28,7 +28,7 @@ export async function passwordTurnBefore({ db, clock }: Needs, userId: string): 
 }
 
 /** `before`: the count of which nobody may have written since. Undefined while somebody else writes, and for a user who is gone. */
-export async function takePasswordTurn({ db, clock }: Needs, userId: string, before?: number): Promise<PasswordTurn | undefined> {
+export async function takePasswordTurn({ db, clock }: Deps, userId: string, before?: number): Promise<PasswordTurn | undefined> {
   const row = await db
     .updateTable('users')
     .set((of) => ({ password_turn: of('password_turn', '+', 1), password_turn_until: isoIn(clock, longestTurnMs) }))
@@ -55,20 +55,20 @@ export async function closePasswordTurn(db: DbOrTx, { userId, turn }: PasswordTu
 }
 
 /** Whoever may write over what is there waits for it, but not for longer than a person would. Throws UNAVAILABLE. */
-export async function waitForPasswordTurn(needs: Needs, userId: string): Promise<PasswordTurn> {
+export async function waitForPasswordTurn(deps: Deps, userId: string): Promise<PasswordTurn> {
   for (let waitedMs = 0; waitedMs <= patienceMs; waitedMs += stepMs) {
-    const turn = await takePasswordTurn(needs, userId)
+    const turn = await takePasswordTurn(deps, userId)
     if (turn) return turn
-    await needs.clock.sleep(stepMs)
+    await deps.clock.sleep(stepMs)
   }
-  throw await passwordBeingSet(needs, userId)
+  throw await passwordBeingSet(deps, userId)
 }
 
 /**
  * For who has to wait for a turn, or whose proof is of a password that was written over. Most turns last no second, so one comes back after as long as
  * this one has lasted, and when it is over for sure at the latest.
  */
-export async function passwordBeingSet({ db, clock }: Needs, userId: string): Promise<Problem> {
+export async function passwordBeingSet({ db, clock }: Deps, userId: string): Promise<Problem> {
   const row = await db.selectFrom('users').select('password_turn_until').where('id', '=', userId).executeTakeFirst()
   const leftMs = row?.password_turn_until ? elapsedMs(isoNow(clock), row.password_turn_until) : 0
   const retryAfterSeconds = Math.max(1, Math.ceil(Math.min(leftMs, longestTurnMs - leftMs) / 1000))

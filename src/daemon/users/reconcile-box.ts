@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/index.ts'
 import { existingBox, requireLive } from '../boxes/index.ts'
 import type { Tx } from '../db/index.ts'
 import { sayAllAgain } from './after-restore.ts'
-import type { UsersNeeds } from './needs.ts'
+import type { UsersDeps } from './deps.ts'
 
 type Wanted = Readonly<{ slug: string; snapshot?: string | undefined }>
 
@@ -14,7 +14,7 @@ type Wanted = Readonly<{ slug: string; snapshot?: string | undefined }>
  * for a box that does not run or an id that several snapshots begin with.
  */
 export const reconcileBox = (
-  { db, clock }: Pick<UsersNeeds, 'db' | 'clock'>,
+  { db, clock }: Pick<UsersDeps, 'db' | 'clock'>,
   actor: Actor,
   { slug, snapshot }: Wanted,
 ): Promise<ReconciledBox> =>

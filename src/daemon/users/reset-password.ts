@@ -7,14 +7,14 @@ import type { Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { liftLock, revoke } from '../sessions/index.ts'
 import { followWholeTenant } from '../spaces/index.ts'
-import type { UsersNeeds } from './needs.ts'
-import { notePasswordSet } from './old-passwords.ts'
+import type { UsersDeps } from './deps.ts'
+import { recordPasswordSet } from './old-passwords.ts'
 import { endPasswordTurn, type PasswordTurn, passwordBeingSet, waitForPasswordTurn } from './password-turn.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
-import { countWithoutPassword, findUserById, lockUser, notePasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
+import { countWithoutPassword, findUserById, lockUser, recordPasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 import { noting, writing } from './write-password.ts'
 
-type Needs = Pick<UsersNeeds, 'db' | 'clock' | 'random' | 'log' | 'homeservers' | 'draining'>
+type Deps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'log' | 'homeservers' | 'draining'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**
@@ -23,17 +23,13 @@ type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices:
  * the chat unless they are to be logged out too, because they may hold the only keys to what the user wrote. May be called again when its answer was
  * lost. Throws NOT_FOUND, CONFLICT (the chat server does not take it), HOMESERVER_UNREACHABLE, UNAVAILABLE.
  */
-export async function resetPassword(
-  needs: Needs,
-  actor: Actor,
-  { password: given, logOutDevices, ...one }: Wanted,
-): Promise<ResetPassword> {
-  const { tenant, user } = await existingUser(needs.db, one)
-  const password = given ?? newPassword(needs.random)
-  const turn = await waitForPasswordTurn(needs, user.id)
+export async function resetPassword(deps: Deps, actor: Actor, { password: given, logOutDevices, ...one }: Wanted): Promise<ResetPassword> {
+  const { tenant, user } = await existingUser(deps.db, one)
+  const password = given ?? newPassword(deps.random)
+  const turn = await waitForPasswordTurn(deps, user.id)
   const wanted = { slug: one.slug, password: secret(password), logOutDevices }
-  const chat = await writing(needs, turn, () => setPassword(needs.homeservers.of(tenant.id), user, wanted))
-  const now = await noting(needs, turn, () => noteReset(needs, actor, { ...one, tenant, user, turn, chat, logOutDevices }))
+  const chat = await writing(deps, turn, () => setPassword(deps.homeservers.of(tenant.id), user, wanted))
+  const now = await noting(deps, turn, () => recordReset(deps, actor, { ...one, tenant, user, turn, chat, logOutDevices }))
   return { user: userView(tenant, now), chat, password: given === undefined ? password : null }
 }
 
@@ -47,21 +43,21 @@ type Reset = OneUser &
   }>
 
 /** Answers the user as it is now. */
-const noteReset = (needs: Needs, actor: Actor, { tenant, user, turn, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
-  needs.db.transaction().execute(async (tx) => {
+const recordReset = (deps: Deps, actor: Actor, { tenant, user, turn, chat, logOutDevices, ...one }: Reset): Promise<UserRecord> =>
+  deps.db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const now = (await findUserById(tx, user.id)) ?? user
-    await notePasswordKnown(tx, user.id)
-    await notePasswordSet(tx, needs.clock, user)
-    const updatedAt = isoNow(needs.clock)
-    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ ...needs, db: tx }, user.id)
+    await recordPasswordKnown(tx, user.id)
+    await recordPasswordSet(tx, deps.clock, user)
+    const updatedAt = isoNow(deps.clock)
+    if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ ...deps, db: tx }, user.id)
     await updateUser(tx, user, updatedAt, {})
     await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
-    if (now.passwordUnknownSince !== null) await tellLeft(needs, tx, tenant)
-    if (chat === 'created') await followWholeTenant(tx, needs.clock, tenant.id) // whom the chat did not know it let into no room
-    await revoke(tx, needs.clock, { kind: 'user', id: user.id }, 'reset')
+    if (now.passwordUnknownSince !== null) await tellLeft(deps, tx, tenant)
+    if (chat === 'created') await followWholeTenant(tx, deps.clock, tenant.id) // whom the chat did not know it let into no room
+    await revoke(tx, deps.clock, { kind: 'user', id: user.id }, 'reset')
     const data = { userId: user.id, chat, logOutDevices }
-    await recordAudit(tx, needs.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
+    await recordAudit(tx, deps.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
     return { ...now, updatedAt, passwordUnknownSince: null }
   })
 
@@ -80,7 +76,7 @@ async function setPassword(homeserver: Homeserver, user: UserRecord, { slug, ...
 }
 
 /** The alert is over with the last of them. */
-async function tellLeft({ clock }: Needs, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
+async function tellLeft({ clock }: Deps, tx: Tx, { id, slug }: Readonly<{ id: string; slug: string }>): Promise<void> {
   if ((await countWithoutPassword(tx, id)) > 0) return
   await closeAlerts(tx, clock, { subject: slug, kinds: ['accounts_remade'], because: 'each has a password again' })
 }

@@ -3,18 +3,18 @@ import type { Clock } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 type Unsaid = Readonly<{ what: 'lock' | 'name' | 'account'; reason: string }>
 
 /** Platform and chat say different things of a user, and it does not mend itself: an operator hears of it. */
-export const tellUnsaid = ({ db, clock }: Needs, userId: string, unsaid: Unsaid): Promise<void> =>
+export const tellUnsaid = ({ db, clock }: Deps, userId: string, unsaid: Unsaid): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const user = await nameOf(tx, userId)
     if (user) await raiseAlert(tx, clock, alertOf.chat_refused({ ...user, ...unsaid }))
   })
 
 /** The chat server took it after all. */
-export async function tellSaid({ db, clock }: Needs, userId: string): Promise<void> {
+export async function tellSaid({ db, clock }: Deps, userId: string): Promise<void> {
   const user = await nameOf(db, userId)
   if (!user) return
   const subject = `${user.slug}/${user.localpart}`

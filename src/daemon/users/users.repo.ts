@@ -90,7 +90,7 @@ export async function countWithoutPassword(db: DbOrTx, tenantId: string): Promis
 }
 
 /** Notes since when nobody knows a user's password. False when somebody wrote it since the user was read. */
-export async function notePasswordUnknown(
+export async function recordPasswordUnknown(
   tx: Tx,
   { id, passwordTurn }: Pick<UserRecord, 'id' | 'passwordTurn'>,
   since: string,
@@ -104,7 +104,7 @@ export async function notePasswordUnknown(
   return numUpdatedRows === 1n
 }
 
-export async function notePasswordKnown(tx: Tx, id: string): Promise<void> {
+export async function recordPasswordKnown(tx: Tx, id: string): Promise<void> {
   await tx.updateTable('users').set({ password_unknown_since: null }).where('id', '=', id).execute()
 }
 

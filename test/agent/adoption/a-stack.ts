@@ -1,6 +1,6 @@
 import { chmod, mkdir, readdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type CompletionNeeds, complete } from '../../../src/agent/adoption/index.ts'
+import { type CompletionDeps, complete } from '../../../src/agent/adoption/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
@@ -114,10 +114,7 @@ export async function aStack(options: Options = {}) {
   await moving(host.clock, () => host.inside.probe(box)).catch(() => undefined)
 
   const shelf = memoryShelf()
-  const agent = async (
-    around: (needs: CompletionNeeds) => CompletionNeeds = (same) => same,
-    kept: Shelf = shelf,
-  ): Promise<CompletionNeeds> => {
+  const agent = async (around: (deps: CompletionDeps) => CompletionDeps = (same) => same, kept: Shelf = shelf): Promise<CompletionDeps> => {
     const journal = await openJournal({ shelf: kept, clock: host.clock })
     return around({
       engine: host.engine,
@@ -138,8 +135,8 @@ export async function aStack(options: Options = {}) {
       },
     })
   }
-  const run = async (payload: Payload = aCompletion(), needs?: CompletionNeeds, context = aContext().context) => {
-    const own = needs ?? (await agent())
+  const run = async (payload: Payload = aCompletion(), deps?: CompletionDeps, context = aContext().context) => {
+    const own = deps ?? (await agent())
     return moving(host.clock, () => complete(own)(context, payload), 5_000)
   }
   /** Looks, and gives what was seen back as the order. */

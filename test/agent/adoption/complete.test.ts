@@ -275,10 +275,10 @@ test('what somebody changed or made while the box was completed is still there w
   const stack = await aStack()
   const payload = await stack.seen()
   const changed = { 'docker-compose.yml': `${handMade}# by Ben, just now\n`, 'synapse/tenantry-appservice.yaml': 'of another\n' }
-  const agent = await stack.agent((needs) => ({
-    ...needs,
+  const agent = await stack.agent((deps) => ({
+    ...deps,
     inside: {
-      ...needs.inside,
+      ...deps.inside,
       createProbeAccount: async () => {
         for (const [path, text] of Object.entries(changed)) await writeFile(join(stack.folder, path), text)
         throw problem('PROBE_FAILED', 'as it is wanted')
@@ -304,25 +304,25 @@ test('a platform that does not take the secrets leaves the box as it was', async
 test('a record that was written by a disk that then failed says again that the box is only observed', async () => {
   const stack = await aStack()
   const payload = await stack.seen()
-  const needs = await stack.agent()
-  const before = await needs.boxes.find('elm')
+  const deps = await stack.agent()
+  const before = await deps.boxes.find('elm')
   let failed = false
-  const put: typeof needs.boxes.put = async (box) => {
-    await needs.boxes.put(box)
+  const put: typeof deps.boxes.put = async (box) => {
+    await deps.boxes.put(box)
     if (failed || !box.managed) return
     failed = true
     throw problem('DISK_FULL', 'the folder of the record cannot be synced')
   }
-  await expect(stack.run(payload, { ...needs, boxes: { ...needs.boxes, put } })).rejects.toMatchObject({ code: 'DISK_FULL' })
+  await expect(stack.run(payload, { ...deps, boxes: { ...deps.boxes, put } })).rejects.toMatchObject({ code: 'DISK_FULL' })
   expect(failed).toBe(true)
-  expect(await needs.boxes.find('elm')).toEqual(before)
+  expect(await deps.boxes.find('elm')).toEqual(before)
 })
 
 test('an edge image that this host does not allow, and ports that are taken, are refused', async () => {
   const stack = await aStack()
   await expect(stack.run(aCompletion({ edgeImage: 'evil.test/edge:1' }))).rejects.toMatchObject({ code: 'IMAGE_NOT_ALLOWED' })
   await expect(stack.run(aCompletion({ ports: { public: 1, platform: 1, probe: 2 } }))).rejects.toMatchObject({ code: 'PORT_TAKEN' })
-  const busy = await stack.agent((needs) => ({ ...needs, portInUse: async (port) => port === 18_002 || port === 8008 }))
+  const busy = await stack.agent((deps) => ({ ...deps, portInUse: async (port) => port === 18_002 || port === 8008 }))
   // 8008 is the stack's own.
   await expect(stack.run(aCompletion(), busy)).rejects.toMatchObject({
     code: 'PORT_TAKEN',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CompletionNeeds } from '../../../src/agent/adoption/index.ts'
+import type { CompletionDeps } from '../../../src/agent/adoption/index.ts'
 import { readBoxSecrets } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import { type Mortal, mortal } from '../update/mortal.ts'
@@ -17,14 +17,14 @@ const touching = <Port extends object>(port: Port, name: string, { touch }: Mort
   })
 
 /** An agent that dies at one of its touches of anything outside itself: engine, servers, records, journal, daemon. */
-async function dying(stack: Stack, life: Mortal): Promise<CompletionNeeds> {
-  const needs = await stack.agent()
+async function dying(stack: Stack, life: Mortal): Promise<CompletionDeps> {
+  const deps = await stack.agent()
   const journal = touching(await openJournal({ shelf: stack.shelf, clock: stack.host.clock }), 'journal', life)
   return {
-    ...needs,
-    engine: touching(needs.engine, 'engine', life),
-    inside: touching(needs.inside, 'inside', life),
-    boxes: touching(needs.boxes, 'boxes', life),
+    ...deps,
+    engine: touching(deps.engine, 'engine', life),
+    inside: touching(deps.inside, 'inside', life),
+    boxes: touching(deps.boxes, 'boxes', life),
     journal,
     once: onceOnly({ journal, locks: memoryLocks() }),
   }

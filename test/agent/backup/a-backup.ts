@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { type SnapshotNeeds, snapshot, tendSnapshots } from '../../../src/agent/backup/index.ts'
+import { type SnapshotDeps, snapshot, tendSnapshots } from '../../../src/agent/backup/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { BoxInside, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
@@ -52,19 +52,19 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   const shelf = memoryShelf()
   const locks = memoryLocks()
   const workFolder = join(host.folder, 'work')
-  const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotNeeds> => {
+  const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotDeps> => {
     const { engine, inside, snapshots } = ports
     const journal = await openJournal({ shelf: kept, clock: host.clock })
     const disk = aDisk()
     return { engine, inside, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
   }
-  const take = async (payload = aSnapshotPayload(), context = aContext(), needs?: SnapshotNeeds) => {
-    const agentNeeds = needs ?? (await agent())
-    return (await moving(host.clock, () => snapshot(agentNeeds)(context, payload))).snapshot
+  const take = async (payload = aSnapshotPayload(), context = aContext(), deps?: SnapshotDeps) => {
+    const agentDeps = deps ?? (await agent())
+    return (await moving(host.clock, () => snapshot(agentDeps)(context, payload))).snapshot
   }
-  const tend = async (payload = aTendPayload(), context = aContext({ commandId: 'sn_1.tend' }), needs?: SnapshotNeeds) => {
-    const agentNeeds = needs ?? (await agent())
-    return moving(host.clock, () => tendSnapshots(agentNeeds)(context, payload))
+  const tend = async (payload = aTendPayload(), context = aContext({ commandId: 'sn_1.tend' }), deps?: SnapshotDeps) => {
+    const agentDeps = deps ?? (await agent())
+    return moving(host.clock, () => tendSnapshots(agentDeps)(context, payload))
   }
   return { host, box, shelf, locks, workFolder, agent, take, tend }
 }

@@ -15,14 +15,14 @@ async function aFetchedSnapshot() {
   const host = await aHost()
   const box = await aRunningBox(host)
   host.traffic.sendMessage(box)
-  const needs = { ...host, workFolder: join(host.folder, 'work') }
+  const deps = { ...host, workFolder: join(host.folder, 'work') }
   await host.snapshots.prepare(vault)
   const commandId = 'sn_1.snapshot'
-  const { taken } = await takeBoxSnapshot(needs, { box, repository: vault, tier: 'manual', commandId, images: {}, installed })
-  await clearDump(needs, commandId)
+  const { taken } = await takeBoxSnapshot(deps, { box, repository: vault, tier: 'manual', commandId, images: {}, installed })
+  await clearDump(deps, commandId)
   const folder = join(host.folder, 'fetched')
   const wanted = { snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const fetched = await fetchSnapshot(needs, { ...wanted, repository: vault })
+  const fetched = await fetchSnapshot(deps, { ...wanted, repository: vault })
   await writeFile(join(fetched.boxFolder, 'compose.yaml'), 'made quiet')
   let brought = 0
   const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
@@ -30,7 +30,7 @@ async function aFetchedSnapshot() {
     await host.snapshots.restore(...of)
   }
   const path = join(fetched.dumpFolder, 'manifest.json')
-  return { ...fetched, folder, path, wanted, needs: { snapshots: { ...host.snapshots, restore } }, times: () => brought }
+  return { ...fetched, folder, path, wanted, deps: { snapshots: { ...host.snapshots, restore } }, times: () => brought }
 }
 
 const repository = async () => vault
@@ -53,17 +53,17 @@ const damages = [
 ] as const
 
 test('a manifest that is whole is asked of nobody', async () => {
-  const { needs, wanted, manifest, times } = await aFetchedSnapshot()
-  expect(await manifestOfFetched(needs, { ...wanted, repository: unneeded })).toEqual(manifest)
+  const { deps, wanted, manifest, times } = await aFetchedSnapshot()
+  expect(await manifestOfFetched(deps, { ...wanted, repository: unneeded })).toEqual(manifest)
   expect(times()).toBe(0)
 })
 
 test.each(damages)(
   'a manifest that %s is brought once more with its dump, and the files of the box stay as they became',
   async (_, harm) => {
-    const { needs, wanted, manifest, dumpFolder, boxFolder, path, folder, times } = await aFetchedSnapshot()
+    const { deps, wanted, manifest, dumpFolder, boxFolder, path, folder, times } = await aFetchedSnapshot()
     await harm(path)
-    expect(await manifestOfFetched(needs, { ...wanted, repository })).toEqual(manifest)
+    expect(await manifestOfFetched(deps, { ...wanted, repository })).toEqual(manifest)
     expect((await readWholeDump(dumpFolder))?.sha256).toBe(wanted.manifestSha256)
     expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
     expect([times(), (await readdir(folder)).sort()]).toEqual([1, ['box', 'dump']])
@@ -71,25 +71,25 @@ test.each(damages)(
 )
 
 test.each(damages)('a fetch that finds a manifest which %s brings it anew', async (_, harm) => {
-  const { needs, wanted, manifest, path } = await aFetchedSnapshot()
+  const { deps, wanted, manifest, path } = await aFetchedSnapshot()
   await harm(path)
-  const again = await fetchSnapshot(needs, { ...wanted, repository: vault })
+  const again = await fetchSnapshot(deps, { ...wanted, repository: vault })
   expect(again).toMatchObject({ manifest, manifestSha256: wanted.manifestSha256 })
 })
 
 test('where the sum was never kept, what is no manifest any more is brought once more too', async () => {
-  const { needs, wanted, manifest, path } = await aFetchedSnapshot()
+  const { deps, wanted, manifest, path } = await aFetchedSnapshot()
   await writeFile(path, '{"format":')
-  expect(await manifestOfFetched(needs, { ...wanted, manifestSha256: null, repository })).toEqual(manifest)
+  expect(await manifestOfFetched(deps, { ...wanted, manifestSha256: null, repository })).toEqual(manifest)
 })
 
 test('one that is another in the store as well is refused', async () => {
-  const { needs, wanted, path } = await aFetchedSnapshot()
+  const { deps, wanted, path } = await aFetchedSnapshot()
   const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
-    await needs.snapshots.restore(...of)
+    await deps.snapshots.restore(...of)
     await writeFile(path, otherSum(await readFile(path, 'utf8')))
   }
   await rm(path)
-  const asked = manifestOfFetched({ snapshots: { ...needs.snapshots, restore } }, { ...wanted, repository })
+  const asked = manifestOfFetched({ snapshots: { ...deps.snapshots, restore } }, { ...wanted, repository })
   await expect(asked).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
 })

@@ -26,19 +26,19 @@ async function aTakenSnapshot() {
   host.traffic.sendMessage(box)
   host.traffic.uploadMedia(box)
   await writeFile(fenceSwitch(box.project), '{"commandId":"another"}')
-  const needs = { ...host, workFolder: join(host.folder, 'work') }
+  const deps = { ...host, workFolder: join(host.folder, 'work') }
   await host.snapshots.prepare(repository)
   const request = { box, repository, tier: 'manual' as const, commandId: 'sn_1,a/b.snapshot', images: {}, installed }
-  const { taken, counts } = await takeBoxSnapshot(needs, request)
-  return { host, box, needs, request, taken, counts }
+  const { taken, counts } = await takeBoxSnapshot(deps, request)
+  return { host, box, deps, request, taken, counts }
 }
 
 test('a snapshot comes back to another folder, with all that is needed to make the box again', async () => {
-  const { host, box, needs, request, taken, counts } = await aTakenSnapshot()
-  await clearDump(needs, request.commandId)
+  const { host, box, deps, request, taken, counts } = await aTakenSnapshot()
+  await clearDump(deps, request.commandId)
   const folder = join(host.folder, 'fetched')
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const fetched = await fetchSnapshot(needs, wanted)
+  const fetched = await fetchSnapshot(deps, wanted)
   expect(fetched.manifest).toMatchObject({
     commandId: request.commandId,
     tier: 'manual',
@@ -56,7 +56,7 @@ test('a snapshot comes back to another folder, with all that is needed to make t
   expect(fetched.snapshot).toMatchObject({ slug: 'oak', tier: 'manual', commandId: request.commandId, warm: false })
   expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
   const volumes = fetched.manifest.paths.data.map((data) => ({ data, into: join(host.folder, 'data', data.service) }))
-  await fetchData(needs, wanted, volumes)
+  await fetchData(deps, wanted, volumes)
   for (const { data, into } of volumes) expect(await readdir(into)).toEqual(await readdir(data.folder))
 })
 
@@ -84,30 +84,30 @@ test('volumes are brought beside each other, one that two services share once, a
 })
 
 test('the switch of a fence is in no snapshot', async () => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: null, folder: join(host.folder, 'fetched') }
-  const { boxFolder } = await fetchSnapshot(needs, wanted)
+  const { boxFolder } = await fetchSnapshot(deps, wanted)
   await expect(readFile(join(boxFolder, 'edge', 'fence', 'on'))).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
 test('a snapshot with another manifest than was taken is refused', async () => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: 'f'.repeat(64), folder: join(host.folder, 'fetched') }
-  await expect(fetchSnapshot(needs, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
+  await expect(fetchSnapshot(deps, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
 })
 
 test('a dump that is not what its manifest says is refused, and of the files that came beside its proof nothing is left', async () => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
   const brought: string[] = []
   const restore = async (...of: Parameters<SnapshotStore['restore']>) => {
-    await needs.snapshots.restore(...of)
+    await deps.snapshots.restore(...of)
     const [, , , into] = of
     brought.push(into)
     if (into === join(folder, 'dump')) await writeFile(join(into, 'database.dump'), 'torn')
   }
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const fetching = fetchSnapshot({ snapshots: { ...needs.snapshots, restore } }, wanted)
+  const fetching = fetchSnapshot({ snapshots: { ...deps.snapshots, restore } }, wanted)
   await expect(fetching).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('not the one that was taken') })
   expect(brought.sort()).toEqual([join(folder, 'box'), join(folder, 'dump')])
   expect(await readdir(folder)).toEqual([])
@@ -117,7 +117,7 @@ test.each([
   ['as far as the snapshot tells where they lay', [], ['box', 'dump']],
   ['and are brought by the manifest where more than one folder could be them', ['/srv/other'], ['dump', 'box']],
 ])('the files of the box come beside the dump, once, %s', async (_, more, order) => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
   const seen: string[] = []
   let bringsBox: () => void = () => undefined
@@ -129,62 +129,62 @@ test.each([
     if (into === 'box') bringsBox()
     else if (more.length === 0) await boxBegun
     seen.push(into)
-    await needs.snapshots.restore(...of)
+    await deps.snapshots.restore(...of)
   }
   const find = async (...of: Parameters<SnapshotStore['find']>) => {
-    const found = await needs.snapshots.find(...of)
+    const found = await deps.snapshots.find(...of)
     return found && { ...found, paths: [...found.paths, ...more] }
   }
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const { boxFolder } = await fetchSnapshot({ snapshots: { ...needs.snapshots, restore, find } }, wanted)
+  const { boxFolder } = await fetchSnapshot({ snapshots: { ...deps.snapshots, restore, find } }, wanted)
   expect(await readFile(join(boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
   expect(seen).toEqual(order)
 })
 
 test('what an interrupted fetch left damaged is fetched again', async () => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const { dumpFolder } = await fetchSnapshot(needs, wanted)
+  const { dumpFolder } = await fetchSnapshot(deps, wanted)
   await writeFile(join(dumpFolder, 'database.dump'), 'torn')
   await rm(join(folder, 'box'), { recursive: true })
-  const again = await fetchSnapshot(needs, wanted)
+  const again = await fetchSnapshot(deps, wanted)
   expect(await readFile(join(again.dumpFolder, 'database.dump'), 'utf8')).toContain('"messages":1')
   expect(await readFile(join(again.boxFolder, 'compose.yaml'), 'utf8')).toBe(composeText('oak'))
 })
 
 test('a dump that is brought once more stays known by its manifest through a kill, and the files of the box as they became', async () => {
-  const { host, needs, taken } = await aTakenSnapshot()
+  const { host, deps, taken } = await aTakenSnapshot()
   const folder = join(host.folder, 'fetched')
   const wanted = { repository, snapshotId: taken.snapshotId, manifestSha256: taken.snapshotSha256, folder }
-  const fetched = await fetchSnapshot(needs, wanted)
+  const fetched = await fetchSnapshot(deps, wanted)
   await writeFile(join(fetched.dumpFolder, 'database.dump'), 'torn')
   await writeFile(join(fetched.boxFolder, 'compose.yaml'), 'made quiet')
   const killed = async (...of: Parameters<SnapshotStore['restore']>) => {
-    await needs.snapshots.restore(...of)
+    await deps.snapshots.restore(...of)
     throw new Error('killed')
   }
-  await expect(fetchDumpAgain({ snapshots: { ...needs.snapshots, restore: killed } }, wanted, fetched)).rejects.toThrow('killed')
+  await expect(fetchDumpAgain({ snapshots: { ...deps.snapshots, restore: killed } }, wanted, fetched)).rejects.toThrow('killed')
   expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(false)
   expect((await readManifest(fetched.dumpFolder))?.sha256).toBe(taken.snapshotSha256)
-  await fetchDumpAgain(needs, wanted, fetched)
+  await fetchDumpAgain(deps, wanted, fetched)
   expect(await holdsAll(fetched.dumpFolder, fetched.manifest)).toBe(true)
   expect(await readFile(join(fetched.boxFolder, 'compose.yaml'), 'utf8')).toBe('made quiet')
   expect((await readdir(folder)).sort()).toEqual(['box', 'dump'])
 })
 
 test('a dump that was left whole is not made again, and a torn one is', async () => {
-  const { host, box, needs, request } = await aTakenSnapshot()
+  const { host, box, deps, request } = await aTakenSnapshot()
   host.traffic.sendMessage(box)
-  expect((await takeBoxSnapshot(needs, request)).counts.local_media_repository).toBe(1)
-  await writeFile(join(dumpFolderOf(needs.workFolder, request.commandId), 'database.dump'), 'torn')
+  expect((await takeBoxSnapshot(deps, request)).counts.local_media_repository).toBe(1)
+  await writeFile(join(dumpFolderOf(deps.workFolder, request.commandId), 'database.dump'), 'torn')
   await rm(fenceSwitch(box.project))
   host.traffic.uploadMedia(box)
-  expect((await takeBoxSnapshot(needs, request)).counts.local_media_repository).toBe(2)
+  expect((await takeBoxSnapshot(deps, request)).counts.local_media_repository).toBe(2)
 })
 
 test('a repository without the snapshot is told so', async () => {
-  const { host, needs } = await aTakenSnapshot()
+  const { host, deps } = await aTakenSnapshot()
   const wanted = { repository, snapshotId: 'a'.repeat(64), manifestSha256: null, folder: join(host.folder, 'fetched') }
-  await expect(fetchSnapshot(needs, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('aaaa') })
+  await expect(fetchSnapshot(deps, wanted)).rejects.toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('aaaa') })
 })

@@ -80,8 +80,8 @@ describe('a snapshot that fails leaves nothing on the host and tells the same fa
   test('a disk without room for the dump beside its reserve', async () => {
     const { agent, take, host } = await aBackedUpBox()
     const disk = aDisk({ freeBytes: async () => 200_000_000 })
-    const needs = { ...(await agent()), disk }
-    await expect(take(aSnapshotPayload(), aContext(), needs)).rejects.toMatchObject({ code: 'DISK_FULL' })
+    const deps = { ...(await agent()), disk }
+    await expect(take(aSnapshotPayload(), aContext(), deps)).rejects.toMatchObject({ code: 'DISK_FULL' })
     expect(await host.snapshots.list(repository)).toEqual([])
   })
 
@@ -99,13 +99,13 @@ describe('a snapshot that fails leaves nothing on the host and tells the same fa
 test('only a snapshot that is tried again looks for what an earlier try left: each look opens the repository anew', async () => {
   const { host, agent, take } = await aBackedUpBox()
   const lists: unknown[] = []
-  const listed = (needs: Awaited<ReturnType<typeof agent>>) => ({
-    ...needs,
+  const listed = (deps: Awaited<ReturnType<typeof agent>>) => ({
+    ...deps,
     snapshots: {
-      ...needs.snapshots,
+      ...deps.snapshots,
       list: (of: typeof repository) => {
         lists.push(of)
-        return needs.snapshots.list(of)
+        return deps.snapshots.list(of)
       },
     },
   })
@@ -129,8 +129,8 @@ describe('killed at every touch of the world, the next agent ends the snapshot',
         ...shelf,
         write: async (name: string, text: string) => void (await life.touch('write', () => shelf.write(name, text))),
       }
-      const needs = await agent(wrapped(host, life.touch), kept)
-      const lived = await take(aSnapshotPayload(), aContext({ signal: life.signal }), needs).catch((error: Error) => error)
+      const deps = await agent(wrapped(host, life.touch), kept)
+      const lived = await take(aSnapshotPayload(), aContext({ signal: life.signal }), deps).catch((error: Error) => error)
       if (!(lived instanceof Error)) break
       host.traffic.sendMessage(box)
       const taken = await take()

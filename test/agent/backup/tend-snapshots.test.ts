@@ -50,8 +50,8 @@ describe('a repository on the host itself', () => {
       await lock.release()
       return host.snapshots.check(...args)
     }
-    const needs = { ...(await agent()), snapshots: { ...host.snapshots, check } }
-    expect((await tend(aTendPayload({ check: 'data' }), aContext({ commandId: 't' }), needs)).check).toMatchObject({ ok: true })
+    const deps = { ...(await agent()), snapshots: { ...host.snapshots, check } }
+    expect((await tend(aTendPayload({ check: 'data' }), aContext({ commandId: 't' }), deps)).check).toMatchObject({ ok: true })
     expect(free).toBe(true)
   })
 })

@@ -16,7 +16,7 @@ async function aStack() {
     agent,
     folder,
     composeFile: box.project.composeFile,
-    adopt: (change = {}) => adopt(agent.needs)(aContext().context, { ...order(folder), ...change }),
+    adopt: (change = {}) => adopt(agent.deps)(aContext().context, { ...order(folder), ...change }),
   }
 }
 
@@ -26,7 +26,7 @@ describe('adopting', () => {
     const { report, findings } = await stack.adopt()
     expect(findings).toEqual([])
     expect(report).toMatchObject({ managed: false, installed: { synapse: 'unknown' }, services: { synapse: { state: 'missing' } } })
-    expect(await stack.agent.needs.boxes.find('elm')).toMatchObject({ managed: false, ports: null, project: { name: 'elm' } })
+    expect(await stack.agent.deps.boxes.find('elm')).toMatchObject({ managed: false, ports: null, project: { name: 'elm' } })
     expect(await readFile(stack.composeFile, 'utf8')).toBe(composeText('elm'))
   })
 
@@ -51,7 +51,7 @@ describe('adopting', () => {
     const stack = await aStack()
     await rename(stack.composeFile, join(stack.folder, 'docker-compose.yml'))
     await stack.adopt()
-    expect((await stack.agent.needs.boxes.find('elm'))?.project.composeFile).toMatch(/docker-compose\.yml$/)
+    expect((await stack.agent.deps.boxes.find('elm'))?.project.composeFile).toMatch(/docker-compose\.yml$/)
   })
 
   test('refuses unsafe folders, files that are none, and names that are taken', async () => {
@@ -65,34 +65,34 @@ describe('adopting', () => {
     await expect(stack.adopt()).rejects.toMatchObject({ code: 'NOT_FOUND', message: expect.stringMatching(/no compose file/) })
     await expect(stack.adopt({ folder: '/nowhere' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(stack.adopt({ slug: 'e;lm' })).rejects.toThrow()
-    expect(await stack.agent.needs.boxes.list()).toEqual([])
+    expect(await stack.agent.deps.boxes.list()).toEqual([])
   })
 
   test('never takes a managed box down to an observed one', async () => {
-    const { host, needs } = await anAgent()
-    await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
-    const { folder, name } = (await needs.boxes.find('oak'))!.project
-    await adopt(needs)(aContext().context, { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, folder, project: name })
-    expect((await needs.boxes.find('oak'))?.managed).toBe(true)
+    const { host, deps } = await anAgent()
+    await moving(host.clock, () => provision(deps)(aContext().context, aProvision()), 10_000)
+    const { folder, name } = (await deps.boxes.find('oak'))!.project
+    await adopt(deps)(aContext().context, { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, folder, project: name })
+    expect((await deps.boxes.find('oak'))?.managed).toBe(true)
     await expect(
-      adopt(needs)(aContext().context, { slug: 'oak', boxId: 'box_x', ownershipEpoch: 1, folder, project: name }),
+      adopt(deps)(aContext().context, { slug: 'oak', boxId: 'box_x', ownershipEpoch: 1, folder, project: name }),
     ).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
   })
 
   test('takes the name of a stack that was only observed and is forgotten by now, also to be provisioned; never that of a managed box', async () => {
     const stack = await aStack()
-    const { host, needs } = stack.agent
+    const { host, deps } = stack.agent
     await stack.adopt({ slug: 'oak', boxId: 'box_old', ownershipEpoch: 2 })
     await stack.adopt({ slug: 'oak', boxId: 'box_older' })
-    expect(await needs.boxes.find('oak')).toMatchObject({ boxId: 'box_older', managed: false })
-    await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
-    expect(await needs.boxes.find('oak')).toMatchObject({ boxId: 'box_oak', managed: true })
+    expect(await deps.boxes.find('oak')).toMatchObject({ boxId: 'box_older', managed: false })
+    await moving(host.clock, () => provision(deps)(aContext().context, aProvision()), 10_000)
+    expect(await deps.boxes.find('oak')).toMatchObject({ boxId: 'box_oak', managed: true })
     await expect(stack.adopt({ slug: 'oak', boxId: 'box_old' })).rejects.toMatchObject({ code: 'ALREADY_EXISTS' })
   })
 
   test('refuses a stack that is a managed box under another name: both would be updated side by side', async () => {
     const stack = await aStack()
-    const { boxes } = stack.agent.needs
+    const { boxes } = stack.agent.deps
     await stack.adopt()
     const elm = (await boxes.find('elm'))!
     await boxes.put({ ...elm, managed: true })
@@ -113,24 +113,24 @@ describe('asking after a box', () => {
   const known = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
   const provisioned = async () => {
     const agent = await anAgent()
-    await moving(agent.host.clock, () => provision(agent.needs)(aContext().context, aProvision()), 10_000)
+    await moving(agent.host.clock, () => provision(agent.deps)(aContext().context, aProvision()), 10_000)
     return agent
   }
 
   test('a sick box is a result', async () => {
-    const { host, needs } = await provisioned()
+    const { host, deps } = await provisioned()
     host.inject({ kind: 'probe-fails', components: ['objectStorage'] })
-    const { probe } = await healthcheck(needs)(aContext().context, known)
+    const { probe } = await healthcheck(deps)(aContext().context, known)
     expect(probe).toMatchObject({ verdict: 'failed', components: { objectStorage: { ok: false }, chatApi: { ok: true } } })
   })
 
   test('the report tells what runs, not what the file says', async () => {
-    const { host, needs } = await provisioned()
-    const { project } = (await needs.boxes.find('oak'))!
+    const { host, deps } = await provisioned()
+    const { project } = (await deps.boxes.find('oak'))!
     await writeFile(project.composeFile, (await readFile(project.composeFile, 'utf8')).replace('synapse:v1.157.1', 'synapse:v1.163.2'))
     await writeFile(fenceSwitch(project), '')
     await host.engine.stop(project, ['minio'])
-    const told = (await report(needs)(aContext().context, known)).report
+    const told = (await report(deps)(aContext().context, known)).report
     expect(told).toMatchObject({
       fenced: true,
       installed: { synapse: '1.157.1', minio: 'unknown' },
@@ -139,16 +139,16 @@ describe('asking after a box', () => {
   })
 
   test('the report tells the size of the database, and nothing of it while it is away', async () => {
-    const { host, needs } = await provisioned()
-    const size = async () => (await report(needs)(aContext().context, known)).report.databaseBytes
+    const { host, deps } = await provisioned()
+    const size = async () => (await report(deps)(aContext().context, known)).report.databaseBytes
     expect(await size()).toBeGreaterThan(0)
-    await host.engine.stop((await needs.boxes.find('oak'))!.project, ['postgres'])
+    await host.engine.stop((await deps.boxes.find('oak'))!.project, ['postgres'])
     expect(await size()).toBeUndefined()
   })
 
   test('another box of the name, an unknown one and a former owner are refused; a newer owner is taken over', async () => {
-    const { needs } = await provisioned()
-    const ask = (change: object) => report(needs)(aContext().context, { ...known, ...change })
+    const { deps } = await provisioned()
+    const ask = (change: object) => report(deps)(aContext().context, { ...known, ...change })
     await expect(ask({ boxId: 'box_x' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     await expect(ask({ slug: 'elm' })).rejects.toMatchObject({ code: 'NOT_FOUND' })
     expect((await ask({ ownershipEpoch: 4 })).report.ownershipEpoch).toBe(4)
@@ -156,8 +156,8 @@ describe('asking after a box', () => {
   })
 
   test('an engine that is away is said so', async () => {
-    const { host, needs } = await provisioned()
+    const { host, deps } = await provisioned()
     host.inject({ kind: 'engine-down' })
-    await expect(report(needs)(aContext().context, known)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' })
+    await expect(report(deps)(aContext().context, known)).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' })
   })
 })

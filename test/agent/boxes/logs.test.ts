@@ -8,18 +8,18 @@ import { aContext, anAgent, aProvision } from './provisioning.ts'
 const known = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
 
 async function aBoxThatPrints(printed: Readonly<Record<string, string>> = {}) {
-  const { needs, host } = await anAgent()
-  await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
-  const box = (await needs.boxes.find('oak'))!
+  const { deps, host } = await anAgent()
+  await moving(host.clock, () => provision(deps)(aContext().context, aProvision()), 10_000)
+  const box = (await deps.boxes.find('oak'))!
   const services = Object.fromEntries((await host.engine.containers(box.project)).map(({ id, service }) => [id, service]))
   const engine: ContainerEngine = {
-    ...needs.engine,
+    ...deps.engine,
     logs: async (id, lines, options) =>
-      Object.keys(printed).length > 0 ? (printed[services[id] ?? ''] ?? '') : needs.engine.logs(id, lines, options),
+      Object.keys(printed).length > 0 ? (printed[services[id] ?? ''] ?? '') : deps.engine.logs(id, lines, options),
   }
   const read = async (change: object = {}) => {
     const payload = { ...known, services: ['edge', 'synapse', 'postgres', 'minio'] as const, lines: 100, ...change }
-    const result = await logs({ ...needs, engine })(aContext().context, payload as never)
+    const result = await logs({ ...deps, engine })(aContext().context, payload as never)
     return boxCommands['tenant-box.logs'].result.parse(result).lines
   }
   return { read, host, box }

@@ -10,11 +10,11 @@ const known = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1 }
 
 async function aManagedBox() {
   const agent = await anAgent()
-  await moving(agent.host.clock, () => provision(agent.needs)(aContext().context, aProvision()), 10_000)
-  const box = (await agent.needs.boxes.find('oak'))!
+  await moving(agent.host.clock, () => provision(agent.deps)(aContext().context, aProvision()), 10_000)
+  const box = (await agent.deps.boxes.find('oak'))!
   const locks = memoryLocks()
   const command = (on: boolean, reason = 'new disks') =>
-    maintain({ ...agent.needs, locks })(aContext().context, { ...known, on, reason }).then(({ report }) => report)
+    maintain({ ...agent.deps, locks })(aContext().context, { ...known, on, reason }).then(({ report }) => report)
   return { ...agent, box, locks, command, path: fenceSwitch(box.project) }
 }
 
@@ -50,10 +50,10 @@ test('the fence of a command is neither taken over nor lifted', async () => {
 })
 
 test('a switch that nobody can read is still a fence, of an unknown holder', async () => {
-  const { needs, command, path } = await aManagedBox()
+  const { deps, command, path } = await aManagedBox()
   for (const text of ['', 'null', '[]', '{"commandId":7}']) {
     await writeFile(path, text)
-    expect((await report(needs)(aContext().context, known)).report).toMatchObject({
+    expect((await report(deps)(aContext().context, known)).report).toMatchObject({
       fenced: true,
       fence: { holder: 'unknown', since: null },
     })
@@ -62,11 +62,11 @@ test('a switch that nobody can read is still a fence, of an unknown holder', asy
 })
 
 test('a box that a command works on, or that is only observed, is refused', async () => {
-  const { needs, box, locks, command } = await aManagedBox()
+  const { deps, box, locks, command } = await aManagedBox()
   const lock = await locks.acquire('oak')
   await expect(command(true)).rejects.toMatchObject({ code: 'BOX_HELD' })
   await lock.release()
-  await needs.boxes.put({ ...box, managed: false })
+  await deps.boxes.put({ ...box, managed: false })
   await expect(command(true)).rejects.toMatchObject({ code: 'BOX_NOT_MANAGED', message: expect.stringMatching(/complete its adoption/) })
 })
 

@@ -10,8 +10,8 @@ import { Killed, killSwitch } from '../simulated/kill-switch.ts'
 import { aContext, anAgent, aProvision } from './provisioning.ts'
 
 type Agent = Awaited<ReturnType<typeof anAgent>>
-const run = (agent: Agent, payload = aProvision(), context = aContext().context, needs = agent.needs) =>
-  moving(agent.host.clock, () => provision(needs)(context, payload), 10_000)
+const run = (agent: Agent, payload = aProvision(), context = aContext().context, deps = agent.deps) =>
+  moving(agent.host.clock, () => provision(deps)(context, payload), 10_000)
 
 const migrations = readBoxMigrations(
   ['0001-a.sql', '0002-b.sql'].map((file) => ({ file, text: `create table tenantry.t${file[3]} (id integer);` })),
@@ -37,7 +37,7 @@ describe('a new box', () => {
     })
     expect(report.services.synapse).toMatchObject({ state: 'running', image: images.synapse, digest: expect.stringMatching(/^sha256:/) })
     expect(steps).toEqual(['files', 'pull', 'database', 'chat', 'probe-user', 'probe'])
-    const box = await agent.needs.boxes.find('oak')
+    const box = await agent.deps.boxes.find('oak')
     const secrets = await readBoxSecrets(box!.project)
     expect(delivered).toEqual([
       {
@@ -75,7 +75,7 @@ describe('a new box', () => {
   test('keeps its secrets to itself: every file 0600 but the database’s beginning, which holds none; no placeholder left, nothing of it in the record', async () => {
     const agent = await anAgent()
     await run(agent)
-    const box = (await agent.needs.boxes.find('oak'))!
+    const box = (await agent.deps.boxes.find('oak'))!
     for (const path of await filesBelow(box.project.folder)) {
       expect.soft((await stat(path)).mode & 0o777, path).toBe(path.endsWith('postgres/init/10-owner.sh') ? 0o755 : 0o600)
       expect.soft(await readFile(path, 'utf8'), path).not.toMatch(/\{\{/)
@@ -92,7 +92,7 @@ describe('a new box', () => {
   test('that is ordered twice is the same box', async () => {
     const agent = await anAgent()
     await run(agent)
-    const box = (await agent.needs.boxes.find('oak'))!
+    const box = (await agent.deps.boxes.find('oak'))!
     const before = {
       secrets: await readBoxSecrets(box.project),
       ids: (await agent.host.engine.containers(box.project)).map(({ id }) => id),
@@ -137,14 +137,14 @@ function mortal(kill: ReturnType<typeof killSwitch>, after = false) {
 }
 
 function wrapped(agent: Agent, kill: ReturnType<typeof killSwitch>, after = false) {
-  const { engine, inside, boxes } = agent.needs
-  return { ...agent.needs, engine: kill.wrap(engine, after), inside: kill.wrap(inside, after), boxes: kill.wrap(boxes, after) }
+  const { engine, inside, boxes } = agent.deps
+  return { ...agent.deps, engine: kill.wrap(engine, after), inside: kill.wrap(inside, after), boxes: kill.wrap(boxes, after) }
 }
 
 describe('refused before anything is created', () => {
   const untouched = async (agent: Agent) => {
     expect(await readdir(join(agent.folder, 'boxes')).catch(() => [])).toEqual([])
-    expect(await agent.needs.boxes.list()).toEqual([])
+    expect(await agent.deps.boxes.list()).toEqual([])
     expect(agent.host.volumeNames()).toEqual([])
   }
 
@@ -171,9 +171,9 @@ describe('refused before anything is created', () => {
     const port = await new Promise<number>((resolve) =>
       server.listen(0, '127.0.0.1', () => resolve((server.address() as { port: number }).port)),
     )
-    const needs = { ...agent.needs, portInUse }
+    const deps = { ...agent.deps, portInUse }
     const ports = { public: port, platform: 18_002, probe: 18_003 }
-    await expect(run(agent, aProvision({ ports }), aContext().context, needs)).rejects.toMatchObject({
+    await expect(run(agent, aProvision({ ports }), aContext().context, deps)).rejects.toMatchObject({
       code: 'PORT_TAKEN',
       message: new RegExp(String(port)),
     })

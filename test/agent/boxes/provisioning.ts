@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { localBoxes, type ProvisionNeeds } from '../../../src/agent/boxes/index.ts'
+import { localBoxes, type ProvisionDeps } from '../../../src/agent/boxes/index.ts'
 import type { CommandContext } from '../../../src/agent/ports/index.ts'
 import { type SimulatedHostOptions, seededRandom } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload, CommandOutputs } from '../../../src/core/boxes/index.ts'
@@ -40,7 +40,7 @@ export function aContext(signal = new AbortController().signal) {
 export async function anAgent(options: Partial<SimulatedHostOptions> = {}) {
   const host = await aHost(options)
   const folder = await realpath(host.folder)
-  const needs: ProvisionNeeds = {
+  const deps: ProvisionDeps = {
     engine: host.engine,
     inside: host.inside,
     clock: host.clock,
@@ -55,5 +55,5 @@ export async function anAgent(options: Partial<SimulatedHostOptions> = {}) {
       maxUploadMegabytes: 50,
     },
   }
-  return { host, folder, needs }
+  return { host, folder, deps }
 }

@@ -12,10 +12,10 @@ async function anAgent(change: Partial<ContainerEngine> = {}) {
   const host = await aHost()
   const box = await aBox(host)
   const boxes = { find: async (slug: string) => (slug === box.slug ? box : undefined) } as never
-  const needs = { engine: { ...host.engine, ...change }, clock: host.clock, boxes, allowedImages: ['registry.test/tenantry/*'] }
+  const deps = { engine: { ...host.engine, ...change }, clock: host.clock, boxes, allowedImages: ['registry.test/tenantry/*'] }
   const ask = async (names: readonly string[], given: object = {}) => {
     const payload = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, images: [...names], withinMs: 3_000, ...given }
-    const result = await resolveImages(needs)(aContext().context, payload)
+    const result = await resolveImages(deps)(aContext().context, payload)
     return boxCommands['tenant-box.resolve_images'].result.parse(result).images
   }
   return { host, ask }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { type AgentDeps, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryShelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
@@ -38,7 +38,7 @@ const aCommand = (ownershipEpoch = 1, boxId = 'box_1') => ({
   payload: { slug: 'elm-school', boxId, ownershipEpoch, on: true, reason: 'a test' },
 })
 
-async function anAgent(execute: (context: CommandContext) => Promise<unknown>, change: Partial<AgentNeeds> = {}) {
+async function anAgent(execute: (context: CommandContext) => Promise<unknown>, change: Partial<AgentDeps> = {}) {
   const identity = await world.enrol('host-1')
   const leaving = new AbortController()
   const start = () => {
@@ -133,13 +133,13 @@ test('work on it under the former epoch is broken off for good; that of another 
   await world.enqueue({ id: 'older', hostId: identity.hostId, ...aCommand() } as never)
   await world.enqueue({ id: 'other', hostId: identity.hostId, ...aCommand(1, 'box_2') } as never)
   start()
-  const status = async (id: string) => (await commandById(world.needs.db, id)).status
+  const status = async (id: string) => (await commandById(world.deps.db, id)).status
   await until(async () => (await status('older')) === 'running' && (await status('other')) === 'running')
   world.told.disowned = [disowned]
   await world.stop()
   await world.start()
   await until(async () => (await status('older')) === 'failed')
-  expect((await commandById(world.needs.db, 'older')).error?.code).toBe('LEASE_LOST')
+  expect((await commandById(world.deps.db, 'older')).error?.code).toBe('LEASE_LOST')
   expect(broken).toEqual(['older'])
   expect(await status('other')).toBe('running')
   finish()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type AgentNeeds, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
+import { type AgentDeps, commandShelf, runAgent } from '../../../src/agent/channel/index.ts'
 import { memoryShelf } from '../../../src/agent/journal/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
@@ -32,7 +32,7 @@ async function until(condition: () => unknown, stepMs = 100): Promise<void> {
 }
 
 /** An agent whose engine tells what the test lets happen; each report says how often anything happened by then. */
-async function anAgent(change: Partial<AgentNeeds> = {}) {
+async function anAgent(change: Partial<AgentDeps> = {}) {
   const identity = await world.enrol('host-1')
   const leaving = new AbortController()
   const wakers = new Set<() => void>()
@@ -47,7 +47,7 @@ async function anAgent(change: Partial<AgentNeeds> = {}) {
     wake()
   }
   const reports: { boxId: string | undefined; atMs: number; saw: number }[] = []
-  const needs: AgentNeeds = {
+  const deps: AgentDeps = {
     clock: world.clock,
     random: systemRandom,
     log: silentLogger(),
@@ -71,9 +71,9 @@ async function anAgent(change: Partial<AgentNeeds> = {}) {
     },
     signal: leaving.signal,
     ...change,
-  } as AgentNeeds
+  } as AgentDeps
   let ended = false
-  const running = runAgent(needs).then(() => {
+  const running = runAgent(deps).then(() => {
     ended = true
   })
   stops.unshift(async () => {

@@ -1,9 +1,9 @@
 import { calculateJwkThumbprint } from 'jose'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
+  type AgentDeps,
   type AgentIdentity,
   type AgentKeys,
-  type AgentNeeds,
   type AgentPrivateKey,
   commandShelf,
   connect,
@@ -53,10 +53,10 @@ async function until(condition: () => unknown, stepMs = 100): Promise<void> {
 type Execute = (context: CommandContext, payload: unknown) => Promise<unknown>
 
 /** An agent of host-1 that answers every kind of command in one way. */
-async function anAgent(execute: Execute, change: Partial<AgentNeeds> & { texts?: Shelf } = {}) {
+async function anAgent(execute: Execute, change: Partial<AgentDeps> & { texts?: Shelf } = {}) {
   const identity = change.identity ?? (await world.enrol('host-1'))
   const leaving = new AbortController()
-  const needs: AgentNeeds = {
+  const deps: AgentDeps = {
     clock: world.clock,
     random: systemRandom,
     log: silentLogger(),
@@ -70,7 +70,7 @@ async function anAgent(execute: Execute, change: Partial<AgentNeeds> & { texts?:
     ...change,
   }
   let ended: unknown
-  const running = runAgent(needs).then(
+  const running = runAgent(deps).then(
     () => {
       ended = 'drained'
     },
@@ -85,7 +85,7 @@ async function anAgent(execute: Execute, change: Partial<AgentNeeds> & { texts?:
     return ended
   }
   stops.unshift(leave)
-  return { identity, needs, leave, end: () => ended }
+  return { identity, deps, leave, end: () => ended }
 }
 
 /** A command that is no question: its box has one at a time. */
@@ -95,7 +95,7 @@ const aChange = (boxId = 'box_1') => ({
   payload: { slug: 'elm-school', boxId, ownershipEpoch: 1, on: true, reason: 'a test' },
 })
 
-const status = async (which = id) => (await commandById(world.needs.db, which)).status
+const status = async (which = id) => (await commandById(world.deps.db, which)).status
 const answer = async () => ({ report: aReport() })
 
 test('an agent fetches a command, tells its steps, and delivers its result', async () => {
@@ -109,7 +109,7 @@ test('an agent fetches a command, tells its steps, and delivers its result', asy
   )
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'succeeded')
-  expect((await commandById(world.needs.db, id)).progress.map(({ step }) => step)).toEqual(['look'])
+  expect((await commandById(world.deps.db, id)).progress.map(({ step }) => step)).toEqual(['look'])
   await until(() => acknowledged.length === 1)
 })
 
@@ -143,8 +143,8 @@ test('failures travel as problems, and a fault of the agent as one too', async (
   await world.enqueue({ id: 'one', hostId: identity.hostId })
   await world.enqueue({ id: 'two', hostId: identity.hostId, boxId: 'box_2', payload } as never)
   await until(async () => (await status('one')) === 'failed' && (await status('two')) === 'failed')
-  expect((await commandById(world.needs.db, 'one')).error).toEqual({ code: 'BOX_HELD', message: 'somebody has it' })
-  expect((await commandById(world.needs.db, 'two')).error?.code).toBe('INTERNAL')
+  expect((await commandById(world.deps.db, 'one')).error).toEqual({ code: 'BOX_HELD', message: 'somebody has it' })
+  expect((await commandById(world.deps.db, 'two')).error?.code).toBe('INTERNAL')
 })
 
 test.each([
@@ -156,7 +156,7 @@ test.each([
   })
   await world.enqueue({ id: 'one', hostId: identity.hostId })
   await until(async () => (await status('one')) === 'failed')
-  expect((await commandById(world.needs.db, 'one')).error).toEqual({ code: told, message: expect.stringMatching(says) })
+  expect((await commandById(world.deps.db, 'one')).error).toEqual({ code: told, message: expect.stringMatching(says) })
 })
 
 test('boxes are worked on at the same time, one command each, and not more than there are slots', async () => {
@@ -249,7 +249,7 @@ test('an outcome that was not delivered before the agent died is delivered by th
   await until(() => world.told.reports.length > 0)
   await leave()
   await world.enqueue({ id, hostId: identity.hostId })
-  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
   await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: { ok: true, result: await answer() } })
   await anAgent(() => Promise.reject(new Error('must not run')), { texts, identity })
@@ -261,7 +261,7 @@ test('a command that was running when the agent died is called again with the sa
   const order: string[] = []
   const identity = await world.enrol('host-1')
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
-  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   await world.enqueue({ id: 'new', hostId: identity.hostId, ...aChange() } as never)
   await commandShelf(texts).put({ id, ...aChange(), leaseToken: 1, outcome: null })
   await anAgent(
@@ -273,7 +273,7 @@ test('a command that was running when the agent died is called again with the sa
   )
   await until(async () => (await status('new')) === 'succeeded')
   expect(order).toEqual(['resume', id, 'new'])
-  expect(await commandById(world.needs.db, id)).toMatchObject({ status: 'succeeded', leaseToken: 1 })
+  expect(await commandById(world.deps.db, id)).toMatchObject({ status: 'succeeded', leaseToken: 1 })
 })
 
 test('a dead agent’s command is offered again to its next run even when its shelf is lost', async () => {
@@ -288,7 +288,7 @@ test('a dead agent’s command is offered again to its next run even when its sh
   await first.leave()
   await anAgent(answer, { identity: first.identity })
   await until(async () => (await status()) === 'succeeded')
-  expect((await commandById(world.needs.db, id)).leaseToken).toBe(2)
+  expect((await commandById(world.deps.db, id)).leaseToken).toBe(2)
 })
 
 test('a long command stays this agent’s: heartbeats keep its lease while every slot is taken', async () => {
@@ -304,9 +304,9 @@ test('a long command stays this agent’s: heartbeats keep its lease while every
   )
   await world.enqueue({ id, hostId: identity.hostId, deadlineMs: 86_400_000, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
-  const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
+  const sweep = commandSweep({ ...world.deps, holder: 'replica-1' })
   const heardAgo = async () => {
-    const { heard_at } = await world.needs.db.selectFrom('commands').select('heard_at').where('id', '=', id).executeTakeFirstOrThrow()
+    const { heard_at } = await world.deps.db.selectFrom('commands').select('heard_at').where('id', '=', id).executeTakeFirstOrThrow()
     return world.clock.now().getTime() - Date.parse(heard_at ?? '')
   }
   for (let minutes = 0; minutes < 15; minutes += 0.5) {
@@ -317,7 +317,7 @@ test('a long command stays this agent’s: heartbeats keep its lease while every
   }
   finish()
   await until(async () => (await status()) === 'succeeded')
-  expect((await commandById(world.needs.db, id)).leaseToken).toBe(1)
+  expect((await commandById(world.deps.db, id)).leaseToken).toBe(1)
 })
 
 test('on its signal an agent finishes what runs, and takes nothing new', async () => {
@@ -394,7 +394,7 @@ test('an agent whose host is revoked ends with the reason, and finishes what it 
   )
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'running')
-  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'sold' })
   await world.clock.advance(26_000)
   finish()
   await until(end)
@@ -415,7 +415,7 @@ test('an agent that is shut out breaks off no change of a box, however long it t
   )
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
-  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'sold' })
   for (let hours = 0; hours < 3; hours++) {
     await socketsTurn()
     await world.clock.advance(60 * 60_000)
@@ -435,7 +435,7 @@ test('an agent that is shut out and told to stop drains as ever', async () => {
   )
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status()) === 'running')
-  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'sold' })
   await socketsTurn()
   await world.clock.advance(60 * 60_000)
   await socketsTurn()
@@ -466,7 +466,7 @@ test('a command that cannot be kept is refused, and its hand is free for the nex
   )
   await world.enqueue({ id, hostId: identity.hostId, ...aChange() } as never)
   await until(async () => (await status()) === 'failed')
-  const { error } = await commandById(world.needs.db, id)
+  const { error } = await commandById(world.deps.db, id)
   expect(error).toMatchObject({ code: 'DISK_FULL', message: expect.stringMatching(/was not begun/) })
   full = false
   await world.enqueue({ id: 'next', hostId: identity.hostId, ...aChange() } as never)
@@ -496,7 +496,7 @@ test('an outcome that the journal cannot note as told frees its hand', async () 
 
 /** Commands that the daemon's open leases say a host has. */
 async function holding(hostId: string): Promise<number> {
-  const { db } = world.needs
+  const { db } = world.deps
   const held = await db.selectFrom('commands').select('id').where('host_id', '=', hostId).where('lease_until', 'is not', null).execute()
   return held.length
 }
@@ -520,7 +520,7 @@ test('a running agent replaces a key that is old, keeps working, and does it aga
   await until(() => kept.length === 1)
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'succeeded')
-  expect((await hostById(world.needs.db, identity.hostId)).keyId).toBe(kept[0]?.keyId)
+  expect((await hostById(world.deps.db, identity.hostId)).keyId).toBe(kept[0]?.keyId)
   const [beats, from] = [5, world.clock.now().getTime()]
   await until(() => world.clock.now().getTime() - from > beats * 30_000)
   expect(kept).toHaveLength(1)
@@ -535,7 +535,7 @@ test('an agent that died while its key was replaced ends that first, and its res
   const anew = { ...identity, keyId: await calculateJwkThumbprint({ kty, crv, x }), privateKey: next }
   await connect({ ...world, random: systemRandom, identity: anew }).rotateKey({ body: { publicKey: { kty, crv, x } } })
   await world.enqueue({ id, hostId: identity.hostId })
-  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
   await commandShelf(texts).put({ id, kind, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
   const adopted: string[] = []
@@ -561,7 +561,7 @@ test('what of the machine is in use is told once a minute at most, with how far 
   const off = { ...world.clock, now: () => new Date(world.clock.now().getTime() + 40_000) }
   const { identity } = await anAgent(answer, { resources, clock: off })
   await until(() => world.told.reports.length > 0)
-  const shown = () => hostById(world.needs.db, identity.hostId)
+  const shown = () => hostById(world.deps.db, identity.hostId)
   await until(async () => (await shown()).resources?.boxes === 2)
   const passedMs = world.clock.now().getTime() - Date.parse((await shown()).enrolledAt)
   expect(asked).toBe(2)
@@ -578,23 +578,23 @@ test('an agent that speaks only newer versions than the daemon ends, and says wh
 test('a command of a kind that the agent does not know is answered, not run', async () => {
   const { identity } = await anAgent(answer)
   await world.enqueue({ id, hostId: identity.hostId })
-  await world.needs.db.updateTable('commands').set({ kind: 'tenant-box.teleport' }).execute()
+  await world.deps.db.updateTable('commands').set({ kind: 'tenant-box.teleport' }).execute()
   await until(async () => (await status()) === 'failed')
-  expect((await commandById(world.needs.db, id)).error).toMatchObject({ code: 'PROTOCOL_VERSION' })
+  expect((await commandById(world.deps.db, id)).error).toMatchObject({ code: 'PROTOCOL_VERSION' })
 })
 
 test('a result too large for the channel is said to be so', async () => {
   const { identity } = await anAgent(async () => ({ report: { ...aReport(), slug: 'x'.repeat(1_200_000) } }))
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'failed')
-  expect((await commandById(world.needs.db, id)).error?.code).toBe('PAYLOAD_TOO_LARGE')
+  expect((await commandById(world.deps.db, id)).error?.code).toBe('PAYLOAD_TOO_LARGE')
 })
 
 test('a result that the daemon refuses becomes a failure that says so, instead of a delivery without end', async () => {
   const { identity } = await anAgent(async () => ({ nonsense: true }))
   await world.enqueue({ id, hostId: identity.hostId })
   await until(async () => (await status()) === 'failed')
-  expect((await commandById(world.needs.db, id)).error?.message).toMatch(/refused its result/)
+  expect((await commandById(world.deps.db, id)).error?.message).toMatch(/refused its result/)
 })
 
 test('secrets of a command that is no longer ours are a lost lease', async () => {
@@ -642,7 +642,7 @@ test('an agent that starts with an update in hand may ask for its secrets before
     deadlineMs: 1,
   }
   await world.enqueue({ id, hostId: identity.hostId, kind: update, payload } as never)
-  await world.needs.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
+  await world.deps.db.updateTable('commands').set({ status: 'running', lease_token: 1 }).execute()
   await commandShelf(texts).put({ id, kind: update, boxId: 'box_1', payload, leaseToken: 1, outcome: null })
   const refusals: number[] = []
   let sayHello = () => undefined as unknown

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { drill, drillProjects, sweepDrills } from '../../../src/agent/drill/index.ts'
 import type { DrillResult, SnapshotTaken } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
-import { aContext, address, around, type MovingHost, mortalAtChange, type Needs, running, twoHosts } from '../move/a-move.ts'
+import { aContext, address, around, type Deps, type MovingHost, mortalAtChange, running, twoHosts } from '../move/a-move.ts'
 import { snapshotOfBox } from '../move/a-snapshot.ts'
 import { moving } from '../simulated/boxes.ts'
 import { deadShelf, mortal } from '../update/mortal.ts'
@@ -14,10 +14,10 @@ async function drilled() {
   const two = await twoHosts()
   const { old, box, clock } = two
   const snapshot = await snapshotOfBox(old, box, 'daily')
-  const run = async (needs?: Needs, change: Partial<Parameters<ReturnType<typeof drill>>[1]> = {}, context = aContext(commandId)) => {
+  const run = async (deps?: Deps, change: Partial<Parameters<ReturnType<typeof drill>>[1]> = {}, context = aContext(commandId)) => {
     const { snapshotId, snapshotSha256 } = snapshot
     const payload = { ...address, ownershipEpoch: 1, snapshotId, snapshotSha256, deadlineMs: 30 * 86_400_000, ...change }
-    const agent = needs ?? (await old.agent())
+    const agent = deps ?? (await old.agent())
     return moving(clock, () => drill(agent)(context, payload), 1_000)
   }
   return { ...two, snapshot: snapshot as SnapshotTaken, run }
@@ -75,10 +75,10 @@ test.each([
 
 test('counts that differ from the manifest fail a drill', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
-  const wrong: Needs['inside']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
-    needs.inside.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
-  const result = await world.run({ ...needs, inside: { ...needs.inside, loadDatabase: wrong } })
+  const deps = await world.old.agent()
+  const wrong: Deps['inside']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
+    deps.inside.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
+  const result = await world.run({ ...deps, inside: { ...deps.inside, loadDatabase: wrong } })
   expect(result).toMatchObject({
     ok: false,
     error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/events has 3 rows instead of 4/) },
@@ -89,13 +89,13 @@ test('counts that differ from the manifest fail a drill', async () => {
 test('a dump that the disk damages once it is fetched is fetched once more, and one that it damages again fails a drill', async () => {
   for (const times of [1, 2]) {
     const world = await drilled()
-    const needs = await world.old.agent()
+    const deps = await world.old.agent()
     let left = times
-    const damaged: Needs['inside']['loadDatabase'] = async (box, folder, ...rest) => {
+    const damaged: Deps['inside']['loadDatabase'] = async (box, folder, ...rest) => {
       if (left-- > 0) await writeFile(`${folder}/database.dump`, 'torn')
-      return needs.inside.loadDatabase(box, folder, ...rest)
+      return deps.inside.loadDatabase(box, folder, ...rest)
     }
-    const result = await world.run({ ...needs, inside: { ...needs.inside, loadDatabase: damaged } })
+    const result = await world.run({ ...deps, inside: { ...deps.inside, loadDatabase: damaged } })
     const message = expect.stringContaining('fetched twice')
     expect(result).toMatchObject(times === 1 ? { ok: true, error: null } : { ok: false, error: { code: 'RESTORE_FAILED', message } })
     await expectUntouched(world)
@@ -104,17 +104,17 @@ test('a dump that the disk damages once it is fetched is fetched once more, and 
 
 test('an image that is gone everywhere fails a drill', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
-  const engine = { ...needs.engine, localDigest: async () => undefined }
+  const deps = await world.old.agent()
+  const engine = { ...deps.engine, localDigest: async () => undefined }
   world.old.host.inject({ kind: 'tag-missing', image: 'synapse' })
-  expect(await world.run({ ...needs, engine })).toMatchObject({ ok: false, error: { code: 'PULL_FAILED' } })
+  expect(await world.run({ ...deps, engine })).toMatchObject({ ok: false, error: { code: 'PULL_FAILED' } })
   await expectUntouched(world)
 })
 
 test('too little space is seen before anything is fetched', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
-  const result = await world.run({ ...needs, disk: { ...needs.disk, freeBytes: async () => 1e6 } })
+  const deps = await world.old.agent()
+  const result = await world.run({ ...deps, disk: { ...deps.disk, freeBytes: async () => 1e6 } })
   expect(result).toMatchObject({ ok: false, error: { code: 'DISK_FULL', message: expect.stringMatching(/a drill of oak needs/) } })
 })
 
@@ -134,36 +134,36 @@ test('a drill is refused for a box that is not here, is another, or was handed o
 
 test('the box is free for other commands while it is drilled, but not for a second drill', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
+  const deps = await world.old.agent()
   const seen: string[] = []
-  const inside: Needs['inside'] = {
-    ...needs.inside,
+  const inside: Deps['inside'] = {
+    ...deps.inside,
     loadDatabase: async (...args) => {
-      await (await needs.locks.acquire('oak')).release()
-      seen.push(await world.run(needs, {}, aContext('drill-2')).then(String, (error) => error.code))
-      await needs.inside.loadDatabase(...args)
+      await (await deps.locks.acquire('oak')).release()
+      seen.push(await world.run(deps, {}, aContext('drill-2')).then(String, (error) => error.code))
+      await deps.inside.loadDatabase(...args)
     },
   }
-  expect((await world.run({ ...needs, inside })).ok).toBe(true)
+  expect((await world.run({ ...deps, inside })).ok).toBe(true)
   expect(seen).toEqual(['BOX_HELD'])
 })
 
 test('the copy keeps quiet, and cannot be reached nor reach anybody', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
+  const deps = await world.old.agent()
   const { readFile } = await import('node:fs/promises')
   let compose = ''
   let config = ''
-  const inside: Needs['inside'] = {
-    ...needs.inside,
+  const inside: Deps['inside'] = {
+    ...deps.inside,
     createThrowAwayAccount: async (box, secret, signal) => {
       compose = await readFile(box.project.composeFile, 'utf8')
       config = await readFile(`${box.project.folder}/synapse/homeserver.yaml`, 'utf8')
       expect(config).toContain(secret.reveal())
-      return needs.inside.createThrowAwayAccount(box, secret, signal)
+      return deps.inside.createThrowAwayAccount(box, secret, signal)
     },
   }
-  await world.run({ ...needs, inside })
+  await world.run({ ...deps, inside })
   expect(compose).toMatch(/networks:\n {2}default:\n {4}internal: true/)
   expect(compose).not.toMatch(/ports:|edge:|unless-stopped|labels:/)
   expect(config).toMatch(/app_service_config_files: \[\]/)
@@ -176,8 +176,8 @@ test('the copy keeps quiet, and cannot be reached nor reach anybody', async () =
 /** One life that ends at a touch, and then one that lives. */
 async function killedOnce(world: World, place: number, when: 'before' | 'after'): Promise<DrillResult | undefined> {
   const life = mortalAtChange(place, when)
-  const needs = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
-  const first = await world.run(needs, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
+  const deps = await world.old.agent(around(life.touch), deadShelf(world.old.shelf, life))
+  const first = await world.run(deps, {}, aContext(commandId, { signal: life.signal })).catch((error: Error) => error)
   if (!life.died()) return undefined
   expect((first as Error).message).toMatch(/killed|dead/)
   return world.run()
@@ -216,9 +216,9 @@ test('what a drill left whose command is over or unknown goes when the agent sta
 
 test('images that a drill could not let go of are let go at the next start, though nothing else of it is left', async () => {
   const world = await drilled()
-  const needs = await world.old.agent()
+  const deps = await world.old.agent()
   const unpin = () => Promise.reject(problem('DOCKER_UNAVAILABLE', 'it does not answer'))
-  expect(await world.run({ ...needs, engine: { ...needs.engine, unpin } })).toMatchObject({ ok: false })
+  expect(await world.run({ ...deps, engine: { ...deps.engine, unpin } })).toMatchObject({ ok: false })
   expect(world.old.host.pinnedImages()).toHaveLength(3)
   expect(await sweepDrills(await world.old.agent())).toEqual([])
   expect(world.old.host.pinnedImages()).toEqual([])

@@ -20,7 +20,7 @@ async function upOn(volume: string, tries: readonly string[], mounted: string) {
   }
   const inside = { ...host.inside, databaseReady: async () => true }
   const payload = { probe: { consecutive: 1, spacingMs: 1, timeoutMs: 1000 } }
-  const run = { needs: { ...host, engine, inside }, box, payload, signal: new AbortController().signal }
+  const run = { deps: { ...host, engine, inside }, box, payload, signal: new AbortController().signal }
   await upDatabaseOn(run as never, volume, tries)
   return done
 }

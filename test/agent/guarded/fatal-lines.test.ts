@@ -51,7 +51,7 @@ test('what a database said that runs since before the change, it got over', asyn
   await world.host.clock.advance(1_000)
   world.inject({ kind: 'probe-fails', components: ['database'], image: newSynapse, times: 1 })
   let asked = 0
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     engine: {
       ...ports.engine,
@@ -65,7 +65,7 @@ test('what a database said that runs since before the change, it got over', asyn
       },
     },
   }))
-  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'committed' })
+  expect(await world.run(aPayload(), { deps })).toMatchObject({ outcome: 'committed' })
   expect(asked).toBeGreaterThan(0)
 })
 
@@ -76,7 +76,7 @@ describe('an update whose new server prints what it will not get over, and goes 
     const world = await aWorld()
     world.inject({ kind: 'probe-fails', components: ['chatApi'], image: newSynapse })
     let looks = 0
-    const needs = await world.agent((ports) => ({
+    const deps = await world.agent((ports) => ({
       ...ports,
       engine: {
         ...ports.engine,
@@ -88,7 +88,7 @@ describe('an update whose new server prints what it will not get over, and goes 
         },
       },
     }))
-    const result = await world.run(aPayload(), { needs })
+    const result = await world.run(aPayload(), { deps })
     return { result, looks }
   }
 

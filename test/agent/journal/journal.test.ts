@@ -20,14 +20,14 @@ describe.each([
   ['in memory', memoryShelf],
 ])('a journal %s', (_, makeShelf) => {
   test('a command begun is open until it is closed, also for the next agent', async () => {
-    const needs = { shelf: makeShelf(), clock: manualClock() }
-    const first = await openJournal(needs)
+    const deps = { shelf: makeShelf(), clock: manualClock() }
+    const first = await openJournal(deps)
     await first.begin(anUpdate)
     await first.append(anUpdate.commandId, intent)
-    const second = await openJournal(needs)
+    const second = await openJournal(deps)
     expect(await second.open()).toMatchObject([{ ...anUpdate, entries: [intent] }])
     await second.close(anUpdate.commandId, { outcome: 'committed' })
-    expect(await (await openJournal(needs)).open()).toEqual([])
+    expect(await (await openJournal(deps)).open()).toEqual([])
   })
 
   test('a command given twice is the same record, with its result', async () => {
@@ -45,18 +45,18 @@ describe.each([
   })
 
   test('a result is kept until the daemon acknowledged it, and then for some days', async () => {
-    const needs = { shelf: makeShelf(), clock: manualClock() }
-    const journal = await openJournal(needs)
+    const deps = { shelf: makeShelf(), clock: manualClock() }
+    const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.close(anUpdate.commandId, {})
-    await needs.clock.advance(60 * day)
-    expect(await (await openJournal(needs)).unacknowledged()).toHaveLength(1)
+    await deps.clock.advance(60 * day)
+    expect(await (await openJournal(deps)).unacknowledged()).toHaveLength(1)
     await journal.acknowledge(anUpdate.commandId)
     expect(await journal.unacknowledged()).toEqual([])
-    await needs.clock.advance(29 * day)
-    expect(await (await openJournal(needs)).find(anUpdate.commandId)).toBeDefined()
-    await needs.clock.advance(2 * day)
-    expect(await (await openJournal(needs)).find(anUpdate.commandId)).toBeUndefined()
+    await deps.clock.advance(29 * day)
+    expect(await (await openJournal(deps)).find(anUpdate.commandId)).toBeDefined()
+    await deps.clock.advance(2 * day)
+    expect(await (await openJournal(deps)).find(anUpdate.commandId)).toBeUndefined()
   })
 })
 
@@ -64,12 +64,12 @@ describe('a damaged journal', () => {
   const fileOf = async () => join(folder, (await readdir(folder))[0] as string)
 
   test('a torn last line is left out and what stands before it is kept', async () => {
-    const needs = { shelf: folderShelf(folder), clock: manualClock() }
-    const journal = await openJournal(needs)
+    const deps = { shelf: folderShelf(folder), clock: manualClock() }
+    const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.append(anUpdate.commandId, intent)
     await appendFile(await fileOf(), '{"entry":{"at":"2026-')
-    expect(await (await openJournal(needs)).open()).toMatchObject([{ entries: [intent] }])
+    expect(await (await openJournal(deps)).open()).toMatchObject([{ entries: [intent] }])
   })
 
   test('an unfinished write of a killed agent is not a journal', async () => {
@@ -78,13 +78,13 @@ describe('a damaged journal', () => {
   })
 
   test('a file whose first line is torn is set aside and told of; the other commands go on, its own is refused for good', async () => {
-    const needs = { shelf: folderShelf(folder), clock: manualClock() }
-    const journal = await openJournal(needs)
+    const deps = { shelf: folderShelf(folder), clock: manualClock() }
+    const journal = await openJournal(deps)
     await journal.begin(anUpdate)
     await journal.begin({ ...anUpdate, commandId: 'other', slug: 'south-school' })
     await writeFile(join(folder, `${anUpdate.commandId}.jsonl`), '{"he')
     const told: string[] = []
-    const opened = () => openJournal({ ...needs, onDamaged: (path) => told.push(path) })
+    const opened = () => openJournal({ ...deps, onDamaged: (path) => told.push(path) })
     expect(await (await opened()).open()).toMatchObject([{ commandId: 'other' }])
     expect(await readFile(join(asideFolder(folder), `${anUpdate.commandId}.jsonl`), 'utf8')).toBe('{"he')
     const again = (await opened()).begin(anUpdate)

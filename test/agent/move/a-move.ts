@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fenceSwitch, localBoxes, provision } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
-import type { MoveNeeds } from '../../../src/agent/move/index.ts'
+import type { MoveDeps } from '../../../src/agent/move/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { type SimulatedHost, type SimulatedVaults, seededRandom, simulatedHost } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
@@ -30,7 +30,7 @@ export const aContext = (commandId: string, change: Partial<CommandContext> = {}
   ...change,
 })
 
-export type Needs = MoveNeeds & Readonly<{ random: Random; stateFolder: string; locks: ReturnType<typeof memoryLocks> }>
+export type Deps = MoveDeps & Readonly<{ random: Random; stateFolder: string; locks: ReturnType<typeof memoryLocks> }>
 
 /** One host of the move: what outlives its agents, and agents that know nothing but that. */
 async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVaults) {
@@ -38,7 +38,7 @@ async function aMovingHost(name: string, clock: ManualClock, vaults: SimulatedVa
   const host = simulatedHost({ clock, random: seededRandom(name), folder, vaults })
   const boxes = localBoxes(join(folder, 'state'))
   const shelf = memoryShelf()
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<Needs> => {
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<Deps> => {
     const journal = await openJournal({ shelf: kept, clock })
     const locks = memoryLocks()
     return {

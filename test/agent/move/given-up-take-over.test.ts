@@ -21,8 +21,8 @@ const givenUp = async (): Promise<never> => {
   throw problem('LEASE_LOST', 'this agent has no command take-over in hand')
 }
 
-const live = async ({ next, clock, order }: Given, change: Parameters<typeof aContext>[1], needs = next.agent()) =>
-  moving(clock, async () => takeOver(await needs)(aContext('take-over', change), order), 5_000)
+const live = async ({ next, clock, order }: Given, change: Parameters<typeof aContext>[1], deps = next.agent()) =>
+  moving(clock, async () => takeOver(await deps)(aContext('take-over', change), order), 5_000)
 
 /** Kills the agent at its `place`-th change of the new host; false when there was no such place. */
 async function killedAt(world: Given, place: number, when: 'before' | 'after'): Promise<boolean> {
@@ -92,13 +92,13 @@ test('a take-over that is given up while it runs is not kept', async () => {
   const world = await given()
   const secrets = async () => ((await world.next.fence()) === undefined && !probed ? secretsOf() : givenUp())
   let probed = false
-  const needs = world.next.agent(
+  const deps = world.next.agent(
     around(async (name, act) => {
       probed ||= name === 'probe'
       return act()
     }),
   )
-  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  expect(await live(world, { secrets }, deps)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
   await nothingLeft(world.next)
 })
 
@@ -107,7 +107,7 @@ test('one that is given up while what it is to record is brought once more is no
   const { next } = world
   const work = join(next.folder, 'state', 'work')
   let [torn, gone] = [false, false]
-  const needs = next.agent(
+  const deps = next.agent(
     around(async (name, act) => {
       if (name === 'probe' && !torn) {
         torn = true
@@ -118,7 +118,7 @@ test('one that is given up while what it is to record is brought once more is no
     }),
   )
   const secrets = async () => (gone ? givenUp() : secretsOf())
-  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
+  expect(await live(world, { secrets }, deps)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } })
   expect(gone).toBe(true)
   await nothingLeft(next)
 })
@@ -133,13 +133,13 @@ test('while the daemon is away a box that is proven waits, fenced, and is opened
     if (++asked < 50) throw problem('UNREACHABLE', 'the daemon does not answer')
     return secretsOf()
   }
-  const needs = next.agent(
+  const deps = next.agent(
     around(async (name, act) => {
       probed ||= name === 'probe'
       return act()
     }),
   )
-  expect(await live(world, { secrets }, needs)).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
+  expect(await live(world, { secrets }, deps)).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
   expect(asked).toBe(50)
 })
 
@@ -149,7 +149,7 @@ test('a daemon that stays away until the deadline leaves the box where it was', 
   const away = async (): Promise<never> => {
     throw problem('UNREACHABLE', 'the daemon does not answer')
   }
-  const needs = world.next.agent(
+  const deps = world.next.agent(
     around(async (name, act) => {
       probed ||= name === 'probe'
       return act()
@@ -158,7 +158,7 @@ test('a daemon that stays away until the deadline leaves the box where it was', 
   const result = await live(
     { ...world, order: { ...world.order, deadlineMs: 2 * 86_400_000 } },
     { secrets: async () => (probed ? away() : secretsOf()) },
-    needs,
+    deps,
   )
   expect(result).toMatchObject({ outcome: 'failed', error: { code: 'COMMAND_EXPIRED' } })
   await nothingLeft(world.next)

@@ -7,10 +7,10 @@ import {
   aContext,
   address,
   around,
+  type Deps,
   handOverPayload,
   type MovingHost,
   mortalAtChange,
-  type Needs,
   patient,
   running,
   takeOverPayload,
@@ -21,14 +21,14 @@ import {
 // Whatever the place, the end is that of an agent that lived, and what people said is there once.
 
 type Two = Awaited<ReturnType<typeof twoHosts>>
-type Run = (needs: Needs, context: ReturnType<typeof aContext>) => Promise<unknown>
+type Run = (deps: Deps, context: ReturnType<typeof aContext>) => Promise<unknown>
 
 type When = 'before' | 'after'
 
 /** One life that dies at its `place`-th change of the host, and another; undefined when there was no such place. */
 async function killedOnce(two: Two, host: MovingHost, place: number, when: When, run: Run): Promise<unknown> {
-  const lived = async (needs: Needs, signal?: AbortSignal) =>
-    moving(two.clock, () => run(needs, aContext('the-command', signal ? { signal } : {})), 5_000)
+  const lived = async (deps: Deps, signal?: AbortSignal) =>
+    moving(two.clock, () => run(deps, aContext('the-command', signal ? { signal } : {})), 5_000)
   const life = mortalAtChange(place, when)
   const first = await lived(await host.agent(around(life.touch), deadShelf(host.shelf, life)), life.signal).catch((error: Error) => error)
   if (!life.died()) return undefined
@@ -95,15 +95,15 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
     await killedEverywhere(when, {
       given: twoHosts,
       host: ({ old }) => old,
-      run: () => (needs, context) => handOver(needs)(context, handOverPayload()),
+      run: () => (deps, context) => handOver(deps)(context, handOverPayload()),
       expectEnd: end,
       places: 6,
     })
   }, 120_000)
 
   test('a take-over ends with a box that serves', async () => {
-    const run = (two: HandedOver) => (needs: Needs, context: ReturnType<typeof aContext>) =>
-      takeOver(needs)(context, takeOverPayload(two.snapshot))
+    const run = (two: HandedOver) => (deps: Deps, context: ReturnType<typeof aContext>) =>
+      takeOver(deps)(context, takeOverPayload(two.snapshot))
     const end = async ({ next }: Two, result: unknown) => {
       expect(result).toMatchObject({ outcome: 'restored', error: null })
       const box = (await next.boxes.find('oak'))!
@@ -123,8 +123,8 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       two.next.host.inject({ kind: 'load-fails' })
       return two
     }
-    const run = (two: HandedOver) => (needs: Needs, context: ReturnType<typeof aContext>) =>
-      takeOver(needs)(context, takeOverPayload(two.snapshot))
+    const run = (two: HandedOver) => (deps: Deps, context: ReturnType<typeof aContext>) =>
+      takeOver(deps)(context, takeOverPayload(two.snapshot))
     const end = async ({ next }: Two, result: unknown) => {
       expect(result).toMatchObject({ outcome: 'failed' })
       expect(await next.host.engine.projects('')).toEqual([])
@@ -143,8 +143,8 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       expect((await old.boxes.find('oak'))!.handedOver).toBeUndefined()
       expect(old.host.traffic.sendMessage(box)).toBe('stored')
     }
-    const run = () => (needs: Needs, context: ReturnType<typeof aContext>) =>
-      takeBack(needs)(context, { ...address, ownershipEpoch: 2, probe: patient })
+    const run = () => (deps: Deps, context: ReturnType<typeof aContext>) =>
+      takeBack(deps)(context, { ...address, ownershipEpoch: 2, probe: patient })
     await killedEverywhere(when, { given: handedOver, host: ({ old }) => old, run, expectEnd: end, places: 2 })
   }, 120_000)
 
@@ -156,7 +156,7 @@ describe.each(['before', 'after'] as const)('killed %s a change of the host', (w
       expect(await old.boxes.list()).toEqual([])
       expect(await readdir(`${old.folder}/boxes`)).toEqual([])
     }
-    const run = () => (needs: Needs, context: ReturnType<typeof aContext>) => remove(needs)(context, { ...address, ownershipEpoch: 2 })
+    const run = () => (deps: Deps, context: ReturnType<typeof aContext>) => remove(deps)(context, { ...address, ownershipEpoch: 2 })
     await killedEverywhere(when, { given: handedOver, host: ({ old }) => old, run, expectEnd: end, places: 1 })
   }, 120_000)
 })
@@ -171,13 +171,13 @@ test('at no moment of a move do both hosts serve, nor does a client reach what m
     return { here: old.host.traffic.sendMessage(box), there, recorded: moved !== undefined }
   }
   const seen: Awaited<ReturnType<typeof serving>>[] = []
-  const needs = await next.agent(
+  const deps = await next.agent(
     around(async (_, act) => {
       seen.push(await serving())
       return act()
     }),
   )
-  const result = await moving(two.clock, () => takeOver(needs)(aContext('take'), takeOverPayload(two.snapshot)), 5_000)
+  const result = await moving(two.clock, () => takeOver(deps)(aContext('take'), takeOverPayload(two.snapshot)), 5_000)
   expect(result).toMatchObject({ outcome: 'restored', error: null })
   expect(seen.length).toBeGreaterThan(20)
   for (const { here, there, recorded } of seen) {

@@ -141,20 +141,20 @@ test('a box that is taken back and proven, but not opened, says that its fence s
     await old.shelf.write(name, text)
     if (text.match(/"step":"open","mark":"failed"/g)?.length === 5 && !text.includes('"closed"')) await mend()
   }
-  const needs = await old.agent(undefined, { ...old.shelf, write })
-  const put: typeof needs.boxes.put = async (kept) => {
-    await needs.boxes.put(kept)
+  const deps = await old.agent(undefined, { ...old.shelf, write })
+  const put: typeof deps.boxes.put = async (kept) => {
+    await deps.boxes.put(kept)
     if (kept.handedOver) return
     // A folder where the switch was cannot be read as one.
     await rm(path)
     await mkdir(path)
   }
   const order = { ...address, ownershipEpoch: 2, probe: patient }
-  const boxes = { ...needs.boxes, put }
-  const result = await moving(two.clock, () => takeBack({ ...needs, boxes })(aContext('take-back'), order), 5_000)
+  const boxes = { ...deps.boxes, put }
+  const result = await moving(two.clock, () => takeBack({ ...deps, boxes })(aContext('take-back'), order), 5_000)
   expect(result).toMatchObject({ probe: { verdict: 'ok' }, error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
   expect(result.report.fenced).toBe(true)
-  const records = await needs.journal.all()
+  const records = await deps.journal.all()
   expect(whyAtRest('hand-over', (await old.boxes.find('oak'))!, records)).toBe('opening')
 })
 
@@ -162,18 +162,18 @@ test('a take-back that is done is told as done, however long the box cannot be l
   const two = await twoHosts()
   await given(two)
   let [kept, refused] = [false, 0]
-  const needs = await two.old.agent(
+  const deps = await two.old.agent(
     around(async (name, act) => {
       if (kept && name === 'containers' && ++refused <= 20) throw problem('DOCKER_UNAVAILABLE', 'the engine starts anew')
       return act()
     }),
   )
-  const put: typeof needs.boxes.put = async (box) => {
-    await needs.boxes.put(box)
+  const put: typeof deps.boxes.put = async (box) => {
+    await deps.boxes.put(box)
     kept = !box.handedOver
   }
   const order = { ...address, ownershipEpoch: 2, probe: patient }
-  const taking = () => takeBack({ ...needs, boxes: { ...needs.boxes, put } })(aContext('take-back'), order)
+  const taking = () => takeBack({ ...deps, boxes: { ...deps.boxes, put } })(aContext('take-back'), order)
   expect(await moving(two.clock, taking, 5_000)).toMatchObject({ error: null, report: { fenced: false, ownershipEpoch: 2 } })
 })
 
@@ -206,9 +206,9 @@ const failingAfter = (boxes: LocalBoxes, is: (box: LocalBox) => boolean): LocalB
 
 test('a hand-over whose record was written by a disk that then failed leads back to a box that takes commands', async () => {
   const two = await twoHosts()
-  const needs = await two.old.agent()
-  const boxes = failingAfter(needs.boxes, ({ handedOver }) => handedOver !== undefined)
-  const giving = () => handOver({ ...needs, boxes })(aContext('hand-over'), handOverPayload())
+  const deps = await two.old.agent()
+  const boxes = failingAfter(deps.boxes, ({ handedOver }) => handedOver !== undefined)
+  const giving = () => handOver({ ...deps, boxes })(aContext('hand-over'), handOverPayload())
   await expect(moving(two.clock, giving, 5_000)).rejects.toMatchObject({ message: expect.stringMatching(/serves as before/) })
   expect(two.old.host.traffic.sendMessage(two.box)).toBe('stored')
   expect((await two.old.boxes.find('oak'))!.handedOver).toBeUndefined()
@@ -218,9 +218,9 @@ test('a take-back whose record was written by a disk that then failed rests as b
   const two = await twoHosts()
   await given(two)
   const rested = await two.old.boxes.find('oak')
-  const needs = await two.old.agent()
-  const boxes = failingAfter(needs.boxes, ({ handedOver }) => handedOver === undefined)
-  const taking = () => takeBack({ ...needs, boxes })(aContext('take-back'), { ...address, ownershipEpoch: 2, probe: patient })
+  const deps = await two.old.agent()
+  const boxes = failingAfter(deps.boxes, ({ handedOver }) => handedOver === undefined)
+  const taking = () => takeBack({ ...deps, boxes })(aContext('take-back'), { ...address, ownershipEpoch: 2, probe: patient })
   await expect(moving(two.clock, taking, 5_000)).rejects.toMatchObject({
     message: expect.stringMatching(/rests fenced and stopped as before/),
   })
@@ -234,10 +234,10 @@ test('a hand-over that was killed after its record was written, and then fails, 
   const two = await twoHosts()
   const dead = new AbortController()
   const putting = async (put: (box: LocalBox) => Promise<void>, signal?: AbortSignal) => {
-    const needs = await two.old.agent()
-    const boxes = { ...needs.boxes, put: (box: LocalBox) => (box.handedOver ? put(box) : needs.boxes.put(box)) }
+    const deps = await two.old.agent()
+    const boxes = { ...deps.boxes, put: (box: LocalBox) => (box.handedOver ? put(box) : deps.boxes.put(box)) }
     const context = aContext('hand-over', signal ? { signal } : {})
-    return moving(two.clock, () => handOver({ ...needs, boxes })(context, handOverPayload()), 5_000)
+    return moving(two.clock, () => handOver({ ...deps, boxes })(context, handOverPayload()), 5_000)
   }
   const killed = putting(async (box) => {
     await two.old.boxes.put(box)
@@ -293,8 +293,8 @@ test('a take-over that cannot be tidied up is one all the same: nobody may take 
     if (name === 'unpin') throw new Error('docker hangs')
     return act()
   })
-  const needs = await two.next.agent(unpinless)
-  const result = await moving(two.clock, () => takeOver(needs)(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
+  const deps = await two.next.agent(unpinless)
+  const result = await moving(two.clock, () => takeOver(deps)(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
   expect(result).toMatchObject({ outcome: 'restored', error: null, report: { fenced: false } })
 })
 
@@ -302,18 +302,18 @@ test('a take-over that is proven but not opened belongs to its new host, and say
   const two = await twoHosts()
   const { snapshot } = await given(two)
   const { next } = two
-  const needs = await next.agent()
-  const put: typeof needs.boxes.put = async (box) => {
-    await needs.boxes.put(box)
+  const deps = await next.agent()
+  const put: typeof deps.boxes.put = async (box) => {
+    await deps.boxes.put(box)
     // A folder where the switch was cannot be read as one.
     await rm(fenceSwitch(box.project), { force: true })
     await mkdir(fenceSwitch(box.project))
   }
-  const boxes = { ...needs.boxes, put }
-  const result = await moving(two.clock, () => takeOver({ ...needs, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
+  const boxes = { ...deps.boxes, put }
+  const result = await moving(two.clock, () => takeOver({ ...deps, boxes })(aContext('take-over'), takeOverPayload(snapshot)), 5_000)
   expect(result).toMatchObject({ outcome: 'restored', error: { message: expect.stringMatching(/rests fenced.*box unfence oak/) } })
   expect(await next.boxes.find('oak')).toMatchObject({ ownershipEpoch: 2 })
-  expect(whyAtRest('take-over', (await next.boxes.find('oak'))!, await needs.journal.all())).toBe('opening')
+  expect(whyAtRest('take-over', (await next.boxes.find('oak'))!, await deps.journal.all())).toBe('opening')
 })
 
 test('a snapshot that is another, or damaged, is refused', async () => {
@@ -349,9 +349,9 @@ test.each(['daily', 'final'] as const)('streams begin far beyond what clients kn
   const two = await twoHosts()
   const snapshot = await snapshotOfBox(two.old, two.box, tier)
   const raised: unknown[] = []
-  const needs = await two.next.agent()
-  const inside = { ...needs.inside, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
-  const result = await moving(two.clock, () => takeOver({ ...needs, inside })(aContext('t'), takeOverPayload(snapshot)), 5_000)
+  const deps = await two.next.agent()
+  const inside = { ...deps.inside, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
+  const result = await moving(two.clock, () => takeOver({ ...deps, inside })(aContext('t'), takeOverPayload(snapshot)), 5_000)
   expect(result.outcome).toBe('restored')
   expect(raised).toHaveLength(1)
 })
@@ -418,11 +418,11 @@ test('a disowned box that somebody started again is stopped at the next hello', 
 
 test('a box that a command works on is not disowned at once', async () => {
   const two = await twoHosts()
-  const needs = await two.old.agent()
-  const lock = await needs.locks.acquire('oak')
-  await expect(disownBox(needs, { ...address, ownershipEpoch: 2 })).rejects.toMatchObject({ code: 'BOX_HELD' })
+  const deps = await two.old.agent()
+  const lock = await deps.locks.acquire('oak')
+  await expect(disownBox(deps, { ...address, ownershipEpoch: 2 })).rejects.toMatchObject({ code: 'BOX_HELD' })
   await lock.release()
-  expect(await disownBox(needs, { ...address, ownershipEpoch: 2 })).toBe(true)
+  expect(await disownBox(deps, { ...address, ownershipEpoch: 2 })).toBe(true)
 })
 
 test('what was begun for a box that is another host’s by now is over: a half-made copy goes, and nobody goes on with it', async () => {
@@ -466,13 +466,13 @@ test('a take-over that could not be cleared away runs nothing, and the next hell
 
 test('what was begun on a disowned box is over before the box is stopped: an agent killed in between does not go on with it', async () => {
   const two = await twoHosts()
-  const needs = await two.old.agent(
+  const deps = await two.old.agent(
     around(async (name, act) => {
       if (name === 'stop') throw new Error('killed')
       return act()
     }),
   )
-  await needs.journal.begin({ commandId: 'update', kind: 'tenant-box.update', slug: 'oak', payload: { ...address, ownershipEpoch: 1 } })
-  await expect(disownBox(needs, { ...address, ownershipEpoch: 2 })).rejects.toThrow('killed')
+  await deps.journal.begin({ commandId: 'update', kind: 'tenant-box.update', slug: 'oak', payload: { ...address, ownershipEpoch: 1 } })
+  await expect(disownBox(deps, { ...address, ownershipEpoch: 2 })).rejects.toThrow('killed')
   expect(await (await two.old.agent()).journal.open()).toEqual([])
 })

@@ -7,16 +7,16 @@ import { needRoomFor } from '../../../src/agent/move/need-room-for.ts'
 import type { CommandContext, ContainerEngine, SnapshotStore, StoredSnapshot } from '../../../src/agent/ports/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
-import { aContext, address, around, handOverPayload, type MovingHost, type Needs, takeOverPayload, twoHosts } from './a-move.ts'
+import { aContext, address, around, type Deps, handOverPayload, type MovingHost, takeOverPayload, twoHosts } from './a-move.ts'
 import { snapshotOfBox } from './a-snapshot.ts'
 
 describe('a take-over without room', () => {
   /** What the snapshot says that is needed, to the byte, and how often anything was fetched when there is that much and `lacking` less. */
   const attempt = async (two: Awaited<ReturnType<typeof twoHosts>>, { lacking, already = 0 }: { lacking: number; already?: number }) => {
     const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
-    const needs = await two.next.agent()
+    const deps = await two.next.agent()
     const repository = { repository: 'sim:oak', password: 'a key', env: {} }
-    const stored = await needs.snapshots.find(repository, snapshot.snapshotId)
+    const stored = await deps.snapshots.find(repository, snapshot.snapshotId)
     const bytes = (stored?.totalBytes ?? Number.NaN) + (stored?.databaseBytes ?? Number.NaN)
     const asked: string[] = []
     const freeBytes = async (path: string) => asked.push(path) && reserveBytes + bytes - lacking
@@ -24,11 +24,11 @@ describe('a take-over without room', () => {
     let restores = 0
     const restore = (...of: Parameters<SnapshotStore['restore']>) => {
       restores++
-      return needs.snapshots.restore(...of)
+      return deps.snapshots.restore(...of)
     }
-    const snapshots = { ...needs.snapshots, restore }
-    const result = await moving(two.clock, () => takeOver({ ...needs, disk, snapshots })(aContext('t'), takeOverPayload(snapshot)), 5_000)
-    return { result, restores, asked, needs }
+    const snapshots = { ...deps.snapshots, restore }
+    const result = await moving(two.clock, () => takeOver({ ...deps, disk, snapshots })(aContext('t'), takeOverPayload(snapshot)), 5_000)
+    return { result, restores, asked, deps }
   }
 
   test('is refused before anything is fetched, says how much is needed and there is, and leaves nothing', async () => {
@@ -45,9 +45,9 @@ describe('a take-over without room', () => {
 
   test('is one with exactly as much: the whole snapshot and its database, where it is fetched to and where volumes lie', async () => {
     const two = await twoHosts()
-    const { result, asked, needs } = await attempt(two, { lacking: 0 })
+    const { result, asked, deps } = await attempt(two, { lacking: 0 })
     expect(result).toMatchObject({ outcome: 'restored' })
-    expect(asked).toEqual([needs.workFolder, await two.next.host.engine.volumesFolder()])
+    expect(asked).toEqual([deps.workFolder, await two.next.host.engine.volumesFolder()])
   })
 
   test('is not refused for what an interrupted try has brought already', async () => {
@@ -64,7 +64,7 @@ test.each([
   const asked = async (freeBytes: number) =>
     needRoomFor(
       {
-        needs: {
+        deps: {
           disk: aDisk({ freeBytes: async () => freeBytes, usedBytes: () => Promise.reject(new Error('ENOENT')) }),
           engine: { volumesFolder: async () => undefined } as unknown as ContainerEngine,
           workFolder: '/agent/work',
@@ -84,7 +84,7 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
   const asked = (free: Readonly<Record<string, number>>, already = 0) =>
     needRoomFor(
       {
-        needs: {
+        deps: {
           disk: aDisk({
             freeBytes: async (path) => reserveBytes + (free[path] ?? Number.NaN),
             usedBytes: async () => already,
@@ -122,7 +122,7 @@ describe('where volumes lie on a disk of their own, a take-over needs', () => {
 })
 
 describe('the room that it was given is held again by an agent that was restarted, and told by the same words:', () => {
-  type Lives = Readonly<{ two: Awaited<ReturnType<typeof twoHosts>>; run(needs: Needs, context: CommandContext): Promise<unknown> }>
+  type Lives = Readonly<{ two: Awaited<ReturnType<typeof twoHosts>>; run(deps: Deps, context: CommandContext): Promise<unknown> }>
 
   /** What others are told is promised while `call` is made: by the agent that is ended there, and by the next one. */
   async function promisedAt(call: string, { two, run }: Lives, host: MovingHost) {
@@ -137,9 +137,9 @@ describe('the room that it was given is held again by an agent that was restarte
         }
         return act()
       }
-      const needs = await host.agent(around(touch))
+      const deps = await host.agent(around(touch))
       const context = aContext('c1', over ? { signal: over.signal } : {})
-      return moving(two.clock, () => run({ ...needs, disk: aDisk({ ledger }) }, context), 5_000)
+      return moving(two.clock, () => run({ ...deps, disk: aDisk({ ledger }) }, context), 5_000)
     }
     await expect(life(new AbortController())).rejects.toBeDefined()
     await life()
@@ -148,7 +148,7 @@ describe('the room that it was given is held again by an agent that was restarte
 
   test('a hand-over', async () => {
     const two = await twoHosts()
-    const run = (needs: Needs, context: CommandContext) => handOver(needs)(context, handOverPayload())
+    const run = (deps: Deps, context: CommandContext) => handOver(deps)(context, handOverPayload())
     const [first, second] = await promisedAt('dumpDatabase', { two, run }, two.old)
     expect(first).toEqual({ bytes: expect.any(Number), to: ['the last dump of oak'] })
     expect(second).toEqual(first)
@@ -157,7 +157,7 @@ describe('the room that it was given is held again by an agent that was restarte
   test('a take-over', async () => {
     const two = await twoHosts()
     const { snapshot } = await moving(two.clock, async () => handOver(await two.old.agent())(aContext('h'), handOverPayload()), 5_000)
-    const run = (needs: Needs, context: CommandContext) => takeOver(needs)(context, takeOverPayload(snapshot))
+    const run = (deps: Deps, context: CommandContext) => takeOver(deps)(context, takeOverPayload(snapshot))
     const [first, second] = await promisedAt('loadDatabase', { two, run }, two.next)
     expect(first).toEqual({ bytes: expect.any(Number), to: ['taking over oak'] })
     expect(second).toEqual(first)
@@ -167,7 +167,7 @@ describe('the room that it was given is held again by an agent that was restarte
     const two = await twoHosts()
     const { snapshotId, snapshotSha256 } = await snapshotOfBox(two.old, two.box, 'daily')
     const payload = { ...address, ownershipEpoch: 1, snapshotId, snapshotSha256, deadlineMs: 30 * 86_400_000 }
-    const run = (needs: Needs, context: CommandContext) => drill(needs)(context, payload)
+    const run = (deps: Deps, context: CommandContext) => drill(deps)(context, payload)
     const [first, second] = await promisedAt('loadDatabase', { two, run }, two.old)
     expect(first).toEqual({ bytes: expect.any(Number), to: ['a drill of oak'] })
     expect(second).toEqual(first)

@@ -63,7 +63,7 @@ async function agent(argv: string[], { input = '', terminal = false, env = {}, s
 }
 
 async function invite(name = 'host-1') {
-  const { token } = await inviteHost(world.needs, anna, { name })
+  const { token } = await inviteHost(world.deps, anna, { name })
   await world.clock.advance(1000)
   return token
 }
@@ -111,7 +111,7 @@ test('an enrolment that never got its answer is asked for again with the same ke
 test('after its host was revoked an agent enrols anew under the same name with another key', async () => {
   await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
   const first = JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8'))
-  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'lost' })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'lost' })
   expect(await agent(['enrol', '--anew', '--url', world.baseUrl], { input: await invite() })).toMatchObject({ exit: 0 })
   const second = JSON.parse(await readFile(join(state(), 'identity.json'), 'utf8'))
   expect(second.hostId).toBe(first.hostId)
@@ -145,7 +145,7 @@ test('an agent runs without an engine, is seen online, refuses a second one besi
 
 test('an agent that is shut out ends with exit code 4', async () => {
   await agent(['enrol', '--url', world.baseUrl], { input: await invite() })
-  await revokeHost(world.needs, anna, { name: 'host-1', reason: 'sold' })
+  await revokeHost(world.deps, anna, { name: 'host-1', reason: 'sold' })
   expect(await agent(['run'])).toMatchObject({ exit: 4, stderr: expect.stringMatching(/sold.*HOST_REVOKED/) })
 })
 
@@ -199,7 +199,7 @@ test('doctor believes a daemon that knows us, tells a clock that is wrong, and n
     state: 'failed',
     mend: `chmod 700 ${state()}`,
   })
-  const rows = await world.needs.db.selectFrom('hosts').select(['status', 'instance_id']).execute()
+  const rows = await world.deps.db.selectFrom('hosts').select(['status', 'instance_id']).execute()
   expect(rows).toEqual([{ status: 'active', instance_id: null }])
   await world.stop()
   expect(checksOf((await agent(['doctor', '--json'])).stdout).daemon).toMatchObject({

@@ -102,8 +102,8 @@ async function ask<Kind extends 'tenant-box.provision' | 'tenant-box.resolve_ima
 ) {
   await world.enqueue({ id, hostId: identity.hostId, boxId: 'box_oak', kind, payload, deadlineMs: 86_400_000 } as never)
   const result = async () => {
-    await until(async () => ['succeeded', 'failed'].includes((await commandById(world.needs.db, id)).status))
-    const { status, result, error } = await commandById(world.needs.db, id)
+    await until(async () => ['succeeded', 'failed'].includes((await commandById(world.deps.db, id)).status))
+    const { status, result, error } = await commandById(world.deps.db, id)
     expect({ status, error }).toEqual({ status: 'succeeded', error: null })
     return result as BoxCommandResult<Kind>
   }
@@ -140,14 +140,14 @@ test('a box is provisioned and updated over the channel; an agent that dies in t
     fence: { mode: 'until-stable' },
     deadlineMs: 7_200_000,
   })
-  const step = async () => (await commandById(world.needs.db, 'update')).progress.at(-1)?.step
+  const step = async () => (await commandById(world.deps.db, 'update')).progress.at(-1)?.step
   await until(async () => (await step()) === 'probe')
   await first.leave()
-  expect((await commandById(world.needs.db, 'update')).status).toBe('running')
+  expect((await commandById(world.deps.db, 'update')).status).toBe('running')
 
   await anAgent()
   const result = UpdateResult.parse(await update.result())
   expect(result).toMatchObject({ outcome: 'committed', snapshotOk: true, updateOk: true, healthOk: true })
   expect(result.report?.installed.synapse).toBe('1.163.2')
-  expect((await commandById(world.needs.db, 'update')).leaseToken).toBe(1)
+  expect((await commandById(world.deps.db, 'update')).leaseToken).toBe(1)
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { clearDump, takeBoxSnapshot } from '../../../src/agent/backup/index.ts'
 import type { Shelf } from '../../../src/agent/journal/index.ts'
 import type { CommandContext } from '../../../src/agent/ports/index.ts'
-import { type RestoreNeeds, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import type { BoxCommandPayload, RestoreResult } from '../../../src/core/boxes/index.ts'
 import { moving } from '../simulated/boxes.ts'
 import { aContext, aWorld, type Ports } from '../update/an-update.ts'
@@ -30,9 +30,9 @@ export async function aLivedOnBox(options: Options = {}) {
   for (const name of ['box.conf', 'in-the-snapshot.conf']) await writeFile(join(rules, name), 'server {}\n')
   const containers = await host.engine.containers(box.project)
   const running = Object.fromEntries(containers.map(({ service, image, digest }) => [service, { image, digest }]))
-  const needs = { ...host, workFolder: join(host.folder, 'work') }
+  const deps = { ...host, workFolder: join(host.folder, 'work') }
   await host.snapshots.prepare(repository)
-  const { taken } = await takeBoxSnapshot(needs, {
+  const { taken } = await takeBoxSnapshot(deps, {
     box,
     repository,
     tier: 'manual',
@@ -40,7 +40,7 @@ export async function aLivedOnBox(options: Options = {}) {
     images: running,
     installed,
   })
-  await clearDump(needs, 'sn_1.box_oak.snapshot')
+  await clearDump(deps, 'sn_1.box_oak.snapshot')
   await writeFile(config, 'as it was changed later\n')
   await rename(join(rules, 'in-the-snapshot.conf'), join(rules, 'later.conf'))
   for (let message = 0; message < 2; message++) host.traffic.sendMessage(box)
@@ -56,16 +56,16 @@ export async function aLivedOnBox(options: Options = {}) {
     deadlineMs: 30 * 86_400_000,
     ...change,
   })
-  const agent = (around?: (ports: Ports) => Ports, shelf?: Shelf): Promise<RestoreNeeds> => world.agent(around, shelf)
-  const run = async (change: Partial<Payload> = {}, { needs, steps = restoreStepsOfBox, context }: Run = {}): Promise<RestoreResult> => {
-    const agentNeeds = needs ?? (await agent())
+  const agent = (around?: (ports: Ports) => Ports, shelf?: Shelf): Promise<RestoreDeps> => world.agent(around, shelf)
+  const run = async (change: Partial<Payload> = {}, { deps, steps = restoreStepsOfBox, context }: Run = {}): Promise<RestoreResult> => {
+    const agentDeps = deps ?? (await agent())
     const given = { ...aContext({ commandId: restoreId }), ...context }
-    return moving(host.clock, () => restore(agentNeeds, steps)(given, payloadOf(change)), 5_000)
+    return moving(host.clock, () => restore(agentDeps, steps)(given, payloadOf(change)), 5_000)
   }
   return { ...world, agent, run, taken, restoreId, payloadOf, homeserver: () => readFile(config, 'utf8'), rules: () => readdir(rules) }
 }
 
-type Run = { needs?: RestoreNeeds; steps?: RestoreSteps; context?: Partial<CommandContext> }
+type Run = { deps?: RestoreDeps; steps?: RestoreSteps; context?: Partial<CommandContext> }
 export type LivedOn = Awaited<ReturnType<typeof aLivedOnBox>>
 
 export const asInSnapshot = { messages: 3, media: 1, objects: 1 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type RestoreNeeds, type RestoreSteps, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
+import { type RestoreDeps, type RestoreSteps, restoreStepsOfBox } from '../../../src/agent/restore/index.ts'
 import { type RestoreStep, restoreSteps } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { composeText } from '../simulated/boxes.ts'
@@ -25,10 +25,10 @@ const mortalSteps = ({ touch }: Mortal): RestoreSteps =>
   ) as RestoreSteps
 
 /** One life that ends where it is told to, and then as many as it takes; the daemon is away as soon as the box is fenced. */
-async function killedOnce(world: LivedOn, life: Mortal, needs: RestoreNeeds, steps = restoreStepsOfBox) {
+async function killedOnce(world: LivedOn, life: Mortal, deps: RestoreDeps, steps = restoreStepsOfBox) {
   const { secrets } = aContext()
   const away = { secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) }
-  const lived = await world.run({}, { needs, steps, context: { ...away, signal: life.signal } }).catch((error: Error) => error)
+  const lived = await world.run({}, { deps, steps, context: { ...away, signal: life.signal } }).catch((error: Error) => error)
   if (!(lived instanceof Error)) return lived
   expect(lived.message).toMatch(/killed|dead/)
   return world.run()
@@ -93,15 +93,15 @@ test('a half-filled volume that does not go at once turns no restore round: it g
   const world = await aLivedOnBox()
   const life = mortal((_, name) => name === 'loadDatabase', 'after')
   const mortalAgent = await world.agent((ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
-  await world.run({}, { needs: mortalAgent, context: { signal: life.signal } }).catch(() => undefined)
+  await world.run({}, { deps: mortalAgent, context: { signal: life.signal } }).catch(() => undefined)
   expect(life.died()).toBe(true)
   let refusals = 0
   const removeVolume = async (name: string) => {
     if (/postgres-r[0-9a-f]{8}-1$/.test(name) && refusals++ === 0) throw problem('CONFLICT', `the volume ${name} is in use`)
     return world.host.engine.removeVolume(name)
   }
-  const needs = await world.agent((ports) => ({ ...ports, engine: { ...ports.engine, removeVolume } }))
-  expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored', error: null })
+  const deps = await world.agent((ports) => ({ ...ports, engine: { ...ports.engine, removeVolume } }))
+  expect(await world.run({}, { deps })).toMatchObject({ outcome: 'restored', error: null })
   expect(refusals).toBe(2)
   await expectAsIfNothingHappened(world, paths[0], 'restored')
 })

@@ -119,19 +119,19 @@ describe('a restore', () => {
     ['after', 'restored'],
   ])('a dump that the disk damages %s load is fetched once more, then the restore has %s', async (when, outcome) => {
     const world = await aLivedOnBox()
-    const needs = await world.agent()
+    const deps = await world.agent()
     let loads = 0
-    const loadDatabase: typeof needs.inside.loadDatabase = async (box, folder, ...rest) => {
+    const loadDatabase: typeof deps.inside.loadDatabase = async (box, folder, ...rest) => {
       loads += 1
       const tear = () => writeFile(join(folder, 'database.dump'), 'torn')
       if (when === 'before each' || (when === 'before' && loads === 1)) await tear()
-      await needs.inside.loadDatabase(box, folder, ...rest)
+      await deps.inside.loadDatabase(box, folder, ...rest)
       if (when === 'after' && loads === 1) {
         await tear()
         throw problem('RESTORE_FAILED', 'counts differ')
       }
     }
-    const result = await world.run({}, { needs: { ...needs, inside: { ...needs.inside, loadDatabase } } })
+    const result = await world.run({}, { deps: { ...deps, inside: { ...deps.inside, loadDatabase } } })
     expect({ loads, outcome: result.outcome }).toEqual({ loads: 2, outcome })
     if (outcome === 'restored') return expectRestored(world)
     expect(result.error).toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('fetched twice') })
@@ -140,10 +140,10 @@ describe('a restore', () => {
 
   test('done again it answers the same and does nothing', async () => {
     const world = await aLivedOnBox()
-    const needs = await world.agent()
-    const first = await world.run({}, { needs })
+    const deps = await world.agent()
+    const first = await world.run({}, { deps })
     const ups = world.counts.up
-    expect(await world.run({}, { needs })).toEqual(first)
+    expect(await world.run({}, { deps })).toEqual(first)
     expect(world.counts.up).toBe(ups)
   })
 })
@@ -166,7 +166,7 @@ test('a database that does not come up is restored too: its files are in the sto
 
 test('a database whose streams nobody can read is restored in the same way', async () => {
   const world = await aLivedOnBox()
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     inside: {
       ...ports.inside,
@@ -175,7 +175,7 @@ test('a database whose streams nobody can read is restored in the same way', asy
       },
     },
   }))
-  expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored', preRestore: null })
+  expect(await world.run({}, { deps })).toMatchObject({ outcome: 'restored', preRestore: null })
   expect(world.host.traffic.content(world.box).stream).toBeGreaterThan(1_000_000)
   expect(world.host.volumeNames()).toHaveLength(6)
 })
@@ -183,13 +183,13 @@ test('a database whose streams nobody can read is restored in the same way', asy
 test('a record of a box that cannot be written waits for room: what is restored is told as restored', async () => {
   const world = await aLivedOnBox()
   await world.boxes.put({ ...world.box, migrationsHead: '0007' })
-  const needs = await world.agent()
+  const deps = await world.agent()
   let refusals = 0
-  const put: typeof needs.boxes.put = async (box) => {
+  const put: typeof deps.boxes.put = async (box) => {
     if (refusals++ < 3) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
-    return needs.boxes.put(box)
+    return deps.boxes.put(box)
   }
-  expect(await world.run({}, { needs: { ...needs, boxes: { ...needs.boxes, put } } })).toMatchObject({ outcome: 'restored', error: null })
+  expect(await world.run({}, { deps: { ...deps, boxes: { ...deps.boxes, put } } })).toMatchObject({ outcome: 'restored', error: null })
   expect(refusals).toBe(4)
   expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0000')
 })
@@ -197,13 +197,13 @@ test('a record of a box that cannot be written waits for room: what is restored 
 describe('a snapshot that does not fit is refused before anything is stopped', () => {
   const refused = async (world: LivedOn, change: Parameters<LivedOn['run']>[0], message: RegExp) => {
     const fences: (string | undefined)[] = []
-    const needs = await world.agent((ports) =>
+    const deps = await world.agent((ports) =>
       wrapped(ports, async (_, act) => {
         fences.push(await world.fence())
         return act()
       }),
     )
-    const result = await world.run(change, { needs })
+    const result = await world.run(change, { deps })
     expect(result).toMatchObject({ outcome: 'failed', preRestore: null, fencedMs: 0, error: { message: expect.stringMatching(message) } })
     expect(fences.every((fence) => fence === undefined)).toBe(true)
     expect(world.counts.stop).toBeUndefined()
@@ -230,7 +230,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
   })
   test('media that cannot be brought', async () => {
     const world = await aLivedOnBox()
-    const needs = await world.agent((ports) => ({
+    const deps = await world.agent((ports) => ({
       ...ports,
       snapshots: {
         ...ports.snapshots,
@@ -240,7 +240,7 @@ describe('a snapshot that does not fit is refused before anything is stopped', (
         },
       },
     }))
-    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_STORE_UNAVAILABLE' } })
+    expect(await world.run({}, { deps })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_STORE_UNAVAILABLE' } })
     await expectAsBefore(world)
   })
 })
@@ -263,7 +263,7 @@ describe('a restore that cannot be kept', () => {
   test('a dump that was damaged after it was fetched is loaded for nobody, though the load did not see it', async () => {
     const world = await aLivedOnBox()
     const loads: string[] = []
-    const needs = await world.agent((ports) => ({
+    const deps = await world.agent((ports) => ({
       ...ports,
       inside: {
         ...ports.inside,
@@ -278,7 +278,7 @@ describe('a restore that cannot be kept', () => {
         },
       },
     }))
-    expect(await world.run({}, { needs })).toMatchObject({ outcome: 'restored' })
+    expect(await world.run({}, { deps })).toMatchObject({ outcome: 'restored' })
     expect(loads).toEqual(['damaged', 'whole'])
     await expectRestored(world)
   })
@@ -336,8 +336,8 @@ describe('a box that rests after a failed way back', () => {
   const atRest = async () => {
     const world = await aLivedOnBox()
     const heal = world.inject({ kind: 'probe-fails' })
-    const needs = await world.agent()
-    const result = await moving(world.host.clock, () => update(needs as never)(aContext(), aPayload()), 5_000)
+    const deps = await world.agent()
+    const result = await moving(world.host.clock, () => update(deps as never)(aContext(), aPayload()), 5_000)
     expect(result.outcome).toBe('rollback_failed')
     heal()
     return world
@@ -346,7 +346,7 @@ describe('a box that rests after a failed way back', () => {
   test('is restored under the fence that stands, and opened', async () => {
     const world = await atRest()
     const seen: boolean[] = []
-    const needs = await world.agent((ports) =>
+    const deps = await world.agent((ports) =>
       wrapped(ports, async (_, act) => {
         seen.push((await world.fence()) !== undefined)
         return act()
@@ -354,7 +354,7 @@ describe('a box that rests after a failed way back', () => {
     )
     // Far away, because time passes freely while the fence is looked at.
     const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 365 * 86_400_000 }
-    expect(await world.run({ probe }, { needs })).toMatchObject({ outcome: 'restored', error: null })
+    expect(await world.run({ probe }, { deps })).toMatchObject({ outcome: 'restored', error: null })
     expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
     expect(await world.fence()).toBeUndefined()
     // Not a moment in which clients could have come in before it was decided.
@@ -365,8 +365,8 @@ describe('a box that rests after a failed way back', () => {
     const world = await aLivedOnBox()
     world.inject({ kind: 'probe-fails', image: newSynapse })
     const heal = world.inject({ kind: 'load-fails' })
-    const needs = await world.agent(withoutColdCopy)
-    const rested = await moving(world.host.clock, () => update(needs as never)(aContext(), aPayload()), 5_000)
+    const deps = await world.agent(withoutColdCopy)
+    const rested = await moving(world.host.clock, () => update(deps as never)(aContext(), aPayload()), 5_000)
     expect(rested.outcome).toBe('rollback_failed')
     heal()
     const former = world.host.volumeNames()
@@ -400,9 +400,9 @@ test('a box whose hand-over failed, and could not be brought back, is restored u
   const world = await aLivedOnBox()
   world.inject({ kind: 'snapshot-fails', times: 1 })
   const heal = world.inject({ kind: 'probe-fails' })
-  const needs = await world.agent()
+  const deps = await world.agent()
   const order = { slug: 'oak', boxId: 'box_oak', ownershipEpoch: 1, deadlineMs: 30 * 86_400_000 }
-  const handing = () => handOver(needs as never)(aContext({ commandId: 'mv_1.hand_over.1' }), order)
+  const handing = () => handOver(deps as never)(aContext({ commandId: 'mv_1.hand_over.1' }), order)
   await expect(moving(world.host.clock, handing, 5_000)).rejects.toThrow(/rests fenced on this host/)
   expect(await world.fence()).toContain('mv_1.hand_over.1')
   heal()

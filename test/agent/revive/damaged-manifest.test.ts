@@ -61,7 +61,7 @@ test.each(['pin', 'up'])('a drill whose manifest is torn at %s proves its snapsh
 test('a restore whose manifest is torn while what is there is kept ends with the box as in its snapshot', async () => {
   const world = await aLivedOnBox()
   const damage = tearing((await world.agent()).workFolder, 'dumpDatabase')
-  expect(await world.run({}, { needs: await world.agent(damage.around) })).toMatchObject({ outcome: 'restored', error: null })
+  expect(await world.run({}, { deps: await world.agent(damage.around) })).toMatchObject({ outcome: 'restored', error: null })
   expect(world.host.traffic.content(world.box)).toMatchObject(asInSnapshot)
   expect(damage.torn).toHaveLength(1)
 })

@@ -18,7 +18,7 @@ test('the database is loaded while media and objects are still brought, into the
     seen.push('loaded')
     loaded()
   }
-  const needs = {
+  const deps = {
     snapshots: { restore } as unknown as SnapshotStore,
     inside: { loadDatabase } as unknown as BoxInside,
   }
@@ -30,6 +30,6 @@ test('the database is loaded while media and objects are still brought, into the
     folderOf: async ({ key }: { key: string }) => `/new/${key}`,
     upDatabase: async () => void seen.push('up'),
   } as unknown as Filling
-  await fillVolumes(needs, {} as LocalBox, filling)
+  await fillVolumes(deps, {} as LocalBox, filling)
   expect(seen).toEqual(['up', 'loaded', '/was/media into /new/media', '/was/objects into /new/objects'])
 })

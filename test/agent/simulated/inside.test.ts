@@ -8,9 +8,9 @@ import { insideSuite } from '../suites/box-inside.ts'
 import { aHost, aRunningBox, moving } from './boxes.ts'
 
 insideSuite('the inside of a simulated box', async () => {
-  const { host, folder, needs } = await anAgent()
-  await moving(host.clock, () => provision(needs)(aContext().context, aProvision()), 10_000)
-  const box = (await needs.boxes.find('oak'))!
+  const { host, folder, deps } = await anAgent()
+  await moving(host.clock, () => provision(deps)(aContext().context, aProvision()), 10_000)
+  const box = (await deps.boxes.find('oak'))!
   for (let message = 0; message < 5; message++) host.traffic.sendMessage(box)
   const mute = 'registry.test/tenantry/synapse:v1.157.1-mute'
   host.inject({ kind: 'probe-fails', image: mute, components: ['chatSync'] })

@@ -4,7 +4,7 @@ import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { BoxInside, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { type Fault, type FaultProfile, type ImageOverrides, simulatedImage } from '../../../src/agent/simulated/index.ts'
-import { type UpdateNeeds, type UpdateSteps, update, updateSteps } from '../../../src/agent/update/index.ts'
+import { type UpdateDeps, type UpdateSteps, update, updateSteps } from '../../../src/agent/update/index.ts'
 import type { BoxCommandPayload, CommandSecrets, UpdateResult } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { readIfThere } from '../../../src/node/index.ts'
@@ -58,7 +58,7 @@ export function wrapped(ports: Ports, around: (name: string, act: () => Promise<
 type Options = {
   profile?: FaultProfile
   images?: ImageOverrides
-  change?: (needs: UpdateNeeds) => Partial<UpdateNeeds>
+  change?: (deps: UpdateDeps) => Partial<UpdateDeps>
   box?: Partial<LocalBox>
 }
 
@@ -77,7 +77,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
   /** A fresh agent: nothing in memory, all it knows is on the shelf and on the host. */
   const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf) => {
     const journal = await openJournal({ shelf: kept, clock: host.clock })
-    const needs: UpdateNeeds = {
+    const deps: UpdateDeps = {
       ...around(ports),
       boxes,
       journal,
@@ -88,11 +88,11 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
       allowedImages: ['registry.test/tenantry/*'],
       wayBackMs: 365 * 86_400_000,
     }
-    return { ...needs, ...change(needs) }
+    return { ...deps, ...change(deps) }
   }
-  const run = async (payload = aPayload(), { needs, steps = updateSteps, context = aContext() }: Run = {}): Promise<UpdateResult> => {
-    const agentNeeds = needs ?? (await agent())
-    return moving(host.clock, () => update(agentNeeds, steps)(context, payload), 5_000)
+  const run = async (payload = aPayload(), { deps, steps = updateSteps, context = aContext() }: Run = {}): Promise<UpdateResult> => {
+    const agentDeps = deps ?? (await agent())
+    return moving(host.clock, () => update(agentDeps, steps)(context, payload), 5_000)
   }
   return {
     host,
@@ -109,7 +109,7 @@ export async function aWorld({ profile, images = {}, change = () => ({}), box: b
   }
 }
 
-type Run = { needs?: UpdateNeeds; steps?: UpdateSteps; context?: CommandContext }
+type Run = { deps?: UpdateDeps; steps?: UpdateSteps; context?: CommandContext }
 
 const secrets: CommandSecrets = { snapshots: { repository: 'sim:oak', password: 'a key', env: {} } }
 

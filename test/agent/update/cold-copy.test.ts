@@ -36,7 +36,7 @@ test.each([
   const world = await failing()
   const told: string[] = []
   const context = aContext({ progress: ({ step, detail }) => void (step === 'restore-data' && detail && told.push(detail)) })
-  const { restored } = await world.run(aPayload(), { needs: await world.agent(around), context })
+  const { restored } = await world.run(aPayload(), { deps: await world.agent(around), context })
   const copied = from === 'the dump' ? {} : { copiedMs: expect.any(Number) }
   expect(restored).toEqual({ from: from === 'the dump' ? 'dump' : 'cold-copy', tookMs: expect.any(Number), ...copied })
   expect(told).toEqual([expect.stringMatching(new RegExp(`^the database is back from ${from} in [0-9]`))])
@@ -53,7 +53,7 @@ test('a copy that cannot be made is told and fails no update', async () => {
   const world = await aWorld()
   const told: string[] = []
   const context = aContext({ progress: ({ step, detail }) => void (step === 'cold-copy' && detail && told.push(detail)) })
-  expect((await world.run(aPayload(), { needs: await world.agent(withoutColdCopy), context })).outcome).toBe('committed')
+  expect((await world.run(aPayload(), { deps: await world.agent(withoutColdCopy), context })).outcome).toBe('committed')
   expect(told).toEqual([expect.stringMatching(/no cold copy after .*the engine makes no volume/)])
 })
 
@@ -63,7 +63,7 @@ test.each([
 ])('a database that somebody starts during the copy %s makes a torn one: none is kept, and the dump is loaded', async (_, stopsAgain) => {
   const world = await failing()
   const { engine } = world.host
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     engine: {
       ...ports.engine,
@@ -76,7 +76,7 @@ test.each([
       },
     },
   }))
-  expect((await world.run(aPayload(), { needs })).outcome).toBe('rolled_back')
+  expect((await world.run(aPayload(), { deps })).outcome).toBe('rolled_back')
   expect(world.counts.settleDatabase).toBeUndefined()
   expect(world.counts.loadDatabase).toBe(1)
   await expectAsBefore(world)
@@ -84,7 +84,7 @@ test.each([
 
 test('without a copy the way back loads the dump', async () => {
   const world = await failing()
-  expect((await world.run(aPayload(), { needs: await world.agent(withoutColdCopy) })).outcome).toBe('rolled_back')
+  expect((await world.run(aPayload(), { deps: await world.agent(withoutColdCopy) })).outcome).toBe('rolled_back')
   expect(world.counts.loadDatabase).toBe(1)
   await expectAsBefore(world)
 })
@@ -138,7 +138,7 @@ test('a copy that does not have the rows that were counted is not served: the du
 test('PostgreSQL stops for the copy and starts once, for the target', async () => {
   const world = await aWorld()
   const calls: string[] = []
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     engine: {
       ...ports.engine,
@@ -152,7 +152,7 @@ test('PostgreSQL stops for the copy and starts once, for the target', async () =
       },
     },
   }))
-  await world.run(aPayload(), { needs })
+  await world.run(aPayload(), { deps })
   expect(calls).toEqual(['stop synapse,minio', 'stop synapse,minio,postgres', 'start postgres', 'start minio'])
 })
 
@@ -173,7 +173,7 @@ test('where room was promised to another command no copy takes it', async () => 
       },
     },
   })
-  expect((await world.run(aPayload(), { needs: await world.agent(dumping), context })).outcome).toBe('committed')
+  expect((await world.run(aPayload(), { deps: await world.agent(dumping), context })).outcome).toBe('committed')
   expect(told).toEqual(['too little space for a cold copy of the database'])
 })
 
@@ -181,17 +181,17 @@ test('an update that goes on after a crash has its room as before', async () => 
   const ledgers = [roomLedger(), roomLedger()]
   const world = await aWorld()
   const promised = (ledger: RoomLedger | undefined) => ledger?.promisedToOthers('another', 'the only one')
-  const needs = async (ledger: RoomLedger | undefined) => ({ ...(await world.agent()), disk: aDisk(ledger ? { ledger } : {}) })
+  const deps = async (ledger: RoomLedger | undefined) => ({ ...(await world.agent()), disk: aDisk(ledger ? { ledger } : {}) })
   const leaving = new AbortController()
   const killed = { ...updateSteps, fence: async () => leaving.abort(new Error('killed')) }
-  const first = world.run(aPayload(), { needs: await needs(ledgers[0]), steps: killed, context: aContext({ signal: leaving.signal }) })
+  const first = world.run(aPayload(), { deps: await deps(ledgers[0]), steps: killed, context: aContext({ signal: leaving.signal }) })
   await expect(first).rejects.toThrow('killed')
   const seen: unknown[] = []
   const snapshot = async (run: Parameters<typeof updateSteps.snapshot>[0]) => {
     seen.push(promised(ledgers[1]))
     return updateSteps.snapshot(run)
   }
-  const second = await world.run(aPayload(), { needs: await needs(ledgers[1]), steps: { ...updateSteps, snapshot } })
+  const second = await world.run(aPayload(), { deps: await deps(ledgers[1]), steps: { ...updateSteps, snapshot } })
   expect(second.outcome).toBe('committed')
   expect(seen).toEqual([{ bytes: 2e6, to: ['updating oak'] }])
   expect(promised(ledgers[0])).toEqual(seen[0])

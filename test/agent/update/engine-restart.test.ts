@@ -6,7 +6,7 @@ import { aPayload, aWorld, newSynapse } from './an-update.ts'
 const countedFrom = async (restarts: (probes: number) => number) => {
   const world = await aWorld()
   let probes = 0
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     inside: {
       ...ports.inside,
@@ -23,7 +23,7 @@ const countedFrom = async (restarts: (probes: number) => number) => {
         ),
     },
   }))
-  return world.run(undefined, { needs })
+  return world.run(undefined, { deps })
 }
 
 test('an engine that starts anew while the box is probed, and counts restarts from zero, takes no good update back', async () => {
@@ -43,7 +43,7 @@ describe('a host that starts anew while a good update is probed', () => {
     const world = await aWorld()
     let looks = 0
     let probes = 0
-    const needs = await world.agent((ports) => ({
+    const deps = await world.agent((ports) => ({
       ...ports,
       inside: {
         ...ports.inside,
@@ -68,7 +68,7 @@ describe('a host that starts anew while a good update is probed', () => {
     }))
     // Far away, because time passes freely while the fence is looked at.
     const probe = { consecutive: 3, spacingMs: 60_000, timeoutMs: 365 * 86_400_000 }
-    return world.run(aPayload({ probe, deadlineMs: 365 * 86_400_000 }), { needs })
+    return world.run(aPayload({ probe, deadlineMs: 365 * 86_400_000 }), { deps })
   }
   // The first look takes the baseline, the second is before the first probe.
   const booted = (container: ContainerState): ContainerState => ({ ...container, startedAt: '2030-01-01T00:00:00Z' })

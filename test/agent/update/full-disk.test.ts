@@ -9,14 +9,14 @@ test('a dump that fills the disk is removed at once, and the box serves as befor
   const world = await aWorld()
   const seen: string[][] = []
   const work = join(world.host.folder, 'work')
-  const needs = await world.agent((ports) =>
+  const deps = await world.agent((ports) =>
     wrapped(ports, async (name, act) => {
       if (name === 'start') seen.push(await readdir(work).catch(() => []))
       return act()
     }),
   )
   world.inject({ kind: 'disk-full', at: 'dump' })
-  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
+  expect(await world.run(aPayload(), { deps })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
   // When the servers start again it is gone already.
   expect(seen.length).toBeGreaterThan(0)
   expect(seen.flat()).toEqual([])
@@ -24,36 +24,36 @@ test('a dump that fills the disk is removed at once, and the box serves as befor
 
 test('a journal that cannot be written while the box is fenced is waited for: the update is not left half done', async () => {
   const world = await aWorld()
-  const needs = await world.agent()
+  const deps = await world.agent()
   let refusals = 0
   const journal = {
-    ...needs.journal,
-    append: async (...given: Parameters<typeof needs.journal.append>): Promise<CommandRecord> => {
+    ...deps.journal,
+    append: async (...given: Parameters<typeof deps.journal.append>): Promise<CommandRecord> => {
       if (given[1].step === 'snapshot' && given[1].mark === 'done' && refusals++ < 3)
         throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
-      return needs.journal.append(...given)
+      return deps.journal.append(...given)
     },
   }
-  expect(await world.run(aPayload(), { needs: { ...needs, journal } })).toMatchObject({ outcome: 'committed' })
+  expect(await world.run(aPayload(), { deps: { ...deps, journal } })).toMatchObject({ outcome: 'committed' })
   expect(refusals).toBe(4)
 })
 
 test('before the fence it ends the command, and nothing was touched', async () => {
   const world = await aWorld()
-  const needs = await world.agent()
-  const journal = { ...needs.journal, append: () => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' })) }
-  await expect(world.run(aPayload(), { needs: { ...needs, journal } })).rejects.toThrow('no space')
+  const deps = await world.agent()
+  const journal = { ...deps.journal, append: () => Promise.reject(Object.assign(new Error('no space'), { code: 'ENOSPC' })) }
+  await expect(world.run(aPayload(), { deps: { ...deps, journal } })).rejects.toThrow('no space')
   expect(await world.fence()).toBeUndefined()
   expect(await readdir(dirname(world.box.project.composeFile))).not.toContain('on')
 })
 
 test('a snapshot that would lack the objects is none', async () => {
   const world = await aWorld()
-  const needs = await world.agent((ports) => ({
+  const deps = await world.agent((ports) => ({
     ...ports,
     engine: { ...ports.engine, volumePath: async (name) => (name.includes('postgres') ? ports.engine.volumePath(name) : undefined) },
   }))
-  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
+  expect(await world.run(aPayload(), { deps })).toMatchObject({ outcome: 'failed', error: { code: 'SNAPSHOT_FAILED' } })
   expect(await world.fence()).toBeUndefined()
 })
 
@@ -61,7 +61,7 @@ test('on the way back a full disk gives up its ballast, and the box is as it was
   const world = await aWorld()
   world.inject({ kind: 'probe-fails', image: newSynapse })
   let hasBallast = true
-  const needs = await world.agent((ports) =>
+  const deps = await world.agent((ports) =>
     withoutColdCopy({
       ...ports,
       inside: {
@@ -74,13 +74,13 @@ test('on the way back a full disk gives up its ballast, and the box is as it was
   const releaseBallast = async () => {
     hasBallast = false
   }
-  expect(await world.run(aPayload(), { needs: { ...needs, releaseBallast } })).toMatchObject({ outcome: 'rolled_back' })
+  expect(await world.run(aPayload(), { deps: { ...deps, releaseBallast } })).toMatchObject({ outcome: 'rolled_back' })
 })
 
 test('on the way there it is kept: the update is what fails', async () => {
   const world = await aWorld()
   world.inject({ kind: 'disk-full', at: 'dump' })
   const releaseBallast = () => Promise.reject(new Error('must not be released'))
-  const needs = { ...(await world.agent()), releaseBallast }
-  expect(await world.run(aPayload(), { needs })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
+  const deps = { ...(await world.agent()), releaseBallast }
+  expect(await world.run(aPayload(), { deps })).toMatchObject({ outcome: 'failed', error: { code: 'DISK_FULL' } })
 })

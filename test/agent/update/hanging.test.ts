@@ -7,7 +7,7 @@ test('a load that hangs ends in a failed way back that is told, not in silence',
     profile: { ...instant, faults: [{ kind: 'probe-fails', components: ['chatSync'], times: 1_000 }] },
     change: () => ({ wayBackMs: 3 * 86_400_000 }),
   })
-  const needs = await world.agent((ports) => {
+  const deps = await world.agent((ports) => {
     const around = wrapped(ports, (_, act) => act())
     const hangs = (signal?: AbortSignal) =>
       new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
@@ -15,7 +15,7 @@ test('a load that hangs ends in a failed way back that is told, not in silence',
     const settleDatabase = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
     return { ...around, inside: { ...around.inside, loadDatabase, settleDatabase } }
   })
-  const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { needs })
+  const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { deps })
   expect(result).toMatchObject({
     outcome: 'rollback_failed',
     error: { code: 'RESTORE_FAILED', message: expect.stringContaining('did not end within') },

@@ -61,11 +61,11 @@ async function killedAt({ mode, meets, targets, probe, ends }: Case, place: numb
   const { said, around } = users(world)
   const order = aPayload({ fence: { mode }, ...(targets ? { targets } : {}), ...(probe ? { probe } : {}) })
   const life = mortal((touch) => touch === place, when)
-  const first = await lives(world, life, around).then((needs) =>
-    world.run(order, { needs, context: aContext({ signal: life.signal }) }).catch((error: Error) => error),
+  const first = await lives(world, life, around).then((deps) =>
+    world.run(order, { deps, context: aContext({ signal: life.signal }) }).catch((error: Error) => error),
   )
   if (first instanceof Error) expect(first.message).toMatch(/killed|dead/)
-  const result = first instanceof Error ? await world.run(order, { needs: await world.agent(around) }) : first
+  const result = first instanceof Error ? await world.run(order, { deps: await world.agent(around) }) : first
   await expectEnd(world, result, ends, said.stored)
   return life.died()
 }
@@ -98,8 +98,8 @@ async function beforeTheStop({ mode, targets }: Case): Promise<number> {
   const world = await aWorld()
   const names: string[] = []
   const life = mortal((_, name) => names.push(name) === 0, 'before')
-  const needs = await atTouches(world, life, (same) => same)
-  await world.run(aPayload({ fence: { mode }, ...(targets ? { targets } : {}) }), { needs })
+  const deps = await atTouches(world, life, (same) => same)
+  await world.run(aPayload({ fence: { mode }, ...(targets ? { targets } : {}) }), { deps })
   return names.indexOf('stop')
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Shelf } from '../../../src/agent/journal/index.ts'
-import { type UpdateNeeds, type UpdateSteps, updateSteps } from '../../../src/agent/update/index.ts'
+import { type UpdateDeps, type UpdateSteps, updateSteps } from '../../../src/agent/update/index.ts'
 import { UpdateStep } from '../../../src/core/boxes/index.ts'
 import { composeText, images } from '../simulated/boxes.ts'
 import { aContext, aPayload, aWorld, newSynapse, type Ports, withoutDaemon, wrapped } from './an-update.ts'
@@ -29,10 +29,10 @@ const mortalSteps = ({ touch }: Mortal): UpdateSteps =>
   ) as UpdateSteps
 
 /** One life that ends where it is told to, and then as many as it takes; the daemon is away as soon as the box is fenced. */
-async function killedOnce(world: World, mortal: Mortal, needs: UpdateNeeds, steps = updateSteps) {
+async function killedOnce(world: World, mortal: Mortal, deps: UpdateDeps, steps = updateSteps) {
   const secrets = aContext().secrets
   const away = { secrets: async () => ((await world.fence()) === undefined ? secrets() : withoutDaemon()) }
-  const first = world.run(aPayload(), { needs, steps, context: aContext({ ...away, signal: mortal.signal }) })
+  const first = world.run(aPayload(), { deps, steps, context: aContext({ ...away, signal: mortal.signal }) })
   const lived = await first.catch((error: Error) => error)
   if (!(lived instanceof Error)) return lived
   expect(lived.message).toMatch(/killed|dead/)
@@ -98,8 +98,8 @@ describe.each(paths)('%s', (path) => {
       for (let place = 1; ; place++) {
         const world = await started(path)
         const life = mortal((touch) => touch === place, when)
-        const needs = await world.agent((same) => same, mortalShelf(world.shelf, life))
-        const result = await killedOnce(world, life, needs)
+        const deps = await world.agent((same) => same, mortalShelf(world.shelf, life))
+        const result = await killedOnce(world, life, deps)
         if (!life.died()) return
         await expectAsIfNothingHappened(world, path, result.outcome)
       }

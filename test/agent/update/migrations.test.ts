@@ -35,13 +35,13 @@ describe('an update to another head', () => {
 
   test('is told as committed, although the record of the box has to wait for room', async () => {
     const world = await aWorld()
-    const needs = await world.agent()
+    const deps = await world.agent()
     let refusals = 0
-    const put: typeof needs.boxes.put = async (box) => {
+    const put: typeof deps.boxes.put = async (box) => {
       if (refusals++ < 3) throw Object.assign(new Error('no space left on device'), { code: 'ENOSPC' })
-      return needs.boxes.put(box)
+      return deps.boxes.put(box)
     }
-    const given = { needs: { ...needs, boxes: { ...needs.boxes, put } }, context: aContext(withMigrations) }
+    const given = { deps: { ...deps, boxes: { ...deps.boxes, put } }, context: aContext(withMigrations) }
     expect(await world.run(to('0003'), given)).toMatchObject({ outcome: 'committed', error: null })
     expect(refusals).toBe(4)
     expect((await world.boxes.find('oak'))?.migrationsHead).toBe('0003')
@@ -117,9 +117,9 @@ describe('refused before any outage:', () => {
   test('a prefetch says so too', async () => {
     const world = await aWorld()
     await already(world, first)
-    const needs = await world.agent()
+    const deps = await world.agent()
     const { slug, boxId, ownershipEpoch, targets } = to('0000')
-    const asked = () => prefetch(needs)(aContext({ ...withMigrations, commandId: 'p' }), { slug, boxId, ownershipEpoch, targets })
+    const asked = () => prefetch(deps)(aContext({ ...withMigrations, commandId: 'p' }), { slug, boxId, ownershipEpoch, targets })
     await expect(moving(world.host.clock, asked)).rejects.toMatchObject({ code: 'PREFLIGHT_REFUSED' })
     expect(world.counts.pull ?? 0).toBe(0)
   })
@@ -134,9 +134,9 @@ describe('an agent killed while it applies them', () => {
       if (end === 'goes back') world.inject({ kind: 'probe-fails', image: newSynapse })
       let applied = 0
       const life = mortal((_, name) => name === 'applyMigration' && ++applied === nth, when)
-      const needs = await world.agent((ports: Ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
+      const deps = await world.agent((ports: Ports) => wrapped(ports, life.touch), deadShelf(world.shelf, life))
       const context = aContext({ ...withMigrations, signal: life.signal })
-      await expect(world.run(to('0003'), { needs, context })).rejects.toThrow(/killed|dead/)
+      await expect(world.run(to('0003'), { deps, context })).rejects.toThrow(/killed|dead/)
       const result = await run(world, '0003', { migrations: withoutDaemon })
       expect(result.outcome).toBe(end === 'commits' ? 'committed' : 'rolled_back')
       expect(await headsOf(world)).toEqual(end === 'commits' ? ['0001', '0002', '0003'] : [])

@@ -49,10 +49,10 @@ async function live({ faults, deaths, daemonAway }: typeof aStory extends fc.Arb
 
   for (const { at, when } of deaths) {
     const life = mortal((touch) => touch === at, when)
-    const needs = await world.agent((ports) => users(wrapped(ports, life.touch)), deadShelf(world.shelf, life))
-    await world.run(aPayload(), { needs, context: aContext({ signal: life.signal, secrets: asked }) }).catch(() => undefined)
+    const deps = await world.agent((ports) => users(wrapped(ports, life.touch)), deadShelf(world.shelf, life))
+    await world.run(aPayload(), { deps, context: aContext({ signal: life.signal, secrets: asked }) }).catch(() => undefined)
   }
-  const { outcome } = await world.run(aPayload(), { needs: await world.agent(users), context: aContext({ secrets: asked }) })
+  const { outcome } = await world.run(aPayload(), { deps: await world.agent(users), context: aContext({ secrets: asked }) })
   for (const heal of stopFailing) heal()
 
   const { messages } = world.host.traffic.content(world.box)

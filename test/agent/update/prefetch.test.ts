@@ -14,8 +14,8 @@ const aPrefetch = (target: { image: string; digest?: string } = { image: newSyna
   ...change,
 })
 const run = async (world: World, payload = aPrefetch(), context = aContext({ commandId: 'ro_1.box_oak.1.prefetch' })) => {
-  const needs = await world.agent()
-  return moving(world.host.clock, () => prefetch(needs)(context, payload))
+  const deps = await world.agent()
+  return moving(world.host.clock, () => prefetch(deps)(context, payload))
 }
 
 describe('a prefetch', () => {

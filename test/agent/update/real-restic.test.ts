@@ -16,13 +16,13 @@ test.skipIf(!program)(
     const folder = world.host.folder
     const snapshots = resticSnapshots({ program: program as string, owner: folder, cacheFolder: join(folder, 'cache') })
     const repository = { repository: `file:${join(folder, 'repository')}`, password: 'a key', env: {} }
-    const needs = { ...(await world.agent()), snapshots }
+    const deps = { ...(await world.agent()), snapshots }
     const stop: typeof updateSteps.stop = async (run) => {
       await updateSteps['restore-stop'](run)
       await rm(run.dumpFolder, { recursive: true })
     }
     const context = aContext({ secrets: async () => ({ snapshots: repository }) })
-    const result = await world.run(aPayload({ deadlineMs: 1e13 }), { needs, context, steps: { ...updateSteps, 'restore-stop': stop } })
+    const result = await world.run(aPayload({ deadlineMs: 1e13 }), { deps, context, steps: { ...updateSteps, 'restore-stop': stop } })
     expect(result).toMatchObject({ outcome: 'rolled_back', snapshotOk: true })
     expect(await snapshots.ofCommand(repository, context.commandId)).toMatchObject({ id: result.snapshotId })
     expect(world.host.traffic.content(world.box)).toMatchObject({ messages: 3, media: 1, objects: 1 })

@@ -172,8 +172,8 @@ describe('an image that is known by the name of its mirror', () => {
     }
     const mirrors = knownMirrors(host.folder)
     await mirrors.note(noted)
-    const needs = { ...host, engine, journal, boxes, removals: imageRemovals(), allowedImages: ['registry.test/tenantry/*'], keepDays: 30 }
-    return { box, removed, sweep: imageSweeper({ ...needs, mirrors: knownMirrors(host.folder) }) }
+    const deps = { ...host, engine, journal, boxes, removals: imageRemovals(), allowedImages: ['registry.test/tenantry/*'], keepDays: 30 }
+    return { box, removed, sweep: imageSweeper({ ...deps, mirrors: knownMirrors(host.folder) }) }
   }
 
   test.each([

@@ -48,8 +48,8 @@ describe('an update that proves healthy', () => {
 
   test('the same command twice at the same time is done once', async () => {
     const world = await aWorld()
-    const needs = await world.agent()
-    const [first, second] = await Promise.all([world.run(aPayload(), { needs }), world.run(aPayload(), { needs })])
+    const deps = await world.agent()
+    const [first, second] = await Promise.all([world.run(aPayload(), { deps }), world.run(aPayload(), { deps })])
     expect(second).toEqual(first)
     expect(world.counts.dumpDatabase).toBe(1)
   })
@@ -161,13 +161,13 @@ describe('an update that does not prove healthy', () => {
     world.inject({ kind: 'probe-fails', image: newSynapse })
     world.inject({ kind: 'disk-full', at: 'load', times: 2 })
     const seen: string[][] = []
-    const needs = await world.agent((ports) =>
+    const deps = await world.agent((ports) =>
       wrapped(withoutColdCopy(ports), async (name, act) => {
         if (name === 'loadDatabase') seen.push(world.host.volumeNames().filter((volume) => volume.includes('postgres-r')))
         return act()
       }),
     )
-    expect((await world.run(aPayload(), { needs })).outcome).toBe('rolled_back')
+    expect((await world.run(aPayload(), { deps })).outcome).toBe('rolled_back')
     expect(seen).toEqual([1, 2, 3].map((number) => [expect.stringMatching(new RegExp(`-${number}$`))]))
   })
 
@@ -224,8 +224,8 @@ describe('an update that does not prove healthy', () => {
       await updateSteps['restore-stop'](run)
       await writeFile(`${run.dumpFolder}/database.dump`, 'torn')
     }
-    const needs = await world.agent(withoutColdCopy)
-    expect((await world.run(aPayload(), { needs, steps: { ...updateSteps, 'restore-stop': stop } })).outcome).toBe('rolled_back')
+    const deps = await world.agent(withoutColdCopy)
+    expect((await world.run(aPayload(), { deps, steps: { ...updateSteps, 'restore-stop': stop } })).outcome).toBe('rolled_back')
     expect(world.host.traffic.content(world.box).messages).toBe(3)
   })
 })
@@ -276,7 +276,7 @@ describe('an update whose box is opened before it is decided', () => {
   test('without a fence the chat server rests while the snapshot is taken, and nothing is ever fenced', async () => {
     const world = await aWorld()
     const seen: unknown[] = []
-    const needs = await world.agent((ports) =>
+    const deps = await world.agent((ports) =>
       wrapped(ports, async (name, act) => {
         expect(await world.fence()).toBeUndefined()
         if (name === 'dumpDatabase') seen.push(world.host.running(world.box.project.name), world.host.traffic.sendMessage(world.box))
@@ -285,7 +285,7 @@ describe('an update whose box is opened before it is decided', () => {
     )
     // Time passes freely while files are written, and every call writes some here.
     const probe = { ...aPayload().probe, timeoutMs: 86_400_000 }
-    expect(await world.run(early('none', { probe }), { needs })).toMatchObject({ outcome: 'committed', fencedMs: 0 })
+    expect(await world.run(early('none', { probe }), { deps })).toMatchObject({ outcome: 'committed', fencedMs: 0 })
     expect(seen).toEqual([['edge', 'postgres'], 'unreachable'])
     expect(await world.image('synapse')).toBe(newSynapse)
   })
@@ -358,13 +358,13 @@ describe('a failure before anything was touched', () => {
     ['a disk that is full under the snapshot', 'DISK_FULL'],
   ] as const)('%s ends it as failed, and the box serves as before', async (_, code) => {
     const world = await aWorld()
-    const needs = await world.agent((ports) =>
+    const deps = await world.agent((ports) =>
       wrapped(ports, async (name, act) => {
         if (name === 'take') throw problem(code, 'no snapshot can be taken')
         return act()
       }),
     )
-    const result = await world.run(aPayload(), { needs })
+    const result = await world.run(aPayload(), { deps })
     expect(result).toMatchObject({ outcome: 'failed', snapshotOk: false, error: { code } })
     await asBefore(world)
   })
@@ -484,9 +484,9 @@ describe('a refusal', () => {
 
   test('two commands never touch one box', async () => {
     const world = await aWorld()
-    const needs = await world.agent()
-    const first = world.run(aPayload(), { needs })
-    await expect(world.run(aPayload(), { needs, context: aContext({ commandId: 'other' }) })).rejects.toMatchObject({ code: 'BOX_HELD' })
+    const deps = await world.agent()
+    const first = world.run(aPayload(), { deps })
+    await expect(world.run(aPayload(), { deps, context: aContext({ commandId: 'other' }) })).rejects.toMatchObject({ code: 'BOX_HELD' })
     expect((await first).outcome).toBe('committed')
   })
 })

@@ -23,8 +23,8 @@ async function setUp() {
   const world = await rolloutWorld(db, [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma', plan: 'pro' }])
   world.fates.set('beta', ['rolls-back'])
   const folder = await temporaryFolder()
-  const needs = { db, clock: world.clock, log: silentLogger(), dataDir: folder }
-  const served = [...auditRoutes(needs), ...rolloutsRoutes(world.needs)]
+  const deps = { db, clock: world.clock, log: silentLogger(), dataDir: folder }
+  const served = [...auditRoutes(deps), ...rolloutsRoutes(world.deps)]
   const { url } = await servedApp(served, { authenticate: { admin: async () => anOperator }, clock: world.clock })
   const id = await world.started()
   await world.settle()

@@ -49,51 +49,51 @@ onBothDialects('what an operator does about alerts', (fresh) => {
 
   test('acknowledging says who, once; what is over or unknown is refused', async () => {
     const db = await fresh()
-    const { needs, clock, raise } = await alertsWorld(db, {})
+    const { deps, clock, raise } = await alertsWorld(db, {})
     const id = await raise(stuck)
     const at = clock.now().toISOString()
-    expect(await acknowledgeAlert(needs, anna, { id })).toMatchObject({ alert: { status: 'acknowledged', acknowledgedBy: 'admin:anna' } })
+    expect(await acknowledgeAlert(deps, anna, { id })).toMatchObject({ alert: { status: 'acknowledged', acknowledgedBy: 'admin:anna' } })
     await clock.advance(1000)
-    expect(await acknowledgeAlert(needs, { ...anna, name: 'ben' }, { id })).toMatchObject({
+    expect(await acknowledgeAlert(deps, { ...anna, name: 'ben' }, { id })).toMatchObject({
       alert: { acknowledgedBy: 'admin:anna', acknowledgedAt: at },
     })
     expect(await actions(db)).toEqual([['alert.acknowledged', 'admin:anna']])
     await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', because: 'the fence was lifted' }))
-    expect(await codeOf(acknowledgeAlert(needs, anna, { id }))).toBe('CONFLICT')
-    expect(await codeOf(acknowledgeAlert(needs, anna, { id: 9999 }))).toBe('NOT_FOUND')
+    expect(await codeOf(acknowledgeAlert(deps, anna, { id }))).toBe('CONFLICT')
+    expect(await codeOf(acknowledgeAlert(deps, anna, { id: 9999 }))).toBe('NOT_FOUND')
   })
 
   test('a dead message is sent again under its old id; one that was sent is not', async () => {
     const [db, hook] = [await fresh(), await webhookServer(...Array.from({ length: 12 }, () => ({ status: 500 })), { status: 204 })]
-    const { needs, drain, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, drain, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drainAll()
-    expect(await resendAlert(needs, anna, { id, which: 'dead' })).toMatchObject({ deliveries: [{ status: 'pending', attempts: 0 }] })
+    expect(await resendAlert(deps, anna, { id, which: 'dead' })).toMatchObject({ deliveries: [{ status: 'pending', attempts: 0 }] })
     await drain()
     expect(hook.posts).toHaveLength(13)
     expect(new Set(hook.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
-    expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'sent' }])
-    expect(await codeOf(resendAlert(needs, anna, { id, which: 'dead' }))).toBe('CONFLICT')
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent' }])
+    expect(await codeOf(resendAlert(deps, anna, { id, which: 'dead' }))).toBe('CONFLICT')
     expect(await actions(db)).toEqual([['alert.resent', 'admin:anna']])
   })
 
   test('all of an alert goes anew to every place that is set now, under new ids, and counts as told', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drain()
     await clock.advance(3_600_000)
-    await resendAlert(needs, anna, { id, which: 'all' })
+    await resendAlert(deps, anna, { id, which: 'all' })
     await raise(stuck)
     await drain()
     expect(new Set(hook.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(2)
     expect(hook.posts).toHaveLength(2)
-    expect(await codeOf(resendAlert({ ...needs, channels: [] }, anna, { id, which: 'all' }))).toBe('CONFIG')
+    expect(await codeOf(resendAlert({ ...deps, channels: [] }, anna, { id, which: 'all' }))).toBe('CONFIG')
   })
 
   test('a message to somebody who is in the settings no more is not sent', async () => {
     const db = await fresh()
-    const { needs, raise } = await alertsWorld(db, { mailTo: ['old@school.example'] })
+    const { deps, raise } = await alertsWorld(db, { mailTo: ['old@school.example'] })
     const id = await raise(stuck)
     const world = await alertsWorld(db, { mailTo: ['new@school.example'] })
     await drainOutbox({
@@ -102,15 +102,15 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     })
     await world.clock.advance(60_000)
     await world.drain()
-    expect((await showAlert(needs, { id })).deliveries).toMatchObject([
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([
       { status: 'pending', lastError: 'old@school.example is in the settings no more' },
     ])
   })
 
   test('a test goes through every channel at once, tells what each said, and is no alert', async () => {
     const [db, mail, hook] = [await fresh(), await smtpServer(), await webhookServer({ status: 403 })]
-    const { needs } = await alertsWorld(db, { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
-    const { tried } = await testAlerts({ ...needs, random: systemRandom }, anna, {})
+    const { deps } = await alertsWorld(db, { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
+    const { tried } = await testAlerts({ ...deps, random: systemRandom }, anna, {})
     expect(tried).toEqual([
       { channel: 'mail', target: 'ops@school.example', ok: true, says: 'taken by 127.0.0.1' },
       { channel: 'webhook', target: new URL(hook.url).origin, ok: false, says: `the webhook at ${new URL(hook.url).origin} answered 403` },
@@ -118,29 +118,29 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(mail.received[0]?.message).toMatch(/^Subject: Info: This is a test/m)
     expect((await listAlerts({ db }, { limit: 9 })).alerts).toEqual([])
     expect(await actions(db)).toEqual([['alerts.tested', 'admin:anna']])
-    expect((await testAlerts({ ...needs, random: systemRandom }, anna, { channel: 'mail' })).tried).toHaveLength(1)
-    expect(await codeOf(testAlerts({ ...needs, channels: [], random: systemRandom }, anna, {}))).toBe('CONFIG')
+    expect((await testAlerts({ ...deps, random: systemRandom }, anna, { channel: 'mail' })).tried).toHaveLength(1)
+    expect(await codeOf(testAlerts({ ...deps, channels: [], random: systemRandom }, anna, {}))).toBe('CONFIG')
   })
 
   test('without a mail server a test says in which file it is', async () => {
-    const { needs, dataDir } = await alertsWorld(await fresh(), { mailTo: ['ops@school.example'] })
-    const { tried } = await testAlerts({ ...needs, random: systemRandom }, anna, {})
+    const { deps, dataDir } = await alertsWorld(await fresh(), { mailTo: ['ops@school.example'] })
+    const { tried } = await testAlerts({ ...deps, random: systemRandom }, anna, {})
     const [file] = await readdir(join(dataDir, 'mail'))
     expect(tried).toMatchObject([{ ok: true, says: `written to ${join(dataDir, 'mail', file as string)}` }])
   })
 
   test('what any room could not get done is listed, and has all its tries again', async () => {
     const db = await fresh()
-    const { needs, clock, outbox, drainAll } = await alertsWorld(db, {})
+    const { deps, clock, outbox, drainAll } = await alertsWorld(db, {})
     const done: unknown[] = []
     await db.transaction().execute((tx) => enqueueOutbox(tx, clock, { topic: 'audit.checkpoint', payload: { chain: 'admin' } }))
     await drainAll()
     const { deadLetters } = await listAlerts({ db }, { limit: 9 })
     expect(deadLetters).toMatchObject([{ topic: 'audit.checkpoint', attempts: 12, lastError: 'no handler for the topic audit.checkpoint' }])
     const ids = deadLetters.map(({ id }) => id)
-    expect(await codeOf(retryFollowups(needs, anna, { ids: [9999] }))).toBe('NOT_FOUND')
-    expect(await retryFollowups(needs, anna, { ids })).toEqual({ retried: 1 })
-    expect(await retryFollowups(needs, anna, {})).toEqual({ retried: 0 })
+    expect(await codeOf(retryFollowups(deps, anna, { ids: [9999] }))).toBe('NOT_FOUND')
+    expect(await retryFollowups(deps, anna, { ids })).toEqual({ retried: 1 })
+    expect(await retryFollowups(deps, anna, {})).toEqual({ retried: 0 })
     await drainOutbox({ ...outbox, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
     expect(done).toEqual([{ chain: 'admin' }])
     expect((await listAlerts({ db }, { limit: 9 })).deadLetters).toEqual([])
@@ -149,14 +149,14 @@ onBothDialects('what an operator does about alerts', (fresh) => {
 
   test('ninety days after somebody saw to it an alert is forgotten with its messages; an open one stays', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const [seen, open] = [await raise(restored(1)), await raise(stuck)]
     await drain()
-    await acknowledgeAlert(needs, anna, { id: seen })
+    await acknowledgeAlert(deps, anna, { id: seen })
     await clock.advance(90 * dayMs - 1000)
-    expect(await forgetAlerts(needs)).toBe('0 alerts, 0 dead letters')
+    expect(await forgetAlerts(deps)).toBe('0 alerts, 0 dead letters')
     await clock.advance(1000)
-    expect(await forgetAlerts(needs)).toBe('1 alert, 0 dead letters')
+    expect(await forgetAlerts(deps)).toBe('1 alert, 0 dead letters')
     expect((await listAlerts({ db }, { limit: 9 })).alerts.map(({ id }) => id)).toEqual([open])
     expect((await db.selectFrom('alert_deliveries').select('alert_id').execute()).map(({ alert_id }) => Number(alert_id))).toEqual([open])
   })

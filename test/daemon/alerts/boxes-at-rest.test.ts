@@ -44,11 +44,11 @@ onBothDialects('an alert of a restore', (fresh) => {
   })
 
   test('is over with what an update left the box in, when that is brought back by hand, and not before', async () => {
-    const { db, needs, end } = await setUp()
+    const { db, deps, end } = await setUp()
     const failed = { rolloutId: 'ro_1', slug: 'north', attempt: 1, error: { code: 'PROBE_FAILED', message: 'it does not answer' } }
     const left = [alertOf.probe_failed(failed), alertOf.box_reopened_unproven(failed), alertOf.wrong_image(failed)]
     await db.transaction().execute(async (tx) => {
-      for (const alert of [...left, alertOf.wrong_image({ ...failed, slug: 'south' })]) await raiseAlert(tx, needs.clock, alert)
+      for (const alert of [...left, alertOf.wrong_image({ ...failed, slug: 'south' })]) await raiseAlert(tx, deps.clock, alert)
     })
     const all = (status: string) => left.map(({ kind }) => `${kind} north critical ${status}`)
     await end('failed')
@@ -103,11 +103,11 @@ onBothDialects('an alert of a move', (fresh) => {
 onBothDialects('an alert of proofs', (fresh) => {
   test('is raised weekly for boxes that nobody checked or brought back for five weeks, and is over when all were', async () => {
     const world = await snapshotsWorld(await fresh())
-    const { needs, clock, db, answer, heard, api } = world
+    const { deps, clock, db, answer, heard, api } = world
     const box = await world.aBox('north')
     await world.aSnapshot('north', 'a')
     const weekly = async () =>
-      snapshotsJobs(needs)
+      snapshotsJobs(deps)
         .find(({ key }) => key === 'snapshot-check')
         ?.run({ signal: new AbortController().signal })
     await clock.advance(34 * dayMs)

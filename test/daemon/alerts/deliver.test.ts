@@ -36,7 +36,7 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('of a thousand boxes that fail at once twenty are told one by one, and one message that counts speaks for the others', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { clock, drain, raise, outbox, needs } = await alertsWorld(db, { webhook: hook.url })
+    const { clock, drain, raise, outbox, deps } = await alertsWorld(db, { webhook: hook.url })
     const boxes = 60
     for (let n = 1; n <= boxes; n++) await raise(restored(n))
     await drain()
@@ -51,7 +51,7 @@ onBothDialects('telling of alerts', (fresh) => {
     await drain()
     expect(subjectOf(hook.posts.at(-1) as never)).toBe('north') // another kind is told by itself meanwhile
     expect(hook.posts).toHaveLength(22)
-    await clock.advance(needs.repeatAfterMs)
+    await clock.advance(deps.repeatAfterMs)
     await raise(restored(boxes + 1))
     await drain()
     expect(hook.posts).toHaveLength(23) // and so is this kind, once it is quiet again
@@ -83,13 +83,13 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('a replica that dies after sending and before noting it sends again, under the same id', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { outbox, needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { outbox, deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     await raise(stuck)
     // A process that is killed notes nothing: its work stays leased.
     const killed = deliverHandler({
-      ...needs,
+      ...deps,
       send: async (...message) => {
-        await needs.send(...message)
+        await deps.send(...message)
         return new Promise<never>(() => undefined)
       },
     })
@@ -108,25 +108,25 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('a replica that dies between making messages and ticking that off makes them once', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { outbox, drain, raise, needs } = await alertsWorld(db, { webhook: hook.url })
+    const { outbox, drain, raise, deps } = await alertsWorld(db, { webhook: hook.url })
     const alertId = await raise(stuck)
     await outbox.handlers['alerts.tell']?.({ alertId }, { last: false })
     await Promise.all([drain(), drain()])
     expect(hook.posts).toHaveLength(1)
-    expect((await showAlert(needs, { id: alertId })).deliveries).toHaveLength(1)
+    expect((await showAlert(deps, { id: alertId })).deliveries).toHaveLength(1)
   })
 
   test('a webhook that answers 500 and then 204 has the message once, and the first answer is forgotten', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
-    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drain()
-    expect((await showAlert(needs, { id })).deliveries).toMatchObject([
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([
       { status: 'pending', attempts: 1, lastError: `the webhook at ${new URL(hook.url).origin} answered 500`, sentAt: null },
     ])
     await clock.advance(5000)
     await drain()
-    expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'sent', attempts: 2, lastError: null }])
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'sent', attempts: 2, lastError: null }])
     await clock.advance(3_600_000)
     await drain()
     expect(hook.posts).toHaveLength(2)
@@ -148,10 +148,10 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('one reader who cannot be reached keeps no other from being told', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { needs, drain, raise } = await alertsWorld(db, { smtp: 'smtp://127.0.0.1:1', mailTo: ['ops@school.example'], webhook: hook.url })
+    const { deps, drain, raise } = await alertsWorld(db, { smtp: 'smtp://127.0.0.1:1', mailTo: ['ops@school.example'], webhook: hook.url })
     const id = await raise(stuck)
     await drain()
-    expect((await showAlert(needs, { id })).deliveries.map(({ channel, status }) => [channel, status])).toEqual([
+    expect((await showAlert(deps, { id })).deliveries.map(({ channel, status }) => [channel, status])).toEqual([
       ['mail', 'pending'],
       ['webhook', 'sent'],
     ])
@@ -159,11 +159,11 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('after twelve tries a message is dead, with its reason, and nothing tries it further', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 302, headers: { location: 'https://evil.example/' } })]
-    const { needs, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drainAll()
     expect(hook.posts).toHaveLength(12)
-    const { alert, deliveries } = await showAlert(needs, { id })
+    const { alert, deliveries } = await showAlert(deps, { id })
     expect(deliveries).toMatchObject([{ status: 'dead', attempts: 12, lastError: expect.stringContaining('answered 302') }])
     expect(alert.deliveries).toEqual({ pending: 0, sent: 0, dead: 1 })
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
@@ -171,7 +171,7 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('what breaks off because its process ends is not dead, even at its last try', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 })]
-    const { needs, outbox, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, outbox, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
     await drain()
     await db.updateTable('outbox').set({ attempts: 11 }).execute()
@@ -179,7 +179,7 @@ onBothDialects('telling of alerts', (fresh) => {
     const ending = new AbortController()
     const handlers = { ...outbox.handlers, 'alerts.deliver': cutOff(outbox.handlers['alerts.deliver'], ending) }
     await drainOutbox({ ...outbox, handlers }, ending.signal)
-    expect((await showAlert(needs, { id })).deliveries).toMatchObject([{ status: 'pending' }])
+    expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'pending' }])
     expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'queued' }])
   })
 
@@ -201,10 +201,10 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('after it was acknowledged, an occurrence is a new alert and told; what lasts is not', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
-    const { needs, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
+    const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const [fence, first] = [await raise(stuck), await raise(restored(1))]
     await drain()
-    for (const id of [fence, first]) await acknowledgeAlert(needs, anna, { id })
+    for (const id of [fence, first]) await acknowledgeAlert(deps, anna, { id })
     await clock.advance(7_200_000)
     expect(await raise(stuck)).toBe(fence)
     expect(await raise(restored(1))).not.toBe(first)
@@ -229,10 +229,10 @@ onBothDialects('telling of alerts', (fresh) => {
 
   test('without anybody to tell, the alert stands and nothing is tried', async () => {
     const db = await fresh()
-    const { needs, drain, raise } = await alertsWorld(db, {})
+    const { deps, drain, raise } = await alertsWorld(db, {})
     const id = await raise(stuck)
     await drain()
-    expect(await showAlert(needs, { id })).toMatchObject({ alert: { status: 'open' }, deliveries: [] })
+    expect(await showAlert(deps, { id })).toMatchObject({ alert: { status: 'open' }, deliveries: [] })
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 

@@ -45,15 +45,15 @@ onBothDialects('raising alerts', (fresh) => {
 
   test('a broken audit log is over when it holds again what was signed, also when somebody was on it: the next time is told anew', async () => {
     const db = await fresh()
-    const needs = { db, clock }
+    const deps = { db, clock }
     const facts = { chain: 'admin', count: 3, at: '2026-01-05T02:00:00.000Z' }
-    await tellBrokenAudit(needs, facts)
-    await tellBrokenAudit(needs, facts)
+    await tellBrokenAudit(deps, facts)
+    await tellBrokenAudit(deps, facts)
     await db.updateTable('alerts').set({ status: 'acknowledged' }).execute()
-    await tellWholeAudit(needs, 'rollout:1')
+    await tellWholeAudit(deps, 'rollout:1')
     expect(await rows(db)).toMatchObject([{ status: 'acknowledged', count: 2 }])
-    await tellWholeAudit(needs, 'admin')
-    await tellBrokenAudit(needs, facts)
+    await tellWholeAudit(deps, 'admin')
+    await tellBrokenAudit(deps, facts)
     expect(await rows(db)).toMatchObject([{ status: 'closed' }, { status: 'open', count: 1 }])
   })
 

@@ -31,7 +31,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     world.fates.set('acme', [fate])
     const id = await world.started()
     await world.settle()
-    return { ...world, id, db: world.needs.db }
+    return { ...world, id, db: world.deps.db }
   }
 
   test.each([
@@ -45,8 +45,8 @@ onBothDialects('an alert of a rollout', (fresh) => {
   })
 
   test.each(['rolls-back', 'fails', 'lies'] as const)('of a box that %s is over when a later update of it succeeds', async (fate) => {
-    const { db, id, needs, settle } = await withFate(fate)
-    await resumeRollout(needs, anOperator, { id, skipFailed: false })
+    const { db, id, deps, settle } = await withFate(fate)
+    await resumeRollout(deps, anOperator, { id, skipFailed: false })
     await settle()
     const raised = { fails: 'probe_failed', 'rolls-back': 'action_rolled_back', lies: 'wrong_image' }[fate]
     expect((await alertsOf(db)).filter((one) => one.includes('acme'))).toEqual([`${raised} acme closed`])
@@ -65,11 +65,11 @@ onBothDialects('an alert of a rollout', (fresh) => {
     for (let turn = 0; turn < 3; turn++) {
       await world.tick()
       const [command] = await world.open()
-      if (turn === 2) await meanwhile(world.needs, anOperator, { id })
+      if (turn === 2) await meanwhile(world.deps, anOperator, { id })
       if (command) await world.work(command)
     }
     await world.tick()
-    const raised = await world.needs.db.selectFrom('alerts').select(['kind', 'severity', 'body', 'command']).execute()
+    const raised = await world.deps.db.selectFrom('alerts').select(['kind', 'severity', 'body', 'command']).execute()
     expect(raised).toEqual([
       {
         kind: 'wrong_image',
@@ -81,22 +81,22 @@ onBothDialects('an alert of a rollout', (fresh) => {
   })
 
   test('is not raised for a box that was not touched, but for the pause; the pause is over when somebody resumes', async () => {
-    const { db, id, needs, settle } = await withFate('pull-fails')
+    const { db, id, deps, settle } = await withFate('pull-fails')
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} open`])
-    await resumeRollout(needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(deps, anOperator, { id, skipFailed: false })
     await settle()
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
   })
 
   test('says who, when a person pauses it, as something that nobody need see to; an abort ends it', async () => {
-    const { db, id, needs } = await withFate('pull-fails')
-    await resumeRollout(needs, anOperator, { id, skipFailed: true })
-    await pauseRollout(needs, anOperator, { id, reason: 'lunch' })
+    const { db, id, deps } = await withFate('pull-fails')
+    await resumeRollout(deps, anOperator, { id, skipFailed: true })
+    await pauseRollout(deps, anOperator, { id, reason: 'lunch' })
     const raised = await db.selectFrom('alerts').select(['severity', 'title', 'body']).where('status', '=', 'open').execute()
     expect(raised).toEqual([
       { severity: 'info', title: `Rollout ${id} was paused by admin:anna`, body: expect.stringMatching(/^Reason: lunch\n/) },
     ])
-    await abortRollout(needs, anOperator, { id })
+    await abortRollout(deps, anOperator, { id })
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`, `rollout_paused ${id} closed`])
   })
 
@@ -104,12 +104,12 @@ onBothDialects('an alert of a rollout', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
     const id = await world.started({ holdAfter: 'canary' })
     await world.settle()
-    const [row] = await world.needs.db.selectFrom('alerts').select(['severity', 'command']).execute()
+    const [row] = await world.deps.db.selectFrom('alerts').select(['severity', 'command']).execute()
     expect(row).toEqual({ severity: 'info', command: `tenantry rollouts resume ${id}` })
     world.fates.set('beta', ['rolls-back'])
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
-    expect(await alertsOf(world.needs.db)).toEqual([
+    expect(await alertsOf(world.deps.db)).toEqual([
       `rollout_paused ${id} closed`,
       'action_rolled_back beta open',
       `rollout_paused ${id} open`,
@@ -129,11 +129,11 @@ onBothDialects('an alert of a rollout', (fresh) => {
     await world.expire(update?.id as string)
     await world.tick()
     await world.tick()
-    expect(await alertsOf(world.needs.db)).toEqual(['deadline_overdue acme open', `rollout_paused ${id} open`])
+    expect(await alertsOf(world.deps.db)).toEqual(['deadline_overdue acme open', `rollout_paused ${id} open`])
     const [late] = await world.lost()
     if (late) await world.work(late)
     await world.tick()
-    expect((await alertsOf(world.needs.db))[0]).toBe('deadline_overdue acme closed')
+    expect((await alertsOf(world.deps.db))[0]).toBe('deadline_overdue acme closed')
   })
 
   test('is raised when a person takes it back, in the transaction of that', async () => {
@@ -145,13 +145,13 @@ onBothDialects('an alert of a rollout', (fresh) => {
 
 onBothDialects('an alert of a host', (fresh) => {
   test('is raised when it is frozen, and is over when it is revoked', async () => {
-    const { needs, enrol } = await hostWorld(await fresh())
+    const { deps, enrol } = await hostWorld(await fresh())
     const { hostId } = await enrol('host-1')
-    await freezeHost(needs, await hostById(needs.db, hostId), 'another')
-    await freezeHost(needs, await hostById(needs.db, hostId), 'another')
-    expect(await alertsOf(needs.db)).toEqual(['host_frozen host-1 open'])
-    await revokeHost(needs, anOperator, { name: 'host-1', reason: 'stolen' })
-    expect(await alertsOf(needs.db)).toEqual(['host_frozen host-1 closed'])
+    await freezeHost(deps, await hostById(deps.db, hostId), 'another')
+    await freezeHost(deps, await hostById(deps.db, hostId), 'another')
+    expect(await alertsOf(deps.db)).toEqual(['host_frozen host-1 open'])
+    await revokeHost(deps, anOperator, { name: 'host-1', reason: 'stolen' })
+    expect(await alertsOf(deps.db)).toEqual(['host_frozen host-1 closed'])
   })
 })
 
@@ -195,10 +195,10 @@ onBothDialects('an alert of snapshots', (fresh) => {
   })
 
   test('is raised when one is missing or the repository fails its check, and is over when a check finds it whole', async () => {
-    const { needs, box, answer, db } = await setUp()
+    const { deps, box, answer, db } = await setUp()
     const tend = async (tended: ReturnType<typeof aTended>) => {
-      await askForTurns(needs, 'check', [box.tenantId])
-      await takeTurns(needs)
+      await askForTurns(deps, 'check', [box.tenantId])
+      await takeTurns(deps)
       await answer('tenant-box.tend_snapshots', tended)
     }
     await tend(aTended([]))
@@ -209,9 +209,9 @@ onBothDialects('an alert of snapshots', (fresh) => {
   })
 
   test('is raised once for all boxes without a fresh one, and is over when each has one', async () => {
-    const { needs, clock, heard, aBox, aSnapshot, db } = await setUp()
+    const { deps, clock, heard, aBox, aSnapshot, db } = await setUp()
     await aBox('south')
-    const daily = snapshotsJobs(needs).find(({ key }) => key === 'snapshot-daily')
+    const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
     const run = () => daily?.run({ signal: new AbortController().signal })
     await run()
     expect(await alertsOf(db)).toEqual([])

@@ -120,13 +120,13 @@ onBothDialects('the audit log', (fresh) => {
   test('a checkpoint asked for in a transaction is signed, appended and not repeated', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
-    const needs = { db, clock, log: silentLogger(), dataDir }
+    const deps = { db, clock, log: silentLogger(), dataDir }
     await writeMany(db, 2)
     await db.transaction().execute((tx) => requestCheckpoint(tx, clock))
-    await drainOutbox({ ...needs, handlers: { [checkpointTopic]: checkpointHandler(needs) } })
-    expect(await checkpointAudit(needs)).toEqual([])
+    await drainOutbox({ ...deps, handlers: { [checkpointTopic]: checkpointHandler(deps) } })
+    expect(await checkpointAudit(deps)).toEqual([])
     await write(db, 'third')
-    expect(await checkpointAudit(needs)).toMatchObject([{ chain: 'admin', count: 3 }])
+    expect(await checkpointAudit(deps)).toMatchObject([{ chain: 'admin', count: 3 }])
 
     const lines = (await readFile(join(dataDir, 'audit-checkpoints.jsonl'), 'utf8')).trim().split('\n')
     const checkpoints = lines.map((line) => JSON.parse(line) as Checkpoint)
@@ -144,16 +144,16 @@ onBothDialects('the audit log', (fresh) => {
     const told: unknown[] = []
     const signed = async ({ count }: Checkpoint) => void told.push(['signed', count])
     const broken = async (facts: unknown) => void told.push(['broken', facts])
-    const needs = { db, clock, log: silentLogger(), dataDir, signed, broken }
+    const deps = { db, clock, log: silentLogger(), dataDir, signed, broken }
     await writeMany(db, 3)
-    await checkpointAudit(needs)
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
+    await checkpointAudit(deps)
     await db.deleteFrom('audit').where('seq', '>', 1).execute()
     const { hash } = await db.selectFrom('audit').select('hash').executeTakeFirstOrThrow()
     await db.updateTable('audit_heads').set({ seq: 1, hash }).execute()
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
     await writeMany(db, 5)
-    expect(await checkpointAudit(needs)).toEqual([])
+    expect(await checkpointAudit(deps)).toEqual([])
     const facts = { chain: 'admin', count: 3, at: expect.any(String) }
     expect(told).toEqual([
       ['signed', 3],
@@ -165,12 +165,12 @@ onBothDialects('the audit log', (fresh) => {
   test('a head that was signed by a process which died before it told anybody is told by the next', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
-    const needs = { db, clock, log: silentLogger(), dataDir }
+    const deps = { db, clock, log: silentLogger(), dataDir }
     await writeMany(db, 2)
     const died = async () => Promise.reject(new Error('killed'))
-    await expect(checkpointHandler({ ...needs, signed: died })({ chain: 'admin' }, { last: false })).rejects.toThrow('killed')
+    await expect(checkpointHandler({ ...deps, signed: died })({ chain: 'admin' }, { last: false })).rejects.toThrow('killed')
     const told: number[] = []
-    await checkpointHandler({ ...needs, signed: async ({ count }) => void told.push(count) })({ chain: 'admin' }, { last: false })
+    await checkpointHandler({ ...deps, signed: async ({ count }) => void told.push(count) })({ chain: 'admin' }, { last: false })
     expect(told).toEqual([2])
   })
 
@@ -180,28 +180,28 @@ onBothDialects('the audit log', (fresh) => {
     const told: string[] = []
     const broken = async () => void told.push('broken')
     const whole = async (chain: string) => void told.push(`${chain} is whole`)
-    const needs = { db, clock, log: silentLogger(), dataDir, broken, whole }
+    const deps = { db, clock, log: silentLogger(), dataDir, broken, whole }
     await writeMany(db, 2)
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
     const { hash } = await db.selectFrom('audit').select('hash').where('seq', '=', 2).executeTakeFirstOrThrow()
     await db.updateTable('audit_heads').set({ hash: 'x' }).execute()
     await db.updateTable('audit').set({ hash: 'x' }).where('seq', '=', 2).execute()
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
     await db.updateTable('audit_heads').set({ hash }).execute()
     await db.updateTable('audit').set({ hash }).where('seq', '=', 2).execute()
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
     await write(db, 'third')
-    await checkpointAudit(needs)
+    await checkpointAudit(deps)
     expect(told).toEqual(['broken', 'admin is whole', 'admin is whole'])
   })
 
   test('two that sign for the first time at once use one key', async () => {
     const db = await fresh()
     const dataDir = await mkdtemp(join(tmpdir(), 'tenantry-audit-'))
-    const needs = { db, clock, log: silentLogger(), dataDir }
+    const deps = { db, clock, log: silentLogger(), dataDir }
     await writeMany(db, 1)
     await write(db, 'act', { chain: 'rollout:1' })
-    const both = await Promise.all(['admin', 'rollout:1'].map((chain) => checkpointAudit(needs, { chain })))
+    const both = await Promise.all(['admin', 'rollout:1'].map((chain) => checkpointAudit(deps, { chain })))
     expect(new Set(both.flat().map(({ keyId }) => keyId)).size).toBe(1)
   })
 })

@@ -28,11 +28,11 @@ onBothDialects('signing keys', (fresh) => {
   test('a new key is published ten minutes before it signs, and the old one is believed for a day after', async () => {
     const db = await fresh()
     const clock = manualClock()
-    const needs = needsOf(db, clock)
-    const keys = await openSigningKeys(needs, 'admin')
+    const deps = needsOf(db, clock)
+    const keys = await openSigningKeys(deps, 'admin')
     const old = await keys.sign(who, 23 * 60 * minute)
-    expect(await rotateSigningKeys(needs, 'admin', { force: true })).toEqual({ rotated: true })
-    expect(await rotateSigningKeys(needs, 'admin', { force: true })).toEqual({ rotated: false }) // one is waiting already
+    expect(await rotateSigningKeys(deps, 'admin', { force: true })).toEqual({ rotated: true })
+    expect(await rotateSigningKeys(deps, 'admin', { force: true })).toEqual({ rotated: false }) // one is waiting already
     const [first, second] = await kidsOf(db, clock)
 
     await clock.advance(9 * minute)
@@ -41,7 +41,7 @@ onBothDialects('signing keys', (fresh) => {
     const after = await keys.sign(who, 2 * day)
     expect([old, before, after].map(({ token }) => kidOf(token))).toEqual([first, first, second])
 
-    const other = await openSigningKeys(needs, 'admin')
+    const other = await openSigningKeys(deps, 'admin')
     await clock.advance(22 * 60 * minute)
     expect(await other.verify(old.token)).toMatchObject(who)
     await clock.advance(3 * 60 * minute)
@@ -86,12 +86,12 @@ onBothDialects('signing keys', (fresh) => {
   test('keys rotate by themselves every thirty days', async () => {
     const db = await fresh()
     const clock = manualClock()
-    const needs = needsOf(db, clock)
-    await rotateSigningKeys(needs, 'admin')
+    const deps = needsOf(db, clock)
+    await rotateSigningKeys(deps, 'admin')
     await clock.advance(29 * day)
-    expect(await rotateSigningKeys(needs, 'admin')).toEqual({ rotated: false })
+    expect(await rotateSigningKeys(deps, 'admin')).toEqual({ rotated: false })
     await clock.advance(day)
-    const rotated = await Promise.all([1, 2, 3].map(() => rotateSigningKeys(needs, 'admin')))
+    const rotated = await Promise.all([1, 2, 3].map(() => rotateSigningKeys(deps, 'admin')))
     expect(rotated.filter((one) => one.rotated)).toHaveLength(1)
   })
 
@@ -108,12 +108,12 @@ onBothDialects('signing keys', (fresh) => {
   test('forged tokens are refused: other algorithm, audience, key, none at all', async () => {
     const db = await fresh()
     const clock = manualClock()
-    const needs = needsOf(db, clock)
-    const [keys, platform] = [await openSigningKeys(needs, 'admin'), await openSigningKeys(needs, 'platform')]
+    const deps = needsOf(db, clock)
+    const [keys, platform] = [await openSigningKeys(deps, 'admin'), await openSigningKeys(deps, 'platform')]
     const { token } = await keys.sign(who, day)
     const [key] = await liveKeys(db, isoNow(clock), 'admin')
     if (!key) throw new Error('no key')
-    const ours = await importJWK(JSON.parse(openPrivateKey(needs.keyring, key).reveal()), 'ES256')
+    const ours = await importJWK(JSON.parse(openPrivateKey(deps.keyring, key).reveal()), 'ES256')
     const { privateKey: stranger } = await generateKeyPair('ES256')
     const claims = { sub: who.sub, sid: who.sid, aud: 'admin', exp: Math.floor(clock.now().getTime() / 1000) + 3600 }
     const forged = (header: JWTHeaderParameters, with_: Parameters<SignJWT['sign']>[0], more = {}) =>

@@ -27,8 +27,8 @@ function aReplica(room: TasksRoom, bytes?: number) {
     made.push(user.userId)
     return room.spacesOf(db, user)
   }
-  const needs = { ...room, spacesOf }
-  const of = bootstrapOf(needs, bytes === undefined ? {} : { bytes })
+  const deps = { ...room, spacesOf }
+  const of = bootstrapOf(deps, bytes === undefined ? {} : { bytes })
   const read = async (userId: string) => JSON.parse((await of(callerOf(userId))).text)
   /** Whose document is made anew when everybody asks. */
   const madeFor = async () => {

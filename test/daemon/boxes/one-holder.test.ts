@@ -25,15 +25,15 @@ async function aBoxForAll(db: Db) {
   const taken = { snapshotId, tier: 'manual', takenAt: isoNow(world.clock), sha256: 'f'.repeat(64) } as const
   await db.transaction().execute((tx) => recordSnapshot(tx, world.clock, box, taken))
   const rooms = {
-    ...world.needs,
-    settings: { ...world.needs.settings, backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
+    ...world.deps,
+    settings: { ...world.deps.settings, backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
     deadlineMs: 3_600_000,
     fixes: async () => [],
     versionsBefore: async () => null,
   }
   const reason = 'because'
   const takers: Record<Taker, (db: Db) => Promise<unknown>> = {
-    rollout: (db) => makeRolloutEngine({ ...world.needs, db, holder: 'replica-2' }).tick(world.signal),
+    rollout: (db) => makeRolloutEngine({ ...world.deps, db, holder: 'replica-2' }).tick(world.signal),
     restore: (db) => restoreBox({ ...rooms, db } as never, anOperator, { slug, snapshotId, reason, allowHole: false }),
     move: (db) => moveBox({ ...rooms, db } as never, anOperator, { slug, to: 'host-of-beta', reason }),
     removal: (db) => removeBox({ ...rooms, db } as never, anOperator, { slug, confirm: slug, reason, now: false }),

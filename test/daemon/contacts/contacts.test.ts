@@ -33,7 +33,7 @@ type Given = Readonly<{ tenant?: 'one' | 'two'; role?: string; displayName?: str
 /** Users of the tenants `one` and `two`, by their names in the chat, and spaces of `one`. */
 async function aSchool(db: Db) {
   await twoTenants(db)
-  const needs = { db, clock, roles }
+  const deps = { db, clock, roles }
   async function aUser(localpart: string, { tenant = 'one', role = 'parent', displayName, status = 'active' }: Given = {}) {
     const id = newId<UserId>(systemRandom, 'usr')
     const tenantId = `ten_${tenant}` as never
@@ -55,13 +55,13 @@ async function aSchool(db: Db) {
     return id as string
   }
   const seenBy = async (who: PlatformPrincipal, search?: string) =>
-    (await listContacts(needs, who, { search, limit: 200 })).contacts.map(({ matrixUserId }) => matrixUserId.slice(1).split(':')[0])
-  return { ...needs, aUser, aSpace, seenBy }
+    (await listContacts(deps, who, { search, limit: 200 })).contacts.map(({ matrixUserId }) => matrixUserId.slice(1).split(':')[0])
+  return { ...deps, aUser, aSpace, seenBy }
 }
 
 onBothDialects('contacts', (fresh, dialect) => {
   test('a parent sees itself, who is in the same spaces and who is listed, and no other parent', async () => {
-    const { aUser, aSpace, seenBy, ...needs } = await aSchool(await fresh())
+    const { aUser, aSpace, seenBy, ...deps } = await aSchool(await fresh())
     const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
     const nurse = await aUser('nora', { role: 'nurse' })
     await aUser('gone', { role: 'nurse', status: 'disabled' })
@@ -73,10 +73,10 @@ onBothDialects('contacts', (fresh, dialect) => {
     expect(await seenBy(anna)).toEqual(['anna', 'ben', 'nora'])
     expect(await seenBy(nurse)).toEqual(['nora'])
     expect(await seenBy(office)).toEqual(['anna', 'ben', 'cem', 'near', 'nora', 'sam'])
-    expect(await showContact(needs, anna, ben)).toEqual({
+    expect(await showContact(deps, anna, ben)).toEqual({
       ...{ userId: ben.userId, matrixUserId: '@ben:chat.one.example', displayName: null, avatarUrl: null, roles: ['parent'] },
     })
-    for (const { userId } of [cem, office]) await expect(showContact(needs, anna, { userId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
+    for (const { userId } of [cem, office]) await expect(showContact(deps, anna, { userId })).rejects.toSatisfy(refusedWith('NOT_FOUND'))
   })
 
   test('are found by words of their names, without capitals and accents, and by nothing that stands for other letters', async () => {
@@ -94,25 +94,25 @@ onBothDialects('contacts', (fresh, dialect) => {
   })
 
   test('come by name, page by page, those of one name too; a page that there was not is refused', async () => {
-    const { aUser, ...needs } = await aSchool(await fresh())
+    const { aUser, ...deps } = await aSchool(await fresh())
     const sam = await aUser('sam', { role: 'secretary' })
     for (const localpart of ['a1', 'a2', 'a3']) await aUser(localpart, { displayName: 'Zoe' })
     await aUser('zz', { displayName: 'Adam' })
     const eve = await aUser('eve', { tenant: 'two' })
     const pages: (string | null)[][] = []
     for (let cursor: string | undefined; ; ) {
-      const { contacts, nextCursor } = await listContacts(needs, sam, { limit: 2, cursor })
+      const { contacts, nextCursor } = await listContacts(deps, sam, { limit: 2, cursor })
       pages.push(contacts.map(({ displayName, matrixUserId }) => displayName ?? matrixUserId))
       if (nextCursor === null) break
       cursor = nextCursor
     }
     expect(pages).toEqual([['Adam', '@sam:chat.one.example'], ['Zoe', 'Zoe'], ['Zoe']])
     for (const cursor of ['x', eve.userId])
-      await expect(listContacts(needs, sam, { limit: 2, cursor })).rejects.toSatisfy(refusedWith('VALIDATION'))
+      await expect(listContacts(deps, sam, { limit: 2, cursor })).rejects.toSatisfy(refusedWith('VALIDATION'))
   })
 
   test('a cursor tells nobody that there is a user: one whom the asker does not see is answered as one who is not there', async () => {
-    const { aUser, aSpace, db, ...needs } = await aSchool(await fresh())
+    const { aUser, aSpace, db, ...deps } = await aSchool(await fresh())
     const [anna, ben, cem] = [await aUser('anna'), await aUser('ben'), await aUser('cem')]
     const gone = await aUser('gone', { role: 'nurse', status: 'disabled' })
     await aSpace(anna, ben)
@@ -125,7 +125,7 @@ onBothDialects('contacts', (fresh, dialect) => {
         },
         transformResult: async ({ result }) => result,
       })
-      const refused = await listContacts({ ...needs, db: watching }, anna, { limit: 2, cursor }).catch((error: unknown) => error)
+      const refused = await listContacts({ ...deps, db: watching }, anna, { limit: 2, cursor }).catch((error: unknown) => error)
       const { code, message, details } = refused as Problem
       return { code, message, details, asked }
     }
@@ -133,17 +133,17 @@ onBothDialects('contacts', (fresh, dialect) => {
     expect(ofNobody).toMatchObject({ code: 'VALIDATION', details: [{ path: 'cursor' }] })
     expect(new Set(ofNobody.asked)).toEqual(new Set(['SelectQueryNode']))
     for (const { userId } of [cem, gone]) expect(await answer(userId)).toEqual(ofNobody)
-    const { contacts } = await listContacts({ ...needs, db }, anna, { limit: 2, cursor: anna.userId })
+    const { contacts } = await listContacts({ ...deps, db }, anna, { limit: 2, cursor: anna.userId })
     expect(contacts.map(({ userId }) => userId)).toEqual([ben.userId])
   })
 
   test('another name is found at once, and those who see the user are told, beside its own apps', async () => {
-    const { aUser, aSpace, seenBy, db, ...needs } = await aSchool(await fresh())
+    const { aUser, aSpace, seenBy, db, ...deps } = await aSchool(await fresh())
     const [anna, ben] = [await aUser('anna'), await aUser('ben')]
     const spaceId = await aSpace(anna, ben)
-    await changeProfile({ ...needs, db }, anna, { displayName: 'Ännchen' })
+    await changeProfile({ ...deps, db }, anna, { displayName: 'Ännchen' })
     expect(await seenBy(ben, 'annch')).toEqual(['anna'])
-    await changeProfile({ ...needs, db }, anna, { locale: 'de' })
+    await changeProfile({ ...deps, db }, anna, { locale: 'de' })
     const told = await eventsAfter(db, { stream: 'tenant:ten_one', after: 0 })
     expect(told.map(({ eventType, audience }) => [eventType, audience])).toEqual([
       ['user.contact_changed', { users: [anna.userId], capability: 'readContacts', spaces: [spaceId] }],
@@ -153,7 +153,7 @@ onBothDialects('contacts', (fresh, dialect) => {
   })
 
   test('whoever is in which space with which role: exactly those who see a user hear of it', async () => {
-    const { aUser, aSpace, seenBy, db, ...needs } = await aSchool(await fresh())
+    const { aUser, aSpace, seenBy, db, ...deps } = await aSchool(await fresh())
     const given = [...'abcdefg'].map((name, n) => [name, ['parent', 'parent-x', 'nurse', 'secretary'][n % 4] as string] as const)
     const people = await Promise.all(given.map(([name, role]) => aUser(name, { role })))
     const spaces = await Promise.all([aSpace(), aSpace(), aSpace()])
@@ -171,7 +171,7 @@ onBothDialects('contacts', (fresh, dialect) => {
         const isMember = await school(members)
         const of = people[n] as PlatformPrincipal
         const user = { id: of.userId, tenantId: of.tenantId }
-        await db.transaction().execute((tx) => tellContacts(tx, needs, { type: 'user.enabled', user, roles: of.roles }))
+        await db.transaction().execute((tx) => tellContacts(tx, deps, { type: 'user.enabled', user, roles: of.roles }))
         const event = (await eventsAfter(db, { stream: 'tenant:ten_one', after: 0, limit: 500 })).at(-1)
         for (const one of people) {
           const sees = await maySee(db, roles, one, of.userId)

@@ -4,7 +4,7 @@ import { cronsContract } from '../../../src/core/crons/index.ts'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
 import {
   beginAllDue,
-  type CronsNeeds,
+  type CronsDeps,
   cronsRoutes,
   type DefinedJob,
   defineJob,
@@ -42,13 +42,13 @@ function aJob(key = 'count-things') {
 function aReplica(db: Db, clock = manualClock(), holder = 'a', jobs: readonly DefinedJob[] = []) {
   const failures: unknown[] = []
   const runs = trackRuns((error) => failures.push(error))
-  const needs = { db, clock, random: systemRandom, log: silentLogger(), holder, runs, jobs, draining: going }
+  const deps = { db, clock, random: systemRandom, log: silentLogger(), holder, runs, jobs, draining: going }
   const look = async (...due: DefinedJob[]) => {
-    await beginAllDue(needs, due, going)
+    await beginAllDue(deps, due, going)
     await runs.settled()
     expect(failures).toEqual([])
   }
-  return { ...needs, look }
+  return { ...deps, look }
 }
 
 const history = async (db: Db) =>
@@ -56,8 +56,8 @@ const history = async (db: Db) =>
     ({ status, started_at, message }) => `${status} ${started_at.slice(11, 16)} ${message}`,
   )
 
-async function anApi(needs: CronsNeeds) {
-  const { url: baseUrl } = await servedApp(cronsRoutes(needs), { authenticate: { admin: async () => anOperator }, clock: needs.clock })
+async function anApi(deps: CronsDeps) {
+  const { url: baseUrl } = await servedApp(cronsRoutes(deps), { authenticate: { admin: async () => anOperator }, clock: deps.clock })
   return makeClient(cronsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
 

@@ -7,27 +7,27 @@ onBothDialects('leases', (fresh) => {
   const want = (holder: string) => ({ name: 'rollout:r1', holder, ttlMs: 30_000 })
 
   test('a second holder waits until the lease ends, and then gets a higher token', async () => {
-    const needs = { db: await fresh(), clock: manualClock() }
-    const first = await acquireLease(needs, want('a'))
-    expect(await acquireLease(needs, want('b'))).toBeUndefined()
-    await needs.clock.advance(30_000)
-    const second = await acquireLease(needs, want('b'))
+    const deps = { db: await fresh(), clock: manualClock() }
+    const first = await acquireLease(deps, want('a'))
+    expect(await acquireLease(deps, want('b'))).toBeUndefined()
+    await deps.clock.advance(30_000)
+    const second = await acquireLease(deps, want('b'))
     expect(second?.token).toBe((first?.token ?? 0) + 1)
-    expect(await renewLease(needs, first as Lease, 30_000)).toBe(false)
+    expect(await renewLease(deps, first as Lease, 30_000)).toBe(false)
   })
 
   test('the holder that asks again keeps its token', async () => {
-    const needs = { db: await fresh(), clock: manualClock() }
-    const first = await acquireLease(needs, want('a'))
-    expect(await acquireLease(needs, want('a'))).toEqual(first)
+    const deps = { db: await fresh(), clock: manualClock() }
+    const first = await acquireLease(deps, want('a'))
+    expect(await acquireLease(deps, want('a'))).toEqual(first)
   })
 
   test('writes of an owner that lost its lease are refused', async () => {
-    const needs = { db: await fresh(), clock: manualClock() }
-    const first = (await acquireLease(needs, want('a'))) as Lease
-    await releaseLease(needs, first)
-    await acquireLease(needs, want('b'))
-    const write = needs.db.transaction().execute((tx) => holdLease(tx, first))
+    const deps = { db: await fresh(), clock: manualClock() }
+    const first = (await acquireLease(deps, want('a'))) as Lease
+    await releaseLease(deps, first)
+    await acquireLease(deps, want('b'))
+    const write = deps.db.transaction().execute((tx) => holdLease(tx, first))
     await expect(write).rejects.toSatisfy((error) => isProblem(error, 'LEASE_LOST'))
   })
 })

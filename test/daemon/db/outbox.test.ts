@@ -54,17 +54,17 @@ onBothDialects('outbox', (fresh) => {
         seen.push(payload)
       },
     }
-    const needs = { db, clock, log: silentLogger(), handlers }
+    const deps = { db, clock, log: silentLogger(), handlers }
     for (const payload of ['poison 1', 'poison 2', 'old']) await put(db, payload)
     for (let turn = 0; turn < 3; turn++) {
       await clock.advance(10_000)
-      await drainOutbox(needs)
+      await drainOutbox(deps)
     }
     expect(seen).toEqual(['old'])
     for (let minute = 0; minute < 10; minute++) {
       await put(db, minute)
       for (let turn = 0; turn < 6; turn++) {
-        await drainOutbox(needs)
+        await drainOutbox(deps)
         await clock.advance(10_000)
       }
     }

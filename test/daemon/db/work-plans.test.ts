@@ -3,6 +3,8 @@ import { alertOf } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { listOpenSessions } from '../../../src/daemon/admin/sessions.repo.ts'
 import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
+import { fleetRooms } from '../../../src/daemon/app/fleet-rooms.ts'
+import { cronsRoom } from '../../../src/daemon/app/jobs.ts'
 import { chainNames } from '../../../src/daemon/audit/audit.repo.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
@@ -13,8 +15,6 @@ import { findHostByKeyId } from '../../../src/daemon/hosts/host.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
 import { findFollowup } from '../../../src/daemon/outbox/followups.repo.ts'
 import { readBoxesAhead } from '../../../src/daemon/rollouts/engine/box-asked.repo.ts'
-import { fleetRooms } from '../../../src/daemon/wire/fleet-rooms.ts'
-import { cronsRoom } from '../../../src/daemon/wire/jobs.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -29,14 +29,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   const clock = manualClock()
   const stop = new AbortController()
   let overheard: Overheard
-  let needs: Parameters<typeof fleetRooms>[0]
+  let deps: Parameters<typeof fleetRooms>[0]
 
   beforeAll(async () => {
     const { db } = await emptyDatabase(dialect)
     await growRegistry(db, dialect)
     overheard = overhear(db, dialect)
     const base = { db: overheard.db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() }
-    needs = { ...base, config: loadConfig({ env: {} }), migrations: [], schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
+    deps = { ...base, config: loadConfig({ env: {} }), migrations: [], schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
     return async () => {
       stop.abort()
       await db.destroy()
@@ -48,8 +48,8 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     overheard.db.transaction().execute(work)
 
   test('an agent is known by its key and picks up its command', async () => {
-    const { hosts } = fleetRooms(needs, 'replica_1')
-    expect(await wholeReads(() => findHostByKeyId(needs.db, 'key_id-7'))).toEqual([])
+    const { hosts } = fleetRooms(deps, 'replica_1')
+    expect(await wholeReads(() => findHostByKeyId(deps.db, 'key_id-7'))).toEqual([])
     const address = { hostId: 'hosts_1', boxId: 'boxes_1' }
     const queue = () =>
       inTransaction((tx) => {
@@ -70,7 +70,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     }
     expect(await wholeReads(pickUp)).toEqual([])
     const waits = hosts.bus.untilQueued('hosts_1')
-    expect((await wholeReads(() => hosts.bus.poll(needs.db))).filter(({ table }) => table !== 'hosts')).toEqual([])
+    expect((await wholeReads(() => hosts.bus.poll(deps.db))).filter(({ table }) => table !== 'hosts')).toEqual([])
     waits.cancel()
   })
 
@@ -84,10 +84,10 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     const handlers = { greet: async () => undefined }
     const once = async () => {
       await inTransaction((tx) => enqueueOutbox(tx, clock, { topic: 'greet', payload: {}, key: 'anna' }))
-      await drainOutbox({ db: needs.db, clock, log: needs.log, handlers })
+      await drainOutbox({ db: deps.db, clock, log: deps.log, handlers })
     }
     expect(await wholeReads(once)).toEqual([])
-    expect(await wholeReads(() => findFollowup(needs.db, 1_000_001))).toEqual([])
+    expect(await wholeReads(() => findFollowup(deps.db, 1_000_001))).toEqual([])
   })
 
   test('an alert is raised, and is over', async () => {
@@ -101,7 +101,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('an operator logs in, calls and sees the own sessions', async () => {
-    const room = await anAdminRoom(needs.db, { clock })
+    const room = await anAdminRoom(deps.db, { clock })
     await anAccount(room)
     const once = async () => {
       const { authorization, actor } = await aSession(room)
@@ -113,13 +113,13 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   })
 
   test('the chains of the audit log are found without its entries', async () => {
-    expect(await wholeReads(() => chainNames(needs.db))).toEqual([])
-    expect((await chainNames(needs.db)).length).toBeGreaterThan(50)
+    expect(await wholeReads(() => chainNames(deps.db))).toEqual([])
+    expect((await chainNames(deps.db)).length).toBeGreaterThan(50)
   })
 
   test('replicas claim the runs of jobs', async () => {
-    const files = { ...needs, objects: undefined, quotas: undefined } as never
-    const room = cronsRoom(needs, 'replica_1', { ...fleetRooms(needs, 'replica_1'), spaces: files, files } as never)
+    const files = { ...deps, objects: undefined, quotas: undefined } as never
+    const room = cronsRoom(deps, 'replica_1', { ...fleetRooms(deps, 'replica_1'), spaces: files, files } as never)
     expect(await wholeReads(() => beginAllDue(room, room.jobs, stop.signal))).toEqual([])
     const [job] = room.jobs
     if (!job) throw new Error('there is no job')

@@ -89,11 +89,11 @@ describe.each(['folder', 'bucket'] as const)('from a %s', (kind) => {
     const anna = await room.aUser('anna')
     const users: Record<string, PlatformPrincipal> = { anna }
     const { id: spaceId } = await room.aSpace(anna)
-    const needs = { ...room, objects: { ...objects, get } }
-    const { id } = await room.send(anna, spaceId, { content: Buffer.alloc(1000) }, needs)
+    const deps = { ...room, objects: { ...objects, get } }
+    const { id } = await room.send(anna, spaceId, { content: Buffer.alloc(1000) }, deps)
     if (kind === 'folder') await makeLarge(room.db, room.objectsAt(id))
     const clock = manualClock()
-    const { url } = await aSmallApp(filesRoutes(needs), users, clock)
+    const { url } = await aSmallApp(filesRoutes(deps), users, clock)
     const client = await aStuckClient(url, `/api/platform/v1/spaces/${spaceId}/files/${id}/content`, 'Bearer anna')
     expect(client.head).toContain('200 OK')
     return { room, anna, spaceId, users, clock, client, opened }

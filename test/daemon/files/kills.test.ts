@@ -5,14 +5,14 @@ import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { deleteFile } from '../../../src/daemon/files/change-file.ts'
 import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
-import type { FilesNeeds } from '../../../src/daemon/files/needs.ts'
+import type { FilesDeps } from '../../../src/daemon/files/deps.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { Died, mortal } from '../../support/dying.ts'
 import { aFilesRoom } from '../../support/files-room.ts'
 
 const day = 86_400_000
 type Room = Awaited<ReturnType<typeof aFilesRoom>>
-type Store = FilesNeeds['objects']
+type Store = FilesDeps['objects']
 
 /** The room of a process that dies after so many steps of its database; its store does nothing either from then on. */
 function dying(room: Room, steps: number, store: (isDead: () => boolean) => Partial<Store> = () => ({})) {
@@ -27,14 +27,14 @@ function dying(room: Room, steps: number, store: (isDead: () => boolean) => Part
     remove: (key) => alive(() => room.objects.remove(key)),
     ...store(isDead),
   }
-  return { needs: { ...room, db, objects }, isDead }
+  return { deps: { ...room, db, objects }, isDead }
 }
 
 /** Does the deed in processes that die one step later each time, until one lives. */
-async function killedAtEachStep(room: Room, deed: (needs: FilesNeeds) => Promise<unknown>, then: () => Promise<void>): Promise<number> {
+async function killedAtEachStep(room: Room, deed: (deps: FilesDeps) => Promise<unknown>, then: () => Promise<void>): Promise<number> {
   for (let steps = 0; ; steps += 1) {
-    const { needs, isDead } = dying(room, steps)
-    await deed(needs).catch((error) => {
+    const { deps, isDead } = dying(room, steps)
+    await deed(deps).catch((error) => {
       if (!isDead()) throw error
     })
     if (!isDead()) return steps
@@ -53,7 +53,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     const { anna, spaceId } = await aSpaceOf(room)
     const kills = await killedAtEachStep(
       room,
-      (needs) => room.send(anna, spaceId, {}, needs),
+      (deps) => room.send(anna, spaceId, {}, deps),
       async () => {
         // Until then nobody sees an unfinished one, and every object has its row.
         const rows = await room.rows()
@@ -70,7 +70,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
   test('in the middle of the bytes leaves nothing a day later', async () => {
     const room = await aFilesRoom(await fresh())
     const { anna, spaceId } = await aSpaceOf(room)
-    const { needs } = dying(room, 1000, () => ({
+    const { deps } = dying(room, 1000, () => ({
       put: async (key) => {
         const unfinished = join(room.folder, `${key}.part`)
         await mkdir(dirname(unfinished), { recursive: true })
@@ -79,7 +79,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
       },
       remove: () => Promise.reject(new Died('killed')),
     }))
-    await expect(room.send(anna, spaceId, {}, needs)).rejects.toThrow('killed')
+    await expect(room.send(anna, spaceId, {}, deps)).rejects.toThrow('killed')
     expect(await room.kept()).toHaveLength(1)
     await room.clock.advance(day)
     expect([await cleanUpFiles(room), await room.kept(), await room.usage()]).toEqual(['erased 1 file', [], 0])
@@ -109,7 +109,7 @@ onBothDialects('a daemon that is killed', (fresh) => {
     let { id: fileId } = await room.send(anna, spaceId)
     await killedAtEachStep(
       room,
-      (needs) => deleteFile(needs, anna, { spaceId, fileId, forGood: true }),
+      (deps) => deleteFile(deps, anna, { spaceId, fileId, forGood: true }),
       async () => {
         const [row] = await room.rows()
         if (row?.state === 'ready') return

@@ -53,8 +53,8 @@ onBothDialects('what happens to files at the same moment', (fresh) => {
       expect(await cleanUpFiles(room)).toBe('erased 1 file')
       return room.objects.put(...given)
     }
-    const needs = { ...room, objects: { ...room.objects, put } }
-    await expect(room.send(anna, spaceId, {}, needs)).rejects.toMatchObject({ code: 'CONFLICT' })
+    const deps = { ...room, objects: { ...room.objects, put } }
+    await expect(room.send(anna, spaceId, {}, deps)).rejects.toMatchObject({ code: 'CONFLICT' })
     expect([await room.rows(), await room.kept(), await room.usage()]).toEqual([[], [], 0])
   })
 

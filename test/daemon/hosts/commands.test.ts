@@ -37,7 +37,7 @@ onBothDialects('commands of agents', (fresh) => {
     const next = async (holding: { id: string; leaseToken: number }[] = []) => (await agent.nextCommand({ body: { holding } })).command
     const admin = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     const viewer = makeClient(hostsContract, { baseUrl: world.baseUrl, headers: () => ({ authorization: 'Bearer vera' }) })
-    const sweep = commandSweep({ ...world.needs, holder: 'replica-1' })
+    const sweep = commandSweep({ ...world.deps, holder: 'replica-1' })
     /** Time passes as it does for a daemon that sweeps all along. */
     const pass = async (seconds: number) => {
       await sweep()
@@ -46,7 +46,7 @@ onBothDialects('commands of agents', (fresh) => {
         await sweep()
       }
     }
-    const stored = (which = id) => commandById(world.needs.db, which)
+    const stored = (which = id) => commandById(world.deps.db, which)
     return { ...world, speak, identity, agent, hostId, next, admin, viewer, sweep, pass, stored }
   }
 
@@ -59,13 +59,13 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('what a box printed is shown to operators only', async () => {
-    const { enqueue, hostId, needs, admin, viewer } = await setUp()
+    const { enqueue, hostId, deps, admin, viewer } = await setUp()
     const boxId = 'box_1'
     const payload = { slug: 'elm-school', boxId, ownershipEpoch: 1, services: ['synapse'], lines: 10 }
     await enqueue({ id: 'cmd_logs', hostId, boxId, kind: 'tenant-box.logs', payload } as never)
     await enqueue({ id, hostId })
     const result = { lines: [{ service: 'synapse', line: 'what people write' }] }
-    await needs.db
+    await deps.db
       .updateTable('commands')
       .set({ status: 'succeeded', result: JSON.stringify(result) })
       .execute()
@@ -75,20 +75,20 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('many are queued as one is: what stands already stands, and an id that is another’s takes none of them', async () => {
-    const { enqueue, hostId, needs, clock } = await setUp()
+    const { enqueue, hostId, deps, clock } = await setUp()
     await enqueue({ id: 'cmd_7', hostId, boxId: 'box_7' })
     const kind = 'tenant-box.report_versions' as const
     const many = Array.from({ length: 1200 }, (_, n) => {
       const boxId = `box_${n}`
       return { id: `cmd_${n}`, hostId, boxId, kind, payload: { slug: 'elm-school', boxId, ownershipEpoch: 1 }, deadlineMs: 60_000 }
     })
-    const queue = (which: typeof many) => needs.db.transaction().execute((tx) => enqueueCommands(tx, clock, which))
+    const queue = (which: typeof many) => deps.db.transaction().execute((tx) => enqueueCommands(tx, clock, which))
     await queue(many)
-    expect((await commandById(needs.db, 'cmd_7')).deadlineAt).toBe('2026-01-05T03:00:01.000Z')
-    expect((await commandById(needs.db, 'cmd_8')).deadlineAt).toBe('2026-01-05T02:01:01.000Z')
+    expect((await commandById(deps.db, 'cmd_7')).deadlineAt).toBe('2026-01-05T03:00:01.000Z')
+    expect((await commandById(deps.db, 'cmd_8')).deadlineAt).toBe('2026-01-05T02:01:01.000Z')
     const wrong = many.map((one) => ({ ...one, id: one.id === 'cmd_9' ? one.id : `other_${one.id}`, boxId: 'box_1' }))
     await expect(queue(wrong)).rejects.toEqual(refused('CONFLICT'))
-    const { count } = await needs.db
+    const { count } = await deps.db
       .selectFrom('commands')
       .select((of) => of.fn.countAll().as('count'))
       .executeTakeFirstOrThrow()
@@ -109,7 +109,7 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('questions are forgotten a week after they are over; what changes a box, or belongs to a rollout, is not', async () => {
-    const { needs, enqueue, hostId, clock, sweep } = await setUp()
+    const { deps, enqueue, hostId, clock, sweep } = await setUp()
     const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
     const change = { hostId, boxId: 'box_1', kind: 'tenant-box.adopt', deadlineMs: 600_000 } as const
     await enqueue({ id: 'cmd_old', hostId })
@@ -117,8 +117,8 @@ onBothDialects('commands of agents', (fresh) => {
     await enqueue({ id: 'cmd_tags', hostId, kind: 'tenant-box.resolve_images', payload: question })
     await enqueue({ id: 'ro_1.elm-school.1.observe', hostId })
     const adopt = { ...change, id: 'cmd_adopt', payload: { ...payload, folder: '/srv/elm', project: 'elm' } }
-    await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, adopt))
-    const ids = async () => (await needs.db.selectFrom('commands').select('id').orderBy('id').execute()).map((row) => row.id)
+    await deps.db.transaction().execute((tx) => enqueueCommand(tx, clock, adopt))
+    const ids = async () => (await deps.db.selectFrom('commands').select('id').orderBy('id').execute()).map((row) => row.id)
     await clock.advance(2 * 3_600_000)
     await sweep()
     await clock.advance(6 * 86_400_000)
@@ -155,14 +155,14 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('a command queued by another replica is found by looking', async () => {
-    const { needs, clock, told, hostId, next } = await setUp()
+    const { deps, clock, told, hostId, next } = await setUp()
     const waiting = next()
     while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
     told.hostOf.set('box_1', hostId)
     const payload = { slug: 'elm-school', boxId: 'box_1', ownershipEpoch: 1 }
     const command = { id, hostId, boxId: 'box_1', kind: 'tenant-box.report_versions', payload, deadlineMs: 60_000 } as const
-    await needs.db.transaction().execute((tx) => enqueueCommand(tx, clock, command))
-    await needs.bus.poll(needs.db)
+    await deps.db.transaction().execute((tx) => enqueueCommand(tx, clock, command))
+    await deps.bus.poll(deps.db)
     expect((await waiting)?.id).toBe(id)
   })
 
@@ -277,7 +277,7 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('progress makes a command running, keeps the newest steps, and wakes who waits for a change', async () => {
-    const { needs, enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
+    const { deps, enqueue, hostId, next, agent, admin, clock, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
     const { revision } = await admin.showCommand({ params: { id } })
@@ -289,31 +289,31 @@ onBothDialects('commands of agents', (fresh) => {
     const many = Array.from({ length: 100 }, (_, at) => step(`step-${at}`))
     for (let times = 0; times < 3; times++) await agent.postProgress({ params: { id }, body: { leaseToken: 1, progress: many } })
     expect((await stored()).progress).toHaveLength(200)
-    const [{ steps } = { steps: [] }] = await stepsOfCommands(needs.db, [id])
+    const [{ steps } = { steps: [] }] = await stepsOfCommands(deps.db, [id])
     expect(steps.slice(0, 2).map((told) => told.step)).toEqual(['pull', 'step-0']) // what it began with is not lost
   })
 
   test('a command that waits for a host tells how that host is', async () => {
-    const { needs, enqueue, hostId, admin, clock } = await setUp()
+    const { deps, enqueue, hostId, admin, clock } = await setUp()
     await enqueue({ id, hostId })
     const statusOf = async () => (await admin.showCommand({ params: { id } })).hostStatus
     expect(await statusOf()).toBe('online')
-    await clock.advance(needs.agents.offlineAfterMs + 1000)
+    await clock.advance(deps.agents.offlineAfterMs + 1000)
     expect(await statusOf()).toBe('offline')
     await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'stolen' } })
     expect(await statusOf()).toBe('revoked')
   })
 
   test('whoever awaits a command gets it when it is over', async () => {
-    const { needs, enqueue, hostId, next, agent } = await setUp()
+    const { deps, enqueue, hostId, next, agent } = await setUp()
     await enqueue({ id, hostId })
-    const awaited = awaitCommand(needs, id, new AbortController().signal)
+    const awaited = awaitCommand(deps, id, new AbortController().signal)
     await next()
     await agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: good } })
     expect((await awaited).status).toBe('succeeded')
     const gone = new AbortController()
     await enqueue({ id: 'second', hostId })
-    const unfinished = awaitCommand(needs, 'second', gone.signal)
+    const unfinished = awaitCommand(deps, 'second', gone.signal)
     gone.abort()
     expect((await unfinished).status).toBe('queued')
   })
@@ -329,10 +329,10 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('when the handler of a result fails, nothing is stored and the agent may deliver again', async () => {
-    const { needs, enqueue, hostId, next, agent, stored, told } = await setUp()
+    const { deps, enqueue, hostId, next, agent, stored, told } = await setUp()
     await enqueue({ id, hostId })
     await next()
-    const handlers = needs.boxes.resultHandlers as Record<string, unknown>
+    const handlers = deps.boxes.resultHandlers as Record<string, unknown>
     const healthy = handlers['tenant-box.report_versions']
     handlers['tenant-box.report_versions'] = () => Promise.reject(new Error('no'))
     const post = () => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome: good } })
@@ -372,12 +372,12 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('a daemon that was away itself does not take its absence for that of the agents', async () => {
-    const { needs, clock, enqueue, hostId, next, sweep, stored } = await setUp()
+    const { deps, clock, enqueue, hostId, next, sweep, stored } = await setUp()
     await enqueue({ id, hostId })
     await next()
     await sweep()
     await clock.advance(20 * 60_000)
-    const restarted = commandSweep({ ...needs, holder: 'replica-2' })
+    const restarted = commandSweep({ ...deps, holder: 'replica-2' })
     await restarted()
     expect((await stored()).status).toBe('leased')
     await clock.advance(19_000)
@@ -401,12 +401,12 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('an agent that renewed by a clock that is ahead has not answered; one whose late answer comes by a clock that is behind has', async () => {
-    const { needs, clock, enqueue, hostId, next, agent, sweep, stored } = await setUp()
+    const { deps, clock, enqueue, hostId, next, agent, sweep, stored } = await setUp()
     await enqueue({ id, hostId, deadlineMs: 60_000 })
     await next()
     await clock.advance(60_000)
     const ahead = isoIn(clock, 500)
-    await needs.db.updateTable('commands').set({ heard_at: ahead }).where('id', '=', id).execute()
+    await deps.db.updateTable('commands').set({ heard_at: ahead }).where('id', '=', id).execute()
     await sweep()
     expect(await stored()).toMatchObject({ status: 'expired', finishedAt: ahead, heardAt: ahead })
     const outcome = { ok: false as const, error: { code: 'PULL_FAILED', message: 'no such tag' } }
@@ -437,18 +437,18 @@ onBothDialects('commands of agents', (fresh) => {
   })
 
   test('only one replica sweeps', async () => {
-    const { needs, clock, enqueue, hostId, sweep, stored } = await setUp()
+    const { deps, clock, enqueue, hostId, sweep, stored } = await setUp()
     await sweep()
     await enqueue({ id, hostId, deadlineMs: 1 })
     await clock.advance(10)
-    await commandSweep({ ...needs, holder: 'replica-2' })()
+    await commandSweep({ ...deps, holder: 'replica-2' })()
     expect((await stored()).status).toBe('queued')
     await sweep()
     expect((await stored()).status).toBe('expired')
   })
 
   test('reports at hello and afterwards go to the boxes with the id of the host that sent them', async () => {
-    const { speak, identity, hostId, told, needs } = await setUp()
+    const { speak, identity, hostId, told, deps } = await setUp()
     const again = speak(identity)
     await again.hello({ body: { ...silence, reports: [aReport()] } })
     await again.postReports({ body: { reports: [aReport('oak-school')] } })
@@ -456,7 +456,7 @@ onBothDialects('commands of agents', (fresh) => {
       [hostId, 'elm-school'],
       [hostId, 'oak-school'],
     ])
-    expect(await commandsByIds(needs.db, [])).toEqual([])
+    expect(await commandsByIds(deps.db, [])).toEqual([])
   })
 })
 

@@ -27,19 +27,19 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
   }
 
   test('an invitation enrols one host under the name it was made for, and the audit log tells both', async () => {
-    const { admin, enrolWith, speak, needs } = await setUp()
+    const { admin, enrolWith, speak, deps } = await setUp()
     const { token, expiresAt } = await admin.inviteHost({ body: { name: 'host-1' } })
     expect(expiresAt).toBe('2026-01-05T02:15:00.000Z')
     const identity = await enrolWith(token)
     expect(identity.name).toBe('host-1')
     await speak(identity).hello({ body: silence })
     expect(await admin.showHost({ params: { name: 'host-1' } })).toMatchObject({ status: 'online', agentVersion })
-    const actions = await needs.db.selectFrom('audit').select(['action', 'actor']).orderBy('seq').execute()
+    const actions = await deps.db.selectFrom('audit').select(['action', 'actor']).orderBy('seq').execute()
     expect(actions).toEqual([
       { action: 'host.invited', actor: 'admin:anna' },
       { action: 'host.enrolled', actor: 'agent:host-1' },
     ])
-    const kept = await needs.db.selectFrom('host_invites').selectAll().execute()
+    const kept = await deps.db.selectFrom('host_invites').selectAll().execute()
     expect(JSON.stringify(kept)).not.toContain(token)
   })
 
@@ -80,12 +80,12 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
   })
 
   test('no new host is called like a word of paths; one from before is shown by its id, shut out by its name, and enrols anew', async () => {
-    const { admin, enrolWith, needs } = await setUp()
+    const { admin, enrolWith, deps } = await setUp()
     const called = { name: 'invites' }
     await expect(admin.inviteHost({ body: called })).rejects.toEqual(refused('VALIDATION', /a word of the interface/))
     const { token } = await admin.inviteHost({ body: { name: 'host-1' } })
     const { hostId } = await enrolWith(token)
-    await needs.db.updateTable('hosts').set(called).execute()
+    await deps.db.updateTable('hosts').set(called).execute()
     expect((await admin.listHosts()).hosts.map(({ name }) => name)).toEqual(['invites'])
     expect(await admin.showHost({ params: { name: hostId } })).toMatchObject({ ...called, id: hostId })
     await expect(admin.showHost({ params: { name: `host_${'0'.repeat(20)}` } })).rejects.toEqual(refused('NOT_FOUND'))
@@ -171,8 +171,8 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
   })
 
   test('a second live agent with the same key freezes the host, and nobody is heard until it enrols anew', async () => {
-    const { admin, clock, enrol, enrolWith, speak, needs } = await setUp()
-    const error = vi.spyOn(needs.log, 'error')
+    const { admin, clock, enrol, enrolWith, speak, deps } = await setUp()
+    const error = vi.spyOn(deps.log, 'error')
     const identity = await enrol('host-1')
     const [ours, theirs] = [speak(identity), speak(identity)]
     await ours.hello({ body: silence })
@@ -207,9 +207,9 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     { daemon: [2, 3], newest: 1, oldest: 1, agreed: /upgrade tenantry-agent/ },
     { daemon: [1, 2], newest: 5, oldest: 3, agreed: /versions 3 to 5.*upgrade tenantryd/ },
   ])('a daemon of $daemon and an agent of $oldest to $newest speak $agreed', async ({ daemon, newest, oldest, agreed }) => {
-    const { enrol, speak, needs, admin } = await setUp()
+    const { enrol, speak, deps, admin } = await setUp()
     const agent = speak(await enrol('host-1'))
-    Object.assign(needs, { protocols: daemon })
+    Object.assign(deps, { protocols: daemon })
     // A newer agent says what this daemon has never heard of.
     const call = agent.hello({ body: { ...silence, protocolVersion: newest, oldestProtocol: oldest, mood: 'good' } as typeof silence })
     if (agreed instanceof RegExp) return expect(call).rejects.toEqual(refused('PROTOCOL_VERSION', agreed))
@@ -249,7 +249,7 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
   })
 
   test.each(['revoked', 'frozen'] as const)('the waiting call of an agent ends within a second when its host is %s', async (how) => {
-    const { clock, enrol, speak, admin, needs } = await setUp()
+    const { clock, enrol, speak, admin, deps } = await setUp()
     const identity = await enrol('host-1')
     const agent = speak(identity)
     await agent.hello({ body: silence })
@@ -258,8 +258,8 @@ onBothDialects('enrolment and identity of agents', (fresh) => {
     const ended = expect(waiting).rejects.toEqual(refused(code))
     while (clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
     if (how === 'revoked') await admin.revokeHost({ params: { name: 'host-1' }, body: { reason: 'sold' } })
-    else await needs.db.updateTable('hosts').set({ status: how, reason: 'by another replica' }).execute()
-    if (how === 'frozen') await needs.bus.poll(needs.db) // each second
+    else await deps.db.updateTable('hosts').set({ status: how, reason: 'by another replica' }).execute()
+    if (how === 'frozen') await deps.bus.poll(deps.db) // each second
     await ended
   })
 

@@ -20,7 +20,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
       'tenant-box.report_versions': async (_, command, { told }) =>
         void heard.push(`${command.status} ${command.error?.code} ${told ? 'told' : 'given up'}`),
     }
-    Object.assign(world.needs.boxes, { failureHandlers })
+    Object.assign(world.deps.boxes, { failureHandlers })
     const { hostId, ...identity } = await world.enrol('host-1')
     const agent = connect({ clock: world.clock, random: systemRandom, identity: { hostId, ...identity } })
     await agent.hello({ body: silence })
@@ -29,7 +29,7 @@ onBothDialects('a command that ends without a result', (fresh) => {
     const post = (outcome: typeof bad | typeof good) => agent.postResult({ params: { id }, body: { leaseToken: 1, outcome } })
     const expire = async () => {
       await world.clock.advance(60_000)
-      await commandSweep({ ...world.needs, holder: 'replica-1' })()
+      await commandSweep({ ...world.deps, holder: 'replica-1' })()
     }
     return { ...world, heard, take, post, expire }
   }
@@ -43,11 +43,11 @@ onBothDialects('a command that ends without a result', (fresh) => {
   })
 
   test('is not stored when who listens fails, so that the agent delivers again', async () => {
-    const { take, post, needs } = await setUp()
-    Object.assign(needs.boxes, { failureHandlers: { 'tenant-box.report_versions': () => Promise.reject(new Error('no')) } })
+    const { take, post, deps } = await setUp()
+    Object.assign(deps.boxes, { failureHandlers: { 'tenant-box.report_versions': () => Promise.reject(new Error('no')) } })
     await take()
     await expect(post(bad)).rejects.toThrow()
-    expect((await commandById(needs.db, id)).status).toBe('leased')
+    expect((await commandById(deps.db, id)).status).toBe('leased')
   })
 
   test('is told of when the daemon gives it up, and again when its agent says later that it failed', async () => {

@@ -11,7 +11,7 @@ onBothDialects('housekeeping', (fresh) => {
     const world = await hostWorld(await fresh())
     const { hostId } = await world.enrol('host-1')
     const { clock } = world
-    const { db } = world.needs
+    const { db } = world.deps
     const [job] = hostsJobs({ db, clock, commandsInUse: async () => inUse })
     const queue = async (id: string, status: 'queued' | 'running' | 'succeeded' | 'failed' | 'expired') => {
       await world.enqueue({ id, hostId })

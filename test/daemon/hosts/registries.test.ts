@@ -15,11 +15,11 @@ const password = 'a very long password'
 onBothDialects('registries', (fresh) => {
   const setUp = async () => {
     const world = await hostWorld(await fresh())
-    const { needs, baseUrl } = world
+    const { deps, baseUrl } = world
     const admin = makeClient(hostsContract, { baseUrl, headers: () => ({ authorization: 'Bearer anna' }) })
     const { hostId } = await world.enrol('host-1')
     const given = (kind: Command['kind'], of = hostId) =>
-      secretsByKind({ registries: registrySecrets(needs), snapshots: () => Promise.reject(new Error('asked for')) })(needs.db, {
+      secretsByKind({ registries: registrySecrets(deps), snapshots: () => Promise.reject(new Error('asked for')) })(deps.db, {
         hostId: of,
         kind,
       } as Command)
@@ -46,7 +46,7 @@ onBothDialects('registries', (fresh) => {
   })
 
   test('a password is sealed, never shown, never written down, and stays while its user name does', async () => {
-    const { admin, given, needs } = await setUp()
+    const { admin, given, deps } = await setUp()
     const set = (body: object) => admin.setRegistry({ body: { registry: 'registry.example', host: 'host-1', ...body } })
     expect(await set({ username: 'puller', password })).toMatchObject({ hasPassword: true, updatedBy: 'admin:anna' })
     expect(await set({ username: 'puller', mirror: 'mirror.example' })).toMatchObject({ hasPassword: true })
@@ -54,8 +54,8 @@ onBothDialects('registries', (fresh) => {
     expect(await given('tenant-box.provision')).toEqual({ registries: { 'registry.example': account } })
     await expect(set({ username: 'another' })).rejects.toEqual(refused('VALIDATION'))
     const kept = [
-      await needs.db.selectFrom('registries').selectAll().execute(),
-      await needs.db.selectFrom('audit').selectAll().execute(),
+      await deps.db.selectFrom('registries').selectAll().execute(),
+      await deps.db.selectFrom('audit').selectAll().execute(),
       (await admin.listRegistries()).registries,
     ]
     expect(JSON.stringify(kept)).not.toContain(password)
@@ -63,12 +63,12 @@ onBothDialects('registries', (fresh) => {
   })
 
   test('a new secret key reseals it', async () => {
-    const { admin, needs, given } = await setUp()
+    const { admin, deps, given } = await setUp()
     await admin.setRegistry({ body: { registry: 'registry.example', host: null, username: 'puller', password } })
     const [newer, older] = [Buffer.alloc(32, 9).toString('base64'), Buffer.alloc(32, 7).toString('base64')]
     const [column] = hostsSealedColumns as [(typeof hostsSealedColumns)[number]]
-    expect(await reseal({ db: needs.db, random: systemRandom, keyring: keyring([newer, older]) }, column)).toBe(1)
-    await opensAll({ db: needs.db, keyring: keyring([newer]) }, column)
+    expect(await reseal({ db: deps.db, random: systemRandom, keyring: keyring([newer, older]) }, column)).toBe(1)
+    await opensAll({ db: deps.db, keyring: keyring([newer]) }, column)
     await expect(given('tenant-box.provision')).rejects.toEqual(refused('SEALED_UNREADABLE'))
   })
 

@@ -43,14 +43,13 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
     const identity = await world.enrol('host-1')
     const speak = (who: AgentIdentity, fetch?: typeof globalThis.fetch) =>
       openConnection({ clock: world.clock, random: systemRandom, identity: who, ...(fetch ? { fetch } : {}) })
-    const actions = async () =>
-      (await world.needs.db.selectFrom('audit').select('action').orderBy('seq').execute()).map((row) => row.action)
+    const actions = async () => (await world.deps.db.selectFrom('audit').select('action').orderBy('seq').execute()).map((row) => row.action)
     return { ...world, identity, speak, actions }
   }
   const beat = { body: { holding: [] } }
 
   test('the new key is heard, the former is not, and log and events tell', async () => {
-    const { identity, speak, actions, clock, needs } = await setUp()
+    const { identity, speak, actions, clock, deps } = await setUp()
     const connection = speak(identity)
     await connection.client.hello({ body: silence })
     await clock.advance(86_400_000)
@@ -61,7 +60,7 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
     await connection.client.heartbeat(beat)
     await expect(speak(identity).client.hello({ body: silence })).rejects.toEqual(refused('UNAUTHENTICATED'))
     expect(await actions()).toEqual(['host.invited', 'host.enrolled', 'host.key_announced', 'host.key_rotated'])
-    const events = await needs.db.selectFrom('events').select('event_type').where('source', '=', 'hosts').execute()
+    const events = await deps.db.selectFrom('events').select('event_type').where('source', '=', 'hosts').execute()
     expect(events).toEqual([{ event_type: 'host.key_rotated' }])
     const { keyAgeMs } = await speak(next).client.hello({ body: silence })
     expect(keyAgeMs).toBe(0)
@@ -133,12 +132,12 @@ onBothDialects('rotation of agents’ keys', (fresh) => {
   })
 
   test('nobody can take the key of another host, and a revoked host rotates nothing', async () => {
-    const { identity, enrol, speak, needs } = await setUp()
+    const { identity, enrol, speak, deps } = await setUp()
     const other = await enrol('host-2')
     const { kty, crv, x } = other.privateKey
     const taking = speak(identity).client.rotateKey({ body: { publicKey: { kty, crv, x } } })
     await expect(taking).rejects.toEqual(refused('CONFLICT'))
-    await needs.db.updateTable('hosts').set({ status: 'revoked', reason: 'sold' }).execute()
+    await deps.db.updateTable('hosts').set({ status: 'revoked', reason: 'sold' }).execute()
     await expect(rotateKey(speak(identity), aDisk(identity).keys)).rejects.toEqual(refused('HOST_REVOKED'))
   })
 })

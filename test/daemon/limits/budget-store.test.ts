@@ -117,8 +117,8 @@ describe.skipIf(!hasRedis)('with a Redis', () => {
   const stores: BudgetStore[] = []
   const overs: (() => Promise<void>)[] = []
   const open = async (seconds?: string) => {
-    const needs = { clock: systemClock, log: silentLogger(), url: redis.url, deadlineMs: 5000 }
-    const store = await redisStore({ ...needs, ...(seconds ? { seconds } : {}) })
+    const deps = { clock: systemClock, log: silentLogger(), url: redis.url, deadlineMs: 5000 }
+    const store = await redisStore({ ...deps, ...(seconds ? { seconds } : {}) })
     stores.push(store)
     return store
   }

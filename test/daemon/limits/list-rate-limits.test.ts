@@ -23,8 +23,8 @@ onBothDialects('the overview of budgets', (fresh) => {
       for (let n = 0; n < used; n++) store.take(id, 100_000)
     }
     store.take('ten_gone', 5)
-    const needs = { db, store, budgets: defaultBudgets }
-    const list = (query: Parameters<typeof listRateLimits>[1]) => listRateLimits(needs, query)
+    const deps = { db, store, budgets: defaultBudgets }
+    const list = (query: Parameters<typeof listRateLimits>[1]) => listRateLimits(deps, query)
     return { list, slugs: async (query: Parameters<typeof listRateLimits>[1]) => (await list(query)).tenants.map(({ slug }) => slug) }
   }
 

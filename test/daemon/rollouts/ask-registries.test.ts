@@ -5,7 +5,7 @@ import type { Db } from '../../../src/daemon/db/index.ts'
 import type { Command } from '../../../src/daemon/hosts/index.ts'
 import { createRollout } from '../../../src/daemon/rollouts/create-rollout.ts'
 import { createEmergency } from '../../../src/daemon/rollouts/emergency/create-emergency.ts'
-import { askRegistries, type RolloutsNeeds, startRollout } from '../../../src/daemon/rollouts/index.ts'
+import { askRegistries, type RolloutsDeps, startRollout } from '../../../src/daemon/rollouts/index.ts'
 import { planEmergency, planStaged } from '../../../src/daemon/rollouts/plan-rollout.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
@@ -27,7 +27,7 @@ const payloadOf = ({ payload }: Command) => payload as Payload
 
 async function aWorld(db: Db, boxes = fleet) {
   const world = await rolloutWorld(db, boxes)
-  const needs: RolloutsNeeds = { ...world.needs, askRegistries: askRegistries(world.needs) }
+  const deps: RolloutsDeps = { ...world.deps, askRegistries: askRegistries(world.deps) }
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   /** The question that is open now, once there is another than before; undefined when the work ended without one. */
   const nextQuestion = async (before?: Command) => {
@@ -46,14 +46,14 @@ async function aWorld(db: Db, boxes = fleet) {
     const images = Object.entries(digests).map(([image, digest]) => ({ image, digest, error: digest === null ? error : null }))
     return world.answer(command.id, { images })
   }
-  const plan = async () => (await planStaged(needs, { allowLongFence: false })).plan
-  return { world, needs, nextQuestion, slept, tell, plan }
+  const plan = async () => (await planStaged(deps, { allowLongFence: false })).plan
+  return { world, deps, nextQuestion, slept, tell, plan }
 }
 
 onBothDialects('the tags of a plan', (fresh) => {
   test('are asked for all at once, of a host whose box goes first', async () => {
-    const { world, needs, nextQuestion, tell, plan } = await aWorld(await fresh())
-    await applyManifest(needs as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
+    const { world, deps, nextQuestion, tell, plan } = await aWorld(await fresh())
+    await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
     const planning = plan()
     const question = await nextQuestion()
     expect([question.hostId, payloadOf(question)]).toEqual([
@@ -71,13 +71,13 @@ onBothDialects('the tags of a plan', (fresh) => {
   })
 
   test('are pulled by what they were then, wherever they have moved since', async () => {
-    const { world, needs, nextQuestion, tell } = await aWorld(await fresh())
-    const creating = createRollout(needs, anOperator, wanted)
+    const { world, deps, nextQuestion, tell } = await aWorld(await fresh())
+    const creating = createRollout(deps, anOperator, wanted)
     await tell(await nextQuestion(), { [newImage]: digestOf(newImage) })
     const { id, digests, plan, auditLog } = await creating
     expect([digests, auditLog[0]?.data.digests]).toEqual([{ [newImage]: digestOf(newImage) }, { [newImage]: digestOf(newImage) }])
     expect(plan.images).toMatchObject([{ digest: digestOf(newImage), from: 'registry' }])
-    await startRollout(needs, anOperator, { id })
+    await startRollout(deps, anOperator, { id })
     const pulled: unknown[] = []
     for (let turns = 0; turns < 100; turns++) {
       await world.tick()
@@ -102,8 +102,8 @@ onBothDialects('the tags of a plan', (fresh) => {
   })
 
   test('that one host cannot tell another is asked for, and only for those', async () => {
-    const { needs, nextQuestion, tell, plan } = await aWorld(await fresh())
-    await applyManifest(needs as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
+    const { deps, nextQuestion, tell, plan } = await aWorld(await fresh())
+    await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
     const planning = plan()
     const first = await nextQuestion()
     await tell(first, { [postgres]: digestOf(postgres), [newImage]: null })
@@ -134,9 +134,9 @@ onBothDialects('the tags of a plan', (fresh) => {
   })
 
   test('are asked of a second host where the first is silent, also on a clock that tells parts of milliseconds', async () => {
-    const { world, needs, nextQuestion, slept, tell } = await aWorld(await fresh())
+    const { world, deps, nextQuestion, slept, tell } = await aWorld(await fresh())
     const clock = { ...world.clock, monotonicMs: () => world.clock.monotonicMs() * 1.0001 }
-    const planning = planStaged({ ...needs, askRegistries: askRegistries({ ...needs, clock }) }, { allowLongFence: false })
+    const planning = planStaged({ ...deps, askRegistries: askRegistries({ ...deps, clock }) }, { allowLongFence: false })
     const first = await nextQuestion()
     await slept()
     await world.clock.advance(5_000)
@@ -147,9 +147,9 @@ onBothDialects('the tags of a plan', (fresh) => {
   })
 
   test('hold up nobody for longer than ten seconds', async () => {
-    const { world, needs, nextQuestion, slept } = await aWorld(await fresh())
+    const { world, deps, nextQuestion, slept } = await aWorld(await fresh())
     const began = world.clock.monotonicMs()
-    const creating = createRollout(needs, anOperator, wanted)
+    const creating = createRollout(deps, anOperator, wanted)
     let before: Command | undefined
     for (let host = 0; host < 2; host++) {
       before = await nextQuestion(before)
@@ -166,25 +166,25 @@ onBothDialects('the tags of a plan', (fresh) => {
   })
 
   test('are answered too late for what has happened meanwhile: the plan is of the fleet and the manifest as they are then', async () => {
-    const { world, needs } = await aWorld(await fresh())
+    const { world, deps } = await aWorld(await fresh())
     const asking = async (images: readonly string[]) => {
-      await applyManifest(needs as never, anOperator, aManifest({ synapse: '1.163.4' }))
+      await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.4' }))
       await world.clock.advance(4_000)
       return new Map(images.map((image) => [image, { digest: digestOf(image), host: 'amsel' }]))
     }
-    const { plan, manifest } = await planStaged({ ...needs, askRegistries: asking }, { allowLongFence: false })
-    expect([plan.manifestRevision, manifest]).toEqual([3, (await currentManifest(needs.db)).manifest])
+    const { plan, manifest } = await planStaged({ ...deps, askRegistries: asking }, { allowLongFence: false })
+    expect([plan.manifestRevision, manifest]).toEqual([3, (await currentManifest(deps.db)).manifest])
     expect(plan.madeAt).toBe(world.clock.now().toISOString())
     expect(plan.images).toEqual([{ image: 'registry.example/synapse:v1.163.4', digest: null, from: 'first-pull' }])
   })
 
   describe('of many plans', () => {
-    const asked = async ({ db }: RolloutsNeeds) =>
+    const asked = async ({ db }: RolloutsDeps) =>
       (await db.selectFrom('commands').select('host_id').where('kind', '=', 'tenant-box.resolve_images').execute()).length
-    const emergency = (needs: RolloutsNeeds, toChatServer: string) => planEmergency(needs, { toChatServer })
+    const emergency = (deps: RolloutsDeps, toChatServer: string) => planEmergency(deps, { toChatServer })
 
     test('are asked for once, and again only when the answer is ten seconds old', async () => {
-      const { world, needs, nextQuestion, tell, plan } = await aWorld(await fresh())
+      const { world, deps, nextQuestion, tell, plan } = await aWorld(await fresh())
       const plans = [plan(), plan(), plan()]
       const first = await nextQuestion()
       while (world.clock.sleepers() < plans.length) await new Promise((resolve) => setImmediate(resolve))
@@ -193,8 +193,8 @@ onBothDialects('the tags of a plan', (fresh) => {
       const known = [{ digest: digestOf(newImage), from: 'registry' }]
       for (const { images } of await Promise.all(plans)) expect(images).toMatchObject(known)
       await world.clock.advance(9_999)
-      const { digests } = await createRollout(needs, anOperator, wanted)
-      expect([digests, await asked(needs)]).toEqual([{ [newImage]: digestOf(newImage) }, 1])
+      const { digests } = await createRollout(deps, anOperator, wanted)
+      expect([digests, await asked(deps)]).toEqual([{ [newImage]: digestOf(newImage) }, 1])
       await world.clock.advance(1)
       const anew = plan()
       await tell(await nextQuestion(first), { [newImage]: digestOf('moved') })
@@ -202,9 +202,9 @@ onBothDialects('the tags of a plan', (fresh) => {
     })
 
     test('leave a host its places for other questions: it is asked one thing after the other', async () => {
-      const { world, needs, nextQuestion, tell } = await aWorld(await fresh())
+      const { world, deps, nextQuestion, tell } = await aWorld(await fresh())
       const versions = ['1.163.5', '1.163.6', '1.163.7']
-      const plans = versions.map((version) => emergency(needs, version))
+      const plans = versions.map((version) => emergency(deps, version))
       let before: Command | undefined
       const seen: string[] = []
       for (const _ of versions) {
@@ -220,17 +220,17 @@ onBothDialects('the tags of a plan', (fresh) => {
     })
 
     test('go on without what a host has no time for, and none waits for longer than ten seconds', async () => {
-      const { world, needs, nextQuestion, slept } = await aWorld(await fresh(), [{ slug: 'acme', canary: true, host: 'amsel' }])
+      const { world, deps, nextQuestion, slept } = await aWorld(await fresh(), [{ slug: 'acme', canary: true, host: 'amsel' }])
       const began = world.clock.monotonicMs()
-      const first = emergency(needs, '1.163.5')
+      const first = emergency(deps, '1.163.5')
       await nextQuestion()
       await slept()
-      const second = emergency(needs, '1.163.6')
+      const second = emergency(deps, '1.163.6')
       while (world.clock.sleepers() < 2) await new Promise((resolve) => setImmediate(resolve))
       await world.clock.advance(5_000)
       expect((await second).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: other plans kept asking it' }])
       expect((await first).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: no answer within 5 s' }])
-      expect([world.clock.monotonicMs() - began, await asked(needs)]).toEqual([5_000, 1])
+      expect([world.clock.monotonicMs() - began, await asked(deps)]).toEqual([5_000, 1])
     })
   })
 
@@ -239,21 +239,21 @@ onBothDialects('the tags of a plan', (fresh) => {
     const asked = { approvalToken: secret(token), order, unknownFields: 0 }
 
     test('are asked for once, however often it is planned anew', async () => {
-      const { needs } = await emergencyWorld(await fresh(), fleet)
+      const { deps } = await emergencyWorld(await fresh(), fleet)
       const questions: (readonly string[])[] = []
-      const asking: RolloutsNeeds['askRegistries'] = async (images) => {
+      const asking: RolloutsDeps['askRegistries'] = async (images) => {
         questions.push(images)
         return new Map(images.map((image) => [image, { digest: digestOf(image), host: 'amsel' }]))
       }
-      const db = inBetween(needs.db, () => applyManifest(needs as never, anOperator, aManifest({ synapse: '1.163.3' })))
-      const made = await createEmergency({ ...needs, db, askRegistries: asking }, anAdmin, asked)
+      const db = inBetween(deps.db, () => applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.3' })))
+      const made = await createEmergency({ ...deps, db, askRegistries: asking }, anAdmin, asked)
       const image = 'registry.example/synapse:v1.163.4'
       expect([made.manifestRevision, questions, made.digests]).toEqual([4, [[image]], { [image]: digestOf(image) }])
     })
 
     test('keep it from nothing: where nobody answers it is made all the same', async () => {
-      const { needs, clock } = await emergencyWorld(await fresh(), fleet)
-      const creating = createEmergency({ ...needs, askRegistries: askRegistries(needs) }, anAdmin, asked)
+      const { deps, clock } = await emergencyWorld(await fresh(), fleet)
+      const creating = createEmergency({ ...deps, askRegistries: askRegistries(deps) }, anAdmin, asked)
       let made = false
       void creating.then(() => {
         made = true

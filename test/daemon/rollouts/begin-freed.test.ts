@@ -22,36 +22,36 @@ onBothDialects('a box whose turn comes because another has ended', (fresh) => {
     )
     world.fates.set('acme', [fate])
     const id = await world.started({ failureThreshold: 2 })
-    const lease = (await acquireLease(world.needs, { name: `rollout:${id}`, holder: world.needs.holder, ttlMs: 30_000 })) as Lease
-    const next = (needs = world.needs) => round({ needs, lease, rolloutId: id }, world.signal)
+    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, holder: world.deps.holder, ttlMs: 30_000 })) as Lease
+    const next = (deps = world.deps) => round({ deps, lease, rolloutId: id }, world.signal)
     for (let step = 0; step < 3; step++) {
       await next()
       for (const command of await world.open()) await world.work(command)
     }
     return { world, id, next }
   }
-  const holders = async ({ needs, clock }: RolloutWorld) => [...(await holdsOf(needs.db, clock)).keys()]
+  const holders = async ({ deps, clock }: RolloutWorld) => [...(await holdsOf(deps.db, clock)).keys()]
 
   test('begins in the transaction of that end, and nothing is left to look for', async () => {
     const { world, id, next } = await ended()
     let commits = 0
-    const rolloutBus = { ...world.needs.rolloutBus, changed: () => void commits++ }
-    const { goesOn, waitingFor } = await next({ ...world.needs, rolloutBus })
+    const rolloutBus = { ...world.deps.rolloutBus, changed: () => void commits++ }
+    const { goesOn, waitingFor } = await next({ ...world.deps, rolloutBus })
     expect(commits).toBe(1)
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'preflight' })
     expect(goesOn).toBe(false)
     expect(waitingFor.map((command) => command.id)).toContain(`${id}.beta.1.observe`)
     expect(await holders(world)).toEqual(['box_beta'])
-    expect(violationsIn(await historyOf(world.needs.db, id), limits)).toEqual([])
+    expect(violationsIn(await historyOf(world.deps.db, id), limits)).toEqual([])
   })
 
   test.each(['before', 'after'] as const)('begins with it or not at all: killed %s that commit', async (when) => {
     const { world, id, next } = await ended()
-    await next({ ...world.needs, db: dyingAt(world.needs.db, 1, when).db })
+    await next({ ...world.deps, db: dyingAt(world.deps.db, 1, when).db })
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: when === 'after' ? 'preflight' : 'pending' })
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded' })
-    expect(violationsIn(await historyOf(world.needs.db, id), limits)).toEqual([])
+    expect(violationsIn(await historyOf(world.deps.db, id), limits)).toEqual([])
   })
 
   test.each(['rolls-back', 'lies'] as const)('is not begun with it when it %s, but by the next look, if it may', async (fate) => {
@@ -59,14 +59,14 @@ onBothDialects('a box whose turn comes because another has ended', (fresh) => {
     expect((await next()).goesOn || fate === 'lies').toBe(true)
     await next()
     expect((await world.statuses(id)).beta).toBe('preflight')
-    expect(violationsIn(await historyOf(world.needs.db, id), limits)).toEqual([])
+    expect(violationsIn(await historyOf(world.deps.db, id), limits)).toEqual([])
   })
 
   test('waits where somebody has taken it since the look: the end stands all the same', async () => {
     const { world, id, next } = await ended()
     const other = { box_id: 'box_beta', holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }
-    const taken = async () => void (await world.needs.db.insertInto('box_holds').values(other).execute())
-    const { goesOn } = await next({ ...world.needs, db: interrupted(world.needs.db, 1, taken) })
+    const taken = async () => void (await world.deps.db.insertInto('box_holds').values(other).execute())
+    const { goesOn } = await next({ ...world.deps, db: interrupted(world.deps.db, 1, taken) })
     expect(goesOn).toBe(true)
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'pending' })
     expect(await holders(world)).toEqual(['box_beta'])
@@ -75,12 +75,8 @@ onBothDialects('a box whose turn comes because another has ended', (fresh) => {
   test('does not begin where its rollout was paused since the look', async () => {
     const { world, id, next } = await ended()
     const pause = async () =>
-      void (await world.needs.db
-        .updateTable('rollouts')
-        .set({ status: 'paused', previous_status: 'canary' })
-        .where('id', '=', id)
-        .execute())
-    await next({ ...world.needs, db: interrupted(world.needs.db, 1, pause) })
+      void (await world.deps.db.updateTable('rollouts').set({ status: 'paused', previous_status: 'canary' }).where('id', '=', id).execute())
+    await next({ ...world.deps, db: interrupted(world.deps.db, 1, pause) })
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'pending' })
   })
 })

@@ -14,8 +14,8 @@ import { type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
 
 const fleet = [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'cora', plan: 'pro' as const }]
 
-const toldOf = async ({ needs }: RolloutWorld, id: string, after = 0) =>
-  (await eventsAfter(needs.db, { stream: `rollout:${id}`, after, limit: 5000 })).map(({ payload }) => payload as RolloutEvent)
+const toldOf = async ({ deps }: RolloutWorld, id: string, after = 0) =>
+  (await eventsAfter(deps.db, { stream: `rollout:${id}`, after, limit: 5000 })).map(({ payload }) => payload as RolloutEvent)
 
 const inWords = ({ type, status, reason, action }: RolloutEvent) =>
   action ? `${action.tenantSlug} ${action.status} in ${status}` : `${type} ${status}${reason ? `: ${reason}` : ''}`
@@ -34,7 +34,7 @@ onBothDialects('boxes whose turn never comes because their rollout is ended', (f
 
   test('are told each, as they are now, and the end comes last: whoever follows leaves then', async () => {
     const { world, id, after } = await underWay()
-    await abortRollout(world.needs, anOperator, { id, reason: 'wrong version' })
+    await abortRollout(world.deps, anOperator, { id, reason: 'wrong version' })
     const told = await toldOf(world, id, after)
     expect(told.map(inWords)).toEqual(['beta cancelled in canary', 'cora cancelled in canary', 'rollout.failed failed: wrong version'])
     const { actions } = await world.show(id)
@@ -57,27 +57,27 @@ onBothDialects('boxes whose turn never comes because their rollout is ended', (f
 
   test('are told where it never began, and where it was paused', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const queued = await createRollout(world.needs, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold: 1 })
-    await abortRollout(world.needs, anOperator, { id: queued.id })
+    const queued = await createRollout(world.deps, anOperator, { skipRefused: false, allowLongFence: false, failureThreshold: 1 })
+    await abortRollout(world.deps, anOperator, { id: queued.id })
     const paused = await world.started()
-    await pauseRollout(world.needs, anOperator, { id: paused, reason: 'lunch' })
-    await abortRollout(world.needs, anOperator, { id: paused })
+    await pauseRollout(world.deps, anOperator, { id: paused, reason: 'lunch' })
+    await abortRollout(world.deps, anOperator, { id: paused })
     for (const id of [queued.id, paused]) expect(cancelledIn(await toldOf(world, id))).toEqual(['acme', 'beta', 'cora'])
   })
 
   test('stand by name in the log, and by number in what became of it', async () => {
     const { world, id } = await underWay()
-    await abortRollout(world.needs, anOperator, { id })
+    await abortRollout(world.deps, anOperator, { id })
     expect((await world.show(id)).auditLog.at(-1)?.data).toMatchObject({ cancelled: 2, cancelledBoxes: ['beta', 'cora'] })
-    const { timeline } = await reportRollout(world.needs, { id })
+    const { timeline } = await reportRollout(world.deps, { id })
     expect(timeline.at(-1)).toMatchObject({ action: 'rollout.failed', cancelled: 2 })
   })
 
   test('are cancelled and told, or neither, wherever the daemon is killed', async () => {
     for (let steps = 0; ; steps++) {
       const { world, id } = await underWay()
-      const { db, isDead } = mortal(world.needs.db, steps)
-      const died = await abortRollout({ ...world.needs, db }, anOperator, { id }).then(
+      const { db, isDead } = mortal(world.deps.db, steps)
+      const died = await abortRollout({ ...world.deps, db }, anOperator, { id }).then(
         () => false,
         () => true,
       )
@@ -93,7 +93,7 @@ onBothDialects('boxes whose turn never comes because their rollout is ended', (f
 
   test('are thousands without a statement for each', async () => {
     const { world, id } = await underWay()
-    const { db } = world.needs
+    const { db } = world.deps
     const [one] = await actionsOf(db, id, ['pending'])
     if (!one) throw new Error('nobody waits')
     const more = Array.from({ length: 1600 }, (_, n) => ({ ...one, id: `${id}.t${n}`, tenantSlug: `t${n}` }))
@@ -106,7 +106,7 @@ onBothDialects('boxes whose turn never comes because their rollout is ended', (f
       },
       transformResult: async ({ result }) => result,
     }
-    const ended = await abortRollout({ ...world.needs, db: db.withPlugin(counting) }, anOperator, { id })
+    const ended = await abortRollout({ ...world.deps, db: db.withPlugin(counting) }, anOperator, { id })
     expect(ended.counts.cancelled).toBe(1602)
     expect(cancelledIn(await toldOf(world, id))).toHaveLength(1602)
     expect(statements).toBeLessThan(200)

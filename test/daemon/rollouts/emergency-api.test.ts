@@ -39,7 +39,7 @@ onBothDialects('an emergency', (fresh) => {
       ['enterprise', ['magna']],
       ['free_100', ['acme']],
     ])
-    const { revision, manifest, appliedBy } = await currentManifest(world.needs.db)
+    const { revision, manifest, appliedBy } = await currentManifest(world.deps.db)
     expect([revision, manifest, appliedBy]).toEqual([3, aManifest({ synapse: '1.163.4' }), 'admin:anna'])
     expect(made.targets).toEqual(manifest.tiers)
   })
@@ -48,11 +48,11 @@ onBothDialects('an emergency', (fresh) => {
     const world = await emergencyWorld(await fresh(), fleet)
     const base = aManifest({ synapse: '1.163.2' })
     const mixed = { ...base, tiers: { ...base.tiers, pro: { ...base.tiers.pro, postgres: '17.7' } } }
-    await applyManifest(world.needs, anOperator, mixed)
+    await applyManifest(world.deps, anOperator, mixed)
     const { toChatServer, ...rest } = anOrder
     await (await world.as()).createEmergency({ body: { ...rest, toObjectStore: 'RELEASE.2026-02-12T20-18-48Z' } })
     const moved = (tier: 'free' | 'pro' | 'enterprise') => ({ ...mixed.tiers[tier], minio: 'RELEASE.2026-02-12T20-18-48Z' })
-    expect((await currentManifest(world.needs.db)).manifest.tiers).toEqual({
+    expect((await currentManifest(world.deps.db)).manifest.tiers).toEqual({
       free: moved('free'),
       pro: moved('pro'),
       enterprise: moved('enterprise'),
@@ -69,7 +69,7 @@ onBothDialects('an emergency', (fresh) => {
         data: { cveId: 'CVE-2026-12345', triggeredBy: 'anna, on call', targets: { toChatServer: '1.163.4' } },
       },
     ])
-    const entries = await world.needs.db
+    const entries = await world.deps.db
       .selectFrom('audit')
       .selectAll()
       .where('chain', '=', 'admin')
@@ -81,20 +81,20 @@ onBothDialects('an emergency', (fresh) => {
       ['rollout.created', 'admin:anna'],
     ])
     expect(JSON.parse(entries[0]?.data ?? '')).toMatchObject({ revision: 3, rolloutId: id })
-    const alerts = await world.needs.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
+    const alerts = await world.deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).execute()
     expect(alerts).toEqual([{ kind: 'emergency_created', subject: id, body: expect.stringContaining('anna, on call') }])
   })
 
   test('builds upon a manifest that somebody applied at the same moment', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    const { needs } = world
+    const { deps } = world
     const other = aManifest({ synapse: '1.163.2', postgres: '17.7' })
-    const db = inBetween(needs.db, () => applyManifest(needs, anOperator, other))
+    const db = inBetween(deps.db, () => applyManifest(deps, anOperator, other))
     const { approvalToken: token, ...order } = anOrder
-    const made = await createEmergency({ ...needs, db }, anAdmin, { approvalToken: secret(token), order, unknownFields: 0 })
+    const made = await createEmergency({ ...deps, db }, anAdmin, { approvalToken: secret(token), order, unknownFields: 0 })
     expect(made.manifestRevision).toBe(4)
-    expect((await currentManifest(needs.db)).manifest).toEqual(aManifest({ synapse: '1.163.4', postgres: '17.7' }))
-    expect((await needs.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
+    expect((await currentManifest(deps.db)).manifest).toEqual(aManifest({ synapse: '1.163.4', postgres: '17.7' }))
+    expect((await deps.db.selectFrom('rollouts').select('id').execute()).length).toBe(1)
   })
 
   test('and manifests applied all at once: none is lost, each has its revision', async () => {
@@ -112,7 +112,7 @@ onBothDialects('an emergency', (fresh) => {
     const plan = await (await world.as(anOperator)).planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.4' } })
     expect(plan).toMatchObject({ kind: 'emergency_cve', manifestRevision: 3, updates: 3, pauses: [staged] })
     expect(plan.boxes.map(({ to }) => to.synapse)).toEqual(['1.163.4', '1.163.4', '1.163.4'])
-    expect((await currentManifest(world.needs.db)).revision).toBe(2)
+    expect((await currentManifest(world.deps.db)).revision).toBe(2)
   })
 
   test.each([
@@ -127,7 +127,7 @@ onBothDialects('an emergency', (fresh) => {
 
   test('keeps no box out because its chat is away for long', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    await world.needs.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'acme').execute()
+    await world.deps.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'acme').execute()
     const { plan } = await (await world.as()).createEmergency({ body: anOrder })
     expect(plan).toMatchObject({ updates: 3, refusals: 0 })
     expect(plan.boxes.find(({ tenantSlug }) => tenantSlug === 'acme')?.findings).toContainEqual(
@@ -143,7 +143,7 @@ onBothDialects('an emergency', (fresh) => {
       const api = await world.as()
       const made = await Promise.all([1, 2, 3].map(() => api.createEmergency({ body: anOrder }, key)))
       expect(new Set(made.map(({ id }) => id)).size).toBe(1)
-      expect((await currentManifest(world.needs.db)).revision).toBe(3)
+      expect((await currentManifest(world.deps.db)).revision).toBe(3)
     })
 
     test('belongs to its order, and every repetition needs the token', async () => {

@@ -17,7 +17,7 @@ const fixed = { ...anOrder, toChatServer: '1.163.2' }
 
 test('an emergency that waited for a rollback leaves its boxes as they are too, as one that begins after it', async () => {
   const { db } = await emptyDatabase('postgres')
-  const { needs, fates, started, settle, show, as } = await emergencyWorld(db, fleet)
+  const { deps, fates, started, settle, show, as } = await emergencyWorld(db, fleet)
   fates.set('beta', ['pull-fails'])
   const staged = await started()
   await settle()
@@ -25,7 +25,7 @@ test('an emergency that waited for a rollback leaves its boxes as they are too, 
   let starting: Promise<unknown> = Promise.resolve()
   await db.transaction().execute(async (rollback) => {
     await lockOpenRollouts(rollback, staged)
-    starting = startRollout(needs, anAdmin, { id })
+    starting = startRollout(deps, anAdmin, { id })
     starting.catch(() => undefined) // told below, once nobody holds it up
     await expect.poll(() => heldUp(db)).toBe(1)
     await rollback.updateTable('rollouts').set({ status: 'rolled_back' }).where('id', '=', staged).execute()
@@ -42,7 +42,7 @@ test('an emergency that waited for a rollback leaves its boxes as they are too, 
 
 onBothDialects('an emergency beside a box under way', (fresh) => {
   test('takes it in though it runs the fixed version already: its update may yet be taken back', async () => {
-    const { needs, fates, installed, started, settle, tick, open, take, answer, updated, work, show, as } = await emergencyWorld(
+    const { deps, fates, installed, started, settle, tick, open, take, answer, updated, work, show, as } = await emergencyWorld(
       await fresh(),
       fleet,
     )
@@ -59,14 +59,14 @@ onBothDialects('an emergency beside a box under way', (fresh) => {
     })()
     await take(update.id)
     installed.set('acme', { ...(installed.get('acme') as InstalledVersions), synapse: '1.163.2' })
-    await needs.db.updateTable('boxes').set({ installed_synapse: '1.163.2' }).where('slug', '=', 'acme').execute()
+    await deps.db.updateTable('boxes').set({ installed_synapse: '1.163.2' }).where('slug', '=', 'acme').execute()
     const { id } = await (await as()).createEmergency({ body: fixed })
     const ofAcme = async () => (await show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')?.status
     expect(await ofAcme()).toBe('skipped')
-    await startRollout(needs, anAdmin, { id })
+    await startRollout(deps, anAdmin, { id })
     expect(await ofAcme()).toBe('pending')
     installed.set('acme', { ...(installed.get('acme') as InstalledVersions), synapse: '1.157.1' })
-    await needs.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'acme').execute()
+    await deps.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'acme').execute()
     await answer(update.id, updated('acme', (update.payload as { targets: never }).targets))
     await settle()
     await settle() // the box was free only then

@@ -19,18 +19,18 @@ const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate 
 onBothDialects('a person who brings a box back behind an emergency', (fresh) => {
   const begin = async () => {
     const world = await emergencyWorld(await fresh(), [{ slug: 'acme' }, { slug: 'beta' }])
-    const { db } = world.needs
+    const { db } = world.deps
     const api = await world.as()
-    const needs = {
-      ...world.needs,
+    const deps = {
+      ...world.deps,
       settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
       deadlineMs: 3_600_000,
       ...holes,
     }
     const restore = (slug: string, allowHole = false, nth = 1) =>
-      restoreBox(needs as never, anOperator, { slug, snapshotId: snapshotIdOf(slug, nth), reason: 'its database broke', allowHole })
+      restoreBox(deps as never, anOperator, { slug, snapshotId: snapshotIdOf(slug, nth), reason: 'its database broke', allowHole })
     const queue = async (toChatServer = anOrder.toChatServer) => (await api.createEmergency({ body: { ...anOrder, toChatServer } })).id
-    const start = (id: string) => startRollout(world.needs, anAdmin, { id })
+    const start = (id: string) => startRollout(world.deps, anAdmin, { id })
     const emergency = async () => {
       const id = await queue()
       await start(id)
@@ -97,12 +97,12 @@ onBothDialects('a person who brings a box back behind an emergency', (fresh) => 
     ['kept with it', {}, 'synapse 1.157.1'],
     ['not kept with it, as in a database from before that', { installed: null }, 'nobody knows'],
   ])('of a snapshot from an attempt before the emergency, which is repeated after it, when what it holds is %s', async (_, kept, says) => {
-    const { needs, db, fates, started, settle, emergency, restore, statuses } = await begin()
+    const { deps, db, fates, started, settle, emergency, restore, statuses } = await begin()
     fates.set('acme', ['rolls-back'])
     const staged = await started()
     await settle()
     await emergency()
-    await resumeRollout(needs, anOperator, { id: staged, skipFailed: false })
+    await resumeRollout(deps, anOperator, { id: staged, skipFailed: false })
     await settle()
     expect(await statuses(staged)).toMatchObject({ acme: 'skipped' })
     await db

@@ -21,11 +21,11 @@ const refusedWith = (code: ProblemCode, text?: RegExp) =>
 onBothDialects('an emergency under way', (fresh) => {
   const begin = async (boxes = fleet) => {
     const world = await emergencyWorld(await fresh(), boxes)
-    const { needs } = world
+    const { deps } = world
     const api = await world.as()
     const queued = async (change: Partial<typeof anOrder> = {}) => (await api.createEmergency({ body: { ...anOrder, ...change } })).id
-    const start = (id: string, change: { skipRefused?: boolean } = {}) => startRollout(needs, anAdmin, { id, ...change })
-    const resume = (id: string) => resumeRollout(needs, anOperator, { id, skipFailed: false })
+    const start = (id: string, change: { skipRefused?: boolean } = {}) => startRollout(deps, anAdmin, { id, ...change })
+    const resume = (id: string) => resumeRollout(deps, anOperator, { id, skipFailed: false })
     return { ...world, api, queued, start, resume }
   }
 
@@ -43,33 +43,29 @@ onBothDialects('an emergency under way', (fresh) => {
   })
 
   test('is started by admins who logged in, and may be stopped by operators', async () => {
-    const { needs, queued, start } = await begin()
+    const { deps, queued, start } = await begin()
     const id = await queued()
-    await expect(startRollout(needs, anOperator, { id })).rejects.toEqual(
-      refusedWith('FORBIDDEN', /needs the role admin; anna is operator/),
-    )
-    await expect(startRollout(needs, aTokenActor, { id })).rejects.toEqual(
-      refusedWith('FORBIDDEN', /API tokens may not start an emergency/),
-    )
+    await expect(startRollout(deps, anOperator, { id })).rejects.toEqual(refusedWith('FORBIDDEN', /needs the role admin; anna is operator/))
+    await expect(startRollout(deps, aTokenActor, { id })).rejects.toEqual(refusedWith('FORBIDDEN', /API tokens may not start an emergency/))
     await start(id)
-    expect(await pauseRollout(needs, anOperator, { id, reason: 'one moment' })).toMatchObject({ status: 'paused' })
+    expect(await pauseRollout(deps, anOperator, { id, reason: 'one moment' })).toMatchObject({ status: 'paused' })
   })
 
   test('tells by alert that it started, and whom it paused', async () => {
-    const { needs, queued, start, started } = await begin()
+    const { deps, queued, start, started } = await begin()
     const staged = await started()
     const id = await queued()
     await start(id)
-    const alerts = await needs.db.selectFrom('alerts').select(['kind', 'subject', 'body']).where('kind', '=', 'emergency_started').execute()
+    const alerts = await deps.db.selectFrom('alerts').select(['kind', 'subject', 'body']).where('kind', '=', 'emergency_started').execute()
     expect(alerts).toEqual([{ kind: 'emergency_started', subject: id, body: expect.stringContaining(staged) }])
   })
 
   describe('and a staged rollout', () => {
     test('that runs is paused by its start, with a reason that names it; one that is queued or paused stays so', async () => {
-      const { needs, queued, start, started, show, api } = await begin()
+      const { deps, queued, start, started, show, api } = await begin()
       const [running, waiting] = [await started(), (await api.createRollout({ body: {} })).id]
       const paused = await started({ targetSlugs: ['beta'] })
-      await pauseRollout(needs, anOperator, { id: paused, reason: 'the weekend' })
+      await pauseRollout(deps, anOperator, { id: paused, reason: 'the weekend' })
       const id = await queued()
       await start(id)
       expect(await show(running)).toMatchObject({
@@ -88,15 +84,15 @@ onBothDialects('an emergency under way', (fresh) => {
     })
 
     test('is neither started nor resumed until it is over, also while it is paused itself', async () => {
-      const { needs, queued, start, started, resume, settle, api, show } = await begin()
+      const { deps, queued, start, started, resume, settle, api, show } = await begin()
       const running = await started()
       const waiting = (await api.createRollout({ body: {} })).id
       const id = await queued()
       await start(id)
       const refused = refusedWith('CONFLICT', new RegExp(`the emergency ${id} \\(CVE-2026-12345\\) is not over`))
       await expect(resume(running)).rejects.toEqual(refused)
-      await expect(startRollout(needs, anOperator, { id: waiting })).rejects.toEqual(refused)
-      await pauseRollout(needs, anOperator, { id, reason: 'one moment' })
+      await expect(startRollout(deps, anOperator, { id: waiting })).rejects.toEqual(refused)
+      await pauseRollout(deps, anOperator, { id, reason: 'one moment' })
       await expect(resume(running)).rejects.toEqual(refused)
       await resume(id)
       await settle()
@@ -172,12 +168,12 @@ onBothDialects('an emergency under way', (fresh) => {
 
   describe('and a second one', () => {
     test('is queued, but not started before the first is over', async () => {
-      const { needs, queued, start, settle, show } = await begin()
+      const { deps, queued, start, settle, show } = await begin()
       const first = await queued()
       const second = await queued({ toChatServer: '1.163.5' })
       await start(first)
       await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency starts afterwards`)))
-      await abortRollout(needs, anAdmin, { id: first })
+      await abortRollout(deps, anAdmin, { id: first })
       await settle()
       await start(second)
       await settle()
@@ -195,19 +191,19 @@ onBothDialects('an emergency under way', (fresh) => {
   })
 
   test('started at the same moment as staged rollouts are started, paused, resumed and driven: none runs beside it, nothing locks up', async () => {
-    const { needs, queued, start, started, resume, api, show, tick } = await begin()
+    const { deps, queued, start, started, resume, api, show, tick } = await begin()
     const waiting = await Promise.all(Array.from({ length: 4 }, async () => (await api.createRollout({ body: {} })).id))
     const running = [await started({ targetSlugs: ['acme'] }), await started({ targetSlugs: ['beta'] })]
     const paused = await started({ targetSlugs: ['magna'] })
-    await pauseRollout(needs, anOperator, { id: paused, reason: 'for a moment' })
+    await pauseRollout(deps, anOperator, { id: paused, reason: 'for a moment' })
     const id = await queued()
     const ends = await Promise.allSettled([
-      ...waiting.slice(0, 2).map((one) => startRollout(needs, anOperator, { id: one })),
+      ...waiting.slice(0, 2).map((one) => startRollout(deps, anOperator, { id: one })),
       tick(),
       start(id),
-      ...waiting.slice(2).map((one) => startRollout(needs, anOperator, { id: one })),
+      ...waiting.slice(2).map((one) => startRollout(deps, anOperator, { id: one })),
       resume(paused),
-      ...running.map((one) => pauseRollout(needs, anOperator, { id: one, reason: 'me too' })),
+      ...running.map((one) => pauseRollout(deps, anOperator, { id: one, reason: 'me too' })),
       tick(),
     ])
     for (const end of ends) if (end.status === 'rejected') expect(['CONFLICT', 'INVALID_TRANSITION']).toContain(end.reason.code)
@@ -216,8 +212,8 @@ onBothDialects('an emergency under way', (fresh) => {
   })
 
   test('keeps refused boxes from being forgotten: it starts without them only when that is said', async () => {
-    const { needs, queued, start, settle, statuses, show } = await begin()
-    await needs.db.updateTable('hosts').set({ last_seen_at: '2026-01-01T00:00:00.000Z' }).where('name', '=', 'host-of-beta').execute()
+    const { deps, queued, start, settle, statuses, show } = await begin()
+    await deps.db.updateTable('hosts').set({ last_seen_at: '2026-01-01T00:00:00.000Z' }).where('name', '=', 'host-of-beta').execute()
     const id = await queued()
     await expect(start(id)).rejects.toEqual(
       refusedWith('PLAN_REFUSED', new RegExp(`beta: HOST_OFFLINE.*tenantry rollouts start ${id} --skip-refused`)),

@@ -57,8 +57,8 @@ onBothDialects('the approval token of an emergency', (fresh) => {
     ] as const)('with %s when %s', async (code, _, change, body) => {
       const world = await emergencyWorld(await fresh(), fleet, change)
       await expect((await world.as()).createEmergency({ body })).rejects.toEqual(refusedWith(code))
-      expect((await currentManifest(world.needs.db)).revision).toBe(2)
-      expect(await world.needs.db.selectFrom('rollouts').select('id').execute()).toEqual([])
+      expect((await currentManifest(world.deps.db)).revision).toBe(2)
+      expect(await world.deps.db.selectFrom('rollouts').select('id').execute()).toEqual([])
     })
   })
 
@@ -103,7 +103,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
     test('are in the audit log with the account', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
       await codeOf((await world.as()).createEmergency({ body: wrong }))
-      const [last] = await world.needs.db
+      const [last] = await world.deps.db
         .selectFrom('audit')
         .selectAll()
         .where('chain', '=', 'admin')
@@ -119,7 +119,7 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       const api = await world.as()
       for (let n = 1; n <= 5; n++) await codeOf(api.createEmergency({ body: wrong }))
       await expect(
-        createEmergency({ ...world.needs, approvalTokenSha256: undefined }, anAdmin, {
+        createEmergency({ ...world.deps, approvalTokenSha256: undefined }, anAdmin, {
           approvalToken: secret('x'),
           order: {},
           unknownFields: 0,
@@ -129,9 +129,9 @@ onBothDialects('the approval token of an emergency', (fresh) => {
 
     test('that cannot be counted are not compared: not even the right one opens', async () => {
       const world = await emergencyWorld(await fresh(), fleet)
-      await sql`drop table approval_failures`.execute(world.needs.db)
+      await sql`drop table approval_failures`.execute(world.deps.db)
       await expect((await world.as()).createEmergency({ body: anOrder })).rejects.toEqual(refusedWith('INTERNAL'))
-      expect(await world.needs.db.selectFrom('rollouts').select('id').execute()).toEqual([])
+      expect(await world.deps.db.selectFrom('rollouts').select('id').execute()).toEqual([])
     })
   })
 
@@ -164,15 +164,15 @@ onBothDialects('the approval token of an emergency', (fresh) => {
       await send(json({ reason: 'x'.repeat(300_000) })),
       await send(json({}), { 'idempotency-key': `a-${approvalToken}` }),
     ]
-    await sql`drop table rollout_attempts`.execute(world.needs.db)
-    await sql`drop table rollout_actions`.execute(world.needs.db)
+    await sql`drop table rollout_attempts`.execute(world.deps.db)
+    await sql`drop table rollout_actions`.execute(world.deps.db)
     answers.push(await send(json({})))
     expect(answers.map(({ status }) => status)).toEqual([201, 400, 400, 400, 400, 400, 401, 400, 400, 400, 400, 400, 415, 413, 400, 500])
     const all = [
       ...answers.map(({ text }) => text),
       ...world.logged,
       await world.metrics.registry.metrics(),
-      await everythingStored(world.needs.db),
+      await everythingStored(world.deps.db),
     ]
     expect(world.logged.join('')).toContain('cve-hotpath')
     for (const text of all) expect(text).not.toContain(approvalToken)

@@ -22,13 +22,13 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   /** Three of four boxes run the fixed version; the rollout that brought it is paused. */
   const begin = async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    const { needs, fates, started, settle, installed, open, work, tick } = world
+    const { deps, fates, started, settle, installed, open, work, tick } = world
     const api = await world.as()
     fates.set('dora', ['pull-fails'])
     const staged = await started()
     await settle()
     const queued = async () => (await api.createEmergency({ body: fixed })).id
-    const start = (id: string) => startRollout(needs, anAdmin, { id })
+    const start = (id: string) => startRollout(deps, anAdmin, { id })
     const versions = () => Object.fromEntries(fleet.map(({ slug }) => [slug, installed.get(slug)?.synapse]))
     const steps = async (count: number) => {
       for (let step = 0; step < count; step++) {
@@ -41,7 +41,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   const allFixed = { acme: '1.163.2', beta: '1.163.2', cora: '1.163.2', dora: '1.163.2' }
 
   test('leaves as they are those that wait to be brought back, and says so to everybody', async () => {
-    const { needs, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
+    const { deps, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
     await rollBack(staged, 'images')
     expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsUndosOf).toEqual([staged])
     const id = await queued()
@@ -60,7 +60,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
       actor: 'admin:anna',
       data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
     })
-    const alerts = await needs.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
+    const alerts = await deps.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
     expect(alerts).toEqual([{ body: expect.stringContaining(`No more boxes are brought back of ${staged}`) }])
   })
 
@@ -122,24 +122,24 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   })
 
   test('nor is a way back that stands still gone on with meanwhile', async () => {
-    const { needs, staged, queued, start, settle, rollBack, show } = await begin()
+    const { deps, staged, queued, start, settle, rollBack, show } = await begin()
     await rollBack(staged, 'images')
     const id = await queued()
     await start(id)
-    await expect(resumeUndo(needs, anOperator, { id: staged })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(resumeUndo(deps, anOperator, { id: staged })).rejects.toMatchObject({ code: 'CONFLICT' })
     await settle()
     expect((await show(id)).status).toBe('done')
-    await resumeUndo(needs, anOperator, { id: staged })
+    await resumeUndo(deps, anOperator, { id: staged })
     expect((await show(staged)).counts.undo).toMatchObject({ pending: 3 })
   })
 
   test('nor does any box go back to the hole once it is over, whether asked again or for the first time', async () => {
-    const { needs, staged, queued, start, settle, rollBack, show, versions } = await begin()
+    const { deps, staged, queued, start, settle, rollBack, show, versions } = await begin()
     await rollBack(staged, 'images')
     const id = await queued()
     await start(id)
     await settle()
-    await resumeUndo(needs, anOperator, { id: staged })
+    await resumeUndo(deps, anOperator, { id: staged })
     await settle()
     expect(versions()).toEqual(allFixed)
     const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
@@ -160,10 +160,10 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
 
   test('but one that an emergency had left open opens again with the rollout that closed it, and the plan says so', async () => {
     const world = await emergencyWorld(await fresh(), fleet)
-    const { needs, fates, started, settle, rollBack, installed, clock } = world
+    const { deps, fates, started, settle, rollBack, installed, clock } = world
     for (const slug of ['cora', 'dora']) fates.set(slug, ['pull-fails'])
     const { id } = await (await world.as()).createEmergency({ body: fixed })
-    await startRollout(needs, anAdmin, { id })
+    await startRollout(deps, anAdmin, { id })
     await settle()
     await rollBack(id, 'none')
     clock.advance(60_000)
@@ -172,7 +172,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     const staged = await started()
     await settle()
     expect(installed.get('cora')?.synapse).toBe('1.163.2')
-    const { boxes } = await planUndo(needs, { id: staged, boxes: 'images' })
+    const { boxes } = await planUndo(deps, { id: staged, boxes: 'images' })
     const says = expect.stringMatching(
       new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as it had before this rollout`),
     )
@@ -186,9 +186,9 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
   })
 
   test('but an emergency whose own boxes were sent back keeps no others from it', async () => {
-    const { needs, fates, installed, staged, queued, start, settle, rollBack, versions } = await begin()
+    const { deps, fates, installed, staged, queued, start, settle, rollBack, versions } = await begin()
     installed.set('cora', { ...(installed.get('cora') as InstalledVersions), synapse: '1.157.1' })
-    await needs.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'cora').execute()
+    await deps.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'cora').execute()
     const id = await queued()
     fates.set('dora', ['pull-fails'])
     await start(id)

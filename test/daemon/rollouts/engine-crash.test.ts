@@ -20,9 +20,9 @@ const oncePerBox = (id: string) => fleet.flatMap(({ slug }) => steps.map((step) 
 /** A process that is killed after its first step, before it could tell anybody. */
 const dyingEngine = (world: RolloutWorld, holder: string) => {
   const killed = new AbortController()
-  const rolloutBus = { ...world.needs.rolloutBus, changed: () => killed.abort() }
-  const bus = { ...world.needs.bus, queued: () => undefined }
-  const engine = makeRolloutEngine({ ...world.needs, holder, bus, rolloutBus })
+  const rolloutBus = { ...world.deps.rolloutBus, changed: () => killed.abort() }
+  const bus = { ...world.deps.bus, queued: () => undefined }
+  const engine = makeRolloutEngine({ ...world.deps, holder, bus, rolloutBus })
   return { engine, signal: killed.signal }
 }
 
@@ -56,24 +56,24 @@ onBothDialects('the rollout engine, killed', (fresh) => {
 
   test('an owner that was only slow writes nothing once another has taken over', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { needs, clock, signal } = world
+    const { deps, clock, signal } = world
     const id = await world.started()
-    const lease = (await acquireLease(needs, { name: `rollout:${id}`, holder: 'slow', ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(deps, { name: `rollout:${id}`, holder: 'slow', ttlMs: 30_000 })) as Lease
     await clock.advance(30_000)
     await world.tick()
     for (const command of await world.open()) await world.work(command)
     const before = await world.show(id)
-    await expect(round({ needs, lease, rolloutId: id }, signal)).rejects.toSatisfy((error) => isProblem(error, 'LEASE_LOST'))
+    await expect(round({ deps, lease, rolloutId: id }, signal)).rejects.toSatisfy((error) => isProblem(error, 'LEASE_LOST'))
     expect(await world.show(id)).toEqual(before)
   })
 
   test('what was decided before a pause is not begun after it', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { needs } = world
+    const { deps } = world
     const id = await world.started()
-    const lease = (await acquireLease(needs, { name: `rollout:${id}`, holder: needs.holder, ttlMs: 30_000 })) as Lease
-    await pauseRollout(needs, anOperator, { id, reason: 'lunch time' })
-    await beginAction({ needs, lease, rolloutId: id }, 'acme')
+    const lease = (await acquireLease(deps, { name: `rollout:${id}`, holder: deps.holder, ttlMs: 30_000 })) as Lease
+    await pauseRollout(deps, anOperator, { id, reason: 'lunch time' })
+    await beginAction({ deps, lease, rolloutId: id }, 'acme')
     expect(await world.statuses(id)).toMatchObject({ acme: 'pending' })
     expect(await world.commandIds()).toEqual([])
   })
@@ -104,7 +104,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()
     const draining = new AbortController()
-    const running = startRolloutEngine(world.needs, draining.signal)
+    const running = startRolloutEngine(world.deps, draining.signal)
     // Next to no time passes: what moves the engine on is being woken.
     const until = async (reached: () => Promise<boolean>) => {
       for (let look = 0; !(await reached()); look++) {
@@ -121,7 +121,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     await until(async () => (await world.show(id)).status === 'done')
     draining.abort()
     await running
-    expect(await acquireLease(world.needs, { name: `rollout:${id}`, holder: 'other', ttlMs: 1 })).toBeDefined()
+    expect(await acquireLease(world.deps, { name: `rollout:${id}`, holder: 'other', ttlMs: 1 })).toBeDefined()
   })
 })
 
@@ -174,10 +174,10 @@ describe('whatever comes in whatever order', () => {
         const [late] = await world.lost()
         if (late) await world.answer(late.id, world.updated(late.id.split('.')[1] ?? '', (late.payload as { targets: never }).targets))
       },
-      pause: () => pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' }),
-      resume: () => resumeRollout(world.needs, anOperator, { id, skipFailed: false }),
-      'skip failed': () => resumeRollout(world.needs, anOperator, { id, skipFailed: true }),
-      abort: async () => pick === 0 && abortRollout(world.needs, anOperator, { id }),
+      pause: () => pauseRollout(world.deps, anOperator, { id, reason: 'lunch time' }),
+      resume: () => resumeRollout(world.deps, anOperator, { id, skipFailed: false }),
+      'skip failed': () => resumeRollout(world.deps, anOperator, { id, skipFailed: true }),
+      abort: async () => pick === 0 && abortRollout(world.deps, anOperator, { id }),
       'time passes': async () => {
         await world.clock.advance(pick * 10_000)
         await world.heartbeat()

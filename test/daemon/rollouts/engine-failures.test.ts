@@ -31,10 +31,10 @@ onBothDialects('a box that fails', (fresh) => {
     const id = await world.started()
     await world.settle()
     expect(await world.statuses(id)).toMatchObject({ acme: 'failed', beta: 'pending' })
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
-    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { action, attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(action).toMatchObject({ status: 'succeeded', attempt: 2, error: null })
     expect(attempts.map(({ attempt, status, error }) => [attempt, status, error?.code])).toEqual([
       [1, 'failed', 'PULL_FAILED'],
@@ -47,7 +47,7 @@ onBothDialects('a box that fails', (fresh) => {
     world.fates.set('acme', ['fails'])
     const id = await world.started()
     await world.settle()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: true })
     await world.settle()
     const { status, counts } = await world.show(id)
     expect(status).toBe('done')
@@ -60,10 +60,10 @@ onBothDialects('a box that fails', (fresh) => {
     const id = await world.started()
     await world.settle()
     expect(await world.statuses(id)).toMatchObject({ acme: 'rollback_failed' })
-    await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: false })).rejects.toSatisfy((error) =>
+    await expect(resumeRollout(world.deps, anOperator, { id, skipFailed: false })).rejects.toSatisfy((error) =>
       isProblem(error, 'CONFLICT'),
     )
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: true })
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
   })
@@ -113,14 +113,14 @@ onBothDialects('a box that fails', (fresh) => {
     const running = { image: newImage, digest: other, state: 'running' as const, restartCount: 0 }
     world.said.set('acme', { services: { synapse: running } as never })
     await world.settle()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     const { status, actions } = await world.show(id)
     expect([status, actions.map((action) => action.status)]).toEqual(['paused', ['failed', 'pending']])
     expect(actions[0]?.error).toMatchObject({ code: 'PREFLIGHT_REFUSED', message: expect.stringContaining(other) })
     world.said.clear() // somebody has brought the box back
     world.installed.set('acme', world.installed.get('beta') as never)
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'succeeded' })
   })
@@ -135,8 +135,8 @@ onBothDialects('a box that fails', (fresh) => {
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'failed' })
     const pinned = JSON.stringify({ [image]: digestOf('as it is by now') }) // for another box, whose MinIO had to be updated
-    await world.needs.db.updateTable('rollouts').set({ digests: pinned }).where('id', '=', id).execute()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await world.deps.db.updateTable('rollouts').set({ digests: pinned }).where('id', '=', id).execute()
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded' })
   })
@@ -145,14 +145,14 @@ onBothDialects('a box that fails', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     let backMs = 0
     const clock = { ...world.clock, now: () => new Date(world.clock.now().getTime() - backMs) }
-    const engine = makeRolloutEngine({ ...world.needs, clock })
+    const engine = makeRolloutEngine({ ...world.deps, clock })
     const id = await world.started()
     await engine.tick(world.signal)
     backMs = 3_600_000
     await world.settle(engine)
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'succeeded', durationMs: 0 })
-    const { payload } = await commandById(world.needs.db, `${id}.acme.1.update`)
-    expect((payload as { deadlineMs: number }).deadlineMs).toBe(world.needs.settings.actionDeadlineMs)
+    const { payload } = await commandById(world.deps.db, `${id}.acme.1.update`)
+    expect((payload as { deadlineMs: number }).deadlineMs).toBe(world.deps.settings.actionDeadlineMs)
   })
 
   test('every pull after the first is by its digest, and another image than that is refused before anything is stopped', async () => {
@@ -210,7 +210,7 @@ onBothDialects('a box that fails', (fresh) => {
         status: 'failed',
         error: { code: 'DIGEST_MISMATCH', message: expect.stringContaining('as the plan showed') },
       })
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await pulls()
     expect((await world.show(id)).digests).toEqual({ [newImage]: moved })
     expect(await world.commandIds()).toContain(`${id}.beta.2.update`)

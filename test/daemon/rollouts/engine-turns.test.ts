@@ -22,13 +22,13 @@ onBothDialects('a box at its turn', (fresh) => {
       const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta', canary: true }, { slug: 'cora' }])
       const id = await world.started()
       const until = isoIn(world.clock, 3_600_000)
-      const { db } = world.needs
+      const { db } = world.deps
       await db.transaction().execute((tx) => holdBox(tx, world.clock, { boxId: 'box_acme' as never, holder, until }))
       await world.settle()
       return { world, id, until, db }
     }
     const toldOf = async (world: RolloutWorld, id: string) => {
-      const { rows } = await sql<{ payload: string }>`select payload from events where stream = ${`rollout:${id}`}`.execute(world.needs.db)
+      const { rows } = await sql<{ payload: string }>`select payload from events where stream = ${`rollout:${id}`}`.execute(world.deps.db)
       return rows.filter(({ payload }) => payload.includes('held by rollout ro_other')).length
     }
 
@@ -44,7 +44,7 @@ onBothDialects('a box at its turn', (fresh) => {
       await world.tick()
       await world.tick()
       expect(await toldOf(world, id)).toBe(1)
-      expect([...(await holdsOf(world.needs.db, world.clock)).values()]).toMatchObject([{ holder }])
+      expect([...(await holdsOf(world.deps.db, world.clock)).values()]).toMatchObject([{ holder }])
     })
 
     test.each(['is given back', 'runs out'])('goes on when the hold %s', async (how) => {
@@ -54,17 +54,17 @@ onBothDialects('a box at its turn', (fresh) => {
       await world.heartbeat()
       await world.settle()
       expect((await world.show(id)).status).toBe('done')
-      expect((await showAction(world.needs, { id, slug: 'acme' })).action).toMatchObject({ status: 'succeeded', attempt: 1 })
+      expect((await showAction(world.deps, { id, slug: 'acme' })).action).toMatchObject({ status: 'succeeded', attempt: 1 })
     })
 
     test('can be left out by hand', async () => {
       const { world, id } = await heldWorld()
       const skip = ['acme']
-      await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip })).rejects.toMatchObject({ code: 'CONFLICT' })
-      await pauseRollout(world.needs, anOperator, { id, reason: 'acme is held for ever' })
-      const unknown = resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip: ['beta'] })
+      await expect(resumeRollout(world.deps, anOperator, { id, skipFailed: false, skip })).rejects.toMatchObject({ code: 'CONFLICT' })
+      await pauseRollout(world.deps, anOperator, { id, reason: 'acme is held for ever' })
+      const unknown = resumeRollout(world.deps, anOperator, { id, skipFailed: false, skip: ['beta'] })
       await expect(unknown).rejects.toMatchObject({ code: 'VALIDATION', details: [{ path: 'skip.0' }] })
-      await resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip })
+      await resumeRollout(world.deps, anOperator, { id, skipFailed: false, skip })
       await world.settle()
       expect(await world.statuses(id)).toEqual({ acme: 'skipped', beta: 'succeeded', cora: 'succeeded' })
       expect((await world.show(id)).status).toBe('done')

@@ -37,8 +37,8 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     expect(status).toBe('paused')
     expect(pauseReason).toMatch(/^acme: its update is under way on host-of-acme,/)
     expect(actions[0]).toMatchObject({ status: 'updating' })
-    expect((await holdsOf(world.needs.db, world.clock)).size).toBe(1)
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    expect((await holdsOf(world.deps.db, world.clock)).size).toBe(1)
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.tick()
     expect((await world.show(id)).status).toBe('canary')
   })
@@ -49,13 +49,13 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.take(update)
     await world.expire(update)
     await world.tick()
-    await abortRollout(world.needs, anOperator, { id })
+    await abortRollout(world.deps, anOperator, { id })
     await world.clock.advance(1000)
     await world.answer(update, world.updated('acme', payload.targets))
     await world.tick()
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
     expect((await world.show(id)).status).toBe('failed')
-    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    expect(await holdsOf(world.deps.db, world.clock)).toEqual(new Map())
   })
 
   test.each([
@@ -63,7 +63,7 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     ['was given up', { live: 0, removal: 'erased' as const }],
   ])('whose box %s since can answer no more: the attempt has failed, and the rollout can end', async (_, change) => {
     const { world, id, update } = await atUpdate()
-    const { db } = world.needs
+    const { db } = world.deps
     await world.take(update)
     await world.expire(update)
     await world.tick()
@@ -71,17 +71,17 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.tick()
     expect(await world.statuses(id)).toMatchObject({ acme: 'pulling' })
     await db.updateTable('boxes').set(change).where('id', '=', 'box_acme').execute()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.tick()
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'HOST_OFFLINE' } })
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: true })
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
   })
 
   test('is told of also where somebody else has taken its box by now, who keeps it', async () => {
     const { world, id, update } = await atUpdate()
-    const { db } = world.needs
+    const { db } = world.deps
     await world.take(update)
     await db.updateTable('box_holds').set({ holder: 'move:mov_1' }).execute()
     await world.expire(update)
@@ -99,11 +99,7 @@ onBothDialects('an agent that is not heard of', (fresh) => {
     await world.tick()
     await world.clock.advance(1000)
     const error = JSON.stringify({ code: 'COMPOSE_INVALID', message: 'not yaml' })
-    await world.needs.db
-      .updateTable('commands')
-      .set({ error, heard_at: world.clock.now().toISOString() })
-      .where('id', '=', update)
-      .execute()
+    await world.deps.db.updateTable('commands').set({ error, heard_at: world.clock.now().toISOString() }).where('id', '=', update).execute()
     await world.tick()
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'COMPOSE_INVALID' } })
   })

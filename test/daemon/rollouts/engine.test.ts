@@ -28,7 +28,7 @@ onBothDialects('the rollout engine', (fresh) => {
       expect(action).toMatchObject({ status: 'succeeded', attempt: 1, snapshotOk: true, updateOk: true, healthOk: true, rolledBack: false })
     const phases = auditLog.filter(({ action }) => action === 'rollout.phase').map(({ data }) => data.to)
     expect(phases).toEqual(['free_5', 'free_100', 'pro', 'enterprise'])
-    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    expect(await holdsOf(world.deps.db, world.clock)).toEqual(new Map())
   })
 
   test('the update is ordered with the digests of the first pull, and carries no secret', async () => {
@@ -46,7 +46,7 @@ onBothDialects('the rollout engine', (fresh) => {
       boxId: 'box_acme',
       ownershipEpoch: 1,
       targets: { services: { synapse: { image: newImage, digest: digestOf(newImage) } }, migrationsHead: '0000' },
-      probe: world.needs.probe,
+      probe: world.deps.probe,
       fence: { mode: 'until-stable' },
       deadlineMs: 7_200_000,
     })
@@ -56,7 +56,7 @@ onBothDialects('the rollout engine', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()
     await world.settle()
-    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { action, attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(action).toMatchObject({ snapshotId: snapshotIdOf('acme'), fencedMs: 150_000 })
     expect(attempts).toMatchObject([
       {
@@ -78,9 +78,9 @@ onBothDialects('the rollout engine', (fresh) => {
     const id = await world.started()
     await world.settle()
     const restored = { from: 'cold-copy', tookMs: 2_000, copiedMs: 900 }
-    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { action, attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(attempts).toMatchObject([{ status: 'rolled_back', restored }])
-    const { evidence } = await listEvidence(world.needs, { id, limit: 10 })
+    const { evidence } = await listEvidence(world.deps, { id, limit: 10 })
     expect(evidence).toMatchObject([{ version: 2, restored }])
     const ended = (await world.show(id)).auditLog.find((line) => line.action === `rollout.action.${action.status}`)
     expect(ended?.data).toMatchObject({ evidence: evidenceSum(evidence[0]) })
@@ -122,22 +122,22 @@ onBothDialects('the rollout engine', (fresh) => {
 
     test('a paused rollout starts no further tenant; the one under way finishes; resume goes on', async () => {
       const { world, id } = await underWay(['acme', 'beta'])
-      await pauseRollout(world.needs, anOperator, { id, reason: 'lunch time' })
+      await pauseRollout(world.deps, anOperator, { id, reason: 'lunch time' })
       await world.settle()
       expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'pending' })
       expect((await world.show(id)).status).toBe('paused')
-      await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
       await world.settle()
       expect((await world.show(id)).status).toBe('done')
     })
 
     test('an aborted rollout is failed for good; the tenant under way finishes and is recorded, the others are cancelled', async () => {
       const { world, id } = await underWay(['acme', 'beta'])
-      await abortRollout(world.needs, anOperator, { id, reason: 'wrong version' })
+      await abortRollout(world.deps, anOperator, { id, reason: 'wrong version' })
       await world.settle()
       expect(await world.statuses(id)).toEqual({ acme: 'succeeded', beta: 'cancelled' })
       expect(await world.show(id)).toMatchObject({ status: 'failed', error: 'wrong version' })
-      await expect(resumeRollout(world.needs, anOperator, { id, skipFailed: true })).rejects.toSatisfy((error) =>
+      await expect(resumeRollout(world.deps, anOperator, { id, skipFailed: true })).rejects.toSatisfy((error) =>
         isProblem(error, 'INVALID_TRANSITION'),
       )
     })
@@ -156,11 +156,11 @@ onBothDialects('the rollout engine', (fresh) => {
     }
     const leaveOut = async () => {
       expect(await world.statuses(id)).toMatchObject({ acme: 'rolled_back' })
-      await pauseRollout(world.needs, anOperator, { id, reason: 'let me see' })
-      await resumeRollout(world.needs, anOperator, { id, skipFailed: true })
+      await pauseRollout(world.deps, anOperator, { id, reason: 'let me see' })
+      await resumeRollout(world.deps, anOperator, { id, skipFailed: true })
     }
     await world.engine.handBack()
-    await world.settle(makeRolloutEngine({ ...world.needs, db: interrupted(world.needs.db, 2, leaveOut) }))
+    await world.settle(makeRolloutEngine({ ...world.deps, db: interrupted(world.deps.db, 2, leaveOut) }))
     const { status, auditLog } = await world.show(id)
     expect([status, auditLog.filter(({ action }) => action === 'rollout.paused').length]).toEqual(['done', 1])
   })
@@ -170,11 +170,11 @@ onBothDialects('the rollout engine', (fresh) => {
       { slug: 'acme', canary: true },
       { slug: 'beta', canary: true },
     ])
-    const { db } = world.needs
+    const { db } = world.deps
     const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
     const id = await world.started()
     await world.tick()
-    await abortRollout(world.needs, anOperator, { id })
+    await abortRollout(world.deps, anOperator, { id })
     expect(await asked()).toBe(1)
     const next = async (slug: string) => (await world.open()).find((command) => command.id.includes(`.${slug}.`))
     for (let command = await next('acme'); command; command = await next('acme')) {
@@ -193,11 +193,11 @@ onBothDialects('the rollout engine', (fresh) => {
     await world.tick()
     for (const command of await world.open()) await world.work(command)
     await world.tick()
-    await world.needs.db.updateTable('box_holds').set({ holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }).execute()
+    await world.deps.db.updateTable('box_holds').set({ holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }).execute()
     await world.settle()
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error: { code: 'BOX_HELD' } })
     expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
-    expect((await holdsOf(world.needs.db, world.clock)).get('box_acme' as never)?.holder).toBe('restore:cmd_1')
+    expect((await holdsOf(world.deps.db, world.clock)).get('box_acme' as never)?.holder).toBe('restore:cmd_1')
   })
 
   test.each([
@@ -213,12 +213,12 @@ onBothDialects('the rollout engine', (fresh) => {
     await world.tick()
     for (const command of await world.open()) await world.work(command)
     await world.tick()
-    await lose(world.needs.db).execute()
+    await lose(world.deps.db).execute()
     await world.settle()
     const error = { code: 'BOX_HELD', message: expect.stringContaining(says) }
     expect((await world.show(id)).actions[0]).toMatchObject({ status: 'failed', error })
     expect(await world.commandIds()).not.toContain(`${id}.acme.1.update`)
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'succeeded' })
   })
@@ -228,7 +228,7 @@ onBothDialects('the rollout engine', (fresh) => {
     const id = await world.started({ holdAfter: 'canary' })
     await world.settle()
     expect(await world.show(id)).toMatchObject({ status: 'paused', previousStatus: 'free_5' })
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
   })

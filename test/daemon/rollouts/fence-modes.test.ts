@@ -37,7 +37,7 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     })
     expect(shown.auditLog[0]).toMatchObject({ action: 'rollout.created', data: { fenceMode: 'until-first-ok' } })
     expect(shown.pauseReason).toMatch(/canary stopped: acme failed \(PROBE_FAILED: no sync; acme is open to its users on the new version/)
-    const { action, attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { action, attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(action).toMatchObject({ status: 'failed', snapshotOk: true, rolledBack: false, error })
     expect(attempts).toHaveLength(1)
     expect(await world.open()).toEqual([])
@@ -47,16 +47,16 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     await world.started({ fenceMode: 'until-first-ok' })
     await world.settle()
-    expect(await pastUpdates(world.needs.db)).toEqual([{ slug: 'acme', tier: 'free', durationMs: expect.any(Number), fencedMs: null }])
-    await applyManifest(world.needs, anOperator, aManifest({ synapse: '1.163.4' }))
+    expect(await pastUpdates(world.deps.db)).toEqual([{ slug: 'acme', tier: 'free', durationMs: expect.any(Number), fencedMs: null }])
+    await applyManifest(world.deps, anOperator, aManifest({ synapse: '1.163.4' }))
     await world.started()
     await world.settle()
-    expect((await pastUpdates(world.needs.db)).map(({ fencedMs }) => fencedMs)).toContainEqual(expect.any(Number))
+    expect((await pastUpdates(world.deps.db)).map(({ fencedMs }) => fencedMs)).toContainEqual(expect.any(Number))
   })
 
   test('is proposed by plans once boxes have gone back by images from the same update, and taken by none by itself', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const proposed = async () => (await planStaged(world.needs, { allowLongFence: false })).plan.proposedFenceMode
+    const proposed = async () => (await planStaged(world.deps, { allowLongFence: false })).plan.proposedFenceMode
     expect(await proposed()).toBeUndefined()
     world.fates.set('beta', ['pull-fails'])
     const id = await world.started()
@@ -84,7 +84,7 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
     await world.answer(update.id, { ...world.updated('acme', targets), ...sick, probes })
     await world.settle()
 
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     const { status, actions } = await world.show(id)
     expect(status).toBe('paused')
@@ -93,12 +93,12 @@ onBothDialects('a rollout that opens chats early', (fresh) => {
       error: { code: 'PREFLIGHT_REFUSED', message: expect.stringContaining('boxes check acme') },
     })
 
-    await world.needs.db
+    await world.deps.db
       .updateTable('boxes')
       .set({ last_probe: JSON.stringify(aProbe()) })
       .where('slug', '=', 'acme')
       .execute()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect(await world.show(id)).toMatchObject({ status: 'done', counts: { skipped: 1, succeeded: 1 } })
   })

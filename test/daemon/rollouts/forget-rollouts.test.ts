@@ -13,7 +13,7 @@ const day = 86_400_000
 onBothDialects('what is kept of rollouts', (fresh) => {
   const setUp = async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
-    const { db } = world.needs
+    const { db } = world.deps
     const id = await world.started()
     const count = async (table: 'events' | 'rollout_attempts' | 'rollout_actions' | 'audit') =>
       Number(
@@ -24,19 +24,19 @@ onBothDialects('what is kept of rollouts', (fresh) => {
             .executeTakeFirstOrThrow()
         ).rows,
       )
-    const forget = () => forgetRollouts(world.needs, world.signal)
+    const forget = () => forgetRollouts(world.deps, world.signal)
     return { world, db, id, count, forget }
   }
-  const story = async (needs: Parameters<typeof followRollout>[0], id: string, lastEventId?: string) => {
+  const story = async (deps: Parameters<typeof followRollout>[0], id: string, lastEventId?: string) => {
     const seen = []
-    for await (const { event } of await followRollout(needs, { id, lastEventId, signal: new AbortController().signal })) seen.push(event)
+    for await (const { event } of await followRollout(deps, { id, lastEventId, signal: new AbortController().signal })) seen.push(event)
     return seen
   }
 
   test('events go ninety days after the end, evidence after two years; the record and its audit chain stay', async () => {
     const { world, id, count, forget, db } = await setUp()
     await world.settle()
-    const ofRollout = (await story(world.needs, id)).length
+    const ofRollout = (await story(world.deps, id)).length
     const [events, audit] = [await count('events'), await count('audit')]
     await world.clock.advance(90 * day - 1000)
     expect(await forget()).toBe('0 events of rollouts, the evidence of 0 attempts')
@@ -57,16 +57,16 @@ onBothDialects('what is kept of rollouts', (fresh) => {
     const { lastEventId } = await world.show(id)
     await world.clock.advance(91 * day)
     await forget()
-    await expect(story(world.needs, id)).rejects.toSatisfy(
+    await expect(story(world.deps, id)).rejects.toSatisfy(
       (error) => isProblem(error, 'NOT_FOUND') && /rollouts show/.test(error.message) && /90 days/.test(error.message),
     )
-    await expect(story(world.needs, id, '3')).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))
-    expect(await story(world.needs, id, lastEventId)).toEqual([])
+    await expect(story(world.deps, id, '3')).rejects.toSatisfy((error) => isProblem(error, 'NOT_FOUND'))
+    expect(await story(world.deps, id, lastEventId)).toEqual([])
   })
 
   test('a rollout that is paused for years keeps all', async () => {
     const { world, id, forget } = await setUp()
-    await pauseRollout(world.needs, anOperator, { id, reason: 'holidays' })
+    await pauseRollout(world.deps, anOperator, { id, reason: 'holidays' })
     await world.settle()
     await world.clock.advance(3 * 365 * day)
     expect(await forget()).toBe('0 events of rollouts, the evidence of 0 attempts')
@@ -76,8 +76,8 @@ onBothDialects('what is kept of rollouts', (fresh) => {
     const { world, count, forget } = await setUp()
     world.fates.set('acme', ['rollback-fails'])
     await world.settle()
-    const { needs } = world
-    await needs.db.updateTable('rollouts').set({ status: 'failed', finished_at: needs.clock.now().toISOString() }).execute()
+    const { deps } = world
+    await deps.db.updateTable('rollouts').set({ status: 'failed', finished_at: deps.clock.now().toISOString() }).execute()
     await world.clock.advance(3 * 365 * day)
     await forget()
     expect(await count('rollout_attempts')).toBe(1)

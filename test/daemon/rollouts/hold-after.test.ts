@@ -28,7 +28,7 @@ onBothDialects('a rollout that is to hold after a phase', (fresh) => {
       pauseReason: `held after ${holdAfter}, as asked when it was made. Next: resume the rollout to go on.`,
     })
     expect(await world.statuses(id)).toEqual(statuses)
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     const { status, auditLog } = await world.show(id)
     expect(status).toBe('done')
@@ -46,7 +46,7 @@ onBothDialects('a rollout that is to hold after a phase', (fresh) => {
     const id = await world.started({ holdAfter: 'canary' })
     await world.settle()
     expect((await world.show(id)).pauseReason).toMatch(/^canary stopped/)
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
     expect(await world.show(id)).toMatchObject({ status: 'paused', pauseReason: expect.stringMatching(/^held after canary/) })
   })

@@ -22,7 +22,7 @@ onBothDialects('a tag under which the fleet runs another image, as the plan show
       }
     }
     const id = await world.started()
-    const resumed = () => resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    const resumed = () => resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     const ofBeta = async () => (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'beta')
     await pulls(digestOf('moved'))
     await resumed()

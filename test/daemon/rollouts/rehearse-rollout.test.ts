@@ -10,13 +10,13 @@ const result = { seed: 1 } as Rehearsal
 
 function aRoom(rehearse: Rehearse | undefined) {
   const clock = manualClock()
-  const needs = {
+  const deps = {
     ...{ clock, rehearse, schemas: synapseSchemas, migrations: [], daemonVersion: '0.1.0' },
     ...{ staleAfterMs: 1, offlineAfterMs: 1, fenceMaxMs: 1, probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 } },
     settings: { parallel: 3, perHost: 1, pollMs: 5000, actionDeadlineMs: 7_200_000 },
     windows: { timeZone: 'UTC', windows: { free: null, pro: null, enterprise: null } },
   }
-  return { clock, play: rehearsals(needs) }
+  return { clock, play: rehearsals(deps) }
 }
 
 const never = () => new AbortController().signal

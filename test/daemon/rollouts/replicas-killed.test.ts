@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
 import { holdsBySlug } from '../../../src/daemon/boxes/index.ts'
-import type { HostsNeeds } from '../../../src/daemon/hosts/index.ts'
+import type { HostsDeps } from '../../../src/daemon/hosts/index.ts'
 import { makeCommandBus } from '../../../src/daemon/hosts/index.ts'
 import { makeRolloutBus, makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
 import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
@@ -38,14 +38,14 @@ const fleetOf = (count: number): BoxSpec[] =>
 /** Some do not succeed at the first attempt. */
 const failing: Readonly<Record<string, Fate>> = { 'box-001': 'rolls-back', 'box-007': 'fails', 'box-013': 'lies' }
 
-type Replica = Readonly<{ channel: HostsNeeds; isDead: () => boolean; tick: () => Promise<unknown> }>
+type Replica = Readonly<{ channel: HostsDeps; isDead: () => boolean; tick: () => Promise<unknown> }>
 
 /** A daemon process that will be killed after so many steps, wherever it is then. */
 function aReplica(world: RolloutWorld, nth: number, lifeSteps: number): Replica {
-  const { db, isDead } = mortal(world.needs.db, lifeSteps)
-  const needs = { ...world.needs, db, holder: `replica-${nth}`, bus: makeCommandBus(), rolloutBus: makeRolloutBus() }
-  const engine = makeRolloutEngine(needs)
-  const channel = { ...needs, baseUrl: 'http://daemon', agents: { ...shortTimes, longPollMs: 0 }, boxes: world.side }
+  const { db, isDead } = mortal(world.deps.db, lifeSteps)
+  const deps = { ...world.deps, db, holder: `replica-${nth}`, bus: makeCommandBus(), rolloutBus: makeRolloutBus() }
+  const engine = makeRolloutEngine(deps)
+  const channel = { ...deps, baseUrl: 'http://daemon', agents: { ...shortTimes, longPollMs: 0 }, boxes: world.side }
   return { channel, isDead, tick: () => engine.tick(world.signal).catch(() => undefined) }
 }
 
@@ -73,7 +73,7 @@ onBothDialects('a rollout driven by replicas that are killed at any statement', 
       expect(turn).toBeLessThan(count * 12)
       const { status } = await db.selectFrom('rollouts').select('status').where('id', '=', id).executeTakeFirstOrThrow()
       if (status === 'done') break
-      if (status === 'paused') await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+      if (status === 'paused') await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
       await db
         .updateTable('hosts')
         .set({ last_seen_at: isoNow(world.clock) })

@@ -13,7 +13,7 @@ import { rolloutWorld } from '../../support/rollout-world.ts'
 onBothDialects('the report of a rollout', (fresh) => {
   const setUp = async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'gamma', plan: 'pro' }])
-    const { db } = world.needs
+    const { db } = world.deps
     const sumsInChain = async (id: string) => {
       const rows = await db.selectFrom('audit').select(['action', 'data']).where('chain', '=', `rollout:${id}`).orderBy('seq').execute()
       const ends = rows.filter(({ action }) => action.startsWith('rollout.action.')).map(({ data }) => JSON.parse(data))
@@ -27,9 +27,9 @@ onBothDialects('the report of a rollout', (fresh) => {
     world.fates.set('beta', ['rolls-back', 'commits'])
     const id = await world.started()
     await world.settle()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
-    const { evidence } = await listEvidence(world.needs, { id, limit: 100 })
+    const { evidence } = await listEvidence(world.deps, { id, limit: 100 })
     expect(evidence.map(({ tenantSlug, attempt, status }) => [tenantSlug, attempt, status])).toEqual([
       ['acme', 1, 'succeeded'],
       ['beta', 1, 'rolled_back'],
@@ -56,7 +56,7 @@ onBothDialects('the report of a rollout', (fresh) => {
     await world.settle()
     const seen: string[] = []
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await listEvidence(world.needs, { id, limit: 1, ...(cursor === undefined ? {} : { cursor }) })
+      const page = await listEvidence(world.deps, { id, limit: 1, ...(cursor === undefined ? {} : { cursor }) })
       seen.push(...page.evidence.map(({ tenantSlug }) => tenantSlug))
       cursor = page.nextCursor
     }
@@ -90,14 +90,14 @@ onBothDialects('the report of a rollout', (fresh) => {
       }
     }
     await world.tick()
-    const { attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(attempts[0]?.steps.map(({ step, durationMs }) => [step, durationMs])).toEqual([
       ['pull', 9000],
       ['warm-snapshot', null], // its agent did not say when it ended, and the daemon's clock is another
       ['fence', 20_000],
       ['probe', 180_000], // the agent's own 200 s for the whole command
     ])
-    const report = await reportRollout(world.needs, { id })
+    const report = await reportRollout(world.deps, { id })
     expect(report.steps.find(({ step }) => step === 'fence')).toEqual({
       step: 'fence',
       boxes: 1,
@@ -112,7 +112,7 @@ onBothDialects('the report of a rollout', (fresh) => {
     world.fates.set('beta', ['rolls-back'])
     const id = await world.started()
     await world.settle()
-    const report: RolloutReport = await reportRollout(world.needs, { id })
+    const report: RolloutReport = await reportRollout(world.deps, { id })
     expect(report.boxes.map(({ tenantSlug, status }) => [tenantSlug, status])[0]).toEqual(['beta', 'rolled_back'])
     expect(report).toMatchObject({
       boxesTotal: 3,
@@ -132,25 +132,25 @@ onBothDialects('the report of a rollout', (fresh) => {
     world.fates.set('beta', ['pull-fails'])
     const id = await world.started()
     await world.settle()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
-    expect((await reportRollout(world.needs, { id })).fence).toMatchObject({ boxes: 1, sumMs: 300_000, worstMs: 300_000 })
+    expect((await reportRollout(world.deps, { id })).fence).toMatchObject({ boxes: 1, sumMs: 300_000, worstMs: 300_000 })
     await world.rollBack(id, 'images')
     await world.settle()
     const fence = { boxes: 1, sumMs: 450_000, medianMs: 450_000, worstMs: 450_000, worstSlug: 'acme' }
-    expect((await reportRollout(world.needs, { id })).fence).toEqual(fence)
+    expect((await reportRollout(world.deps, { id })).fence).toEqual(fence)
     await db.deleteFrom('rollout_attempts').execute() // as after two years
-    expect((await reportRollout(world.needs, { id })).fence).toMatchObject({ boxes: 1, sumMs: 150_000 })
+    expect((await reportRollout(world.deps, { id })).fence).toMatchObject({ boxes: 1, sumMs: 150_000 })
   })
 
   test('the way back of all its boxes is told whole: from the word for it to its last box, and the worst of them', async () => {
     const { world, db } = await setUp()
     const id = await world.started({ holdAfter: 'free_100' })
     await world.settle()
-    expect((await reportRollout(world.needs, { id })).undo).toBeNull()
+    expect((await reportRollout(world.deps, { id })).undo).toBeNull()
     const startedAt = isoNow(world.clock)
     await world.rollBack(id, 'images')
-    expect((await reportRollout(world.needs, { id })).undo).toEqual({ startedAt, endedAt: null, durationMs: 0, boxes: null })
+    expect((await reportRollout(world.deps, { id })).undo).toEqual({ startedAt, endedAt: null, durationMs: 0, boxes: null })
     await world.clock.advance(60_000)
     await world.heartbeat()
     await world.tick()
@@ -160,9 +160,9 @@ onBothDialects('the report of a rollout', (fresh) => {
     const whole = { startedAt, endedAt: isoNow(world.clock), durationMs: 180_000 }
     await world.clock.advance(3_600_000)
     const told = { ...whole, boxes: { boxes: 2, medianMs: 120_000, worstMs: 120_000, worstSlug: 'acme' } }
-    expect((await reportRollout(world.needs, { id })).undo).toEqual(told)
+    expect((await reportRollout(world.deps, { id })).undo).toEqual(told)
     await db.deleteFrom('rollout_attempts').execute() // as after two years
-    expect((await reportRollout(world.needs, { id })).undo).toEqual(told)
+    expect((await reportRollout(world.deps, { id })).undo).toEqual(told)
   })
 
   test('without evidence the way back tells of no box that serves as updated: its times are those of the update', async () => {
@@ -174,20 +174,20 @@ onBothDialects('the report of a rollout', (fresh) => {
     await world.rollBack(id, 'images')
     world.fates.set('beta', ['rolls-back'])
     await world.settle()
-    expect((await reportRollout(world.needs, { id })).undo?.boxes?.boxes).toBe(2)
+    expect((await reportRollout(world.deps, { id })).undo?.boxes?.boxes).toBe(2)
     await db.deleteFrom('rollout_attempts').execute()
-    expect((await reportRollout(world.needs, { id })).undo?.boxes).toMatchObject({ boxes: 1, worstSlug: 'acme' })
+    expect((await reportRollout(world.deps, { id })).undo?.boxes).toMatchObject({ boxes: 1, worstSlug: 'acme' })
   })
 
   test('it tells how long it took, what of that was paused, and by whom', async () => {
     const { world } = await setUp()
     const id = await world.started()
-    await pauseRollout(world.needs, anOperator, { id, reason: 'lunch' })
+    await pauseRollout(world.deps, anOperator, { id, reason: 'lunch' })
     await world.clock.advance(3_600_000)
     await world.heartbeat()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await world.settle()
-    const { pausedMs, durationMs, pauses, timeline } = await reportRollout(world.needs, { id })
+    const { pausedMs, durationMs, pauses, timeline } = await reportRollout(world.deps, { id })
     expect([pausedMs, durationMs]).toEqual([3_600_000, 3_600_000])
     expect(pauses).toMatchObject([{ by: 'admin:anna', reason: 'lunch', endedBy: 'admin:anna', durationMs: 3_600_000 }])
     expect(timeline.map(({ action }) => action).slice(0, 4)).toEqual([
@@ -206,7 +206,7 @@ onBothDialects('the report of a rollout', (fresh) => {
       db.updateTable('rollout_actions').set({ undo_mode: 'images', undo_status, status }).where('slug', '=', slug).execute()
     await set('acme', 'undone', 'rolled_back')
     await set('gamma', 'failed', 'succeeded')
-    const { boxes, phases, rollout } = await reportRollout(world.needs, { id })
+    const { boxes, phases, rollout } = await reportRollout(world.deps, { id })
     expect(boxes[0]?.tenantSlug).toBe('gamma')
     expect(phases.find(({ phase }) => phase === 'canary')).toMatchObject({ succeeded: 1, failed: 0 })
     expect(phases.find(({ phase }) => phase === 'pro')).toMatchObject({ succeeded: 1, failed: 1 })

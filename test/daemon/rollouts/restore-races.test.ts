@@ -19,19 +19,19 @@ onBothDialects('a restore and an emergency at the same moment', (fresh) => {
     await world.settle()
     const api = await world.as()
     const rooms = {
-      ...world.needs,
+      ...world.deps,
       settings: { backupKey: Buffer.alloc(32, 7).toString('base64'), snapshotStore: 'file:/srv/snapshots' },
       deadlineMs: 3_600_000,
       fixes: fixesOfEmergencies,
       versionsBefore: versionsBeforeUpdate,
     }
-    const restore = (needs: Partial<typeof rooms> = {}) =>
-      restoreBox({ ...rooms, ...needs } as never, anOperator, {
+    const restore = (deps: Partial<typeof rooms> = {}) =>
+      restoreBox({ ...rooms, ...deps } as never, anOperator, {
         ...{ slug: 'acme', snapshotId: snapshotIdOf('acme'), reason: 'its database broke', allowHole: false },
       })
     const queue = async () => (await api.createEmergency({ body: { ...anOrder, toChatServer: '1.163.2' } })).id
-    const start = (id: string, db = world.needs.db) => startRollout({ ...world.needs, db }, anAdmin, { id })
-    return { ...world, db: world.needs.db, rooms, restore, queue, start }
+    const start = (id: string, db = world.deps.db) => startRollout({ ...world.deps, db }, anAdmin, { id })
+    return { ...world, db: world.deps.db, rooms, restore, queue, start }
   }
 
   /** Looks for emergencies, and then waits at a gate. */
@@ -103,9 +103,9 @@ onBothDialects('a restore and an emergency at the same moment', (fresh) => {
     const id = await queue()
     await db.updateTable('hosts').set({ last_seen_at: '2026-01-01T00:00:00.000Z' }).where('name', '=', 'host-of-acme').execute()
     const { looked, fixes } = stoppedLook()
-    const needs = { ...rooms, newestSnapshot: snapshotForMove({ ...rooms, fixes }) }
+    const deps = { ...rooms, newestSnapshot: snapshotForMove({ ...rooms, fixes }) }
     const wish = { slug: 'acme', to: 'host-of-beta', oldHostIsDead: 'host-of-acme', reason: 'it burnt' }
-    const moved = moveBox(needs as never, anOperator, wish)
+    const moved = moveBox(deps as never, anOperator, wish)
     await looked.reached
     const started = start(id)
     await heldUpOrOver(db, started)

@@ -17,7 +17,7 @@ const fleet: readonly BoxSpec[] = [{ slug: 'acme', canary: true }, { slug: 'beta
 /** The typed client over HTTP; every answer is checked against the contract. */
 async function apiOf(world: RolloutWorld, role: 'viewer' | 'operator' = 'operator', name = anOperator.name) {
   const authenticate = { admin: async () => ({ ...anOperator, role, name }) }
-  const { url: baseUrl } = await servedApp(rolloutsRoutes(world.needs), { authenticate, clock: world.clock })
+  const { url: baseUrl } = await servedApp(rolloutsRoutes(world.deps), { authenticate, clock: world.clock })
   return makeClient(rolloutsContract, { baseUrl, headers: () => ({ connection: 'close' }) })
 }
 
@@ -35,7 +35,7 @@ onBothDialects('the rollouts api', (fresh) => {
     const plan = await api.planRollout({ body: {} })
     expect(plan).toMatchObject({ updates: 3, refusals: 0, manifestRevision: 2 })
     expect((await api.listRollouts()).rollouts).toEqual([])
-    expect(await world.needs.db.selectFrom('events').selectAll().where('stream', 'like', 'rollout:%').execute()).toEqual([])
+    expect(await world.deps.db.selectFrom('events').selectAll().where('stream', 'like', 'rollout:%').execute()).toEqual([])
   })
 
   test('an unknown slug is refused by name, an unknown field too', async () => {
@@ -71,7 +71,7 @@ onBothDialects('the rollouts api', (fresh) => {
 
     test('that are never open for long enough keep a rollout from starting, unless it may ignore them', async () => {
       const { world, api } = await begin()
-      await changeTenant(world.needs, anOperator, { slug, ...body })
+      await changeTenant(world.deps, anOperator, { slug, ...body })
       expect(await api.planRollout({ body: {} })).toMatchObject({ updates: 2, refusals: 1 })
       expect(await api.planRollout({ body: { ignoreWindows: true } })).toMatchObject({ updates: 3, refusals: 0 })
       const { id } = await api.createRollout({ body: {} })
@@ -83,7 +83,7 @@ onBothDialects('the rollouts api', (fresh) => {
 
     test('of a rollout that waits are told by its list, by itself and by its boxes', async () => {
       const { world, api } = await begin([{ slug: 'acme' }])
-      await changeTenant(world.needs, anOperator, { slug: 'acme', maintenanceWindow: parseWindow('daily 12:00-13:00') })
+      await changeTenant(world.deps, anOperator, { slug: 'acme', maintenanceWindow: parseWindow('daily 12:00-13:00') })
       const id = await world.started()
       await world.settle()
       const waitingUntil = '2026-01-05T12:00:00.000Z'
@@ -108,9 +108,9 @@ onBothDialects('the rollouts api', (fresh) => {
     test('brings back what it made also when the plan would be refused by now, and another manifest holds', async () => {
       const { world, api } = await begin()
       const made = await api.createRollout({ body: {} }, key)
-      await world.needs.db.updateTable('boxes').set({ managed: 0 }).where('slug', '=', 'beta').execute()
-      await world.needs.db.updateTable('tenants').set({ slug: 'gone' }).where('slug', '=', 'acme').execute()
-      await applyManifest(world.needs, anOperator, aManifest({ synapse: '1.164.0' }))
+      await world.deps.db.updateTable('boxes').set({ managed: 0 }).where('slug', '=', 'beta').execute()
+      await world.deps.db.updateTable('tenants').set({ slug: 'gone' }).where('slug', '=', 'acme').execute()
+      await applyManifest(world.deps, anOperator, aManifest({ synapse: '1.164.0' }))
       expect(await api.createRollout({ body: {} }, key)).toEqual(made)
       await expect(api.startRollout({ params: { id: made.id } })).resolves.toMatchObject({ status: 'canary' })
       expect(await api.createRollout({ body: {} }, key)).toMatchObject({ id: made.id, status: 'canary' })
@@ -150,7 +150,7 @@ onBothDialects('the rollouts api', (fresh) => {
 
     test('is refused for a chat that would be away for too long, unless that was allowed', async () => {
       const { world, api } = await begin()
-      await world.needs.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'beta').execute()
+      await world.deps.db.updateTable('boxes').set({ database_bytes: 60e9 }).where('slug', '=', 'beta').execute()
       expect(await api.planRollout({ body: {} })).toMatchObject({ updates: 2, refusals: 1 })
       const { id } = await api.createRollout({ body: {} })
       await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('PLAN_REFUSED', /beta: LONG_FENCE/))
@@ -172,7 +172,7 @@ onBothDialects('the rollouts api', (fresh) => {
       const requireSnapshots = () => {
         throw problem('CONFIG', 'no backup key')
       }
-      const api = await apiOf({ ...world, needs: { ...world.needs, requireSnapshots } })
+      const api = await apiOf({ ...world, deps: { ...world.deps, requireSnapshots } })
       const { id } = await api.createRollout({ body: {} })
       await expect(api.startRollout({ params: { id } })).rejects.toEqual(refusedWith('CONFIG'))
       expect(await api.getRollout({ params: { id } })).toMatchObject({ status: 'queued' })
@@ -241,12 +241,7 @@ onBothDialects('the rollouts api', (fresh) => {
     await api.startRollout({ params: { id } })
     await api.abortRollout({ params: { id }, body: {} })
     await world.settle()
-    const rows = await world.needs.db
-      .selectFrom('audit')
-      .select(['action', 'subject'])
-      .where('chain', '=', 'admin')
-      .orderBy('seq')
-      .execute()
+    const rows = await world.deps.db.selectFrom('audit').select(['action', 'subject']).where('chain', '=', 'admin').orderBy('seq').execute()
     const acts = rows.filter(({ subject }) => subject === id).map(({ action }) => action)
     expect(acts).toEqual(['rollout.created', 'rollout.started', 'rollout.failed'])
   })
@@ -338,7 +333,7 @@ onBothDialects('the rollouts api', (fresh) => {
       expect((await events.next()).value).toMatchObject({ event: 'rollout.started' })
       const elsewhere = await apiOf({
         ...world,
-        needs: { ...world.needs, rolloutBus: { changed: () => undefined, watch: world.needs.rolloutBus.watch } },
+        deps: { ...world.deps, rolloutBus: { changed: () => undefined, watch: world.deps.rolloutBus.watch } },
       })
       const told = events.next()
       await elsewhere.pauseRollout({ params: { id }, body: { reason: 'lunch' } })

@@ -6,7 +6,7 @@ import { type Fate, rolloutWorld, snapshotIdOf } from '../../support/rollout-wor
 onBothDialects('snapshots that rollouts still need', (fresh) => {
   const setUp = async (fate: Fate) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'north', canary: true }, { slug: 'south' }])
-    const { db } = world.needs
+    const { db } = world.deps
     world.fates.set('north', [fate])
     const id = await world.started()
     await world.settle()

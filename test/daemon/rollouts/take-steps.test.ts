@@ -12,23 +12,23 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
   const answered = async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await world.started()
-    const lease = (await acquireLease(world.needs, { name: `rollout:${id}`, holder: world.needs.holder, ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, holder: world.deps.holder, ttlMs: 30_000 })) as Lease
     let commits = 0
     const changed = () => {
       commits += 1
     }
-    const needs = { ...world.needs, rolloutBus: { ...world.needs.rolloutBus, changed } }
+    const deps = { ...world.deps, rolloutBus: { ...world.deps.rolloutBus, changed } }
     const next = async () => {
       const before = commits
-      const { waitingFor } = await round({ needs, lease, rolloutId: id }, world.signal)
+      const { waitingFor } = await round({ deps, lease, rolloutId: id }, world.signal)
       return { commits: commits - before, waitsFor: waitingFor.map((command) => command.id) }
     }
     await next()
     for (const command of await world.open()) await world.work(command)
     return { world, id, next }
   }
-  const toldOf = async ({ needs }: RolloutWorld, id: string, status: string) => {
-    const events = await eventsAfter(needs.db, { stream: `rollout:${id}`, after: 0 })
+  const toldOf = async ({ deps }: RolloutWorld, id: string, status: string) => {
+    const events = await eventsAfter(deps.db, { stream: `rollout:${id}`, after: 0 })
     const actions = events.map(({ payload }) => (payload as { action: { tenantSlug: string; status: string } | null }).action)
     return actions.flatMap((action) => (action?.status === status ? [action.tenantSlug] : [])).sort()
   }
@@ -43,7 +43,7 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
 
   test('are taken one by one where one cannot be: the others go on, nothing happens twice, and it follows once it can', async () => {
     const { world, id, next } = await answered()
-    const { db } = world.needs
+    const { db } = world.deps
     const ofAnother = await db.selectFrom('commands').selectAll().where('id', '=', `${id}.acme.1.observe`).executeTakeFirstOrThrow()
     const inTheWay = `${id}.beta.1.prefetch`
     await db
@@ -60,7 +60,7 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
 
   test('are taken one by one where somebody else has taken one of the boxes meanwhile: only that one is not updated, and he keeps it', async () => {
     const { world, id, next } = await answered()
-    const { db } = world.needs
+    const { db } = world.deps
     await next()
     for (const command of await world.open()) await world.work(command)
     const other = { holder: 'restore:cmd_1', until: '2999-01-01T00:00:00.000Z' }
@@ -77,7 +77,7 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
 
   test('give back the holds of all of them together, and of no other', async () => {
     const { world, id, next } = await answered()
-    const { db } = world.needs
+    const { db } = world.deps
     await next()
     for (let step = 0; step < 2; step++) {
       for (const command of await world.open()) await world.work(command)

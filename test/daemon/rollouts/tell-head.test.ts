@@ -16,15 +16,15 @@ onBothDialects('the signed head of a rollout', (fresh) => {
       keyId: 'k',
       signature: 's',
     })
-    const alerts = () => world.needs.db.selectFrom('alerts').selectAll().where('kind', '=', 'rollout_signed').execute()
+    const alerts = () => world.deps.db.selectFrom('alerts').selectAll().where('kind', '=', 'rollout_signed').execute()
     return { world, id, head, alerts }
   }
 
   test('is sent when the rollout is over, whole, and wants nobody to see to it', async () => {
     const { world, id, head, alerts } = await setUp()
     await world.settle()
-    await tellHead(world.needs, head(`rollout:${id}`))
-    await tellHead(world.needs, head(`rollout:${id}`)) // as after a crash
+    await tellHead(world.deps, head(`rollout:${id}`))
+    await tellHead(world.deps, head(`rollout:${id}`)) // as after a crash
     const [alert, ...others] = await alerts()
     expect(others).toEqual([])
     expect(alert).toMatchObject({ subject: id, severity: 'info', status: 'closed' })
@@ -33,9 +33,9 @@ onBothDialects('the signed head of a rollout', (fresh) => {
 
   test('is not sent while it goes on, nor that of another chain', async () => {
     const { world, id, head, alerts } = await setUp()
-    await tellHead(world.needs, head(`rollout:${id}`))
-    await tellHead(world.needs, head('admin'))
-    await tellHead(world.needs, head('rollout:ro_gone'))
+    await tellHead(world.deps, head(`rollout:${id}`))
+    await tellHead(world.deps, head('admin'))
+    await tellHead(world.deps, head('rollout:ro_gone'))
     expect(await alerts()).toEqual([])
   })
 })

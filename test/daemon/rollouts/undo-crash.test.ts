@@ -18,9 +18,9 @@ const commands = { images: ['observe', 'prefetch', 'update'], snapshot: ['observ
 /** A process that is killed after its first step, before it could tell anybody. */
 const dyingEngine = (world: RolloutWorld, holder: string) => {
   const killed = new AbortController()
-  const rolloutBus = { ...world.needs.rolloutBus, changed: () => killed.abort() }
-  const bus = { ...world.needs.bus, queued: () => undefined }
-  return { engine: makeRolloutEngine({ ...world.needs, holder, bus, rolloutBus }), signal: killed.signal }
+  const rolloutBus = { ...world.deps.rolloutBus, changed: () => killed.abort() }
+  const bus = { ...world.deps.bus, queued: () => undefined }
+  return { engine: makeRolloutEngine({ ...world.deps, holder, bus, rolloutBus }), signal: killed.signal }
 }
 
 async function heldAfterCanary(world: RolloutWorld): Promise<string> {
@@ -49,7 +49,7 @@ onBothDialects('the way back of a rollout whose engine is killed', (fresh) => {
     const second = (await world.commandIds()).filter((command) => command.includes('.2.'))
     expect(second).toEqual(['acme', 'beta'].flatMap((slug) => commands[mode].map((step) => `${id}.${slug}.2.${step}`)).sort())
     expect((await world.show(id)).actions.filter(({ undo }) => undo).map(({ attempt }) => attempt)).toEqual([2, 2])
-    const rows = await world.needs.db.selectFrom('box_holds').selectAll().execute()
+    const rows = await world.deps.db.selectFrom('box_holds').selectAll().execute()
     expect(rows).toEqual([])
   })
 
@@ -112,8 +112,8 @@ describe('whatever happens on the way back, in whatever order', () => {
         if (late)
           await world.answer(late.id, late.kind === 'tenant-box.update' ? world.updated(slug, targets) : world.restored(slug, snapshotId))
       },
-      resume: () => resumeUndo(world.needs, anOperator, { id }),
-      stop: async () => pick === 0 && stopUndo(world.needs, anOperator, { id, reason: 'enough' }),
+      resume: () => resumeUndo(world.deps, anOperator, { id }),
+      stop: async () => pick === 0 && stopUndo(world.deps, anOperator, { id, reason: 'enough' }),
       killed: async () => {
         const { engine, signal } = dyingEngine(world, 'replica-3')
         await engine.tick(signal)

@@ -54,14 +54,14 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
 
   test('its log is signed once more when nobody is to go back any longer, be it that somebody stopped that', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { db } = world.needs
+    const { db } = world.deps
     const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
     const id = await updatedBut(world, 'dora')
     const before = await asked()
     await world.rollBack(id, 'images')
-    await stopUndo(world.needs, anOperator, { id, reason: 'look first' })
+    await stopUndo(world.deps, anOperator, { id, reason: 'look first' })
     expect(await asked()).toBe(before + 2)
-    await resumeUndo(world.needs, anOperator, { id })
+    await resumeUndo(world.deps, anOperator, { id })
     expect(await asked()).toBe(before + 2)
     await world.settle()
     expect(await asked()).toBe(before + 3)
@@ -69,7 +69,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
 
   test('by snapshot: each box is restored to the one from before its update, and what it had meanwhile is kept', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { db } = world.needs
+    const { db } = world.deps
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'snapshot')
     await world.settle()
@@ -141,7 +141,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'images')
     await world.settle()
-    const { db } = world.needs
+    const { db } = world.deps
     const attempts = await db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', `${id}.acme`).orderBy('attempt').execute()
     expect(attempts.map(({ kind, status }) => [kind, status])).toEqual([
       ['update', 'succeeded'],
@@ -168,7 +168,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
     const id = await updatedBut(world, 'dora')
     // The clock stands at 2 on a Monday: this one is far away.
     const maintenance_window = JSON.stringify({ spans: [{ days: ['fri'], from: '12:00', to: '13:00' }] })
-    await world.needs.db.updateTable('tenants').set({ time_zone: 'UTC', maintenance_window }).execute()
+    await world.deps.db.updateTable('tenants').set({ time_zone: 'UTC', maintenance_window }).execute()
     await world.rollBack(id, 'images')
     await world.settle()
     expect((await world.show(id)).counts.undo).toMatchObject({ undone: 3 })
@@ -176,7 +176,7 @@ onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
 
   test('a box that somebody else holds waits, is said to wait, and goes back once it is free', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { db } = world.needs
+    const { db } = world.deps
     const id = await updatedBut(world, 'dora')
     const until = '2999-01-01T00:00:00.000Z'
     await db.insertInto('box_holds').values({ box_id: 'box_acme', holder: 'move:mov_1', until }).execute()
@@ -221,9 +221,9 @@ onBothDialects('what cannot go back', (fresh) => {
     const id = await updatedBut(world, 'dora')
     await world.clock.advance(3_600_000)
     await world.heartbeat()
-    const byImages = await planUndo(world.needs, { id, boxes: 'images' })
+    const byImages = await planUndo(world.deps, { id, boxes: 'images' })
     expect(byImages).toMatchObject({ undoes: 2, refusals: 1, boxes: [{ losesSince: null, losesMs: 0 }, {}, {}] })
-    const { boxes, undoes } = await planUndo(world.needs, { id, boxes: 'snapshot' })
+    const { boxes, undoes } = await planUndo(world.deps, { id, boxes: 'snapshot' })
     expect(undoes).toBe(3)
     const beta = boxes.find(({ tenantSlug }) => tenantSlug === 'beta')
     expect(beta).toMatchObject({ does: 'undo', from: { synapse: '1.163.2' }, to: { synapse: '1.97.0' }, snapshotId: snapshotIdOf('beta') })
@@ -247,7 +247,7 @@ onBothDialects('what cannot go back', (fresh) => {
 
   test.each([
     ['done', async () => undefined],
-    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.needs, anOperator, { id })],
+    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.deps, anOperator, { id })],
     ['rolled_back', (world: RolloutWorld, id: string) => world.rollBack(id, 'none')],
   ] as const)('of a rollout that is %s nothing does; the plan and the call say so at once, and what can be done', async (status, end) => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
@@ -256,15 +256,15 @@ onBothDialects('what cannot go back', (fresh) => {
     await end(world, id)
     expect((await world.show(id)).status).toBe(status)
     const refused = { code: 'INVALID_TRANSITION', message: expect.stringContaining('tenantry snapshots restore') }
-    await expect(planUndo(world.needs, { id, boxes: 'images' })).rejects.toMatchObject(refused)
+    await expect(planUndo(world.deps, { id, boxes: 'images' })).rejects.toMatchObject(refused)
     await expect(world.rollBack(id, 'images')).rejects.toMatchObject(refused)
   })
 
   test('nor of one that has not begun', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const wanted = { skipRefused: false, allowLongFence: false, failureThreshold: 1 }
-    const { id } = await createRollout(world.needs, anOperator, wanted)
-    await expect(planUndo(world.needs, { id, boxes: 'images' })).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
+    const { id } = await createRollout(world.deps, anOperator, wanted)
+    await expect(planUndo(world.deps, { id, boxes: 'images' })).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
   })
 
   test.each([
@@ -278,7 +278,7 @@ onBothDialects('what cannot go back', (fresh) => {
       { slug: 'acme', canary: true },
       { slug: 'beta', plan: 'pro' },
     ])
-    const { db } = world.needs
+    const { db } = world.deps
     const id = await updatedBut(world, 'beta')
     await world.rollBack(id, mode)
     await world.tick()
@@ -299,7 +299,7 @@ onBothDialects('what cannot go back', (fresh) => {
   test('a snapshot that is gone from its repository leads nowhere', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await updatedBut(world, 'dora')
-    await world.needs.db.updateTable('snapshots').set({ status: 'forgotten' }).where('slug', '=', 'acme').execute()
+    await world.deps.db.updateTable('snapshots').set({ status: 'forgotten' }).where('slug', '=', 'acme').execute()
     await expect(world.rollBack(id, 'snapshot')).rejects.toMatchObject({ code: 'PLAN_REFUSED', violations: ['acme: SNAPSHOT_GONE'] })
   })
 })
@@ -323,7 +323,7 @@ onBothDialects('a way back that fails', (fresh) => {
     // What it shows is the update again, and beside it why the way back failed.
     for (const key of ['startedAt', 'finishedAt', 'durationMs', 'fencedMs', 'snapshotId'] as const) expect(after?.[key]).toBe(before?.[key])
     expect(after).toMatchObject({ rolledBack: false, error: null, undo: { error: { code: 'PROBE_FAILED' } } })
-    const alerts = await world.needs.db
+    const alerts = await world.deps.db
       .selectFrom('alerts')
       .select(['kind', 'subject'])
       .where('kind', 'in', ['undo_failed', 'rollout_rolled_back'])
@@ -346,9 +346,9 @@ onBothDialects('a way back that fails', (fresh) => {
       beta: ['succeeded', 'pending'],
       cora: ['rollback_failed', 'failed'],
     })
-    const alerts = await world.needs.db.selectFrom('alerts').select(['title', 'body']).where('kind', '=', 'rollback_failed').execute()
+    const alerts = await world.deps.db.selectFrom('alerts').select(['title', 'body']).where('kind', '=', 'rollback_failed').execute()
     expect(alerts).toEqual([{ title: expect.stringContaining('cora is DOWN'), body: expect.stringContaining('--resume') }])
-    await resumeUndo(world.needs, anOperator, { id })
+    await resumeUndo(world.deps, anOperator, { id })
     await world.settle()
     expect(await undosOf(world, id)).toMatchObject({
       acme: ['rolled_back', 'undone'],
@@ -363,11 +363,11 @@ onBothDialects('a way back that fails', (fresh) => {
     world.fates.set('cora', ['rollback-fails'])
     await world.rollBack(id, 'images')
     await world.settle()
-    await stopUndo(world.needs, anOperator, { id, reason: 'we mend it by hand' })
+    await stopUndo(world.deps, anOperator, { id, reason: 'we mend it by hand' })
     await world.settle()
     expect(await undosOf(world, id)).toMatchObject({ acme: ['succeeded', 'failed'], beta: ['succeeded', 'failed'] })
     expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.163.2' })
-    await stopUndo(world.needs, anOperator, { id, reason: 'again' })
+    await stopUndo(world.deps, anOperator, { id, reason: 'again' })
   })
 
   test('is tried again when somebody resumes it', async () => {
@@ -377,7 +377,7 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.rollBack(id, 'images')
     await world.settle()
     expect(await undosOf(world, id)).toMatchObject({ cora: ['succeeded', 'failed'] })
-    await resumeUndo(world.needs, anOperator, { id })
+    await resumeUndo(world.deps, anOperator, { id })
     await world.settle()
     expect(await undosOf(world, id)).toMatchObject({ cora: ['rolled_back', 'undone'] })
     const cora = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
@@ -388,11 +388,11 @@ onBothDialects('a way back that fails', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await updatedBut(world, 'dora')
     await world.rollBack(id, 'none')
-    await expect(resumeUndo(world.needs, anOperator, { id })).rejects.toMatchObject({
+    await expect(resumeUndo(world.deps, anOperator, { id })).rejects.toMatchObject({
       code: 'CONFLICT',
       message: expect.stringContaining('snapshots restore'),
     })
-    await expect(stopUndo(world.needs, anOperator, { id, reason: 'no' })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await expect(stopUndo(world.deps, anOperator, { id, reason: 'no' })).rejects.toMatchObject({ code: 'CONFLICT' })
   })
 
   test('an agent that says it is done and runs something else is not believed', async () => {
@@ -422,7 +422,7 @@ onBothDialects('a way back that fails', (fresh) => {
     await world.take(`${id}.acme.2.restore`)
     await world.expire(`${id}.acme.2.restore`)
     await world.tick()
-    const { db } = world.needs
+    const { db } = world.deps
     expect(await undosOf(world, id)).toMatchObject({ acme: ['rolling_back', 'running'] })
     expect((await db.selectFrom('box_holds').selectAll().execute()).map(({ holder }) => holder)).toEqual([`rollout:${id}`])
     const [late] = await world.lost()
@@ -435,7 +435,7 @@ onBothDialects('a way back that fails', (fresh) => {
 onBothDialects('the snapshot that a box goes back to', (fresh) => {
   test('is needed until the box is back, though the rollout is over', async () => {
     const world = await rolloutWorld(await fresh(), fleet)
-    const { db } = world.needs
+    const { db } = world.deps
     const id = await updatedBut(world, 'dora')
     const needed = async () => (await snapshotsOfRollouts(db, ['box_acme'])).map(({ snapshotId }) => snapshotId)
     await world.rollBack(id, 'snapshot')

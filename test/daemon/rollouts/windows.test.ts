@@ -27,14 +27,14 @@ const saysNextOpens = 'waits for its maintenance window, opens at Sun 2026-04-05
 async function until(world: RolloutWorld, iso: string): Promise<void> {
   await world.clock.advance(Date.parse(iso) - world.clock.now().getTime())
   await world.heartbeat()
-  await world.needs.db
+  await world.deps.db
     .updateTable('boxes')
     .set({ reported_at: isoNow(world.clock) })
     .execute()
 }
 
 const setWindow = (world: RolloutWorld, slug: string, window: string | null, timeZone = berlin) =>
-  changeTenant(world.needs, anOperator, {
+  changeTenant(world.deps, anOperator, {
     slug,
     timeZone,
     maintenanceWindow: window === null || window === 'any' ? window : parseWindow(window),
@@ -44,7 +44,7 @@ const actionOf = async (world: RolloutWorld, id: string, slug: string) =>
   (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === slug)
 
 /** What was told of a box while it waited. */
-async function toldOf({ needs: { db } }: RolloutWorld, id: string, slug: string): Promise<unknown[]> {
+async function toldOf({ deps: { db } }: RolloutWorld, id: string, slug: string): Promise<unknown[]> {
   const { rows } = await sql<{ payload: string }>`select payload from events where stream = ${`rollout:${id}`} order by seq`.execute(db)
   const actions = rows.map(({ payload }) => JSON.parse(payload).action).filter((action) => action?.tenantSlug === slug)
   return actions.filter(({ status }) => status === 'pending').map(({ progress }) => progress?.detail ?? null)
@@ -70,7 +70,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
       progress: { step: 'wait', detail: saysOpens },
       attempt: 0,
     })
-    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    expect(await holdsOf(world.deps.db, world.clock)).toEqual(new Map())
   })
 
   test('that it waits is told once, and the rollout says until when', async () => {
@@ -78,7 +78,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     for (let look = 0; look < 3; look++) await world.tick()
     expect(await toldOf(world, id, 'acme')).toEqual([saysOpens])
     expect(await world.show(id)).toMatchObject({ status: 'canary', waitingUntil: opens })
-    expect((await listRollouts(world.needs, anOperator, { limit: 10 })).rollouts[0]).toMatchObject({ id, waitingUntil: opens })
+    expect((await listRollouts(world.deps, anOperator, { limit: 10 })).rollouts[0]).toMatchObject({ id, waitingUntil: opens })
   })
 
   test('it begins at the first look after the window opened, on the day when clocks are changed, and the rollout goes on', async () => {
@@ -100,7 +100,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     const stop = new AbortController()
     const { startRolloutEngine } = await import('../../../src/daemon/rollouts/index.ts')
     await until(world, '2026-03-29T00:59:58.000Z')
-    const loop = startRolloutEngine(world.needs, stop.signal)
+    const loop = startRolloutEngine(world.deps, stop.signal)
     const rest = async () => {
       while (world.clock.sleepers() === 0) await new Promise((resolve) => setImmediate(resolve))
     }
@@ -108,7 +108,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     expect(await world.open()).toEqual([])
     await world.clock.advance(20) // what comes together it looks at together
     await rest()
-    await world.clock.advance(world.needs.settings.pollMs)
+    await world.clock.advance(world.deps.settings.pollMs)
     await rest()
     expect((await world.open()).map((command) => command.id)).toEqual([`${id}.acme.1.observe`])
     stop.abort()
@@ -159,11 +159,11 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     if (prefetch) await world.work(prefetch)
     await world.settle()
     expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'pending', attempt: 1, waitsUntil: nextOpens })
-    expect(await holdsOf(world.needs.db, world.clock)).toEqual(new Map())
+    expect(await holdsOf(world.deps.db, world.clock)).toEqual(new Map())
     await until(world, nextOpens)
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
-    const { attempts } = await showAction(world.needs, { id, slug: 'acme' })
+    const { attempts } = await showAction(world.deps, { id, slug: 'acme' })
     expect(attempts.map(({ attempt, status, error }) => [attempt, status, error?.code])).toEqual([
       [1, 'cancelled', 'WINDOW_CLOSES'],
       [2, 'succeeded', undefined],
@@ -181,7 +181,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     await world.rollBack(id, 'images')
     await world.settle()
     expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', undo: null })
-    expect(await rolloutsToDrive(world.needs.db)).toEqual([])
+    expect(await rolloutsToDrive(world.deps.db)).toEqual([])
   })
 
   describe('a window that is changed holds at once', () => {
@@ -239,7 +239,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
       { slug: 'acme', canary: true },
       { slug: 'beta', canary: true },
     ])
-    Object.assign(world.needs, { windows: { timeZone: berlin, windows: { free: parseWindow(nights), pro: null, enterprise: null } } })
+    Object.assign(world.deps, { windows: { timeZone: berlin, windows: { free: parseWindow(nights), pro: null, enterprise: null } } })
     await until(world, '2026-03-28T12:00:00.000Z')
     await setWindow(world, 'beta', 'any')
     const id = await world.started()
@@ -258,17 +258,17 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
 
   test('an emergency does not look at windows', async () => {
     const { world, id } = await onSaturday([{ slug: 'acme' }])
-    await world.needs.db.updateTable('rollouts').set({ kind: 'emergency_cve', status: 'free_100' }).execute()
-    await world.needs.db.updateTable('rollout_actions').set({ phase: 'free_100' }).execute()
+    await world.deps.db.updateTable('rollouts').set({ kind: 'emergency_cve', status: 'free_100' }).execute()
+    await world.deps.db.updateTable('rollout_actions').set({ phase: 'free_100' }).execute()
     await world.settle()
     expect((await world.show(id)).status).toBe('done')
   })
 
   test('a waiting box can be left out by hand, and the rollout goes on without it', async () => {
     const { world, id } = await onSaturday(three)
-    await pauseRollout(world.needs, anOperator, { id, reason: 'acme need not wait' })
+    await pauseRollout(world.deps, anOperator, { id, reason: 'acme need not wait' })
     expect((await world.show(id)).waitingUntil).toBeNull()
-    await resumeRollout(world.needs, anOperator, { id, skipFailed: false, skip: ['acme'] })
+    await resumeRollout(world.deps, anOperator, { id, skipFailed: false, skip: ['acme'] })
     await world.settle()
     expect(await world.statuses(id)).toEqual({ acme: 'skipped', beta: 'succeeded', cora: 'succeeded' })
     expect(await actionOf(world, id, 'acme')).toMatchObject({ waitsUntil: null, progress: null })
@@ -276,7 +276,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
 
   test('a rollout that ends while boxes wait cancels them', async () => {
     const { world, id } = await onSaturday(three)
-    await abortRollout(world.needs, anOperator, { id })
+    await abortRollout(world.deps, anOperator, { id })
     expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', waitsUntil: null })
     await until(world, opens)
     await world.settle()

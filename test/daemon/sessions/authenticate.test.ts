@@ -185,8 +185,8 @@ onBothDialects('who calls with a platform token', (fresh) => {
     const { here } = await twoReplicas(db)
     const login = await logIn(here)
     const { sessionId } = await here.authenticate(`Bearer ${login.token}`)
-    const keyNeeds = { ...here, keyring: aKeyring() }
-    const admin = await openSigningKeys(keyNeeds, 'admin')
+    const keyDeps = { ...here, keyring: aKeyring() }
+    const admin = await openSigningKeys(keyDeps, 'admin')
     const signed = (claims: { sub: string; tid: string; fam: string }) => here.keys.sign(claims, minute).then(({ token }) => token)
     const right = { sub: '@anna:chat.one.example', tid: 'ten_one', fam: sessionId }
     expect(await ask(here, await signed(right))).toBe('in')

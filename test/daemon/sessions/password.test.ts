@@ -84,8 +84,8 @@ onBothDialects('change-password', (fresh) => {
   test('what the chat server does not take is 400 and names the field', async () => {
     const { room, chat, actor } = await anna(await fresh())
     const refusing = { ...chat, changePassword: async () => ({ kind: 'refused', reason: 'too weak' }) as const }
-    const needs = { ...room, homeservers: { of: () => refusing } }
-    await expect(changePassword(needs, actor, change(aPassword))).rejects.toMatchObject({
+    const deps = { ...room, homeservers: { of: () => refusing } }
+    await expect(changePassword(deps, actor, change(aPassword))).rejects.toMatchObject({
       code: 'VALIDATION',
       status: 400,
       details: [{ path: 'newPassword', reason: 'too weak' }],

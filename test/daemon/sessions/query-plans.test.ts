@@ -15,7 +15,7 @@ import { spacesOf } from '../../../src/daemon/spaces/index.ts'
 import { listSpaceMembers, listSpaces } from '../../../src/daemon/spaces/show-spaces.ts'
 import { membersOf } from '../../../src/daemon/spaces/spaces.repo.ts'
 import { listTenants } from '../../../src/daemon/tenants/show-tenants.ts'
-import { markOldPasswords, notePasswordSet } from '../../../src/daemon/users/old-passwords.ts'
+import { markOldPasswords, recordPasswordSet } from '../../../src/daemon/users/old-passwords.ts'
 import { endPasswordTurn, takePasswordTurn } from '../../../src/daemon/users/password-turn.ts'
 import { existingUser, listUsers } from '../../../src/daemon/users/show-users.ts'
 import { systemRandom } from '../../../src/node/index.ts'
@@ -79,14 +79,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
 
   test('neither do the lists of users and sessions, on any page', async () => {
     const caller = await callerOf()
-    const needs = { ...room, windows }
-    expect(await wholeReads(() => listUsers(needs, { slug: 'one', limit }))).toEqual([])
-    expect(await wholeReads(() => listUsers(needs, { slug: 'one', status: 'active', cursor: 'a', limit }))).toEqual([])
-    expect(await wholeReads(() => listUsers(needs, { slug: 'one', withoutPassword: true, limit }))).toEqual([])
-    expect(await wholeReads(() => listUsers(needs, { slug: 'one', oldPassword: true, limit }))).toEqual([])
+    const deps = { ...room, windows }
+    expect(await wholeReads(() => listUsers(deps, { slug: 'one', limit }))).toEqual([])
+    expect(await wholeReads(() => listUsers(deps, { slug: 'one', status: 'active', cursor: 'a', limit }))).toEqual([])
+    expect(await wholeReads(() => listUsers(deps, { slug: 'one', withoutPassword: true, limit }))).toEqual([])
+    expect(await wholeReads(() => listUsers(deps, { slug: 'one', oldPassword: true, limit }))).toEqual([])
     expect(await wholeReads(() => existingUser(room.db, { slug: 'one', localpart: 'anna' }))).toEqual([])
-    expect(await wholeReads(() => listOwnSessions(needs, caller, { limit }))).toEqual([])
-    expect(await wholeReads(() => listUserSessions(needs, { slug: 'one', user: 'anna', ended: false, limit }))).toEqual([])
+    expect(await wholeReads(() => listOwnSessions(deps, caller, { limit }))).toEqual([])
+    expect(await wholeReads(() => listUserSessions(deps, { slug: 'one', user: 'anna', ended: false, limit }))).toEqual([])
   })
 
   test('neither does a later page of tenants', async () => {
@@ -109,19 +109,19 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
   })
 
   test('neither do spaces with their members, folders, files and what happened in them', async () => {
-    const needs = { db: room.db, clock, random: systemRandom }
+    const deps = { db: room.db, clock, random: systemRandom }
     const [actor, inSpace] = [member(), { spaceId: 'spaces_1', limit }]
-    expect(await wholeReads(() => listSpaces(needs, actor, { limit }))).toEqual([])
-    expect(await wholeReads(() => listSpaces(needs, member(['manageSpaces']), { cursor: 'spaces_0', limit }))).toEqual([])
-    expect(await wholeReads(() => listSpaceMembers(needs, actor, inSpace))).toEqual([])
-    expect(await wholeReads(() => spaceActivity(needs, actor, inSpace))).toEqual([])
-    expect(await wholeReads(() => spaceActivity(needs, actor, { ...inSpace, cursor: '7' }))).toEqual([])
-    expect(await wholeReads(() => listFolders(needs, actor, inSpace))).toEqual([])
-    expect(await wholeReads(() => listFolders(needs, actor, { ...inSpace, cursor: 'a' }))).toEqual([])
-    expect(await wholeReads(() => listFiles(needs, actor, { ...inSpace, state: 'ready' } as never))).toEqual([])
+    expect(await wholeReads(() => listSpaces(deps, actor, { limit }))).toEqual([])
+    expect(await wholeReads(() => listSpaces(deps, member(['manageSpaces']), { cursor: 'spaces_0', limit }))).toEqual([])
+    expect(await wholeReads(() => listSpaceMembers(deps, actor, inSpace))).toEqual([])
+    expect(await wholeReads(() => spaceActivity(deps, actor, inSpace))).toEqual([])
+    expect(await wholeReads(() => spaceActivity(deps, actor, { ...inSpace, cursor: '7' }))).toEqual([])
+    expect(await wholeReads(() => listFolders(deps, actor, inSpace))).toEqual([])
+    expect(await wholeReads(() => listFolders(deps, actor, { ...inSpace, cursor: 'a' }))).toEqual([])
+    expect(await wholeReads(() => listFiles(deps, actor, { ...inSpace, state: 'ready' } as never))).toEqual([])
     const once = async () => {
-      const { id: folderId } = await createFolder(needs, actor, { spaceId: 'spaces_1', name: 'Trips' })
-      await deleteFolder(needs, actor, { spaceId: 'spaces_1', folderId })
+      const { id: folderId } = await createFolder(deps, actor, { spaceId: 'spaces_1', name: 'Trips' })
+      await deleteFolder(deps, actor, { spaceId: 'spaces_1', folderId })
     }
     expect(await wholeReads(once)).toEqual([])
   })
@@ -134,7 +134,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s', (dialect) => {
       if (taken) await endPasswordTurn(db, taken)
     }
     expect(await wholeReads(turn)).toEqual([])
-    expect(await wholeReads(() => inTransaction((tx) => notePasswordSet(tx, clock, user)))).toEqual([])
+    expect(await wholeReads(() => inTransaction((tx) => recordPasswordSet(tx, clock, user)))).toEqual([])
     const back = { tenantId: user.tenantId, takenAt: isoNow(clock) }
     expect(await wholeReads(() => inTransaction((tx) => markOldPasswords(tx, clock, back)))).toEqual([])
   })

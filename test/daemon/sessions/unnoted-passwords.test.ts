@@ -154,8 +154,8 @@ onBothDialects('what went wrong first', (fresh) => {
       isAway = true
       return { kind: 'unreachable', retryAfterSeconds: 10, reason: 'it is silent' } as const
     }
-    const needs = { ...room, db: failing(db, () => isAway), homeservers: { of: () => ({ ...chat, changePassword: silent }) } }
-    await expect(changePassword(needs, actor, change(aPassword, 'new'))).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE' })
+    const deps = { ...room, db: failing(db, () => isAway), homeservers: { of: () => ({ ...chat, changePassword: silent }) } }
+    await expect(changePassword(deps, actor, change(aPassword, 'new'))).rejects.toMatchObject({ code: 'HOMESERVER_UNREACHABLE' })
     const settled = isoIn(room.clock, 10_000)
     isAway = false
     await vi.waitUntil(() => room.clock.waiting() > 0)

@@ -39,8 +39,8 @@ test('whom there is no place for is told why, and when to come again', async () 
 
 test('who has left waits no longer, and takes no place', async () => {
   const [{ db }, clock] = [await emptyDatabase('sqlite'), manualClock()]
-  const needs = { db, clock, waiting: waitingLogins() }
-  const reserve = (signal?: AbortSignal) => reserveAttempt(needs, { lockSubject: 'anna', address: '192.0.2.1', signal })
+  const deps = { db, clock, waiting: waitingLogins() }
+  const reserve = (signal?: AbortSignal) => reserveAttempt(deps, { lockSubject: 'anna', address: '192.0.2.1', signal })
   for (let n = 0; n < 10; n++) await reserve()
   const leaving = new AbortController()
   const eleventh = reserve(leaving.signal).catch((error) => error.code)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { drillBox } from '../../../src/daemon/snapshots/drill-box.ts'
-import type { SnapshotsNeeds } from '../../../src/daemon/snapshots/index.ts'
+import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { restoreBox } from '../../../src/daemon/snapshots/restore-box.ts'
 import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
 import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
@@ -12,30 +12,30 @@ import { dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: one of them sees what the other did:', (fresh) => {
   const wanted = { slug: 'north', snapshotId: idOf('a'), reason: 'because', allowHole: false }
   const asks = {
-    restore: (needs: SnapshotsNeeds) => restoreBox(needs, anOperator, wanted),
-    drill: (needs: SnapshotsNeeds) => drillBox(needs, anOperator, wanted),
+    restore: (deps: SnapshotsDeps) => restoreBox(deps, anOperator, wanted),
+    drill: (deps: SnapshotsDeps) => drillBox(deps, anOperator, wanted),
   }
   const begin = async () => {
-    const { clock, heard, aBox, aSnapshot, needs, db, open } = await snapshotsWorld(await fresh())
+    const { clock, heard, aBox, aSnapshot, deps, db, open } = await snapshotsWorld(await fresh())
     const box = await aBox('north')
     for (const word of ['a', 'b']) await aSnapshot('north', word)
     await clock.advance(100 * dayMs)
     await heard()
     await aSnapshot('north', 'c')
-    await askForTurns(needs, 'prune', [box.tenantId])
+    await askForTurns(deps, 'prune', [box.tenantId])
     const left = async () => {
       const a = await db.selectFrom('snapshots').select('status').where('snapshot_id', '=', idOf('a')).executeTakeFirstOrThrow()
       return [a.status, ...(await open()).map(({ kind }) => kind)]
     }
-    return { db, needs, left }
+    return { db, deps, left }
   }
 
   test.each(['restore', 'drill'] as const)('a %s that is asked for first', async (what) => {
-    const { db, needs, left } = await begin()
+    const { db, deps, left } = await begin()
     const asked = aGate()
-    const first = asks[what]({ ...needs, db: stoppedBeforeCommit(db, asked) })
+    const first = asks[what]({ ...deps, db: stoppedBeforeCommit(db, asked) })
     await asked.reached
-    const givingUp = takeTurns(needs)
+    const givingUp = takeTurns(deps)
     await heldUpOrOver(db, givingUp)
     asked.open()
     await Promise.all([first, givingUp])
@@ -43,11 +43,11 @@ onBothDialects('whoever asks for a snapshot and whoever gives it up never meet: 
   })
 
   test.each(['restore', 'drill'] as const)('a %s that is asked for when it was given up', async (what) => {
-    const { db, needs, left } = await begin()
+    const { db, deps, left } = await begin()
     const given = aGate()
-    const givingUp = takeTurns({ ...needs, db: stoppedBeforeCommit(db, given) })
+    const givingUp = takeTurns({ ...deps, db: stoppedBeforeCommit(db, given) })
     await given.reached
-    const late = asks[what](needs)
+    const late = asks[what](deps)
     late.catch(() => undefined) // told below
     await heldUpOrOver(db, late)
     given.open()

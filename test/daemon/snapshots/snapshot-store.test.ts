@@ -85,11 +85,11 @@ onBothDialects('secrets of a command', (fresh) => {
     const room = await aBoxesRoom(await fresh())
     const box = await aLiveBox(room, 'north')
     const settings = { backupKey, snapshotStore: 'file:/srv/snapshots' }
-    const needs = { clock: room.clock, fetch: async () => Response.error() }
-    const secrets = commandSecrets({ ...needs, settings })
+    const deps = { clock: room.clock, fetch: async () => Response.error() }
+    const secrets = commandSecrets({ ...deps, settings })
     expect(await secrets(room.db, { boxId: box.id })).toEqual({ snapshots: snapshotRepository(settings, box.tenantId) })
     await expect(secrets(room.db, { boxId: 'box_none' })).rejects.toThrow(/no box/)
-    await expect(commandSecrets({ ...needs, settings: {} })(room.db, { boxId: box.id })).rejects.toSatisfy((error) =>
+    await expect(commandSecrets({ ...deps, settings: {} })(room.db, { boxId: box.id })).rejects.toSatisfy((error) =>
       isProblem(error, 'CONFIG'),
     )
   })

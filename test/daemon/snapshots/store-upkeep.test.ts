@@ -3,7 +3,7 @@ import type { TendedSnapshots } from '../../../src/core/boxes/index.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import { holdBox } from '../../../src/daemon/boxes/index.ts'
 import { acquireLease } from '../../../src/daemon/db/index.ts'
-import type { SnapshotsNeeds } from '../../../src/daemon/snapshots/index.ts'
+import type { SnapshotsDeps } from '../../../src/daemon/snapshots/index.ts'
 import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
 import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
 import { tendStores } from '../../../src/daemon/snapshots/tend-stores.ts'
@@ -18,7 +18,7 @@ const settings = {
 }
 const going = new AbortController().signal
 
-type Tend = SnapshotsNeeds['tend']
+type Tend = SnapshotsDeps['tend']
 
 onBothDialects('repositories in a bucket', (fresh) => {
   /** `tend` plays restic; `present` is what it lists by default. */
@@ -33,23 +33,23 @@ onBothDialects('repositories in a bucket', (fresh) => {
     })
     const box = await world.aBox('north')
     await world.aSnapshot('north', 'a')
-    const { needs, clock, db } = world
-    const ask = (task: 'prune' | 'check' = 'prune') => askForTurns(needs, task, [box.tenantId])
+    const { deps, clock, db } = world
+    const ask = (task: 'prune' | 'check' = 'prune') => askForTurns(deps, task, [box.tenantId])
     const waiting = async () => (await db.selectFrom('snapshot_turns').select('task').execute()).map(({ task }) => task)
     const hold = () =>
       db.transaction().execute((tx) => holdBox(tx, clock, { boxId: box.id, holder: 'rollout:ro_1', until: '2027-01-01T00:00:00.000Z' }))
-    return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => tendStores(needs, signal) }
+    return { ...world, box, calls, ask, waiting, hold, round: (signal = going) => tendStores(deps, signal) }
   }
 
   test('are looked after by the daemon itself, with the credential that agents lack', async () => {
-    const { box, calls, ask, round, needs, open, clock, heard, aSnapshot, waiting, api } = await setUp(async () =>
+    const { box, calls, ask, round, deps, open, clock, heard, aSnapshot, waiting, api } = await setUp(async () =>
       aTended(['b'], { forgotten: [idOf('a')], freedBytes: 1000 }),
     )
     await clock.advance(100 * dayMs)
     await heard()
     await aSnapshot('north', 'b')
     await ask()
-    await takeTurns(needs)
+    await takeTurns(deps)
     expect(await open()).toEqual([]) // no agent is asked
     await round()
     expect(calls).toHaveLength(1)
@@ -68,16 +68,16 @@ onBothDialects('repositories in a bucket', (fresh) => {
   })
 
   test('that are looked after already, by another replica, are left alone', async () => {
-    const { box, calls, ask, round, needs, waiting } = await setUp()
+    const { box, calls, ask, round, deps, waiting } = await setUp()
     await ask()
-    await acquireLease(needs, { name: `snapshots:${box.tenantId}`, holder: 'replica-2', ttlMs: 60_000 })
+    await acquireLease(deps, { name: `snapshots:${box.tenantId}`, holder: 'replica-2', ttlMs: 60_000 })
     await round()
     expect([calls, await waiting()]).toEqual([[], ['prune']])
   })
 
   test('that another replica looked after since the turns were read are not looked after twice', async () => {
     let meanwhile: (() => Promise<void>) | undefined
-    const { calls, ask, round, needs, waiting, aBox, aSnapshot } = await setUp(async () => {
+    const { calls, ask, round, deps, waiting, aBox, aSnapshot } = await setUp(async () => {
       const other = meanwhile
       meanwhile = undefined
       await other?.()
@@ -86,9 +86,9 @@ onBothDialects('repositories in a bucket', (fresh) => {
     const south = await aBox('south')
     await aSnapshot('south', 'b')
     await ask('check')
-    await askForTurns(needs, 'check', [south.tenantId])
+    await askForTurns(deps, 'check', [south.tenantId])
     meanwhile = () => round() // the other one passes over what is being looked after, and takes what is left
-    await tendStores({ ...needs, holder: 'replica-2' }, going)
+    await tendStores({ ...deps, holder: 'replica-2' }, going)
     expect([calls.length, await waiting()]).toEqual([2, []])
   })
 

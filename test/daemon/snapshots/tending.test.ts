@@ -12,10 +12,10 @@ onBothDialects('what looking after a repository brings to light', (fresh) => {
     const world = await snapshotsWorld(await fresh())
     const box = await world.aBox('north')
     for (const word of ['a', 'b']) await world.aSnapshot('north', word)
-    const { needs, db, api } = world
+    const { deps, db, api } = world
     const begin = async (task: 'prune' | 'check' = 'check') => {
-      await askForTurns(needs, task, [box.tenantId])
-      await takeTurns(needs)
+      await askForTurns(deps, task, [box.tenantId])
+      await takeTurns(deps)
     }
     const tend = async (tended: ReturnType<typeof aTended>, task: 'prune' | 'check' = 'check') => {
       await begin(task)

@@ -12,10 +12,10 @@ const going = { signal: new AbortController().signal }
 onBothDialects('what jobs ask for', (fresh) => {
   const setUp = async () => {
     const world = await snapshotsWorld(await fresh())
-    const { needs, open } = world
-    const jobs = new Map(snapshotsJobs(needs).map((job) => [job.key, job]))
+    const { deps, open } = world
+    const jobs = new Map(snapshotsJobs(deps).map((job) => [job.key, job]))
     const run = (key: string) => jobs.get(key)?.run(going)
-    const turn = () => takeTurns(needs)
+    const turn = () => takeTurns(deps)
     const kinds = async () => (await open()).map(({ kind }) => kind.replace('tenant-box.', ''))
     const later = async (ms: number) => {
       await world.clock.advance(ms)
@@ -101,12 +101,12 @@ onBothDialects('what jobs ask for', (fresh) => {
   test.each([{ host_id: 'hst_host-2' }, { ownership_epoch: 2 }, { live: 0 }])(
     'a box that became %j since it was looked at keeps its turn',
     async (change) => {
-      const { room, needs, run, turn, kinds, aBox, db } = await setUp()
+      const { room, deps, run, turn, kinds, aBox, db } = await setUp()
       await aHost(room, 'host-2')
       const box = await aBox('north')
       await run('snapshot-daily')
       const changing = beforeTransactions(db, () => db.updateTable('boxes').set(change).where('id', '=', box.id).execute())
-      await takeTurns({ ...needs, db: changing })
+      await takeTurns({ ...deps, db: changing })
       expect(await kinds()).toEqual([])
       expect(await db.selectFrom('snapshot_turns').select('task').execute()).toEqual([{ task: 'daily' }])
       await turn()
@@ -115,11 +115,11 @@ onBothDialects('what jobs ask for', (fresh) => {
   )
 
   test('only one replica begins turns', async () => {
-    const { needs, run, kinds, aBox, turn } = await setUp()
+    const { deps, run, kinds, aBox, turn } = await setUp()
     await aBox('north')
     await turn()
     await run('snapshot-daily')
-    await takeTurns({ ...needs, holder: 'replica-2' })
+    await takeTurns({ ...deps, holder: 'replica-2' })
     expect(await kinds()).toEqual([])
     await Promise.all([turn(), turn()])
     expect(await kinds()).toEqual(['snapshot'])
@@ -187,8 +187,8 @@ onBothDialects('what jobs ask for', (fresh) => {
   })
 
   test('without key and store a job fails by what is missing', async () => {
-    const { needs } = await setUp()
-    for (const job of snapshotsJobs({ ...needs, settings: {} })) await expect(job.run(going)).rejects.toThrow(/TENANTRY_SNAPSHOT_STORE/)
+    const { deps } = await setUp()
+    for (const job of snapshotsJobs({ ...deps, settings: {} })) await expect(job.run(going)).rejects.toThrow(/TENANTRY_SNAPSHOT_STORE/)
   })
 
   test('no job starts an update', async () => {

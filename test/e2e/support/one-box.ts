@@ -10,7 +10,7 @@ import {
   localBoxes,
   portInUse,
   provision,
-  type ReportNeeds,
+  type ReportDeps,
   reportVersions,
 } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
@@ -18,7 +18,7 @@ import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
-import type { UpdateNeeds } from '../../../src/agent/update/index.ts'
+import type { UpdateDeps } from '../../../src/agent/update/index.ts'
 import type { BoxCommandPayload, BoxMigration, VersionsReport } from '../../../src/core/boxes/index.ts'
 import { readIfThere, systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../../agent/boxes/provisioning.ts'
@@ -38,7 +38,7 @@ export type OneBox = Readonly<{
   testbed: Testbed
   slug: string
   ports: ReturnType<typeof boxPorts>
-  needs: UpdateNeeds & ReportNeeds
+  deps: UpdateDeps & ReportDeps
   box(): Promise<LocalBox>
   report(): Promise<VersionsReport>
   context(commandId: string, change?: Partial<CommandContext>): CommandContext
@@ -115,7 +115,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
     testbed,
     slug,
     ports,
-    needs: {
+    deps: {
       ...look,
       journal,
       once: onceOnly({ journal, locks: fileLocks(join(folder, 'locks')) }),

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { hostDisk } from '../../../src/agent/backup/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import type { DrillNeeds } from '../../../src/agent/drill/index.ts'
+import type { DrillDeps } from '../../../src/agent/drill/index.ts'
 import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
-import type { MoveNeeds } from '../../../src/agent/move/index.ts'
+import type { MoveDeps } from '../../../src/agent/move/index.ts'
 import type { BoxInside, CommandContext, ContainerEngine, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
@@ -17,7 +17,7 @@ import { readTestbed } from '../../testbed/testbed.ts'
 import { type ReachableBox, reachableBox } from './conversation.ts'
 
 type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
-export type RealNeeds = MoveNeeds & DrillNeeds
+export type RealDeps = MoveDeps & DrillDeps
 
 export const soon = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
 
@@ -43,7 +43,7 @@ export async function realHost(prefix: string, repository: string) {
     maxUploadMegabytes: 50,
   }
   /** An agent that knows only what is on disk. */
-  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<RealNeeds> => {
+  const agent = async (around: (ports: Ports) => Ports = (same) => same, kept: Shelf = shelf): Promise<RealDeps> => {
     const journal = await openJournal({ shelf: kept, clock: systemClock })
     return {
       ...around(ports),

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { secret } from '../../../src/core/kit/index.ts'
 import { openSigningKeys, watchRevocations } from '../../../src/daemon/auth/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
-import { type AuthenticateUser, authenticateUser, type SessionsNeeds, waitingLogins } from '../../../src/daemon/sessions/index.ts'
+import { type AuthenticateUser, authenticateUser, type SessionsDeps, waitingLogins } from '../../../src/daemon/sessions/index.ts'
 import { login } from '../../../src/daemon/sessions/login.ts'
 import { silentLogger, systemClock, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-room.ts'
@@ -16,7 +16,7 @@ type Subject = Readonly<{ world: HomeserverWorld; chatDomain: string; publicUrl:
 /** One login for platform and chat against a real Synapse behind the real edge of its box. */
 export function sessionsSuite(subject: () => Subject): void {
   const stopping = new AbortController()
-  let needs: SessionsNeeds
+  let deps: SessionsDeps
   let authenticate: AuthenticateUser
 
   beforeAll(async () => {
@@ -24,15 +24,15 @@ export function sessionsSuite(subject: () => Subject): void {
     const base = { db, clock: systemClock, random: systemRandom, keyring: aKeyring(), log: silentLogger() }
     const [keys, revocations] = [await openSigningKeys(base, 'platform'), await watchRevocations(base, stopping.signal)]
     const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100 }
-    needs = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: waitingLogins() }
-    authenticate = authenticateUser(needs)
+    deps = { ...base, keys, revocations, rules, roles: roleBook, homeservers, waiting: waitingLogins() }
+    authenticate = authenticateUser(deps)
     for (const localpart of ['mia', 'leo'])
       expect(await homeserver.createUser({ localpart, password: secret(password) })).toEqual({ kind: 'created' })
   })
   afterAll(() => stopping.abort())
 
   const logIn = (given: Partial<Parameters<typeof login>[1]> = {}) =>
-    login(needs, { tenant: 'acme', username: 'mia', password, issueRefreshToken: true, address: '192.0.2.1', ...given })
+    login(deps, { tenant: 'acme', username: 'mia', password, issueRefreshToken: true, address: '192.0.2.1', ...given })
 
   test('a login opens platform and chat, and the device has its name', async () => {
     const answer = await logIn({ tenant: `${subject().chatDomain.toUpperCase()}`, username: 'Mia', deviceName: 'Mia’s phone' })
@@ -65,12 +65,12 @@ export function sessionsSuite(subject: () => Subject): void {
     const before = await logIn()
     const actor = await authenticate(`Bearer ${before.token}`)
     const [newPassword, same] = ['é'.repeat(36).normalize('NFC'), 'é'.repeat(36).normalize('NFD')]
-    await changePassword(needs, actor, { currentPassword: password, newPassword, address: '192.0.2.1' })
+    await changePassword(deps, actor, { currentPassword: password, newPassword, address: '192.0.2.1' })
     expect(await subject().world.homeserver.whoami(secret(before.matrixAccessToken))).toMatchObject({ kind: 'ok' })
     expect(await authenticate(`Bearer ${before.token}`)).toEqual(actor)
     await expect(logIn()).rejects.toMatchObject({ code: 'LOGIN_FAILED' })
     expect(await logIn({ password: same })).toMatchObject({ matrixUserId: `@mia:${subject().chatDomain}` })
-    await changePassword(needs, actor, { currentPassword: same, newPassword: password, address: '192.0.2.1' })
+    await changePassword(deps, actor, { currentPassword: same, newPassword: password, address: '192.0.2.1' })
   })
 
   test('behind the fence a login is 503, to be tried again, and counts for nothing', async () => {

@@ -3,17 +3,17 @@ import { type Actor, actorLabel, isoNow, newId, problem } from '../../../core/ki
 import { isUniqueViolation, type Tx } from '../../db/index.ts'
 import { holdBox } from '../box-holds.ts'
 import { callOff } from './call-off.ts'
+import { type ChosenSnapshot, forever, type LifeDeps } from './deps.ts'
 import { highestEpoch, insertMove, type Move, moveView } from './moves.repo.ts'
-import { type ChosenSnapshot, forever, type LifeNeeds } from './needs.ts'
 import { type MoveWish, planMove } from './plan-move.ts'
 import { giveOrder, hostOfOrder, moveHolder, stepMove, tellMove } from './step-move.ts'
 
 type Wanted = MoveWish & Readonly<{ slug: string; reason: string }>
 
 /** What a move would do, for a person to read; changes nothing. */
-export const showMovePlan = ({ db, ...needs }: LifeNeeds, slug: string, wish: MoveWish) =>
+export const showMovePlan = ({ db, ...deps }: LifeDeps, slug: string, wish: MoveWish) =>
   db.transaction().execute(async (tx) => {
-    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...needs }, tx, slug, wish)
+    const { from, to, ports, snapshot, losesMs } = await planMove({ db, ...deps }, tx, slug, wish)
     return { from: from.name, to: to.name, ports, snapshot: snapshot && snapshotView(snapshot), losesMs }
   })
 
@@ -23,24 +23,24 @@ const snapshotView = ({ snapshotId, takenAt, damaged = false, reopens = [] }: Ch
 })
 
 /** Begins a move: the box is held, and the old host asked to stop it; a dead one is not asked. Throws as `planMove` does. */
-export async function moveBox(needs: LifeNeeds, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
-  const begun = await needs.db
+export async function moveBox(deps: LifeDeps, actor: Actor, { slug, reason, ...wish }: Wanted): Promise<BoxMove> {
+  const begun = await deps.db
     .transaction()
-    .execute((tx) => begin(needs, tx, actor, slug, reason, wish))
+    .execute((tx) => begin(deps, tx, actor, slug, reason, wish))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
       throw problem('CONFLICT', `somebody else moves ${slug} at the same moment: look at it again`)
     })
-  needs.bus.queued(hostOfOrder(begun.move))
+  deps.bus.queued(hostOfOrder(begun.move))
   return begun.view
 }
 
-async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
-  const { clock, random } = needs
-  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(needs, tx, slug, wish)
+async function begin(deps: LifeDeps, tx: Tx, actor: Actor, slug: string, reason: string, wish: MoveWish) {
+  const { clock, random } = deps
+  const { box, from, to, ports, dead, snapshot, replaces } = await planMove(deps, tx, slug, wish)
   if (replaces) {
-    await callOff(needs, tx, replaces, 'any')
-    await stepMove(needs, tx, box, replaces, { event: 'abandoned', actor, change: { error: replaced(from.name) } })
+    await callOff(deps, tx, replaces, 'any')
+    await stepMove(deps, tx, box, replaces, { event: 'abandoned', actor, change: { error: replaced(from.name) } })
   }
   const at = isoNow(clock)
   const asked: Move = {
@@ -66,7 +66,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, slug: string, reaso
     keepUntil: null,
   }
   await holdBox(tx, clock, { boxId: box.id, holder: moveHolder(asked), until: forever })
-  const move = await giveOrder(needs, tx, box, asked)
+  const move = await giveOrder(deps, tx, box, asked)
   await insertMove(tx, move)
   await tellMove(tx, clock, box, move, actor, snapshot?.reopens)
   return { move, view: moveView(move, (id) => (id === from.id ? from.name : to.name)) }

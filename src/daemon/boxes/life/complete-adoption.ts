@@ -9,7 +9,7 @@ import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox, existingBox, lockBox, portsTaken } from '../boxes.repo.ts'
 import { currentManifest } from '../manifests.repo.ts'
-import { type LifeNeeds, patienceMs, type StepNeeds } from './needs.ts'
+import { type LifeDeps, patienceMs, type StepDeps } from './deps.ts'
 
 /** Besides the probes: an image may have to be pulled, and services started again. */
 const workMs = 60 * 60_000
@@ -20,13 +20,13 @@ type Wanted = Readonly<{ slug: string; expected: string | null }>
  * Asks what an observed box lacks, or, with the sum of the diff that a person saw, has exactly that done. The ports are chosen at the first
  * asking and stay: they stand in the diff. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
  */
-export async function completeBox(needs: LifeNeeds, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
-  const { db, clock, random, bus, probe } = needs
+export async function completeBox(deps: LifeDeps, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus, probe } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBoxForPorts(tx, slug)
-    await refuse(needs, tx, box)
-    const ports = box.ports ?? (await choosePorts(needs, tx, box))
+    await refuse(deps, tx, box)
+    const ports = box.ports ?? (await choosePorts(deps, tx, box))
     const { manifest } = await currentManifest(tx)
     const { chatDomain, publicUrl } = box
     const addressed = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
@@ -48,35 +48,30 @@ async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
   return lockBox(tx, slug)
 }
 
-async function refuse(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<void> {
+async function refuse(deps: LifeDeps, tx: Tx, box: BoxRecord): Promise<void> {
   const { slug, id, managed } = box
   requireLive(box)
   if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
-  const hold = (await holdsOf(tx, needs.clock, [id])).get(id)
+  const hold = (await holdsOf(tx, deps.clock, [id])).get(id)
   if (hold) throw boxHeld({ slug, ...hold })
-  await requireOnline(needs, tx, box)
+  await requireOnline(deps, tx, box)
 }
 
-async function choosePorts({ firstPort }: LifeNeeds, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+async function choosePorts({ firstPort }: LifeDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
   const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
   await changeBox(tx, box, { first_port: ports.public })
   return ports
 }
 
 /** Applied, the box is what its report says; shown, nothing has changed but what is known to be missing. */
-export async function completed(
-  needs: StepNeeds,
-  tx: Tx,
-  command: Command,
-  result: BoxCommandResult<'tenant-box.complete'>,
-): Promise<void> {
+export async function completed(deps: StepDeps, tx: Tx, command: Command, result: BoxCommandResult<'tenant-box.complete'>): Promise<void> {
   const box = await boxById(tx, command.boxId as never)
   if (!box || box.removal) return
   const { applied, findings, report, probe } = result
-  await applyReport(needs, tx, box, report, probe ?? undefined)
+  await applyReport(deps, tx, box, report, probe ?? undefined)
   const internal = applied && box.ports ? { internal_url: `http://127.0.0.1:${portsFrom(box.ports.public).platform}` } : {}
   await changeBox(tx, box, { findings: JSON.stringify(findings), ...internal })
   if (!applied) return
   const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, managed: report.managed }
-  await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.completed', payload })
+  await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.completed', payload })
 }

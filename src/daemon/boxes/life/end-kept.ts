@@ -4,10 +4,10 @@ import type { Tx } from '../../db/index.ts'
 import { requireOnline } from '../ask-boxes.ts'
 import { boxById } from '../boxes.repo.ts'
 import { lookAtFleet } from '../fleet.ts'
+import type { LifeDeps } from './deps.ts'
 import { endingOf } from './end-move.ts'
 import { gone } from './gone-host.ts'
 import { movesToConfirm } from './moves.repo.ts'
-import type { LifeNeeds } from './needs.ts'
 import { removalsToErase } from './removals.repo.ts'
 import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
 import { stepRemoval } from './step-removal.ts'
@@ -16,51 +16,51 @@ import { stepRemoval } from './step-removal.ts'
 // move, and only while it is still due.
 
 /** Data of removed boxes. A host that is away is asked another day. */
-export async function eraseOldRemovals(needs: LifeNeeds): Promise<string> {
-  const due = await removalsToErase(needs.db, isoNow(needs.clock))
-  const begun = await countDone(needs, due, eraseIfDue)
+export async function eraseOldRemovals(deps: LifeDeps): Promise<string> {
+  const due = await removalsToErase(deps.db, isoNow(deps.clock))
+  const begun = await countDone(deps, due, eraseIfDue)
   return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
 }
 
-async function eraseIfDue(needs: LifeNeeds, tx: Tx, id: string): Promise<HostId | undefined> {
-  const [removal] = await removalsToErase(tx, isoNow(needs.clock), id)
+async function eraseIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [removal] = await removalsToErase(tx, isoNow(deps.clock), id)
   const box = removal && (await boxById(tx, removal.boxId))
   if (!box) return undefined
-  const error = await gone(needs, tx, box)
-  if (!error) await requireOnline(needs, tx, box)
+  const error = await gone(deps, tx, box)
+  if (!error) await requireOnline(deps, tx, box)
   const { keepUntil } = removal
-  if (error) await stepRemoval(needs, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
-  else await stepRemoval(needs, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
+  if (error) await stepRemoval(deps, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
+  else await stepRemoval(deps, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
   return removal.hostId
 }
 
 /** Copies that moves left: nobody confirmed in time, and nobody objected. */
-export async function confirmOldMoves(needs: LifeNeeds): Promise<string> {
-  const due = await movesToConfirm(needs.db, isoNow(needs.clock))
-  const confirmed = await countDone(needs, due, confirmIfDue)
+export async function confirmOldMoves(deps: LifeDeps): Promise<string> {
+  const due = await movesToConfirm(deps.db, isoNow(deps.clock))
+  const confirmed = await countDone(deps, due, confirmIfDue)
   return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
 }
 
-async function confirmIfDue(needs: LifeNeeds, tx: Tx, id: string): Promise<HostId | undefined> {
-  const [move] = await movesToConfirm(tx, isoNow(needs.clock), id)
+async function confirmIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [move] = await movesToConfirm(tx, isoNow(deps.clock), id)
   const box = move && (await boxById(tx, move.boxId))
   if (!box) return undefined
-  const fleet = await lookAtFleet(needs, tx)
+  const fleet = await lookAtFleet(deps, tx)
   const event = endingOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
-  return hostOfOrder(await stepMove(needs, tx, box, move, { event, actor: lifeActor }))
+  return hostOfOrder(await stepMove(deps, tx, box, move, { event, actor: lifeActor }))
 }
 
-type IfDue = (needs: LifeNeeds, tx: Tx, id: string) => Promise<HostId | undefined>
+type IfDue = (deps: LifeDeps, tx: Tx, id: string) => Promise<HostId | undefined>
 
-async function countDone(needs: LifeNeeds, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
+async function countDone(deps: LifeDeps, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
   let done = 0
   for (const { id } of due) {
-    const hostId = await needs.db
+    const hostId = await deps.db
       .transaction()
-      .execute((tx) => ifDue(needs, tx, id))
+      .execute((tx) => ifDue(deps, tx, id))
       .catch(unlessAway)
     if (hostId === undefined) continue
-    needs.bus.queued(hostId)
+    deps.bus.queued(hostId)
     done += 1
   }
   return done

@@ -5,15 +5,15 @@ import type { BoxRecord } from '../box-record.ts'
 import { existingBox } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
 import { callOff } from './call-off.ts'
+import type { LifeDeps } from './deps.ts'
 import { type Move, moveView, openMove } from './moves.repo.ts'
-import type { LifeNeeds } from './needs.ts'
 import { hostOfOrder, stepMove } from './step-move.ts'
 
 type Looked = Readonly<{ box: BoxRecord; move: Move; fleet: Fleet; nameOf: (id: HostId) => string }>
 
 /** A person has looked at the box on its new host: the copy that the old one keeps goes. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE. */
-export const confirmMove = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxMove> =>
-  act(needs, slug, async (tx, looked) => stepMove(needs, tx, looked.box, looked.move, { event: endingOf(looked), actor }))
+export const confirmMove = (deps: LifeDeps, actor: Actor, slug: string): Promise<BoxMove> =>
+  act(deps, slug, async (tx, looked) => stepMove(deps, tx, looked.box, looked.move, { event: endingOf(looked), actor }))
 
 /** A dead host cannot be asked; if it ever comes back it is told that the box is not its own. Throws HOST_OFFLINE. */
 export function endingOf({ move, fleet, nameOf }: Omit<Looked, 'box'>): MoveEvent {
@@ -32,25 +32,25 @@ type BackWish = Readonly<{ slug: string; newHostIsDead?: string | undefined }>
  * Ends a move that hangs, so that the old host runs the box again. Only while it is certain that the new host does not: the take-over was
  * never fetched, or a person says by name that the host is dead. Throws NOT_FOUND, CONFLICT, INVALID_TRANSITION, HOST_OFFLINE, VALIDATION.
  */
-export const giveBackBox = (needs: LifeNeeds, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
-  act(needs, slug, async (tx, looked) => {
+export const giveBackBox = (deps: LifeDeps, actor: Actor, { slug, newHostIsDead }: BackWish): Promise<BoxMove> =>
+  act(deps, slug, async (tx, looked) => {
     const { box, move, fleet, nameOf } = looked
     if (move.state === 'handing_over') {
-      if (await callOff(needs, tx, move, 'untaken'))
-        return stepMove(needs, tx, box, move, { event: 'refused', actor, change: nothingHappened })
+      if (await callOff(deps, tx, move, 'untaken'))
+        return stepMove(deps, tx, box, move, { event: 'refused', actor, change: nothingHappened })
       throw problem('CONFLICT', `${nameOf(move.fromHostId)} has the hand-over of ${slug} in hand and says how it ends: wait for it`)
     }
-    if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove(needs, tx, box, move, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
+    if (move.state !== 'taking_over' && move.state !== 'stranded') return stepMove(deps, tx, box, move, { event: 'back_asked', actor }) // throws INVALID_TRANSITION
     if (fleet.host(move.fromHostId)?.status !== 'online')
       throw problem('HOST_OFFLINE', `the old host ${nameOf(move.fromHostId)} of ${slug} is not online: start its agent first`)
-    if (move.state === 'taking_over') await endTakeOver(needs, tx, looked, slug, newHostIsDead)
-    return stepMove(needs, tx, box, move, { event: 'back_asked', actor, change: { error: move.error } })
+    if (move.state === 'taking_over') await endTakeOver(deps, tx, looked, slug, newHostIsDead)
+    return stepMove(deps, tx, box, move, { event: 'back_asked', actor, change: { error: move.error } })
   })
 
 const nothingHappened = { fromCopy: false, toCopy: false } as const
 
 async function endTakeOver(
-  needs: LifeNeeds,
+  deps: LifeDeps,
   tx: Tx,
   { move, fleet, nameOf }: Looked,
   slug: string,
@@ -58,7 +58,7 @@ async function endTakeOver(
 ): Promise<void> {
   const name = nameOf(move.toHostId)
   if (typed === undefined) {
-    if (await callOff(needs, tx, move, 'untaken')) return
+    if (await callOff(deps, tx, move, 'untaken')) return
     throw problem(
       'CONFLICT',
       `${name} has the take-over of ${slug} in hand and says how it ends: wait for it, or say that it is dead (--new-host-is-dead)`,
@@ -73,19 +73,19 @@ async function endTakeOver(
       'CONFLICT',
       `the host ${name} is online and says how the take-over ends: wait for it; if its disk is gone, stop its agent, then repeat`,
     )
-  await callOff(needs, tx, move, 'any')
+  await callOff(deps, tx, move, 'any')
 }
 
-async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
-  const { move, view } = await needs.db.transaction().execute(async (tx) => {
+async function act(deps: LifeDeps, slug: string, verb: (tx: Tx, looked: Looked) => Promise<Move>): Promise<BoxMove> {
+  const { move, view } = await deps.db.transaction().execute(async (tx) => {
     const box = await existingBox(tx, slug)
     const open = await openMove(tx, box.id)
     if (!open) throw problem('INVALID_TRANSITION', `no move of ${slug} is under way: \`tenantry boxes show ${slug}\` tells of the last one`)
-    const fleet = await lookAtFleet(needs, tx)
+    const fleet = await lookAtFleet(deps, tx)
     const nameOf = (id: HostId) => fleet.host(id)?.name ?? id
     const move = await verb(tx, { box, move: open, fleet, nameOf })
     return { move, view: moveView(move, nameOf) }
   })
-  needs.bus.queued(hostOfOrder(move))
+  deps.bus.queued(hostOfOrder(move))
   return view
 }

@@ -2,14 +2,14 @@ import { problem } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lookAtHost } from '../fleet.ts'
-import type { LifeNeeds } from './needs.ts'
+import type { LifeDeps } from './deps.ts'
 import type { Removal } from './removals.repo.ts'
 
 type Error = NonNullable<Removal['error']>
 
 /** What is to be said of a box whose host was revoked: nobody can stop or erase it any more. Null as long as its host may be asked. */
-export async function gone(needs: LifeNeeds, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
-  const host = await lookAtHost(needs, tx, hostId)
+export async function gone(deps: LifeDeps, tx: Tx, { slug, hostId, managed, folder }: BoxRecord): Promise<Error | null> {
+  const host = await lookAtHost(deps, tx, hostId)
   if (host?.status !== 'revoked' || (!managed && folder !== null)) return null
   return { code: 'HOST_REVOKED', message: `the host ${host.name} was revoked: data of ${slug} may still lie on it` }
 }

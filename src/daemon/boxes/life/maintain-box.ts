@@ -4,12 +4,12 @@ import { recordAudit } from '../../audit/index.ts'
 import { appendEvent, type Tx } from '../../db/index.ts'
 import { type Command, enqueueCommand } from '../../hosts/index.ts'
 import { applyReport } from '../apply-report.ts'
-import { type AskNeeds, requireLive, requireOnline } from '../ask-boxes.ts'
+import { type AskDeps, requireLive, requireOnline } from '../ask-boxes.ts'
 import { holdBox, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { boxById, changeBox, lockBox } from '../boxes.repo.ts'
 import type { BoxTable } from '../boxes.tables.ts'
-import { forever, type StepNeeds } from './needs.ts'
+import { forever, type StepDeps } from './deps.ts'
 import { lifeActor } from './step-move.ts'
 
 /** Moving a file on the host takes no time; the time is for a host that is briefly away. */
@@ -21,12 +21,12 @@ type Wanted = Readonly<{ slug: string; on: boolean; reason: string }>
  * Closes a box for people, or opens it. From the asking on it is held, so that no rollout begins on it; until the agent has opened it again
  * it stays held. Throws NOT_FOUND, CONFLICT, BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE.
  */
-export async function maintainBox(needs: AskNeeds, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = needs
+export async function maintainBox(deps: AskDeps, actor: Actor, { slug, on, reason }: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
   const commandId = newId(random, 'cmd')
   const { hostId } = await db.transaction().execute(async (tx) => {
     const box = await lockBox(tx, slug)
-    await refuse(needs, tx, box, on)
+    await refuse(deps, tx, box, on)
     const at = isoNow(clock)
     if (on) await holdBox(tx, clock, { boxId: box.id, holder: maintenanceHolder, until: forever })
     const said = on
@@ -54,7 +54,7 @@ export async function maintainBox(needs: AskNeeds, actor: Actor, { slug, on, rea
   return { commandId }
 }
 
-async function refuse(needs: AskNeeds, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
+async function refuse(deps: AskDeps, tx: Tx, box: BoxRecord, on: boolean): Promise<void> {
   const { slug, managed, maintenance } = box
   requireLive(box)
   if (!managed)
@@ -63,7 +63,7 @@ async function refuse(needs: AskNeeds, tx: Tx, box: BoxRecord, on: boolean): Pro
       `the box ${slug} is only observed, its edge has no fence: \`tenantry boxes adopt ${slug} --complete\` first`,
     )
   if (!on && !maintenance) throw problem('CONFLICT', `the box ${slug} is not in maintenance: there is nothing to end`)
-  await requireOnline(needs, tx, box)
+  await requireOnline(deps, tx, box)
 }
 
 const over = {
@@ -74,15 +74,15 @@ const over = {
 } satisfies Partial<BoxTable>
 
 /** The agent did it. An answer to a question that was asked again since decides nothing. */
-export async function maintained(needs: StepNeeds, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
+export async function maintained(deps: StepDeps, tx: Tx, command: Command, { report }: BoxCommandResult<'tenant-box.maintenance'>) {
   const box = await boxById(tx, command.boxId as never)
   if (!box) return
-  await applyReport(needs, tx, box, report)
+  await applyReport(deps, tx, box, report)
   if (box.maintenanceCommand !== command.id) return
   const { on } = command.payload as { on: boolean }
   if (!on && !(await endMaintenance(tx, box))) return
   const payload = { boxId: box.id, slug: box.slug, on }
-  await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance', payload })
+  await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.maintenance', payload })
 }
 
 /** The registry forgets that people work on the box, and frees it; false where it was asked about its maintenance again since it was read. */
@@ -95,7 +95,7 @@ export async function endMaintenance(tx: Tx, { id, maintenanceCommand: read }: B
 }
 
 /** What could not be closed is not in maintenance; what could not be opened still is, and so is what nobody knows of. */
-export async function maintenanceFailed({ clock }: StepNeeds, tx: Tx, command: Command, told: boolean) {
+export async function maintenanceFailed({ clock }: StepDeps, tx: Tx, command: Command, told: boolean) {
   const box = await boxById(tx, command.boxId as never)
   const { on } = command.payload as { on: boolean }
   if (!box || box.maintenanceCommand !== command.id || !on || (!told && command.leaseToken > 0)) return

@@ -6,8 +6,8 @@ import { holdsOf } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox, portsTaken } from '../boxes.repo.ts'
 import { type Fleet, lookAtFleet } from '../fleet.ts'
+import type { ChosenSnapshot, LifeDeps } from './deps.ts'
 import { type Move, openMove } from './moves.repo.ts'
-import type { ChosenSnapshot, LifeNeeds } from './needs.ts'
 import { moveHolder } from './step-move.ts'
 
 export type MoveWish = Readonly<{ to: string; oldHostIsDead?: string | undefined }>
@@ -29,10 +29,10 @@ type Planned = Readonly<{
  * What a move would do. Throws NOT_FOUND, CONFLICT (same host, not ready, another move), BOX_NOT_MANAGED, BOX_HELD, HOST_OFFLINE,
  * HOST_REVOKED, CONFIG, PORT_TAKEN, VALIDATION (the typed name is another).
  */
-export async function planMove(needs: LifeNeeds, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
-  needs.requireSnapshots()
+export async function planMove(deps: LifeDeps, tx: Tx, slug: string, wish: MoveWish): Promise<Planned> {
+  deps.requireSnapshots()
   const box = await lockBox(tx, slug)
-  const fleet = await lookAtFleet(needs, tx)
+  const fleet = await lookAtFleet(deps, tx)
   const from = { id: box.hostId, name: fleet.host(box.hostId)?.name ?? box.hostId }
   const target = await hostByName(tx, wish.to)
   const dead = wish.oldHostIsDead !== undefined
@@ -46,10 +46,10 @@ export async function planMove(needs: LifeNeeds, tx: Tx, slug: string, wish: Mov
       `start its agent, or, if it is gone for good, --old-host-is-dead ${from.name}`,
     )
   requireOnline(fleet, target.id, `the host ${target.name}`, 'start its agent, or choose another host')
-  const replaces = await replaced(needs, tx, box, dead)
-  const snapshot = dead ? await lastSnapshot(needs, tx, box) : null
-  const losesMs = snapshot ? Math.max(0, elapsedMs(snapshot.takenAt, isoNow(needs.clock))) : 0
-  const ports = allocatePorts(await portsTaken(tx, target.id), needs.firstPort)
+  const replaces = await replaced(deps, tx, box, dead)
+  const snapshot = dead ? await lastSnapshot(deps, tx, box) : null
+  const losesMs = snapshot ? Math.max(0, elapsedMs(snapshot.takenAt, isoNow(deps.clock))) : 0
+  const ports = allocatePorts(await portsTaken(tx, target.id), deps.firstPort)
   return { box, from, to: { id: target.id, name: target.name }, ports, dead, snapshot, losesMs, replaces }
 }
 
@@ -80,7 +80,7 @@ function requireOnline(fleet: Fleet, id: HostId, which: string, next: string): v
 }
 
 /** Throws CONFLICT, BOX_HELD. */
-async function replaced({ clock }: LifeNeeds, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
+async function replaced({ clock }: LifeDeps, tx: Tx, { id, slug }: BoxRecord, dead: boolean): Promise<Move | undefined> {
   const open = await openMove(tx, id)
   const hangs = open && dead && (open.state === 'handing_over' || open.state === 'taking_back' || open.state === 'stranded')
   if (open && !hangs) throw problem('CONFLICT', `the box ${slug} is being moved (${open.state.replace('_', ' ')}): ${nextOf(open, slug)}`)
@@ -92,7 +92,7 @@ async function replaced({ clock }: LifeNeeds, tx: Tx, { id, slug }: BoxRecord, d
 const nextOf = ({ state }: Move, slug: string): string =>
   state === 'confirming' ? `\`tenantry boxes move ${slug} --confirm\` ends that move` : `\`tenantry boxes show ${slug}\` tells how far`
 
-async function lastSnapshot({ newestSnapshot }: LifeNeeds, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
+async function lastSnapshot({ newestSnapshot }: LifeDeps, tx: Tx, box: BoxRecord): Promise<ChosenSnapshot> {
   const { slug } = box
   const snapshot = await newestSnapshot(tx, box)
   if (snapshot) return snapshot

@@ -4,7 +4,7 @@ import { type Actor, actorLabel, isoIn, newId, type Random, sha256Hex } from '..
 import { recordAudit } from '../../audit/index.ts'
 import type { DbOrTx, Tx } from '../../db/index.ts'
 import { commandsByIds, enqueueCommand } from '../../hosts/index.ts'
-import { type AskNeeds, requireLive, requireOnline } from '../ask-boxes.ts'
+import { type AskDeps, requireLive, requireOnline } from '../ask-boxes.ts'
 import { existingBox } from '../boxes.repo.ts'
 
 type Wanted = { slug: string } & z.output<typeof boxesContract.readLogs.body>
@@ -18,15 +18,15 @@ const keptMs = 10 * 60_000
  * Asks for what the services of a box print. One who goes on reading names the own command before, and only the first is written into the
  * audit log. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
  */
-export async function readLogs(needs: AskNeeds, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
-  const { db, clock, random, bus } = needs
+export async function readLogs(deps: AskDeps, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
   const { slug, services = Service.options, lines, since, continues } = wanted
   const commandId = newLogsId(random, actor)
   const box = await existingBox(db, slug)
   requireLive(box)
-  await requireOnline(needs, db, box)
+  await requireOnline(deps, db, box)
   await db.transaction().execute(async (tx) => {
-    await forgetLogs(needs, tx, box.id)
+    await forgetLogs(deps, tx, box.id)
     const payload = {
       slug,
       boxId: box.id,
@@ -52,7 +52,7 @@ const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor):
   (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
 
 /** Logs that were fetched, or that nobody fetched in time; of one box, or of all. */
-export async function forgetLogs({ clock }: Pick<AskNeeds, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
+export async function forgetLogs({ clock }: Pick<AskDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
   let old = db
     .deleteFrom('commands')
     .where('kind', '=', 'tenant-box.logs')

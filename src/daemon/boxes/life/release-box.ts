@@ -7,8 +7,8 @@ import { type BoxHold, holdsOf, releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
 import { lookAtHost } from '../fleet.ts'
+import type { LifeDeps } from './deps.ts'
 import { endMaintenance } from './maintain-box.ts'
-import type { LifeNeeds } from './needs.ts'
 import { openCommands } from './open-commands.ts'
 
 type Wanted = Readonly<{ slug: string; confirm: string; reason: string }>
@@ -18,23 +18,23 @@ type Released = Readonly<{ released: string; fenced: boolean; next: string[] }>
  * Takes the hold of a box from somebody who is gone for good. The box itself is not touched: if it rests fenced it still does. Throws
  * NOT_FOUND, VALIDATION, CONFLICT while somebody may still come back for it.
  */
-export const releaseBox = (needs: LifeNeeds, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
-  needs.db.transaction().execute(async (tx) => {
+export const releaseBox = (deps: LifeDeps, actor: Actor, { slug, confirm, reason }: Wanted): Promise<Released> =>
+  deps.db.transaction().execute(async (tx) => {
     if (confirm !== slug)
       throw problem('VALIDATION', `to release ${slug}, type ${slug} as its confirmation`, {
         details: [{ path: 'confirm', reason: `must be ${slug}` }],
       })
     const box = await lockBox(tx, slug)
-    const hold = (await holdsOf(tx, needs.clock, [box.id])).get(box.id)
+    const hold = (await holdsOf(tx, deps.clock, [box.id])).get(box.id)
     if (!hold) throw problem('CONFLICT', `nobody holds the box ${slug}: \`tenantry boxes show ${slug}\` tells how it is`)
-    await refuseLiving(needs, tx, box, hold)
+    await refuseLiving(deps, tx, box, hold)
     if (hold.holder === maintenanceHolder) await endMaintenance(tx, box)
     else await releaseHold(tx, { boxId: box.id, holder: hold.holder })
-    await giveUpRestore(needs, tx, hold)
+    await giveUpRestore(deps, tx, hold)
     const open = await openCommands(tx, box.id)
     const payload = { boxId: box.id, slug, holder: hold.holder, reason }
-    await appendEvent(tx, needs.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
-    await recordAudit(tx, needs.clock, {
+    await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.released', payload })
+    await recordAudit(tx, deps.clock, {
       actor,
       action: 'box.released',
       subject: slug,
@@ -43,13 +43,13 @@ export const releaseBox = (needs: LifeNeeds, actor: Actor, { slug, confirm, reas
     return { released: hold.holder, fenced: box.fenced, next: [...open.map(mayStillRun), ...nextSteps(box)] }
   })
 
-async function refuseLiving(needs: LifeNeeds, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
+async function refuseLiving(deps: LifeDeps, tx: Tx, { slug, hostId, id }: BoxRecord, { holder }: BoxHold): Promise<void> {
   if (/^(move|removal):/.test(holder))
     throw problem(
       'CONFLICT',
       `the box ${slug} is held by its ${holder.replace(':', ' ')}: end that (\`tenantry boxes show ${slug}\` tells how)`,
     )
-  const online = (await lookAtHost(needs, tx, hostId))?.status === 'online'
+  const online = (await lookAtHost(deps, tx, hostId))?.status === 'online'
   if (holder === maintenanceHolder && online)
     throw problem('CONFLICT', `the box ${slug} is in maintenance: \`tenantry boxes maintenance off ${slug}\` ends it`)
   const [open] = await openCommands(tx, id)
@@ -61,7 +61,7 @@ async function refuseLiving(needs: LifeNeeds, tx: Tx, { slug, hostId, id }: BoxR
 }
 
 /** A restore that waits for the host to come back must not then begin in a box that others have meanwhile. */
-async function giveUpRestore({ clock, givenUp }: LifeNeeds, tx: Tx, { holder }: BoxHold): Promise<void> {
+async function giveUpRestore({ clock, givenUp }: LifeDeps, tx: Tx, { holder }: BoxHold): Promise<void> {
   const id = holder.startsWith(restoring) ? holder.slice(restoring.length) : undefined
   if (id === undefined) return
   const error = { code: 'CANCELLED', message: 'the hold of its box was released before an agent took it' }

@@ -7,9 +7,9 @@ import { requireOnline } from '../ask-boxes.ts'
 import { holdBox } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { lockBox } from '../boxes.repo.ts'
+import { forever, type LifeDeps } from './deps.ts'
 import { gone, refuseUndo, refuseUnlessNow } from './gone-host.ts'
 import { highestEpoch, openMove } from './moves.repo.ts'
-import { forever, type LifeNeeds } from './needs.ts'
 import { openCommands } from './open-commands.ts'
 import { insertRemoval, openRemoval, type Removal, removalView } from './removals.repo.ts'
 import { forgetBox, giveRemovalOrder, removalHolder, stepRemoval, tellRemoval } from './step-removal.ts'
@@ -20,21 +20,21 @@ type Wanted = Readonly<{ slug: string; confirm: string; reason: string; now: boo
  * Ends a box. A managed one is stopped after a last snapshot and keeps its data for a time; one that never came to be, or was only observed,
  * has nothing to keep. On a removed box `now` erases what is kept; of a host that was revoked, it gives up what may lie there. Throws NOT_FOUND, VALIDATION, CONFLICT, BOX_HELD, HOST_OFFLINE, CONFIG.
  */
-export async function removeBox(needs: LifeNeeds, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
+export async function removeBox(deps: LifeDeps, actor: Actor, wanted: Wanted): Promise<BoxRemoval> {
   const { slug, confirm, now } = wanted
   if (confirm !== slug)
     throw problem('VALIDATION', `to remove ${slug}, type ${slug} as its confirmation`, {
       details: [{ path: 'confirm', reason: `must be ${slug}` }],
     })
-  return act(needs, slug, async (tx, box) => {
+  return act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
-    const error = await gone(needs, tx, box)
+    const error = await gone(deps, tx, box)
     if (error) refuseUnlessNow(box, error, now)
-    if (!open) return begin(needs, tx, actor, box, { ...wanted, error })
-    if (error) return stepRemoval(needs, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
+    if (!open) return begin(deps, tx, actor, box, { ...wanted, error })
+    if (error) return stepRemoval(deps, tx, box, open, { event: 'host_gone', actor, change: { keepUntil: null, eraseNow: true, error } })
     if (!now || open.state !== 'kept') throw problem('CONFLICT', underWay(box, open))
-    await requireOnline(needs, tx, box)
-    return stepRemoval(needs, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
+    await requireOnline(deps, tx, box)
+    return stepRemoval(deps, tx, box, open, { event: 'erase_asked', actor, change: { keepUntil: open.keepUntil, eraseNow: true } })
   })
 }
 
@@ -44,28 +44,28 @@ const underWay = ({ slug }: BoxRecord, { state, keepUntil }: Removal): string =>
     : `the removal of ${slug} is under way (${state.replace('_', ' ')}): \`tenantry boxes show ${slug}\` tells how far`
 
 /** Lets a removed box run again, as long as its data are kept. Throws NOT_FOUND, INVALID_TRANSITION, HOST_OFFLINE, HOST_REVOKED. */
-export const undoRemoval = (needs: LifeNeeds, actor: Actor, slug: string): Promise<BoxRemoval> =>
-  act(needs, slug, async (tx, box) => {
+export const undoRemoval = (deps: LifeDeps, actor: Actor, slug: string): Promise<BoxRemoval> =>
+  act(deps, slug, async (tx, box) => {
     const open = await openRemoval(tx, box.id)
     if (!open) throw problem('INVALID_TRANSITION', `the box ${slug} is not removed: there is nothing to undo`)
-    const error = await gone(needs, tx, box)
+    const error = await gone(deps, tx, box)
     if (error) refuseUndo(box, error)
-    await requireOnline(needs, tx, box)
-    return stepRemoval(needs, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
+    await requireOnline(deps, tx, box)
+    return stepRemoval(deps, tx, box, open, { event: 'undo_asked', actor, change: { keepUntil: open.keepUntil } })
   })
 
 type Begun = Wanted & Readonly<{ error: Removal['error'] }>
 
-async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
-  const { clock } = needs
+async function begin(deps: LifeDeps, tx: Tx, actor: Actor, box: BoxRecord, { reason, now, error }: Begun): Promise<Removal> {
+  const { clock } = deps
   await refuseBusy(tx, box)
   if (!error) await refuseCompleting(tx, box)
   const at = isoNow(clock)
   const asked: Removal = {
-    id: newId(needs.random, 'rmv'),
+    id: newId(deps.random, 'rmv'),
     boxId: box.id,
     hostId: box.hostId,
-    state: error ? 'erased' : await firstState(needs, tx, box),
+    state: error ? 'erased' : await firstState(deps, tx, box),
     epoch: Math.max(box.ownershipEpoch, await highestEpoch(tx, box.id)),
     snapshotId: null,
     eraseNow: now,
@@ -79,7 +79,7 @@ async function begin(needs: LifeNeeds, tx: Tx, actor: Actor, box: BoxRecord, { r
     keepUntil: null,
   }
   if (asked.state === 'handing_over' || error) await holdBox(tx, clock, { boxId: box.id, holder: removalHolder(asked), until: forever })
-  const removal = await giveRemovalOrder(needs, tx, box, asked)
+  const removal = await giveRemovalOrder(deps, tx, box, asked)
   await insertRemoval(tx, removal)
   if (removal.state === 'erased') await forgetBox(tx, box)
   if (removal.state === 'erasing') await tx.updateTable('boxes').set({ removal: 'removed' }).where('id', '=', box.id).execute()
@@ -110,22 +110,22 @@ async function refuseCompleting(tx: Tx, { id, slug }: BoxRecord): Promise<void> 
 }
 
 /** An observed stack belongs to those who made it: nothing of it is touched, the registry only forgets it. */
-async function firstState(needs: LifeNeeds, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
+async function firstState(deps: LifeDeps, tx: Tx, box: BoxRecord): Promise<'handing_over' | 'erasing' | 'erased'> {
   if (!box.managed && box.folder !== null) return 'erased'
-  await requireOnline(needs, tx, box)
+  await requireOnline(deps, tx, box)
   if (!box.live) return 'erasing'
-  needs.requireSnapshots()
+  deps.requireSnapshots()
   return 'handing_over'
 }
 
-async function act(needs: LifeNeeds, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
-  const removal = await needs.db
+async function act(deps: LifeDeps, slug: string, verb: (tx: Tx, box: BoxRecord) => Promise<Removal>): Promise<BoxRemoval> {
+  const removal = await deps.db
     .transaction()
     .execute(async (tx) => verb(tx, await lockBox(tx, slug)))
     .catch((error) => {
       if (!isUniqueViolation(error)) throw error
       throw problem('CONFLICT', `somebody else removes ${slug} at the same moment: look at it again`)
     })
-  needs.bus.queued(removal.hostId)
+  deps.bus.queued(removal.hostId)
   return removalView(removal)
 }

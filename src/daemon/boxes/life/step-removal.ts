@@ -6,7 +6,7 @@ import { enqueueCommand } from '../../hosts/index.ts'
 import { releaseHold } from '../box-holds.ts'
 import type { BoxRecord } from '../box-record.ts'
 import { changeBox } from '../boxes.repo.ts'
-import { patienceMs, type StepNeeds } from './needs.ts'
+import { patienceMs, type StepDeps } from './deps.ts'
 import { type Removal, saveRemoval } from './removals.repo.ts'
 import { lifeActor } from './step-move.ts'
 
@@ -19,18 +19,18 @@ type Step = Readonly<{
 }>
 
 /** One transition with all that belongs to it. Throws INVALID_TRANSITION, CONFLICT. */
-export async function stepRemoval(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
-  const next = await passRemoval(needs, tx, box, removal, step)
-  await tellRemoval(tx, needs.clock, box, next, step.actor ?? lifeActor)
+export async function stepRemoval(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
+  const next = await passRemoval(deps, tx, box, removal, step)
+  await tellRemoval(tx, deps.clock, box, next, step.actor ?? lifeActor)
   return next
 }
 
 /** The same without a word of it, for a state that is left at once: the next step tells. */
-export async function passRemoval(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
+export async function passRemoval(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, step: Step): Promise<Removal> {
   const { event, change = {} } = step
   const state = removalOn(removal.state, event)
-  const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(needs.clock) }
-  const next = await giveRemovalOrder(needs, tx, box, entered)
+  const entered: Removal = { ...removal, error: null, ...change, state, commandId: null, changedAt: isoNow(deps.clock) }
+  const next = await giveRemovalOrder(deps, tx, box, entered)
   await saveRemoval(tx, removal, next)
   await enter(tx, box, next)
   return next
@@ -54,24 +54,19 @@ type Order = (typeof removalOrders)[keyof typeof removalOrders]
 const orderOf = (state: RemovalState): Order | undefined => (removalOrders as Partial<Record<RemovalState, Order>>)[state]
 
 /** The command that the state waits for, if it waits for one. */
-export async function giveRemovalOrder(needs: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal): Promise<Removal> {
+export async function giveRemovalOrder(deps: StepDeps, tx: Tx, box: BoxRecord, removal: Removal): Promise<Removal> {
   const order = orderOf(removal.state)
   if (!order) return removal
   const epoch = order.epoch === 'next' ? Math.max(removal.epoch, box.ownershipEpoch) + 1 : box.ownershipEpoch
   const ordered = { ...removal, epoch: Math.max(removal.epoch, epoch), orders: removal.orders + 1 }
   const id = `${removal.id}.${order.kind.replace('tenant-box.', '')}.${ordered.orders}`
-  const payload = payloadOf(needs, box, order, epoch)
-  const deadlineMs = needs.workMs + needs.probe.timeoutMs + patienceMs
-  await enqueueCommand(tx, needs.clock, { id, hostId: box.hostId, boxId: box.id, kind: order.kind, payload: payload as never, deadlineMs })
+  const payload = payloadOf(deps, box, order, epoch)
+  const deadlineMs = deps.workMs + deps.probe.timeoutMs + patienceMs
+  await enqueueCommand(tx, deps.clock, { id, hostId: box.hostId, boxId: box.id, kind: order.kind, payload: payload as never, deadlineMs })
   return { ...ordered, commandId: id }
 }
 
-function payloadOf(
-  { probe, workMs }: StepNeeds,
-  box: BoxRecord,
-  { kind }: Order,
-  ownershipEpoch: number,
-): BoxCommandPayload<Order['kind']> {
+function payloadOf({ probe, workMs }: StepDeps, box: BoxRecord, { kind }: Order, ownershipEpoch: number): BoxCommandPayload<Order['kind']> {
   const addressed = { slug: box.slug, boxId: box.id, ownershipEpoch }
   if (kind === 'tenant-box.hand_over') return { ...addressed, deadlineMs: workMs }
   return kind === 'tenant-box.take_back' ? { ...addressed, probe } : addressed
@@ -86,7 +81,7 @@ export async function tellRemoval(tx: Tx, clock: Clock, box: BoxRecord, removal:
 }
 
 /** What goes wrong without an end is shown and written down; the removal stays where it is. */
-export async function noteRemovalTrouble({ clock }: StepNeeds, tx: Tx, box: BoxRecord, removal: Removal, error: Removal['error']) {
+export async function recordRemovalTrouble({ clock }: StepDeps, tx: Tx, box: BoxRecord, removal: Removal, error: Removal['error']) {
   const noted = { ...removal, error, changedAt: isoNow(clock) }
   await saveRemoval(tx, removal, noted)
   await tellRemoval(tx, clock, box, noted, lifeActor)

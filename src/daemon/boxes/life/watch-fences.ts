@@ -11,19 +11,19 @@ import { fencedBoxes } from '../boxes.repo.ts'
 import { openCommands } from './open-commands.ts'
 import { lifeActor } from './step-move.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
+type Deps = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
 
 /** Marks every fence that has stood for too long, each once, and says so where people look (SAFETY). */
-export async function watchFences(needs: Needs): Promise<void> {
-  const { db, log } = needs
+export async function watchFences(deps: Deps): Promise<void> {
+  const { db, log } = deps
   for (const box of await fencedBoxes(db)) {
-    if (!(await isOverdue(needs, box))) continue
-    const marked = await db.transaction().execute((tx) => mark(needs, tx, box))
+    if (!(await isOverdue(deps, box))) continue
+    const marked = await db.transaction().execute((tx) => mark(deps, tx, box))
     if (marked) log.warn({ slug: box.slug, holder: box.fence?.holder, since: box.fence?.since }, 'a fence has stood for too long')
   }
 }
 
-async function isOverdue({ db, clock, fenceMaxMs }: Needs, { id, fence, removal }: BoxRecord): Promise<boolean> {
+async function isOverdue({ db, clock, fenceMaxMs }: Deps, { id, fence, removal }: BoxRecord): Promise<boolean> {
   if (!fence || fence.overdueSince || removal) return false
   const ids = fence.holder === null ? [] : [fence.holder]
   const known = [...(await commandsByIds(db, ids)), ...(await openCommands(db, id))].map(({ deadlineAt }) => deadlineAt)
@@ -32,7 +32,7 @@ async function isOverdue({ db, clock, fenceMaxMs }: Needs, { id, fence, removal 
 }
 
 /** False when the box was opened, or somebody else marked it, meanwhile. */
-async function mark({ clock }: Needs, tx: Tx, { id, slug, fence }: BoxRecord): Promise<boolean> {
+async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Promise<boolean> {
   if (!fence) return false
   const { numUpdatedRows } = await tx
     .updateTable('boxes')

@@ -4,7 +4,7 @@ import { awayMs, type Lane, type Track } from '../../../core/outbox/index.ts'
 import type { Db, Tx } from '../database.ts'
 import { skipLocked } from '../dialects.ts'
 
-type Needs = Readonly<{ db: Db; clock: Clock }>
+type Deps = Readonly<{ db: Db; clock: Clock }>
 
 /**
  * A queue that is worked on. `turn` rises each time it is taken: whoever held it before can write nothing any more. It is never below the time
@@ -17,7 +17,7 @@ export const leaseMs = 60_000
 const admittedAtOnce = 500
 
 /** What there is to do: one statement, which reads a handful of rows however much waits. */
-export async function lookAround({ db, clock }: Needs): Promise<Readonly<Record<Track | 'noted', boolean>>> {
+export async function lookAround({ db, clock }: Deps): Promise<Readonly<Record<Track | 'noted', boolean>>> {
   const now = isoNow(clock)
   const due = (lane: Track) => sql`exists (select 1 from outbox_queues where lane = ${lane} and due_at <= ${now})`
   const { rows } = await sql<Record<Track | 'noted', boolean | number>>`
@@ -29,8 +29,8 @@ export async function lookAround({ db, clock }: Needs): Promise<Readonly<Record<
 }
 
 /** Puts what was noted into its queues, and what a daemon of an older version left behind. */
-export async function admitNoted(needs: Needs): Promise<void> {
-  while ((await needs.db.transaction().execute((tx) => admitSome(tx, needs.clock))) === admittedAtOnce);
+export async function admitNoted(deps: Deps): Promise<void> {
+  while ((await deps.db.transaction().execute((tx) => admitSome(tx, deps.clock))) === admittedAtOnce);
 }
 
 async function admitSome(tx: Tx, clock: Clock): Promise<number> {
@@ -63,7 +63,7 @@ async function fill(tx: Tx, now: string, queues: readonly Readonly<{ queue: stri
 }
 
 /** Takes queues that are due, the longest due first; the queue of a process that died is due when its lease ends. */
-export async function takeQueues({ db, clock }: Needs, lane: Track, most: number): Promise<HeldQueue[]> {
+export async function takeQueues({ db, clock }: Deps, lane: Track, most: number): Promise<HeldQueue[]> {
   const ms = sql`cast(${clock.now().getTime()} as bigint)` // not as it is in the text: SQLite keeps prepared what is said again
   const { rows } = await sql<HeldQueue>`
     with due as materialized (
@@ -90,7 +90,7 @@ export async function renewQueue(db: Db | Tx, clock: Clock, { queue, turn }: Pic
 type End = Readonly<{ away: boolean; lane: Lane | undefined }>
 
 /** Lets go of a queue: it is due when its next work is, or later when its server is away. An empty one ceases to be. */
-export const handBack = ({ db, clock }: Needs, held: HeldQueue, { away, lane }: End): Promise<void> =>
+export const handBack = ({ db, clock }: Deps, held: HeldQueue, { away, lane }: End): Promise<void> =>
   db.transaction().execute(async (tx) => {
     if (!(await renewQueue(tx, clock, held))) return
     const { queue } = held

@@ -11,7 +11,7 @@ type OutboxTry = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
 /** Does the follow-up work of one topic. It must be idempotent: after a crash it is called again. Throwing means "later". */
 export type OutboxHandler = (payload: unknown, attempt: OutboxTry) => Promise<void>
 
-export type OutboxNeeds = Readonly<{ db: Db; clock: Clock; log: Logger; handlers: Readonly<Record<string, OutboxHandler>> }>
+export type OutboxDeps = Readonly<{ db: Db; clock: Clock; log: Logger; handlers: Readonly<Record<string, OutboxHandler>> }>
 
 /** `same`: that row and those after it that ask for the very same; all are done when it is. */
 type Row = Readonly<{
@@ -31,19 +31,19 @@ const longestTurnMs = 5000
 const renewEveryMs = leaseMs / 3
 
 /** Works off what is due in a queue that was taken, one row after the other, and lets it go; answers how many rows it took. */
-export async function workQueue(needs: OutboxNeeds, held: HeldQueue, signal?: AbortSignal): Promise<number> {
-  const began = needs.clock.monotonicMs()
-  const mayGoOn = (taken: number) => taken < mostRows && !signal?.aborted && needs.clock.monotonicMs() - began < longestTurnMs
+export async function workQueue(deps: OutboxDeps, held: HeldQueue, signal?: AbortSignal): Promise<number> {
+  const began = deps.clock.monotonicMs()
+  const mayGoOn = (taken: number) => taken < mostRows && !signal?.aborted && deps.clock.monotonicMs() - began < longestTurnMs
   let taken = 0
   let end: Parameters<typeof handBack>[2] = { away: false, lane: undefined }
   while (!end.away && mayGoOn(taken)) {
-    const row = await takeRow(needs, held)
+    const row = await takeRow(deps, held)
     if (!row) break
     taken += 1
-    const away = await workRow(needs, held, row, signal)
+    const away = await workRow(deps, held, row, signal)
     end = { away, lane: away ? end.lane : row.lane }
   }
-  await handBack(needs, held, end)
+  await handBack(deps, held, end)
   return taken
 }
 
@@ -51,7 +51,7 @@ export async function workQueue(needs: OutboxNeeds, held: HeldQueue, signal?: Ab
  * What was tried least goes first, and of that what was not tried for longest: what cannot be done holds up nothing that can. A queue that
  * somebody else has taken over by now has nothing for us.
  */
-const takeRow = ({ db, clock }: OutboxNeeds, held: HeldQueue): Promise<Row | undefined> =>
+const takeRow = ({ db, clock }: OutboxDeps, held: HeldQueue): Promise<Row | undefined> =>
   db.transaction().execute(async (tx) => {
     if (!(await renewQueue(tx, clock, held))) return undefined
     const next = await tx
@@ -95,13 +95,13 @@ async function sameAs(tx: Tx, { queue }: HeldQueue, { id, key, topic, payload }:
 }
 
 /** Answers whether the server that the queue waits for is away: then its other work need not be tried. */
-async function workRow(needs: OutboxNeeds, held: HeldQueue, row: Row, signal: AbortSignal | undefined): Promise<boolean> {
-  const { db, clock, log, handlers } = needs
+async function workRow(deps: OutboxDeps, held: HeldQueue, row: Row, signal: AbortSignal | undefined): Promise<boolean> {
+  const { db, clock, log, handlers } = deps
   const handler = handlers[row.topic]
   const last = row.attempts >= maxAttempts
   try {
     if (!handler) throw new Error(`no handler for the topic ${row.topic}`)
-    await whileRenewed(needs, held, signal, (stop) => handler(JSON.parse(row.payload), { last, signal: stop }))
+    await whileRenewed(deps, held, signal, (stop) => handler(JSON.parse(row.payload), { last, signal: stop }))
     await isDone(db, held, row.same)
     return false
   } catch (error) {
@@ -137,7 +137,7 @@ const ifHeld = (db: Db, clock: Clock, held: HeldQueue, write: (tx: Tx) => Promis
 
 /** However long the work takes, the queue stays ours while this process lives; once it is not, the work is told to stop. */
 async function whileRenewed(
-  { db, clock, log }: OutboxNeeds,
+  { db, clock, log }: OutboxDeps,
   held: HeldQueue,
   signal: AbortSignal | undefined,
   work: (stop: AbortSignal) => Promise<void>,

@@ -12,14 +12,14 @@ import { recordAudit } from '../../audit/index.ts'
 import { raiseManifest } from '../../boxes/index.ts'
 import { isUniqueViolation } from '../../db/index.ts'
 import { askedOnce } from '../ask-registries.ts'
-import type { RolloutsNeeds } from '../needs.ts'
-import { type PlanNeeds, type Planned, planEmergency } from '../plan-rollout.ts'
+import type { RolloutsDeps } from '../deps.ts'
+import { type PlanDeps, type Planned, planEmergency } from '../plan-rollout.ts'
 import { newRollout, queueRollout } from '../queue-rollout.ts'
 import { madeBefore, type Repeat, repeatOf } from '../repeated-call.ts'
 import { showRollout } from '../show-rollout.ts'
 import { requireApproval } from './require-approval.ts'
 
-type Needs = PlanNeeds & Pick<RolloutsNeeds, 'rolloutBus' | 'requireSnapshots' | 'approvalTokenSha256'>
+type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'requireSnapshots' | 'approvalTokenSha256'>
 
 type Asked = UncheckedOrder & Readonly<{ approvalToken: Secret }>
 
@@ -32,21 +32,21 @@ const mostTries = 5
  * built upon. With an Idempotency-Key a repeated call answers what the first one made.
  */
 export async function createEmergency(
-  needs: Needs,
+  deps: Deps,
   actor: AdminActor,
   { approvalToken, ...unchecked }: Asked,
   key?: string,
 ): Promise<RolloutDetail> {
-  await requireApproval(needs, actor, approvalToken)
-  needs.requireSnapshots()
+  await requireApproval(deps, actor, approvalToken)
+  deps.requireSnapshots()
   const order = readEmergencyOrder(unchecked, approvalToken)
   const repeat = key === undefined ? null : repeatOf(actor, { emergency: order }, withoutToken(key, approvalToken))
-  const asking = { ...needs, askRegistries: needs.askRegistries && askedOnce(needs.askRegistries) }
+  const asking = { ...deps, askRegistries: deps.askRegistries && askedOnce(deps.askRegistries) }
   for (let tries = 1; ; tries++) {
-    const made = repeat && (await madeBefore(needs.db, repeat))
-    if (made) return showRollout(needs, made)
+    const made = repeat && (await madeBefore(deps.db, repeat))
+    if (made) return showRollout(deps, made)
     const planned = await planEmergency(asking, order)
-    if (await store(needs, actor, order, planned, repeat)) return showRollout(needs, planned.id)
+    if (await store(deps, actor, order, planned, repeat)) return showRollout(deps, planned.id)
     if (tries === mostTries) throw problem('CONFLICT', 'other manifests are being applied all the time: try again once they are')
   }
 }
@@ -60,7 +60,7 @@ function withoutToken(key: string, token: Secret): string {
 
 /** False when the revision was taken meanwhile, or the same call was made at the same time: then nothing was stored. */
 async function store(
-  { db, clock, rolloutBus }: Needs,
+  { db, clock, rolloutBus }: Deps,
   actor: AdminActor,
   order: EmergencyOrder,
   planned: Planned,

@@ -2,10 +2,10 @@ import { type Actor, type Clock, isoNow } from '../../../core/kit/index.ts'
 import { explainEmergencyPause, phaseOf, transition } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
-import { tell, writeDown } from '../tell.ts'
+import { recordRolloutAudit, tell } from '../tell.ts'
 
 /** What was paused, and how to write it down once everything has been told. */
-type Paused = Readonly<{ ids: readonly string[]; writeDown(actor: Actor): Promise<void> }>
+type Paused = Readonly<{ ids: readonly string[]; recordRolloutAudit(actor: Actor): Promise<void> }>
 
 /**
  * Pauses every staged rollout that runs; its boxes under way finish, and the emergency waits for them one by one. The rollouts are locked
@@ -21,9 +21,9 @@ export async function pauseStaged(tx: Tx, clock: Clock, emergency: StoredRollout
   }
   return {
     ids: running.map(({ id }) => id),
-    writeDown: async (actor) => {
+    recordRolloutAudit: async (actor) => {
       for (const rollout of running)
-        await writeDown(tx, clock, rollout, { actor, action: 'rollout.paused', data: { reason, emergency: emergency.id } })
+        await recordRolloutAudit(tx, clock, rollout, { actor, action: 'rollout.paused', data: { reason, emergency: emergency.id } })
     },
   }
 }

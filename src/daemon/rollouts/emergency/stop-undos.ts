@@ -2,11 +2,11 @@ import type { Actor, Clock } from '../../../core/kit/index.ts'
 import { explainEmergencyStop } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
-import { writeDown } from '../tell.ts'
+import { recordRolloutAudit } from '../tell.ts'
 import { leaveAsTheyAre } from '../undo/leave-as-they-are.ts'
 
 /** Which rollouts bring no more boxes back, and how to write it down once everything has been told. */
-type Stopped = Readonly<{ ids: readonly string[]; writeDown(actor: Actor): Promise<void> }>
+type Stopped = Readonly<{ ids: readonly string[]; recordRolloutAudit(actor: Actor): Promise<void> }>
 
 /**
  * No box is brought back behind an emergency that begins: it would take those for done that run its versions, and their way back would lead
@@ -22,9 +22,9 @@ export async function stopUndos(tx: Tx, clock: Clock, emergency: StoredRollout, 
   }
   return {
     ids: stopped.map(([{ id }]) => id),
-    writeDown: async (actor) => {
+    recordRolloutAudit: async (actor) => {
       for (const [rollout, leftAsTheyAre] of stopped)
-        await writeDown(tx, clock, rollout, {
+        await recordRolloutAudit(tx, clock, rollout, {
           actor,
           action: 'rollout.undo.stopped',
           data: { reason, leftAsTheyAre, emergency: emergency.id },

@@ -5,10 +5,10 @@ import { holdBox } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { insertAttempt } from '../attempts.repo.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { engineActor, recordRolloutAudit, streamOf, tell } from '../tell.ts'
 import { type BoxInTurn, boxInTurn } from './box-asked.repo.ts'
 import { keepsWindows } from './closed-windows.repo.ts'
 import { asOwner, leftMs, type Owned, type Sent, send } from './owned.ts'
@@ -19,7 +19,7 @@ import { keptForEnd } from './written-at-end.ts'
 export const observeMs = 10 * 60_000
 
 /** The hold outlives the deadline: an update may be under way until its agent says otherwise. */
-const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadlineMs + 24 * 60 * 60_000
+const holdForMs = ({ settings }: RolloutsDeps): number => settings.actionDeadlineMs + 24 * 60 * 60_000
 
 /**
  * The turn of a box: it is held, and its agent asked what runs now. Nothing happens when the rollout left the phase meanwhile, or when
@@ -27,30 +27,30 @@ const holdForMs = ({ settings }: RolloutsNeeds): number => settings.actionDeadli
  */
 export const beginAction = (owned: Owned, slug: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    const { needs } = owned
+    const { deps } = owned
     const action = await actionBySlug(tx, rollout.id, slug)
     if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
-    const box = await boxInTurn(needs, tx, slug)
-    if (box && isClosed(needs, rollout, box, turnNeedsMs(action))) return undefined
-    if (box && !(await hold(tx, needs, rollout, box))) return undefined
-    const begun = await openAttempt(tx, needs, rollout, action, box)
+    const box = await boxInTurn(deps, tx, slug)
+    if (box && isClosed(deps, rollout, box, turnNeedsMs(action))) return undefined
+    if (box && !(await hold(tx, deps, rollout, box))) return undefined
+    const begun = await openAttempt(tx, deps, rollout, action, box)
     if (!box) {
       await replaceAction(tx, action, begun)
-      return settle(tx, needs, rollout, begun, { status: 'failed', error: gone(slug) })
+      return settle(tx, deps, rollout, begun, { status: 'failed', error: gone(slug) })
     }
     const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
-    const deadlineMs = Math.min(observeMs, leftMs(needs, begun))
-    const sent = await send(tx, needs, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
+    const deadlineMs = Math.min(observeMs, leftMs(deps, begun))
+    const sent = await send(tx, deps, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
     await replaceAction(tx, action, sent)
-    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: sent })
+    await tell(tx, deps.clock, rollout, { type: 'rollout.action', action: sent })
     const data = { slug, attempt: sent.attempt, hostId: sent.hostId }
-    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.begun', data })
+    await recordRolloutAudit(tx, deps.clock, rollout, { actor: engineActor, action: 'rollout.action.begun', data })
     return sent
   })
 
 async function openAttempt(
   tx: Tx,
-  { clock }: RolloutsNeeds,
+  { clock }: RolloutsDeps,
   rollout: StoredRollout,
   action: StoredAction,
   box: BoxInTurn | undefined,
@@ -65,17 +65,17 @@ async function openAttempt(
 }
 
 /** Whether too little is left of its maintenance window, as it is now. */
-export function isClosed({ clock }: RolloutsNeeds, rollout: StoredRollout, { window }: BoxInTurn, neededMs: number): boolean {
+export function isClosed({ clock }: RolloutsDeps, rollout: StoredRollout, { window }: BoxInTurn, neededMs: number): boolean {
   const calendarOf = calendarsFrom(clock.now().getTime())
   return keepsWindows(rollout) && closedWindow(window, calendarOf, isoNow(clock), neededMs) !== null
 }
 
 /** False where somebody else has it. Of several together it shows at their end. */
-export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout, box: Pick<BoxInTurn, 'boxId'>): Promise<boolean> {
-  const wanted = { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until: isoIn(needs.clock, holdForMs(needs)) }
+export async function hold(tx: Tx, deps: RolloutsDeps, rollout: StoredRollout, box: Pick<BoxInTurn, 'boxId'>): Promise<boolean> {
+  const wanted = { boxId: box.boxId as BoxId, holder: streamOf(rollout.id), until: isoIn(deps.clock, holdForMs(deps)) }
   if (keptForEnd(tx)?.held.push(wanted)) return true
   try {
-    await holdBox(tx, needs.clock, wanted)
+    await holdBox(tx, deps.clock, wanted)
     return true
   } catch (error) {
     if (!isProblem(error, 'BOX_HELD')) throw error
@@ -90,14 +90,14 @@ export async function hold(tx: Tx, needs: RolloutsNeeds, rollout: StoredRollout,
  */
 export async function holdStill(
   tx: Tx,
-  needs: RolloutsNeeds,
+  deps: RolloutsDeps,
   rollout: StoredRollout,
   slug: string,
   box: Pick<BoxInTurn, 'boxId' | 'heldBy'>,
 ): Promise<ActionError | undefined> {
   if (box.heldBy === null)
     return lost(`the hold of ${slug} was released after it had been looked at, and others may have acted on it since`)
-  if (box.heldBy === streamOf(rollout.id) && (await hold(tx, needs, rollout, box))) return undefined
+  if (box.heldBy === streamOf(rollout.id) && (await hold(tx, deps, rollout, box))) return undefined
   return lost(`somebody else has taken the box ${slug} meanwhile`)
 }
 

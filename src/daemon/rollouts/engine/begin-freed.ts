@@ -25,13 +25,13 @@ export type Begun = Readonly<{ sent: readonly Sent[]; isDone: boolean }>
  * how it stands by now is decided by what the transaction itself sees. All else that may follow is left to the next look.
  */
 export async function beginFreed(within: Within, waits: Waits): Promise<Begun> {
-  const { tx, needs, rolloutId } = within
+  const { tx, deps, rolloutId } = within
   const rollout = await lockRollout(tx, rolloutId)
   const phase = phaseOf(rollout)
   const { holds, windows, commands } = waits
   if (!phase || windows.waits.size + windows.untold.size > mostWaiting) return { sent: [], isDone: false }
-  const actions = await actionsInSight(tx, { rolloutId, phase, holds, windows, limits: needs.settings })
-  const steps = decide(rollout, actions, commands, needs.settings)
+  const actions = await actionsInSight(tx, { rolloutId, phase, holds, windows, limits: deps.settings })
+  const steps = decide(rollout, actions, commands, deps.settings)
   const slugs = steps.flatMap((step) => (step.do === 'begin' ? [step.slug] : []))
   await readAhead(tx, rolloutId, slugs)
   await readBoxesAhead(tx, slugs)

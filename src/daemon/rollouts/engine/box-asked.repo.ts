@@ -3,16 +3,16 @@ import type { KnownBox } from '../../../core/rollouts/index.ts'
 import { windowInForce } from '../../../core/windows/index.ts'
 import { type DbOrTx, preparedList, type Tx } from '../../db/index.ts'
 import { ownWindowOf } from '../../tenants/index.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import type { BoxAsked } from './observed-box.ts'
 
 /** Of a live box what ordering something in it needs: what it said and how its host is does not matter any more. */
 export type BoxInTurn = Pick<KnownBox, 'boxId' | 'hostId' | 'ownershipEpoch' | 'window' | 'heldBy'>
 
-type Needs = Pick<RolloutsNeeds, 'windows'>
+type Deps = Pick<RolloutsDeps, 'windows'>
 
 /** As it is now; undefined when it is gone. `heldBy`: who had it last and gave it back to nobody, also when its time is over. */
-export async function boxInTurn({ windows }: Needs, db: DbOrTx, slug: string): Promise<BoxInTurn | undefined> {
+export async function boxInTurn({ windows }: Deps, db: DbOrTx, slug: string): Promise<BoxInTurn | undefined> {
   const row = await liveBox(db, slug)
   if (!row) return undefined
   const window = windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
@@ -20,7 +20,7 @@ export async function boxInTurn({ windows }: Needs, db: DbOrTx, slug: string): P
 }
 
 /** The same with its host, all but what its agent has just answered itself. */
-export async function boxAsked(needs: Needs, db: DbOrTx, slug: string): Promise<BoxAsked | undefined> {
+export async function boxAsked(deps: Deps, db: DbOrTx, slug: string): Promise<BoxAsked | undefined> {
   const row = await liveBox(db, slug)
   if (!row) return undefined
   const tier = tierOf(row.plan)
@@ -38,7 +38,7 @@ export async function boxAsked(needs: Needs, db: DbOrTx, slug: string): Promise<
     canary: row.canary === 1,
     databaseBytes: row.database_bytes === null ? null : Number(row.database_bytes),
     probe: row.last_probe === null ? null : JSON.parse(row.last_probe),
-    window: windowInForce(needs.windows, tier, ownWindowOf(row)),
+    window: windowInForce(deps.windows, tier, ownWindowOf(row)),
   }
 }
 

@@ -6,15 +6,15 @@ import { requestCheckpoint } from '../../audit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf } from '../actions.repo.ts'
 import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { engineActor, recordRolloutAudit, streamOf, tell } from '../tell.ts'
 import { asOwner, type Owned, type Sent } from './owned.ts'
 
 /** The engine itself pauses, with a reason that ends in what may be done now, and says so to whoever is not looking. */
 export async function pauseByEngine(
   tx: Tx,
-  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { clock }: Pick<RolloutsDeps, 'clock'>,
   rollout: StoredRollout,
   reason: string,
   { held = false }: { held?: boolean } = {},
@@ -23,7 +23,7 @@ export async function pauseByEngine(
   await replaceRollout(tx, rollout, paused)
   await tell(tx, clock, paused, { type: 'rollout.paused', reason })
   await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held }))
-  await writeDown(tx, clock, paused, { actor: engineActor, action: 'rollout.paused', data: { reason } })
+  await recordRolloutAudit(tx, clock, paused, { actor: engineActor, action: 'rollout.paused', data: { reason } })
   return paused
 }
 
@@ -32,7 +32,7 @@ export const pausePhase = (owned: Owned, reason: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const phase = phaseOf(rollout)
     const failed = phase ? await actionsOf(tx, rollout.id, failedStatuses) : []
-    if (failed.some((action) => action.phase === phase && isFailure(action))) await pauseByEngine(tx, owned.needs, rollout, reason)
+    if (failed.some((action) => action.phase === phase && isFailure(action))) await pauseByEngine(tx, owned.deps, rollout, reason)
     return undefined
   })
 
@@ -40,14 +40,14 @@ export const pausePhase = (owned: Owned, reason: string): Promise<Sent> =>
 export const advancePhase = (owned: Owned, from: Phase): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     if (phaseOf(rollout) !== from) return undefined
-    const { needs } = owned
-    const next = transition(rollout, { type: 'advance', at: isoNow(needs.clock) })
+    const { deps } = owned
+    const next = transition(rollout, { type: 'advance', at: isoNow(deps.clock) })
     const type = isOver(next.status) ? 'rollout.done' : 'rollout.phase'
     await replaceRollout(tx, rollout, next)
-    await requestCheckpoint(tx, needs.clock, { chain: streamOf(rollout.id) })
-    await tell(tx, needs.clock, next, { type })
-    if (isOver(next.status)) await closeRolloutAlerts(tx, needs.clock, rollout.id, 'over')
-    await writeDown(tx, needs.clock, next, { actor: engineActor, action: type, data: { from, to: next.status } })
-    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(tx, needs, next, explainHold(from), { held: true })
+    await requestCheckpoint(tx, deps.clock, { chain: streamOf(rollout.id) })
+    await tell(tx, deps.clock, next, { type })
+    if (isOver(next.status)) await closeRolloutAlerts(tx, deps.clock, rollout.id, 'over')
+    await recordRolloutAudit(tx, deps.clock, next, { actor: engineActor, action: type, data: { from, to: next.status } })
+    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(tx, deps, next, explainHold(from), { held: true })
     return undefined
   })

@@ -1,6 +1,6 @@
 import { isProblem } from '../../../core/kit/index.ts'
 import { acquireLease, type Lease, releaseLease } from '../../db/index.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { rolloutsToDrive } from '../rollouts.repo.ts'
 import { streamOf } from '../tell.ts'
 import { round, type WaitedFor } from './round.ts'
@@ -31,8 +31,8 @@ export type RolloutEngine = Readonly<{
 type HeldLease = Readonly<{ lease: Lease; takenMs: number }>
 
 /** All that the engine remembers is which leases it holds: killed at any point, the next one goes on from the database. */
-export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = () => undefined): RolloutEngine {
-  const { db, clock, log, holder, settings } = needs
+export function makeRolloutEngine(deps: RolloutsDeps, lookAgain: () => void = () => undefined): RolloutEngine {
+  const { db, clock, log, holder, settings } = deps
   const leases = new Map<string, HeldLease>()
   const ttlMs = Math.max(shortestLeaseMs, settings.pollMs * 4)
 
@@ -51,7 +51,7 @@ export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = 
     const lease = await own(rolloutId)
     if (!lease) return []
     for (let rounds = 1; ; rounds++) {
-      const { goesOn, waitingFor } = await round({ needs, lease, rolloutId }, signal)
+      const { goesOn, waitingFor } = await round({ deps, lease, rolloutId }, signal)
       if (goesOn && rounds < mostRounds && !signal.aborted) continue
       if (goesOn) lookAgain() // the others have their turn first
       return waitingFor
@@ -95,13 +95,13 @@ export function makeRolloutEngine(needs: RolloutsNeeds, lookAgain: () => void = 
  * Drives rollouts until the signal aborts: looks every `pollMs` and a moment after a command or a rollout changed in this process. Any number
  * of replicas may run it; each rollout has one owner. Resolves once the leases are handed back.
  */
-export async function startRolloutEngine(needs: RolloutsNeeds, signal: AbortSignal): Promise<void> {
-  const { clock, log, rolloutBus, settings } = needs
+export async function startRolloutEngine(deps: RolloutsDeps, signal: AbortSignal): Promise<void> {
+  const { clock, log, rolloutBus, settings } = deps
   const watcher = rolloutBus.watch()
   // What the engine itself has done it knows: it looks again for what others did.
   const ours = { ...rolloutBus, changed: (id: string) => rolloutBus.changed(id, watcher) }
-  const engine = makeRolloutEngine({ ...needs, rolloutBus: ours }, watcher.wake)
-  const waited = makeWaited(needs.bus, watcher)
+  const engine = makeRolloutEngine({ ...deps, rolloutBus: ours }, watcher.wake)
+  const waited = makeWaited(deps.bus, watcher)
   let [only, askedMs]: [readonly string[] | undefined, number] = [undefined, clock.monotonicMs()]
   try {
     while (!signal.aborted) {

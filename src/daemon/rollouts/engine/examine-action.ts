@@ -11,7 +11,7 @@ import {
 } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
-import { noteEvidence, ranBefore } from '../attempts.repo.ts'
+import { ranBefore, recordEvidence } from '../attempts.repo.ts'
 import { emergencySince } from '../emergency/emergency-since.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 import { tell } from '../tell.ts'
@@ -25,18 +25,18 @@ type Observed = BoxCommandResult<'tenant-box.report_versions'>
 /** What runs is known now: the box is left as it is, refused, or its images are pulled, which no user notices. */
 export const examineAction = (owned: Owned, slug: string, commandId: string, { report }: Observed): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    const { needs } = owned
+    const { deps } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
-    const box = await boxAsked(needs, tx, slug)
+    const box = await boxAsked(deps, tx, slug)
     if (!box)
-      return settle(tx, needs, rollout, action, {
+      return settle(tx, deps, rollout, action, {
         status: 'failed',
         error: { code: 'NOT_FOUND', message: `${slug} has no live box any more` },
       })
-    const now = isoNow(needs.clock)
+    const now = isoNow(deps.clock)
     const seen = observedBox(box, report, now)
-    const { staleAfterMs, schemas, daemonVersion } = needs
+    const { staleAfterMs, schemas, daemonVersion } = deps
     const limits = { now, staleAfterMs, schemas, daemonVersion }
     const found =
       action.attempt > 1 ? examineAgain(seen, action.to, limits, await earlierOf(tx, rollout, action)) : examineBox(seen, action.to, limits)
@@ -44,12 +44,12 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
     const ending = ahead ? passedOver : endingOf(found)
     if (ending)
-      return settle(tx, needs, rollout, action, {
+      return settle(tx, deps, rollout, action, {
         ...ending,
         shows: { from: before.from, findings: before.findings },
         evidence: { report },
       })
-    await noteEvidence(
+    await recordEvidence(
       tx,
       { actionId: action.id, attempt: action.attempt },
       {
@@ -61,7 +61,7 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const images: StoredAction['images'] = Object.fromEntries(changedImages(rollout.manifest, action.tier, found.changes))
     const pulling = await prefetch(tx, owned, rollout, { ...before, status: 'pulling', images }, box.ownershipEpoch)
     await replaceAction(tx, action, pulling)
-    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: pulling })
+    await tell(tx, deps.clock, rollout, { type: 'rollout.action', action: pulling })
     return pulling
   })
 
@@ -87,7 +87,7 @@ const digestsOf = ({ services }: Observed['report']): Record<string, string | nu
 /** What is pinned is pulled by its digest, wherever its tag has gone since. */
 function prefetch(
   tx: Tx,
-  { needs }: Owned,
+  { deps }: Owned,
   { digests }: StoredRollout,
   action: StoredAction,
   ownershipEpoch: number,
@@ -97,5 +97,5 @@ function prefetch(
     Object.entries(images).map(([service, image]) => [service as VersionedService, { image, digest: digests[image] }]),
   )
   const payload = { slug, boxId, ownershipEpoch, targets: { services, migrationsHead: to.migrationsHead } }
-  return send(tx, needs, action, { step: 'prefetch', kind: 'tenant-box.prefetch', payload, deadlineMs: leftMs(needs, action) })
+  return send(tx, deps, action, { step: 'prefetch', kind: 'tenant-box.prefetch', payload, deadlineMs: leftMs(deps, action) })
 }

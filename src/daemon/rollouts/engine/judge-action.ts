@@ -9,7 +9,7 @@ export const judgeAction = (owned: Owned, slug: string, commandId: string, resul
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
     const digests = Object.fromEntries(Object.entries(action.images).map(([service, image]) => [service, rollout.digests[image] as string]))
-    return settle(tx, owned.needs, rollout, action, endingOf(result, digests))
+    return settle(tx, owned.deps, rollout, action, endingOf(result, digests))
   })
 
 function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>>): Ending {
@@ -33,5 +33,5 @@ function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>
 export const failAction = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
-    return action && settle(tx, owned.needs, rollout, action, { status: 'failed', error })
+    return action && settle(tx, owned.deps, rollout, action, { status: 'failed', error })
   })

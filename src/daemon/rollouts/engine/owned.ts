@@ -5,14 +5,14 @@ import { holdLease, type Lease, type Tx } from '../../db/index.ts'
 import { enqueueCommand } from '../../hosts/index.ts'
 import { actionBySlug, type StoredAction } from '../actions.repo.ts'
 import { readAhead } from '../actions-ahead.repo.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { lockRollout, type StoredRollout } from '../rollouts.repo.ts'
 import { toldAtEnd } from '../tell.ts'
 import { readBoxesAhead } from './box-asked.repo.ts'
 import { keptForEnd, writtenAtEnd } from './written-at-end.ts'
 
 /** A rollout in the hands of this replica, for as long as the lease is its own; `tx`: several steps are taken in one transaction. */
-export type Owned = Readonly<{ needs: RolloutsNeeds; lease: Lease; rolloutId: string; tx?: Tx }>
+export type Owned = Readonly<{ deps: RolloutsDeps; lease: Lease; rolloutId: string; tx?: Tx }>
 
 /** The action with the command that was queued for it; undefined where a step queued none. */
 export type Sent = StoredAction | undefined
@@ -42,17 +42,17 @@ export async function together(
   ahead: Ahead = { actions: [], boxes: [] },
   last?: Last,
 ): Promise<Sent[]> {
-  const { needs, lease, rolloutId } = owned
-  const all = await needs.db.transaction().execute(async (tx) => {
+  const { deps, lease, rolloutId } = owned
+  const all = await deps.db.transaction().execute(async (tx) => {
     await holdLease(tx, lease)
     await lockRollout(tx, rolloutId)
     await readAhead(tx, rolloutId, ahead.actions)
     await readBoxesAhead(tx, ahead.boxes)
     const work = () => inTurn({ ...owned, tx }, writes, last)
-    return toldAtEnd(tx, rolloutId, () => (writes.length > 1 || last ? writtenAtEnd(tx, needs.clock, work) : work()))
+    return toldAtEnd(tx, rolloutId, () => (writes.length > 1 || last ? writtenAtEnd(tx, deps.clock, work) : work()))
   })
-  for (const sent of all) if (sent) needs.bus.queued(sent.hostId)
-  needs.rolloutBus.changed(rolloutId)
+  for (const sent of all) if (sent) deps.bus.queued(sent.hostId)
+  deps.rolloutBus.changed(rolloutId)
   return all
 }
 
@@ -69,7 +69,7 @@ export async function awaiting(tx: Tx, rolloutId: string, slug: string, commandI
 }
 
 /** What is left of the time that all steps of an attempt have together. */
-export const leftMs = ({ clock, settings }: RolloutsNeeds, { startedAt }: StoredAction): number =>
+export const leftMs = ({ clock, settings }: RolloutsDeps, { startedAt }: StoredAction): number =>
   Math.max(1, settings.actionDeadlineMs - (startedAt === null ? 0 : spanMs(startedAt, isoNow(clock))))
 
 /** Told by its parts: queuing a step of an attempt twice queues it once. */
@@ -81,7 +81,7 @@ type Order<Kind extends BoxCommandKind> = Readonly<{ step: CommandStep; kind: Ki
 /** Queues the next command of an attempt, in the transaction that notes that it is under way: neither exists without the other. */
 export async function send<Kind extends BoxCommandKind>(
   tx: Tx,
-  { clock }: RolloutsNeeds,
+  { clock }: RolloutsDeps,
   action: StoredAction,
   { step, kind, payload, deadlineMs }: Order<Kind>,
 ): Promise<StoredAction> {

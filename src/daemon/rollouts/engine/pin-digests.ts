@@ -19,26 +19,26 @@ type Pulled = BoxCommandResult<'tenant-box.prefetch'>
  */
 export const pinDigests = (owned: Owned, slug: string, commandId: string, { digests }: Pulled): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    const { needs } = owned
+    const { deps } = owned
     const action = await awaiting(tx, rollout.id, slug, commandId)
     if (!action) return undefined
     const images = Object.values(action.images)
     const error = wrongDigest(rollout, slug, images, digests) ?? (await otherThanPlanned(tx, rollout, action, digests))
-    if (error) return settle(tx, needs, rollout, action, { status: 'failed', error })
-    const box = await boxInTurn(needs, tx, slug)
+    if (error) return settle(tx, deps, rollout, action, { status: 'failed', error })
+    const box = await boxInTurn(deps, tx, slug)
     if (!box)
-      return settle(tx, needs, rollout, action, {
+      return settle(tx, deps, rollout, action, {
         status: 'failed',
         error: { code: 'NOT_FOUND', message: `${slug} has no live box any more` },
       })
     const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
     if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
-    if (isClosed(needs, rollout, box, fenceNeedsMs(action))) return putOff(tx, needs, rollout, action)
-    const lost = await holdStill(tx, needs, rollout, slug, box)
-    if (lost) return settle(tx, needs, rollout, action, { status: 'failed', error: lost })
+    if (isClosed(deps, rollout, box, fenceNeedsMs(action))) return putOff(tx, deps, rollout, action)
+    const lost = await holdStill(tx, deps, rollout, slug, box)
+    if (lost) return settle(tx, deps, rollout, action, { status: 'failed', error: lost })
     const updating = await update(tx, owned, rollout, { ...action, progress: null }, pinned, box.ownershipEpoch)
     await replaceAction(tx, action, updating)
-    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: updating })
+    await tell(tx, deps.clock, rollout, { type: 'rollout.action', action: updating })
     return updating
   })
 
@@ -62,7 +62,7 @@ function wrongDigest(
 
 function update(
   tx: Tx,
-  { needs }: Owned,
+  { deps }: Owned,
   { fenceMode }: StoredRollout,
   action: StoredAction,
   pinned: Readonly<Record<string, string>>,
@@ -72,8 +72,8 @@ function update(
   const services = Object.fromEntries(
     Object.entries(images).map(([service, image]) => [service, { image, digest: pinned[image] as string }]),
   )
-  const deadlineMs = leftMs(needs, action)
+  const deadlineMs = leftMs(deps, action)
   const targets = { services, migrationsHead: to.migrationsHead }
-  const payload = { slug, boxId, ownershipEpoch, targets, probe: needs.probe, fence: { mode: fenceMode }, deadlineMs }
-  return send(tx, needs, action, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
+  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence: { mode: fenceMode }, deadlineMs }
+  return send(tx, deps, action, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
 }

@@ -5,10 +5,10 @@ import { releaseHold } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import { checkpointAtEnd } from '../checkpoint-at-end.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { untried } from '../queue-rollout.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { engineActor, recordRolloutAudit, streamOf, tell } from '../tell.ts'
 import { closeAttempt } from './close-attempt.ts'
 
 /**
@@ -17,7 +17,7 @@ import { closeAttempt } from './close-attempt.ts'
  */
 export async function putOff(
   tx: Tx,
-  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { clock }: Pick<RolloutsDeps, 'clock'>,
   rollout: StoredRollout,
   action: StoredAction,
 ): Promise<undefined> {
@@ -30,5 +30,5 @@ export async function putOff(
   await tell(tx, clock, rollout, { type: 'rollout.action', action: waiting })
   await checkpointAtEnd(tx, clock, rollout)
   const data = { slug: action.tenantSlug, attempt: action.attempt, error, evidence }
-  await writeDown(tx, clock, rollout, { actor: engineActor, action: 'rollout.action.put_off', data })
+  await recordRolloutAudit(tx, clock, rollout, { actor: engineActor, action: 'rollout.action.put_off', data })
 }

@@ -3,7 +3,7 @@ import { decide, decideUndo, type EngineCommand, isInFlight, phaseOf } from '../
 import { holdsBySlug } from '../../boxes/index.ts'
 import { type DbOrTx, onOneConnection } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import { streamOf } from '../tell.ts'
 import { actionsInSight } from './actions-in-sight.repo.ts'
 import { closedWindows, noWindows } from './closed-windows.repo.ts'
@@ -22,19 +22,19 @@ export type WaitedFor = Pick<CommandState, 'id' | 'revision'>
 
 /** Looks, decides, does. Every step checks in its transaction that what was decided still holds, so a round may be broken off anywhere. */
 export async function round(owned: Owned, signal: AbortSignal): Promise<Round> {
-  const { known, ...seen } = await onOneConnection(owned.needs.db, (db) => look(db, owned))
+  const { known, ...seen } = await onOneConnection(owned.deps.db, (db) => look(db, owned))
   const { goesOn, sent } = await takeSteps(owned, seen, signal)
   return { goesOn, waitingFor: [...known, ...sent] }
 }
 
 type Looked = Seen & Readonly<{ known: readonly CommandState[] }>
 
-async function look(db: DbOrTx, { needs, rolloutId }: Owned): Promise<Looked> {
-  const { clock, settings } = needs
+async function look(db: DbOrTx, { deps, rolloutId }: Owned): Promise<Looked> {
+  const { clock, settings } = deps
   const rollout = await rolloutInSight(db, rolloutId) // before its actions: one that is resumed here has them reset
   const holds = await holdsBySlug(db, clock, streamOf(rolloutId))
   const isUndone = rollout.status === 'rolled_back'
-  const { phase, windows } = isUndone ? { phase: undefined, windows: noWindows } : await windowsOf(db, needs, rollout)
+  const { phase, windows } = isUndone ? { phase: undefined, windows: noWindows } : await windowsOf(db, deps, rollout)
   const actions = isUndone
     ? await undosInSight(db, { rolloutId: rollout.id, holds, limits: settings })
     : await actionsInSight(db, { rolloutId: rollout.id, phase, holds, windows, limits: settings })
@@ -48,7 +48,7 @@ async function look(db: DbOrTx, { needs, rolloutId }: Owned): Promise<Looked> {
   return { steps, known, isFull: flying.length >= settings.parallel, holds, windows, commands }
 }
 
-async function windowsOf(db: DbOrTx, { clock, windows }: RolloutsNeeds, rollout: RolloutInSight) {
+async function windowsOf(db: DbOrTx, { clock, windows }: RolloutsDeps, rollout: RolloutInSight) {
   const phase = phaseOf(rollout)
   return { phase, windows: await closedWindows(db, { rollout, phase, windows, now: isoNow(clock) }) }
 }

@@ -6,9 +6,9 @@ import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
 import type { Evidence } from '../attempts.repo.ts'
 import { checkpointAtEnd } from '../checkpoint-at-end.ts'
-import type { RolloutsNeeds } from '../needs.ts'
+import type { RolloutsDeps } from '../deps.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../tell.ts'
+import { engineActor, recordRolloutAudit, streamOf, tell } from '../tell.ts'
 import { closeAttempt } from './close-attempt.ts'
 import { tellOutcome } from './tell-outcome.ts'
 import { keptForEnd } from './written-at-end.ts'
@@ -26,7 +26,7 @@ export type Ending = Readonly<{
 /** The box is free again and the outcome stands, also when the rollout is over by now. */
 export async function settle(
   tx: Tx,
-  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { clock }: Pick<RolloutsDeps, 'clock'>,
   rollout: StoredRollout,
   action: StoredAction,
   { status, error, shows = {}, evidence = {}, leftOpen = false, runsOther = false }: Ending,
@@ -45,7 +45,7 @@ export async function settle(
   await checkpointAtEnd(tx, clock, rollout)
   await tellOutcome(tx, clock, { before: action, settled, leftOpen, runsOther })
   const { tenantSlug: slug, attempt, snapshotId } = settled
-  await writeDown(tx, clock, rollout, {
+  await recordRolloutAudit(tx, clock, rollout, {
     actor: engineActor,
     action: `rollout.action.${status}`,
     data: { slug, attempt, snapshotId, error, evidence: sum },

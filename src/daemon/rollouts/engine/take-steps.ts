@@ -13,7 +13,7 @@ import { examineUndo } from './undo/examine-undo.ts'
 import { failUndo, judgeUndo } from './undo/judge-undo.ts'
 import { orderUndo } from './undo/order-undo.ts'
 import { showUndoWait } from './undo/show-undo-wait.ts'
-import { noteOverdue, showProgress, showWait } from './watch-action.ts'
+import { recordOverdue, showProgress, showWait } from './watch-action.ts'
 
 /** `goesOn`: something was done after which there may be more to do at once. `sent`: commands that were queued. */
 type Taken = Readonly<{ goesOn: boolean; sent: readonly { id: string; revision: number }[] }>
@@ -86,7 +86,7 @@ async function takeTogether(owned: Owned, steps: readonly Step[], { isFull, ...w
     return sent.map((one, at) => ({ goesOn: goesOn(steps[at], one, begun, isFull), sent: one }))
   } catch (error) {
     if (isProblem(error, 'LEASE_LOST')) throw error
-    owned.needs.log.debug({ rolloutId: owned.rolloutId, err: error }, 'steps of a rollout are taken one by one: together they failed')
+    owned.deps.log.debug({ rolloutId: owned.rolloutId, err: error }, 'steps of a rollout are taken one by one: together they failed')
     return undefined
   }
 }
@@ -100,7 +100,7 @@ async function takeAlone(owned: Owned, step: Step): Promise<Sent | 'failed'> {
     return await execute(owned, step)
   } catch (error) {
     if (isProblem(error, 'LEASE_LOST')) throw error
-    owned.needs.log.error({ rolloutId: owned.rolloutId, step: step.do, err: error }, 'a step of a rollout failed and will be tried again')
+    owned.deps.log.error({ rolloutId: owned.rolloutId, step: step.do, err: error }, 'a step of a rollout failed and will be tried again')
     return 'failed'
   }
 }
@@ -134,7 +134,7 @@ function execute(owned: Owned, step: Step): Promise<Sent> {
     case 'fail':
       return failAction(owned, step.slug, step.commandId, step.error)
     case 'overdue':
-      return noteOverdue(owned, step.slug, step.commandId)
+      return recordOverdue(owned, step.slug, step.commandId)
     case 'pause':
       return pausePhase(owned, step.reason)
     case 'advance':

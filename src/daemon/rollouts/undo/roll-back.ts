@@ -17,14 +17,14 @@ import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { cancelPending } from '../cancel-pending.ts'
 import { changeAmongOthers } from '../change-rollout.ts'
 import { closeRolloutAlerts } from '../close-rollout-alerts.ts'
+import type { RolloutsDeps, VerbDeps } from '../deps.ts'
 import { refuseBesideEmergency } from '../emergency/beside-emergency.ts'
-import type { RolloutsNeeds, VerbNeeds } from '../needs.ts'
 import { replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
-import { streamOf, tell, toldAtEnd, writeDown } from '../tell.ts'
-import { type UndoNeeds, undoPlanOf } from './plan-undo.ts'
+import { recordRolloutAudit, streamOf, tell, toldAtEnd } from '../tell.ts'
+import { type UndoDeps, undoPlanOf } from './plan-undo.ts'
 import { refuseEnded } from './refuse-ended.ts'
 
-type Needs = VerbNeeds & UndoNeeds & Pick<RolloutsNeeds, 'requireSnapshots'>
+type Deps = VerbDeps & UndoDeps & Pick<RolloutsDeps, 'requireSnapshots'>
 type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; skipRefused: boolean }>
 
 /**
@@ -32,20 +32,20 @@ type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; s
  * Tenants under way finish, and are brought back then. Throws INVALID_TRANSITION, CONFIG, PLAN_REFUSED for boxes that cannot go back, and
  * CONFLICT for boxes beside an emergency: it would take those for done that are to leave its versions.
  */
-export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes, skipRefused }: Wanted): Promise<Rollout> =>
-  changeAmongOthers(needs, id, async (tx, rollout, others) => {
-    const { clock } = needs
+export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, skipRefused }: Wanted): Promise<Rollout> =>
+  changeAmongOthers(deps, id, async (tx, rollout, others) => {
+    const { clock } = deps
     refuseEnded(rollout)
     const ended = transition(rollout, { type: 'rollback', reason, at: isoNow(clock) })
-    if (boxes !== 'none') needs.requireSnapshots()
+    if (boxes !== 'none') deps.requireSnapshots()
     if (boxes !== 'none') refuseBesideEmergency(rollout, others, 'boxes are brought back afterwards')
-    const undos = boxes === 'none' ? [] : await undosWanted(needs, tx, rollout, boxes, skipRefused)
+    const undos = boxes === 'none' ? [] : await undosWanted(deps, tx, rollout, boxes, skipRefused)
     await replaceRollout(tx, rollout, ended)
     await requestCheckpoint(tx, clock, { chain: streamOf(id) })
     // Its boxes first, and the rollout with them as it was: whoever follows it would take it for over otherwise.
     const cancelled = await cancelPending(tx, clock, rollout)
     await toldAtEnd(tx, id, async () => {
-      for (const { action, undo } of undos) await mark(needs, tx, rollout, action, undo)
+      for (const { action, undo } of undos) await mark(deps, tx, rollout, action, undo)
     })
     await tell(tx, clock, ended, { type: 'rollout.rolled_back', reason })
     await closeRolloutAlerts(tx, clock, id, 'over')
@@ -59,14 +59,14 @@ export const rollbackRollout = (needs: Needs, actor: Actor, { id, reason, boxes,
       undoes: undos.length - left.length,
       leftAsTheyAre: left,
     }
-    await writeDown(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
+    await recordRolloutAudit(tx, clock, ended, { actor, action: 'rollout.rolled_back', data })
     return []
   })
 
 type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
 
-async function undosWanted(needs: Needs, tx: Tx, rollout: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
-  const plan = await undoPlanOf(needs, tx, rollout, mode)
+async function undosWanted(deps: Deps, tx: Tx, rollout: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
+  const plan = await undoPlanOf(deps, tx, rollout, mode)
   if (!skipRefused) refuseRefused(plan)
   const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, whyRefused(box.findings)]))
   const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
@@ -96,7 +96,7 @@ function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
   )
 }
 
-async function mark({ clock }: Needs, tx: Tx, rollout: StoredRollout, action: StoredAction, undo: ActionUndo): Promise<void> {
+async function mark({ clock }: Deps, tx: Tx, rollout: StoredRollout, action: StoredAction, undo: ActionUndo): Promise<void> {
   const marked = { ...action, undo }
   await replaceAction(tx, action, marked)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: marked })

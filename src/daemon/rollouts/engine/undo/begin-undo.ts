@@ -3,10 +3,10 @@ import { awaitsUndo, undoFailed } from '../../../../core/rollouts/index.ts'
 import type { Tx } from '../../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { insertAttempt, keepEvidence } from '../../attempts.repo.ts'
+import type { RolloutsDeps } from '../../deps.ts'
 import { knownBox } from '../../known-boxes.ts'
-import type { RolloutsNeeds } from '../../needs.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
-import { engineActor, tell, writeDown } from '../../tell.ts'
+import { engineActor, recordRolloutAudit, tell } from '../../tell.ts'
 import { hold, observeMs } from '../begin-action.ts'
 import { asOwner, leftMs, type Owned, type Sent, send } from '../owned.ts'
 import { settleUndo } from './settle-undo.ts'
@@ -17,21 +17,21 @@ import { settleUndo } from './settle-undo.ts'
  */
 export const beginUndo = (owned: Owned, slug: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    const { needs } = owned
+    const { deps } = owned
     const action = await actionBySlug(tx, rollout.id, slug)
     if (!awaitsUndo(action) || rollout.status !== 'rolled_back') return undefined
-    const box = await knownBox(needs, tx, slug)
+    const box = await knownBox(deps, tx, slug)
     const isSame = box?.boxId === action.boxId
-    if (isSame && !(await hold(tx, needs, rollout, box))) return undefined
-    const begun = await openAttempt(tx, needs, rollout, action, box?.hostId ?? action.hostId)
-    if (!isSame) return settleUndo(tx, needs, rollout, begun, { verdict: undoFailed(gone(slug)) })
+    if (isSame && !(await hold(tx, deps, rollout, box))) return undefined
+    const begun = await openAttempt(tx, deps, rollout, action, box?.hostId ?? action.hostId)
+    if (!isSame) return settleUndo(tx, deps, rollout, begun, { verdict: undoFailed(gone(slug)) })
     const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
-    const deadlineMs = Math.min(observeMs, leftMs(needs, begun))
-    const sent = await send(tx, needs, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
+    const deadlineMs = Math.min(observeMs, leftMs(deps, begun))
+    const sent = await send(tx, deps, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })
     await replaceAction(tx, begun, sent)
-    await tell(tx, needs.clock, rollout, { type: 'rollout.action', action: sent })
+    await tell(tx, deps.clock, rollout, { type: 'rollout.action', action: sent })
     const data = { slug, attempt: sent.attempt, hostId: sent.hostId, by: action.undo?.mode }
-    await writeDown(tx, needs.clock, rollout, { actor: engineActor, action: 'rollout.action.undo_begun', data })
+    await recordRolloutAudit(tx, deps.clock, rollout, { actor: engineActor, action: 'rollout.action.undo_begun', data })
     return sent
   })
 
@@ -40,7 +40,7 @@ const gone = (slug: string) => ({ code: 'NOT_FOUND', message: `the box of ${slug
 /** What the update made of the action stays in it until the way back has an end. */
 async function openAttempt(
   tx: Tx,
-  { clock }: RolloutsNeeds,
+  { clock }: RolloutsDeps,
   rollout: StoredRollout,
   action: StoredAction,
   hostId: string,

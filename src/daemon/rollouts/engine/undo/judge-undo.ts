@@ -17,7 +17,7 @@ export const judgeUndo = (owned: Owned, slug: string, commandId: string, result:
       ? judgeImagesBack(result, formerDigests(action, update))
       : judgeSnapshotBack(result as RestoreResult, update.digestsBefore)
     const evidence = isUpdate(action, result) ? imagesEvidence(result) : snapshotEvidence(result as RestoreResult)
-    return settleUndo(tx, owned.needs, rollout, action, { verdict, shows: { fencedMs: result.fencedMs }, evidence })
+    return settleUndo(tx, owned.deps, rollout, action, { verdict, shows: { fencedMs: result.fencedMs }, evidence })
   })
 
 const isUpdate = ({ step }: StoredAction, _: UpdateResult | RestoreResult): _ is UpdateResult => step === 'update'
@@ -48,5 +48,5 @@ function snapshotEvidence({ probes, durationMs, fencedMs, report }: RestoreResul
 export const failUndo = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
-    return action && settleUndo(tx, owned.needs, rollout, action, { verdict: undoFailed(error) })
+    return action && settleUndo(tx, owned.deps, rollout, action, { verdict: undoFailed(error) })
   })

@@ -8,9 +8,9 @@ import type { Tx } from '../../../db/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
 import { checkpointAtEnd } from '../../checkpoint-at-end.ts'
-import type { RolloutsNeeds } from '../../needs.ts'
+import type { RolloutsDeps } from '../../deps.ts'
 import type { StoredRollout } from '../../rollouts.repo.ts'
-import { engineActor, streamOf, tell, writeDown } from '../../tell.ts'
+import { engineActor, recordRolloutAudit, streamOf, tell } from '../../tell.ts'
 import { closeAttempt } from '../close-attempt.ts'
 
 type Ending = Readonly<{ verdict: UndoVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
@@ -18,7 +18,7 @@ type Ending = Readonly<{ verdict: UndoVerdict; shows?: Partial<StoredAction>; ev
 /** The box is free again, and how its way back ended stands. */
 export async function settleUndo(
   tx: Tx,
-  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { clock }: Pick<RolloutsDeps, 'clock'>,
   rollout: StoredRollout,
   action: StoredAction,
   { verdict, shows = {}, evidence = {} }: Ending,
@@ -44,7 +44,7 @@ export async function settleUndo(
   if (verdict.undo === 'failed') await alert(tx, { clock }, rollout, action, verdict)
   await checkpointAtEnd(tx, clock, rollout)
   const data = { slug: settled.tenantSlug, attempt: settled.attempt, by: settled.undo?.mode, status, error, evidence: sum }
-  await writeDown(tx, clock, rollout, {
+  await recordRolloutAudit(tx, clock, rollout, {
     actor: engineActor,
     action: verdict.undo === 'undone' ? 'rollout.action.undone' : 'rollout.action.undo_failed',
     data,
@@ -70,7 +70,7 @@ const overBy = ({ undo }: UndoVerdict) =>
 
 async function alert(
   tx: Tx,
-  { clock }: Pick<RolloutsNeeds, 'clock'>,
+  { clock }: Pick<RolloutsDeps, 'clock'>,
   { id: rolloutId }: StoredRollout,
   { tenantSlug: slug, attempt }: StoredAction,
   { status, error }: UndoVerdict,

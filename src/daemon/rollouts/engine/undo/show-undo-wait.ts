@@ -7,7 +7,7 @@ import { asOwner, type Owned, type Sent } from '../owned.ts'
 /** A box that others hold waits for its turn to go back, and everybody sees for whom; null when it waits no longer. */
 export const showUndoWait = (owned: Owned, slug: string, why: string | null): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
-    const { clock } = owned.needs
+    const { clock } = owned.deps
     const action = await actionBySlug(tx, rollout.id, slug)
     if (!awaitsUndo(action)) return undefined
     const shown = { ...action, progress: why === null ? null : { step: 'wait', detail: why, at: isoNow(clock) } }

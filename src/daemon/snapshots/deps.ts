@@ -2,7 +2,7 @@ import type { Fix, InstalledVersions, ProbeRule, TendedSnapshots } from '../../c
 import type { Random } from '../../core/kit/index.ts'
 import type { RetentionRule } from '../../core/snapshots/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { FleetNeeds } from '../boxes/index.ts'
+import type { FleetDeps } from '../boxes/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
 import type { SnapshotSettings, upkeepRepository } from './snapshot-store.ts'
@@ -17,7 +17,7 @@ export type Tending = Readonly<{ forget: readonly string[]; prune: boolean; chec
 type Tend = (repository: ReturnType<typeof upkeepRepository>, tending: Tending, signal: AbortSignal) => Promise<TendedSnapshots>
 
 /** All that snapshots need; each verb names what it takes of it. */
-export type SnapshotsNeeds = FleetNeeds &
+export type SnapshotsDeps = FleetDeps &
   Readonly<{
     db: Db
     random: Random

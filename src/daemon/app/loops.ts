@@ -14,7 +14,7 @@ import { runSnapshotTurns, runStoreUpkeep } from '../snapshots/index.ts'
 import { spacesWork } from '../spaces/index.ts'
 import { restoreWork, usersWork } from '../users/index.ts'
 import type { Rooms } from './rooms.ts'
-import { hourMs, type WireNeeds } from './wire-needs.ts'
+import { type FeatureDeps, hourMs } from './wire-needs.ts'
 
 const fencesEveryMs = 30_000
 const logsEveryMs = 30_000
@@ -23,8 +23,8 @@ const budgetsEveryMs = 10_000
 const lateEveryMs = 60_000
 
 /** Starts what goes on beside requests; each promise resolves once its loop has handed its work back. */
-export function beginLoops(needs: WireNeeds, holder: string, rooms: Rooms): readonly Promise<void>[] {
-  const { db, clock, log, draining } = needs
+export function beginLoops(deps: FeatureDeps, holder: string, rooms: Rooms): readonly Promise<void>[] {
+  const { db, clock, log, draining } = deps
   const { boxes, hosts, rollouts, snapshots, crons, events, budgets, audit } = rooms
   return [
     runBusPoll(hosts, draining),
@@ -35,17 +35,17 @@ export function beginLoops(needs: WireNeeds, holder: string, rooms: Rooms): read
     runStoreUpkeep(snapshots, draining),
     runEvents(events, draining),
     runOutbox({ db, clock, log, handlers: handlersOf(rooms) }, draining),
-    repeat(needs, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
-    repeat(needs, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(needs, db) }),
-    repeat(needs, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(needs) }),
-    repeat(needs, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }).finally(() =>
-      handBack(needs, { name: 'outbox.watch', holder }),
+    repeat(deps, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
+    repeat(deps, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(deps, db) }),
+    repeat(deps, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(deps) }),
+    repeat(deps, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }).finally(() =>
+      handBack(deps, { name: 'outbox.watch', holder }),
     ),
-    repeat(needs, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }).finally(() =>
-      handBack(needs, { name: 'limits.watch', holder }),
+    repeat(deps, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }).finally(() =>
+      handBack(deps, { name: 'limits.watch', holder }),
     ),
-    repeat(needs, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(needs) }),
-    repeat(needs, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(audit) }),
+    repeat(deps, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(deps) }),
+    repeat(deps, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(audit) }),
   ]
 }
 
@@ -57,14 +57,14 @@ const handlersOf = ({ audit, alerts, users, spaces }: Rooms) => ({
   ...spacesWork(spaces),
 })
 
-async function rotateKeys(needs: WireNeeds): Promise<void> {
-  await rotateSigningKeys(needs, 'admin')
-  await rotateSigningKeys(needs, 'platform')
+async function rotateKeys(deps: FeatureDeps): Promise<void> {
+  await rotateSigningKeys(deps, 'admin')
+  await rotateSigningKeys(deps, 'platform')
 }
 
 type Repeated = Readonly<{ ms: number; what: string; work: () => Promise<unknown> }>
 
-async function repeat({ clock, log, draining }: WireNeeds, { ms, what, work }: Repeated): Promise<void> {
+async function repeat({ clock, log, draining }: FeatureDeps, { ms, what, work }: Repeated): Promise<void> {
   while (!draining.aborted) {
     await work().catch((err) => log.warn({ err }, `${what} failed and will be tried again`))
     await clock.sleep(ms, draining)

@@ -14,7 +14,7 @@ type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs
 export type Rehearse = (given: RehearsalGiven, signal: AbortSignal) => Promise<Rehearsal>
 
 /** All that rollouts need; each verb names what it takes of it. */
-export type RolloutsNeeds = Readonly<{
+export type RolloutsDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random
@@ -48,4 +48,4 @@ export type RolloutsNeeds = Readonly<{
 }>
 
 /** What every verb stands on. */
-export type VerbNeeds = Pick<RolloutsNeeds, 'db' | 'clock' | 'rolloutBus'>
+export type VerbDeps = Pick<RolloutsDeps, 'db' | 'clock' | 'rolloutBus'>

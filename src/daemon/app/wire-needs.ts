@@ -7,7 +7,7 @@ import type { Db } from '../db/index.ts'
 import type { Rehearse } from '../rollouts/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 
-export type WireNeeds = Readonly<{
+export type FeatureDeps = Readonly<{
   config: Config
   db: Db
   keyring: Keyring

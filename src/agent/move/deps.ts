@@ -1,9 +1,9 @@
 import type { DiskSpace } from '../backup/index.ts'
 import type { BoxSettings, LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
-import type { ReviveNeeds } from '../revive/index.ts'
+import type { ReviveDeps } from '../revive/index.ts'
 
-export type MoveNeeds = ReviveNeeds &
+export type MoveDeps = ReviveDeps &
   Readonly<{
     boxes: LocalBoxes
     journal: CommandJournal

@@ -14,7 +14,7 @@ import { beginLoops } from './loops.ts'
 import { adminRoom, alertsRoom, auditRoom } from './own-rooms.ts'
 import { routesOf } from './routes.ts'
 import { tenantRooms } from './tenant-rooms.ts'
-import type { WireNeeds } from './wire-needs.ts'
+import type { FeatureDeps } from './wire-needs.ts'
 
 export type Wired = Readonly<{
   served: readonly Served[]
@@ -27,24 +27,24 @@ export type Wired = Readonly<{
 }>
 
 /** Joins all rooms; nothing goes on before `begin`. */
-export async function wire(needs: WireNeeds): Promise<Wired> {
-  const holder = newId(needs.random, 'replica')
-  const metrics = measured(needs)
-  const admin = await adminRoom(needs)
-  const tenants = await tenantRooms(needs, { holder, revocations: admin.revocations, registry: metrics.registry })
-  const some = { ...fleetRooms(needs, holder), ...tenants, admin, alerts: alertsRoom(needs), audit: auditRoom(needs) }
-  const rooms = { ...some, crons: cronsRoom(needs, holder, some) }
+export async function wire(deps: FeatureDeps): Promise<Wired> {
+  const holder = newId(deps.random, 'replica')
+  const metrics = measured(deps)
+  const admin = await adminRoom(deps)
+  const tenants = await tenantRooms(deps, { holder, revocations: admin.revocations, registry: metrics.registry })
+  const some = { ...fleetRooms(deps, holder), ...tenants, admin, alerts: alertsRoom(deps), audit: auditRoom(deps) }
+  const rooms = { ...some, crons: cronsRoom(deps, holder, some) }
   return {
-    served: routesOf(needs, metrics, rooms),
+    served: routesOf(deps, metrics, rooms),
     authenticate: { admin: authenticateAdmin(admin), agent: authenticateAgent(rooms.hosts), platform: tenants.platform },
     metrics,
     limits: tenants.limits,
     outermost: tenants.edge.outermost,
-    begin: () => beginLoops(needs, holder, rooms),
+    begin: () => beginLoops(deps, holder, rooms),
   }
 }
 
-function measured({ config, db, clock }: WireNeeds): HttpMetrics {
+function measured({ config, db, clock }: FeatureDeps): HttpMetrics {
   const metrics = makeMetrics()
   const { registry } = metrics
   fleetMetrics({ db, clock, registry, offlineAfterMs: config.agents.offlineAfterMs })

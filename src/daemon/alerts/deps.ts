@@ -7,7 +7,7 @@ import type { Channel } from './channels.ts'
 export type Send = (channel: Channel, message: AlertMessage, id: string, signal?: AbortSignal) => Promise<string>
 
 /** All that alerts need; each verb names what it takes of it. */
-export type AlertsNeeds = Readonly<{
+export type AlertsDeps = Readonly<{
   db: Db
   clock: Clock
   /** Everywhere that the settings say. */

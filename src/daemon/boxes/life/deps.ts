@@ -3,7 +3,7 @@ import type { Clock } from '../../../core/kit/index.ts'
 import type { Tx } from '../../db/index.ts'
 import type { Command } from '../../hosts/index.ts'
 import type { BoxRecord } from '../box-record.ts'
-import type { SetUpNeeds } from '../set-up-box.ts'
+import type { SetUpDeps } from '../set-up-box.ts'
 import type { MoveSnapshot } from './moves.repo.ts'
 
 /** How long things last that happen once a box is not only updated. */
@@ -18,12 +18,12 @@ export type LifeRules = Readonly<{
 }>
 
 /** What is needed to go on with what was begun. */
-export type StepNeeds = LifeRules & Readonly<{ clock: Clock }>
+export type StepDeps = LifeRules & Readonly<{ clock: Clock }>
 
 /** `damaged`: a check or a drill found it so, and there is no better one. `reopens`: what emergencies closed and the box would have again. */
 export type ChosenSnapshot = MoveSnapshot & Readonly<{ damaged?: boolean; reopens?: readonly ReopenedHole[] }>
 
-export type LifeNeeds = SetUpNeeds &
+export type LifeDeps = SetUpDeps &
   LifeRules &
   Readonly<{
     firstPort: number

@@ -9,7 +9,7 @@ import { askRegistries, fixesOfEmergencies, makeRolloutBus, snapshotsOfRollouts,
 import {
   commandSecrets,
   requireSnapshots,
-  type SnapshotsNeeds,
+  type SnapshotsDeps,
   snapshotForMove,
   snapshotListener,
   snapshotRule,
@@ -17,7 +17,7 @@ import {
 } from '../snapshots/index.ts'
 import { spacesListener } from '../spaces/index.ts'
 import { usersListener } from '../users/index.ts'
-import { hourMs, type WireNeeds } from './wire-needs.ts'
+import { type FeatureDeps, hourMs } from './wire-needs.ts'
 
 /** Which holes emergencies closed, and what snapshots of updates hold. */
 const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate }
@@ -25,22 +25,22 @@ const holes = { fixes: fixesOfEmergencies, versionsBefore: versionsBeforeUpdate 
 export type FleetRooms = ReturnType<typeof fleetRooms>
 
 /** What the rooms of boxes, hosts, rollouts and snapshots stand on. */
-export function fleetRooms(needs: WireNeeds, holder: string) {
-  const { config, db, clock, random, keyring, log, migrations } = needs
+export function fleetRooms(deps: FeatureDeps, holder: string) {
+  const { config, db, clock, random, keyring, log, migrations } = deps
   const bus = makeCommandBus()
   const times = { staleAfterMs: config.boxes.staleAfterMs, offlineAfterMs: config.agents.offlineAfterMs }
   const snapshotsListen = snapshotListener({ clock, ...holes })
   const givenUp = (tx: Tx, command: Command) => tellFailures(tx, snapshotsListen, [command.id])
-  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeNeeds(config), givenUp }
+  const boxes = { db, clock, random, bus, ...times, firstPort: config.boxes.firstPort, migrations, ...lifeDeps(config), givenUp }
   const secretsFor = secretsByKind({
     snapshots: commandSecrets({ settings: config, clock, fetch: settlingFetch }),
-    registries: registrySecrets(needs),
+    registries: registrySecrets(deps),
   })
   const side = listenedTo(
-    boxSide({ ...needs, ...lifeRules(config), secretsFor }),
+    boxSide({ ...deps, ...lifeRules(config), secretsFor }),
     snapshotsListen,
-    usersListener(needs),
-    spacesListener(needs),
+    usersListener(deps),
+    spacesListener(deps),
   )
   const hosts = { db, clock, random, keyring, log, bus, baseUrl: config.baseUrl, agents: config.agents, boxes: side, holder }
   const rollouts = {
@@ -49,11 +49,11 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     holder,
     rolloutBus: makeRolloutBus(),
     settings: config.rollouts,
-    schemas: needs.schemas,
+    schemas: deps.schemas,
     daemonVersion: packageVersion(),
     approvalTokenSha256: config.approvalTokenSha256,
     askRegistries: askRegistries({ ...boxes, log }),
-    rehearse: needs.rehearse,
+    rehearse: deps.rehearse,
   }
   const care = resticCare({ cacheFolder: join(config.dataDir, 'restic-cache') })
   const snapshots = {
@@ -65,7 +65,7 @@ export function fleetRooms(needs: WireNeeds, holder: string) {
     deadlineMs: config.snapshots.deadlineMs,
     references: [snapshotsOfRollouts, snapshotsOfLife],
     ...holes,
-    tend: (...[repository, tending, signal]: Parameters<SnapshotsNeeds['tend']>) => tendRepository(care, repository, tending, signal),
+    tend: (...[repository, tending, signal]: Parameters<SnapshotsDeps['tend']>) => tendRepository(care, repository, tending, signal),
   }
   return { boxes, hosts, rollouts, snapshots }
 }
@@ -78,7 +78,7 @@ const lifeRules = ({ probe, boxes, snapshots, fence }: Config) => ({
   fenceMaxMs: fence.maxMinutes * 60_000,
 })
 
-const lifeNeeds = (config: Config) => ({
+const lifeDeps = (config: Config) => ({
   ...lifeRules(config),
   requireSnapshots: () => requireSnapshots(config),
   newestSnapshot: snapshotForMove(holes),

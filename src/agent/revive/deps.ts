@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/kit/index.ts'
 import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
-export type ReviveNeeds = Readonly<{
+export type ReviveDeps = Readonly<{
   engine: ContainerEngine
   inside: BoxInside
   snapshots: SnapshotStore

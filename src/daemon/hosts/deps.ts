@@ -45,7 +45,7 @@ export type BoxSide = Readonly<{
 
 export type AgentTimes = Readonly<{ longPollMs: number; offlineAfterMs: number; requeueAfterMs: number; reapAfterMs: number }>
 
-export type HostsNeeds = Readonly<{
+export type HostsDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random

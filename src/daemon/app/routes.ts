@@ -26,21 +26,21 @@ import { tasksRoutes } from '../tasks/index.ts'
 import { tenantsRoutes } from '../tenants/index.ts'
 import { usersRoutes } from '../users/index.ts'
 import type { Rooms } from './rooms.ts'
-import type { WireNeeds } from './wire-needs.ts'
+import type { FeatureDeps } from './wire-needs.ts'
 
 /** Everything that is served. The router tries one after the other: what every app asks for first, and again and again, stands first. */
-export function routesOf(needs: WireNeeds, { registry }: HttpMetrics, rooms: Rooms): readonly Served[] {
-  const { db, clock, draining } = needs
+export function routesOf(deps: FeatureDeps, { registry }: HttpMetrics, rooms: Rooms): readonly Served[] {
+  const { db, clock, draining } = deps
   const version = packageVersion()
   const document = openApiDocument(api, { title: 'Tenantry', version })
   return [
-    ...bootstrapRoutes({ ...needs, spacesOf, modulesOf: noModules }),
+    ...bootstrapRoutes({ ...deps, spacesOf, modulesOf: noModules }),
     ...serviceRoutes({ db, clock, registry, version, draining, openApi: () => document }),
-    ...authRoutes(needs),
+    ...authRoutes(deps),
     ...adminRoutes(rooms.admin),
     ...auditRoutes(rooms.audit),
     ...alertsRoutes(rooms.alerts),
-    ...outboxRoutes(needs),
+    ...outboxRoutes(deps),
     ...hostsRoutes(rooms.hosts),
     ...agentRoutes(rooms.hosts),
     ...tenantsRoutes({ ...rooms.boxes, fileUseOf: fileUseOf(rooms.files.quotas) }),
@@ -52,9 +52,9 @@ export function routesOf(needs: WireNeeds, { registry }: HttpMetrics, rooms: Roo
     ...rolloutsRoutes(rooms.rollouts),
     ...cronsRoutes(rooms.crons),
     ...eventsRoutes(rooms.events),
-    ...profileRoutes(needs),
-    ...contactsRoutes(needs),
-    ...tasksRoutes({ ...needs, spacesOf }),
+    ...profileRoutes(deps),
+    ...contactsRoutes(deps),
+    ...tasksRoutes({ ...deps, spacesOf }),
     ...spacesRoutes(rooms.spaces),
     ...filesRoutes(rooms.files),
     ...limitsRoutes(rooms.budgets),

@@ -8,37 +8,37 @@ import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
 import { authenticateUser, waitingLogins } from '../sessions/index.ts'
 import { membersOf } from '../spaces/index.ts'
-import type { WireNeeds } from './wire-needs.ts'
+import type { FeatureDeps } from './wire-needs.ts'
 
 type Shared = Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
 
 export type TenantRooms = Awaited<ReturnType<typeof tenantRooms>>
 
 /** What the rooms of tenants and their users stand on. */
-export async function tenantRooms(needs: WireNeeds, { holder, revocations, registry }: Shared) {
-  const { config, db, clock, log } = needs
+export async function tenantRooms(deps: FeatureDeps, { holder, revocations, registry }: Shared) {
+  const { config, db, clock, log } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
-  const homeservers = makeHomeservers({ ...needs, networks, ask: makeAsk().ask })
-  const users = { ...needs, homeservers }
+  const homeservers = makeHomeservers({ ...deps, networks, ask: makeAsk().ask })
+  const users = { ...deps, homeservers }
   const sessions = {
     ...users,
-    keys: await openSigningKeys(needs, 'platform'),
+    keys: await openSigningKeys(deps, 'platform'),
     revocations,
     rules: config.sessions,
     waiting: waitingLogins(),
   }
   const platform = authenticateUser(sessions)
-  const limits = await openLimits({ ...needs, registry })
+  const limits = await openLimits({ ...deps, registry })
   return {
     networks,
     users,
     spaces: users,
-    files: { ...needs, revocations, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
+    files: { ...deps, revocations, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
     sessions,
     platform,
     limits,
     budgets: { db, clock, holder, store: limits.store, budgets: config.limits },
-    events: openEvents({ ...needs, replica: holder, registry, revocations, authenticate: platform, membersOf }),
-    edge: openEdge({ ...needs, revocations }),
+    events: openEvents({ ...deps, replica: holder, registry, revocations, authenticate: platform, membersOf }),
+    edge: openEdge({ ...deps, revocations }),
   }
 }

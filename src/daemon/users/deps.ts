@@ -1,25 +1,17 @@
 import type { Homeservers } from '../../core/homeserver/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { SessionRules } from '../../core/sessions/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
-import type { WaitingLogins } from './waiting-logins.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type SessionsNeeds = Readonly<{
+export type UsersDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random
   log: Logger
-  /** Keys of the audience `platform`. */
-  keys: SigningKeys<'platform'>
-  revocations: Revocations
-  homeservers: Homeservers
   roles: RoleBook
-  rules: SessionRules
-  waiting: WaitingLogins
+  homeservers: Homeservers
   /** Aborts when the daemon ends. */
   draining?: AbortSignal | undefined
 }>

@@ -13,11 +13,11 @@ import { forgetSpaces, spacesJobs } from '../spaces/index.ts'
 import { forgetTasks } from '../tasks/index.ts'
 import type { FleetRooms } from './fleet-rooms.ts'
 import type { TenantRooms } from './tenant-rooms.ts'
-import type { WireNeeds } from './wire-needs.ts'
+import type { FeatureDeps } from './wire-needs.ts'
 
 /** Every job that runs at a time of the day, and what it needs to run once over all replicas. */
-export const cronsRoom = (needs: WireNeeds, holder: string, { boxes, snapshots, spaces, files }: FleetRooms & TenantRooms) => {
-  const { db, clock, random, log, draining } = needs
+export const cronsRoom = (deps: FeatureDeps, holder: string, { boxes, snapshots, spaces, files }: FleetRooms & TenantRooms) => {
+  const { db, clock, random, log, draining } = deps
   return {
     ...{ db, clock, random, log, holder, draining },
     jobs: [
@@ -26,21 +26,21 @@ export const cronsRoom = (needs: WireNeeds, holder: string, { boxes, snapshots, 
       ...snapshotsJobs(snapshots),
       ...spacesJobs(spaces),
       ...filesJobs(files),
-      ...hostsJobs({ db, clock, commandsInUse, others: whatIsForgotten(needs) }),
+      ...hostsJobs({ db, clock, commandsInUse, others: whatIsForgotten(deps) }),
       passwordCleanup({ db, clock, cleanExpiredCredentials, deleteEndedInvites }),
     ],
     runs: trackRuns((err) => log.error({ err }, 'the end of a job run was not stored')),
   }
 }
 
-const whatIsForgotten = (needs: WireNeeds): Parameters<typeof hostsJobs>[0]['others'] => [
-  () => forgetAlerts(needs),
-  (signal) => forgetRollouts(needs, signal),
-  (signal) => forgetSessions(needs, signal),
-  (signal) => forgetEvents(needs, signal),
-  (signal) => forgetTasks(needs, signal),
-  () => forgetFolders(needs),
-  () => forgetSpaces({ ...needs, stillNeeded: spacesWithFiles }),
+const whatIsForgotten = (deps: FeatureDeps): Parameters<typeof hostsJobs>[0]['others'] => [
+  () => forgetAlerts(deps),
+  (signal) => forgetRollouts(deps, signal),
+  (signal) => forgetSessions(deps, signal),
+  (signal) => forgetEvents(deps, signal),
+  (signal) => forgetTasks(deps, signal),
+  () => forgetFolders(deps),
+  () => forgetSpaces({ ...deps, stillNeeded: spacesWithFiles }),
 ]
 
 /** What rooms still read of old commands. */

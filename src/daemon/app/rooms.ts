@@ -1,4 +1,4 @@
-import type { AdminNeeds } from '../admin/index.ts'
+import type { AdminDeps } from '../admin/index.ts'
 import type { FleetRooms } from './fleet-rooms.ts'
 import type { cronsRoom } from './jobs.ts'
 import type { alertsRoom, auditRoom } from './own-rooms.ts'
@@ -8,7 +8,7 @@ import type { TenantRooms } from './tenant-rooms.ts'
 export type Rooms = FleetRooms &
   TenantRooms &
   Readonly<{
-    admin: AdminNeeds
+    admin: AdminDeps
     alerts: ReturnType<typeof alertsRoom>
     audit: ReturnType<typeof auditRoom>
     crons: ReturnType<typeof cronsRoom>

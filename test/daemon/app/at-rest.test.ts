@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
+import { fleetRooms } from '../../../src/daemon/app/fleet-rooms.ts'
+import { wire } from '../../../src/daemon/app/index.ts'
+import { cronsRoom } from '../../../src/daemon/app/jobs.ts'
+import { tenantRooms } from '../../../src/daemon/app/tenant-rooms.ts'
 import { watchRevocations } from '../../../src/daemon/auth/index.ts'
 import { importManifest, loadBoxMigrations } from '../../../src/daemon/boxes/index.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
-import { fleetRooms } from '../../../src/daemon/wire/fleet-rooms.ts'
-import { wire } from '../../../src/daemon/wire/index.ts'
-import { cronsRoom } from '../../../src/daemon/wire/jobs.ts'
-import { tenantRooms } from '../../../src/daemon/wire/tenant-rooms.ts'
 import { packageRoot, silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring } from '../../support/admin-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -56,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   const clock = manualClock()
   const stop = new AbortController()
   let overheard: Overheard
-  let needs: Parameters<typeof wire>[0]
+  let deps: Parameters<typeof wire>[0]
 
   beforeAll(async () => {
     setMaxListeners(0, stop.signal)
@@ -72,7 +72,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
       TENANTRY_SNAPSHOT_STORE: `file:${dataDir}`,
     }
     const base = { db: overheard.db, clock, random: systemRandom, log: silentLogger(), keyring: aKeyring() }
-    needs = { ...base, config: loadConfig({ env }), migrations, schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
+    deps = { ...base, config: loadConfig({ env }), migrations, schemas: synapseSchemas, roles: roleBook, draining: stop.signal }
     return async () => {
       stop.abort()
       await db.destroy()
@@ -83,7 +83,7 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     const { wholeReads, statements } = await overheard.during(async () => {
       const leaving = new AbortController()
       setMaxListeners(0, leaving.signal)
-      const { begin, metrics } = await wire({ ...needs, draining: leaving.signal })
+      const { begin, metrics } = await wire({ ...deps, draining: leaving.signal })
       const loops = begin()
       while (clock.sleepers() < loops.length) await new Promise((turn) => setImmediate(turn))
       await metrics.registry.metrics()
@@ -96,9 +96,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
   }, 120_000)
 
   test('a job reads whole only what it is about, and asks for many at once', async () => {
-    const revocations = await watchRevocations(needs, stop.signal)
-    const tenants = await tenantRooms(needs, { holder: 'replica_1', revocations, registry: new Registry() })
-    const { jobs } = cronsRoom(needs, 'replica_1', { ...fleetRooms(needs, 'replica_1'), ...tenants })
+    const revocations = await watchRevocations(deps, stop.signal)
+    const tenants = await tenantRooms(deps, { holder: 'replica_1', revocations, registry: new Registry() })
+    const { jobs } = cronsRoom(deps, 'replica_1', { ...fleetRooms(deps, 'replica_1'), ...tenants })
     // Asks the chat server of every tenant about every space: what it reads is the least of it.
     for (const job of jobs.filter(({ key }) => key !== 'space-reconcile')) {
       const { wholeReads, statements } = await overheard.during(() => job.run({ signal: stop.signal }))

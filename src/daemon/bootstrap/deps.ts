@@ -9,4 +9,4 @@ export type ModulesOf = (db: DbOrTx, tenantId: string) => Promise<readonly Boots
 /** As long as there are no modules. */
 export const noModules: ModulesOf = async () => []
 
-export type BootstrapNeeds = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>
+export type BootstrapDeps = Readonly<{ db: Db; roles: RoleBook; spacesOf: SpacesOf; modulesOf: ModulesOf }>

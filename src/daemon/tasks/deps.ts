@@ -3,4 +3,4 @@ import type { Db } from '../db/index.ts'
 import type { SpacesOf } from './spaces-of.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type TasksNeeds = Readonly<{ db: Db; clock: Clock; random: Random; spacesOf: SpacesOf }>
+export type TasksDeps = Readonly<{ db: Db; clock: Clock; random: Random; spacesOf: SpacesOf }>

@@ -4,7 +4,7 @@ import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type AdminNeeds = Readonly<{
+export type AdminDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random

@@ -5,13 +5,7 @@ import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type UsersNeeds = Readonly<{
-  db: Db
-  clock: Clock
-  random: Random
-  log: Logger
-  roles: RoleBook
-  homeservers: Homeservers
-  /** Aborts when the daemon ends. */
-  draining?: AbortSignal | undefined
-}>
+export type SpacesDeps = Readonly<{ db: Db; clock: Clock; random: Random; log: Logger; homeservers: Homeservers }>
+
+/** And who may see whom. */
+export type PutDeps = Pick<SpacesDeps, 'db' | 'clock'> & Readonly<{ roles: RoleBook }>

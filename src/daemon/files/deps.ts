@@ -6,7 +6,7 @@ import type { Db } from '../db/index.ts'
 import type { ObjectStore } from '../objects/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
-export type FilesNeeds = Readonly<{
+export type FilesDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random
