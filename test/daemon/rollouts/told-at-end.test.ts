@@ -3,7 +3,7 @@ import { isoNow, manualClock } from '../../../src/core/kit/index.ts'
 import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
 import { type Db, eventsAfter, type Tx } from '../../../src/daemon/db/index.ts'
 import type { StoredRollout } from '../../../src/daemon/rollouts/rollouts.repo.ts'
-import { engineActor, recordAudit, tell, toldAtEnd } from '../../../src/daemon/rollouts/tell.ts'
+import { engineActor, recordRolloutAudit, tell, toldAtEnd } from '../../../src/daemon/rollouts/tell.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const clock = manualClock()
@@ -11,7 +11,7 @@ const rollout = (id: string) => ({ id, status: 'free_100', previousStatus: null 
 const [ours, other] = [rollout('ro_1'), rollout('ro_2')]
 const say = async (tx: Tx, of: StoredRollout, reason: string) => {
   await tell(tx, clock, of, { type: 'rollout.action', reason })
-  await recordAudit(tx, clock, of, { actor: engineActor, action: reason })
+  await recordRolloutAudit(tx, clock, of, { actor: engineActor, action: reason })
 }
 const toldOf = async (db: Db, { id }: StoredRollout) =>
   (await eventsAfter(db, { stream: `rollout:${id}`, after: 0 })).map(({ payload }) => (payload as { reason: string }).reason)
