@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom } from '../agent/simulated/index.ts'
 import type { Actor } from '../core/kit/index.ts'
-import { Phase, type Rehearsal, type RehearsalGiven, type RehearsalSettings } from '../core/rollouts/index.ts'
+import { Phase, type Rehearsal, type RehearsalInput, type RehearsalSettings } from '../core/rollouts/index.ts'
 import { makeCommandBus } from '../daemon/hosts/index.ts'
 import {
   createRollout,
@@ -23,7 +23,7 @@ import { type Played, sumUp } from './sum-up.ts'
 import { theatre } from './theatre.ts'
 import { nextOpeningMs } from './windows.ts'
 
-type Given = RehearsalGiven &
+type Given = RehearsalInput &
   Readonly<{
     fleet: FleetCopy
     signal: AbortSignal

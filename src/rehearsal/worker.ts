@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { isProblem } from '../core/kit/index.ts'
-import type { RehearsalGiven } from '../core/rollouts/index.ts'
+import type { RehearsalInput } from '../core/rollouts/index.ts'
 import { openDatabase } from '../daemon/db/index.ts'
 import { diskAtOnce } from './disk-at-once.ts'
 import { readFleet, rehearse } from './index.ts'
@@ -9,7 +9,7 @@ import { readFleet, rehearse } from './index.ts'
 // A thread of its own: it is told what to play and from which database to copy, and tells how it ended. Whoever started it may end it at
 // any moment.
 
-type Told = RehearsalGiven & Readonly<{ databaseUrl: string }>
+type Told = RehearsalInput & Readonly<{ databaseUrl: string }>
 
 /** A disk in memory, where the system has one. */
 const memoryDisk = '/dev/shm'

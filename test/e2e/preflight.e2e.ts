@@ -6,7 +6,7 @@ import { boxInside } from '../../src/agent/inside/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import { synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
-import { examineBox } from '../../src/core/rollouts/index.ts'
+import { preflightBox } from '../../src/core/rollouts/index.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aKnownBox } from '../support/rollouts.ts'
 import { synapseSchemas } from '../support/synapse-schemas.ts'
@@ -42,7 +42,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   /** As the daemon sees it with the box's own report. */
   const found = (report: VersionsReport, change: Partial<TierVersions>) => {
     const box = aKnownBox(one.slug, { installed: report.installed, report, databaseBytes: report.databaseBytes ?? null })
-    return examineBox(box, { ...installedTarget(), ...change }, limits).findings.map(({ severity, code }) => `${severity} ${code}`)
+    return preflightBox(box, { ...installedTarget(), ...change }, limits).findings.map(({ severity, code }) => `${severity} ${code}`)
   }
   const attempt = (id: string, services: object, deps: UpdateDeps = one.deps) =>
     update(deps)(one.context(id), one.payload({ services, migrationsHead: '0000' }))
@@ -162,7 +162,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     await one.deps.engine.start(project, ['minio'])
     expect(found(sick, { synapse: '1.999.0' })).toContain('refuse BOX_UNHEALTHY')
     const box = aKnownBox(one.slug, { installed: healthy.installed, report: healthy, probe, heldBy: 'move:mv_1' })
-    const { findings } = examineBox(box, { ...installedTarget(), synapse: '1.999.0' }, limits)
+    const { findings } = preflightBox(box, { ...installedTarget(), synapse: '1.999.0' }, limits)
     expect(findings).toMatchObject(
       expect.arrayContaining([
         { severity: 'refuse', code: 'BOX_UNHEALTHY', message: expect.stringMatching(/objectStorage/) },

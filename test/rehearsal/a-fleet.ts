@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { isoNow } from '../../src/core/kit/index.ts'
-import { type Rehearsal, type RehearsalSettings, RehearsalWanted } from '../../src/core/rollouts/index.ts'
+import { type Rehearsal, RehearsalRequest, type RehearsalSettings } from '../../src/core/rollouts/index.ts'
 import { readFleet, rehearse } from '../../src/rehearsal/index.ts'
 import { emptyDatabase } from '../support/databases.ts'
 import { type BoxSpec, rolloutWorld } from '../support/rollout-world.ts'
@@ -21,4 +21,4 @@ export async function aFleet(boxes: readonly BoxSpec[], change: Partial<Rehearsa
 type Played = Readonly<{ settings: RehearsalSettings; fleet: Awaited<ReturnType<typeof readFleet>>; startIso: string }>
 
 export const playedBy = (given: Played, wanted: object = {}, signal = new AbortController().signal): Promise<Rehearsal> =>
-  rehearse({ ...given, wanted: RehearsalWanted.parse(wanted), signal, ...(scratch ? { scratch } : {}) })
+  rehearse({ ...given, wanted: RehearsalRequest.parse(wanted), signal, ...(scratch ? { scratch } : {}) })

@@ -30,7 +30,7 @@ export type Order = Readonly<{ cveId: string; reason: string; triggeredBy: strin
 /** Asks for what was not given, step by step, and again for what cannot be right. Nothing is sent yet but the question what the fleet runs. */
 export async function askOrder(context: Context, given: Given): Promise<Order> {
   const { ask } = context
-  const { cveIdIn, leastReason } = await import('../../core/rollouts/index.ts')
+  const { cveIdIn, minReasonLength } = await import('../../core/rollouts/index.ts')
   const cveId = cveIdIn(
     await settled(given.cve, (again) => ask.text(`${again}Which CVE (such as CVE-2026-12345)`, 'give --cve'), isCve(cveIdIn)),
   )
@@ -40,7 +40,7 @@ export async function askOrder(context: Context, given: Given): Promise<Order> {
     async (again) => told(await ask.text(`${again}What is being done through it, in a sentence`, 'give --reason')),
     (whole) => {
       if (cveIdIn(whole) !== cveId) return `the reason names another CVE than ${cveId}`
-      return whole.length < leastReason ? `the reason needs at least ${leastReason} characters` : undefined
+      return whole.length < minReasonLength ? `the reason needs at least ${minReasonLength} characters` : undefined
     },
   )
   const targets = await askTargets(context, given)

@@ -1,4 +1,4 @@
-import type { RehearsalWanted } from '../../core/rollouts/index.ts'
+import type { RehearsalRequest } from '../../core/rollouts/index.ts'
 import { command, count, list, oneOf, share } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
 import { rehearsalView } from './rehearsal.view.ts'
@@ -41,7 +41,7 @@ export const rehearse = command(
 type Shares = 'failureThreshold' | 'seed' | 'runs' | 'failRate' | 'pullFailRate' | 'slowPullRate' | 'offlineRate'
 type Options = Readonly<Record<'target' | 'fail' | 'pullFail' | 'offline', readonly string[]>> &
   Readonly<Record<Shares, number | undefined>> &
-  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: RehearsalWanted['fenceMode'] | undefined }>
+  Readonly<{ allowLongFence: boolean; ignoreWindows: boolean; fenceMode: RehearsalRequest['fenceMode'] | undefined }>
 
 function wantedOf({ target, fail, pullFail, offline, failRate, pullFailRate, slowPullRate, offlineRate, ...wanted }: Options) {
   return {

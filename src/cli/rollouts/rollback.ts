@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import type { Rollout, RolloutDetail, UndoMode, UndoPlan } from '../../core/rollouts/index.ts'
+import type { RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
 import { type Context, command, flag, mustConfirm, oneOf, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
 import { undoPlanView } from './undo-plan.view.ts'
@@ -19,7 +19,7 @@ export const rollback = command(
     plan: flag('--plan', 'only show who could go back, to what, and what would be lost; changes nothing'),
     ...followOptions,
   },
-  async (context, { id, reason, boxes, skipRefused, plan, watch, wait }): Promise<UndoPlan | Rollout | RolloutDetail> => {
+  async (context, { id, reason, boxes, skipRefused, plan, watch, wait }): Promise<RollbackPlan | Rollout | RolloutDetail> => {
     const { api, ask } = context
     const mode = boxes === 'none' ? undefined : boxes
     if (plan) return planned(context, id, mode)
@@ -40,13 +40,13 @@ export const rollback = command(
   },
 )
 
-function planned({ api }: Context, id: string, mode: UndoMode | undefined): Promise<UndoPlan> {
+function planned({ api }: Context, id: string, mode: RollbackMode | undefined): Promise<RollbackPlan> {
   if (!mode) throw problem('USAGE', '--plan needs --boxes images or --boxes snapshot: without boxes there is nothing to plan')
   return api.rollouts.planUndo({ params: { id }, body: { boxes: mode } })
 }
 
 /** What cannot be taken back by a keystroke takes more than one to ask for. */
-async function askForBoxes(context: Context, id: string, mode: UndoMode, skipRefused: boolean): Promise<void> {
+async function askForBoxes(context: Context, id: string, mode: RollbackMode, skipRefused: boolean): Promise<void> {
   const { ask, say, yes } = context
   const plan = await planned(context, id, mode)
   say((look) => `${undoPlanView(plan, look)}\n`)

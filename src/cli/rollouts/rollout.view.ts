@@ -1,5 +1,13 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { ActionCounts, Phase, Rollout, RolloutAction, RolloutDetail, RolloutSummary, UndoCounts } from '../../core/rollouts/index.ts'
+import type {
+  ActionCounts,
+  Phase,
+  RollbackCounts,
+  Rollout,
+  RolloutAction,
+  RolloutDetail,
+  RolloutSummary,
+} from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
 import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
 import {
@@ -38,7 +46,7 @@ export const countsText = (counts: ActionCounts): string =>
 /** Those that their agents took back during the update; the others were brought back with the rollout. */
 const restored = ({ rolledBack, undo }: ActionCounts): number => rolledBack - (undo?.undone ?? 0)
 
-const undoText = ({ total, undone, running, pending, failed }: UndoCounts): string =>
+const undoText = ({ total, undone, running, pending, failed }: RollbackCounts): string =>
   [
     `${undone} of ${total} brought back`,
     running > 0 && `${running} on their way back`,

@@ -1,5 +1,5 @@
 import { duration, plural } from '../../core/kit/index.ts'
-import type { PhaseSpan, RolloutReport, TimelineEntry, UndoCounts, WayBack } from '../../core/rollouts/index.ts'
+import type { PhaseSpan, RollbackCounts, RollbackSpan, RolloutReport, TimelineEntry } from '../../core/rollouts/index.ts'
 import { clean, fields, type Look } from '../kit/index.ts'
 import { whyOf } from './words.ts'
 
@@ -41,7 +41,7 @@ const wordOf = (action: string) => clean(action.replace(/^rollout\./, '').replac
 const who = (actor: string) => (actor.startsWith('system:') ? 'the engine' : clean(actor))
 const howLong = (ms: number, ended: string | null) => (ended === null ? `${duration(ms)} so far` : `for ${duration(ms)}`)
 
-const wayBackText = ({ durationMs, endedAt }: WayBack, counts: UndoCounts | null): string =>
+const wayBackText = ({ durationMs, endedAt }: RollbackSpan, counts: RollbackCounts | null): string =>
   `way back, ${howLong(durationMs, endedAt)}${counts ? `: ${counts.undone} of ${plural(counts.total, 'box', 'boxes')} brought back` : ''}`
 
 function phaseText({ phase, durationMs, endedAt, boxes, succeeded, failed }: PhaseSpan): string {

@@ -27,20 +27,20 @@ export const ActionError = z.object({ code: z.string(), message: z.string() })
 export type ActionError = z.infer<typeof ActionError>
 
 /** How boxes that are updated already are brought back; `none` leaves them as they are. */
-export const UndoMode = z.enum(['images', 'snapshot'])
-export type UndoMode = z.infer<typeof UndoMode>
+export const RollbackMode = z.enum(['images', 'snapshot'])
+export type RollbackMode = z.infer<typeof RollbackMode>
 
 /**
  * The way back of an updated box after its rollout was rolled back. While it is `pending` the action is still `succeeded`; then it is
  * `rolling_back` and ends `rolled_back`, or `rollback_failed` where the box came to rest. An undo that touched nothing, or after which the
  * updated box runs as before, ends `failed` here and leaves the action `succeeded`.
  */
-export const ActionUndo = z.object({
-  mode: UndoMode,
+export const ActionRollback = z.object({
+  mode: RollbackMode,
   status: z.enum(['pending', 'running', 'undone', 'failed']),
   error: ActionError.nullable(),
 })
-export type ActionUndo = z.infer<typeof ActionUndo>
+export type ActionRollback = z.infer<typeof ActionRollback>
 
 /** One per tenant and rollout (spec 2.10). Booleans are null until that step was reached. */
 export const RolloutAction = z.object({
@@ -69,7 +69,7 @@ export const RolloutAction = z.object({
   /** True once a person left this failure out by `skipFailed`. */
   waived: z.boolean(),
   /** Null unless the rollout was rolled back with its boxes. */
-  undo: ActionUndo.nullable(),
+  undo: ActionRollback.nullable(),
   startedAt: Timestamp.nullable(),
   finishedAt: Timestamp.nullable(),
   durationMs: z.number().nullable(),

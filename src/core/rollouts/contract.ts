@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contract/index.ts'
-import { RolloutAction, RolloutAttempt, UndoMode } from './action.ts'
-import { EmergencyTargets, namesNoTarget, targetNames } from './emergency.ts'
+import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
+import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
 import { RolloutPlan } from './plan.ts'
 import { proofContract } from './proof-contract.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { RolloutEvent } from './rollout-event.ts'
-import { UndoPlan } from './undo-plan.ts'
+import { RollbackPlan } from './undo-plan.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
 const one = z.strictObject({ id: RolloutId })
@@ -34,7 +34,7 @@ const PlanBody = EmergencyTargets.extend({
   allowLongFence: AllowLongFence,
   ignoreWindows: IgnoreWindows,
 })
-  .refine(({ kind, ...body }) => kind === 'emergency_cve' || namesNoTarget(body), {
+  .refine(({ kind, ...body }) => kind === 'emergency_cve' || hasNoTarget(body), {
     path: ['kind'],
     message: 'must be emergency_cve for other versions than those of the manifest',
   })
@@ -42,7 +42,7 @@ const PlanBody = EmergencyTargets.extend({
     path: ['targetSlugs'],
     message: 'must be left out: an emergency is for the whole fleet',
   })
-  .refine(({ kind, ...body }) => kind === 'staged' || !namesNoTarget(body), {
+  .refine(({ kind, ...body }) => kind === 'staged' || !hasNoTarget(body), {
     path: ['toChatServer'],
     message: `name at least one target: ${targetNames.join(', ')}`,
   })
@@ -177,7 +177,7 @@ export const rolloutsContract = {
     body: z.strictObject({
       reason: Reason,
       /** What happens to boxes that are updated already: they stay, go back to the images they had, or to the snapshot from before. */
-      boxes: z.enum(['none', ...UndoMode.options]).default('none'),
+      boxes: z.enum(['none', ...RollbackMode.options]).default('none'),
       /** Boxes that cannot be brought back this way stay as they are instead of keeping the call from being made. */
       skipRefused: z.boolean().default(false),
     }),
@@ -191,8 +191,8 @@ export const rolloutsContract = {
     path: `${base}/:id/rollback/plan`,
     auth: admin('viewer'),
     params: one,
-    body: z.strictObject({ boxes: UndoMode }),
-    returns: UndoPlan,
+    body: z.strictObject({ boxes: RollbackMode }),
+    returns: RollbackPlan,
     problems: ['INVALID_TRANSITION'],
     summary: 'Show which updated boxes could be brought back, how, and what they would lose; nothing is stored',
   }),

@@ -1,28 +1,32 @@
-import { type EngineAction, type EngineCommand, follow, isInFlight, type Step } from './decide.ts'
-import { nextTurns, type Parallelism } from './makespan.ts'
+import { type EngineAction, type EngineCommand, isInFlight, type Step, stepsFromCommand } from './decide.ts'
+import { assignSlots, type Parallelism } from './makespan.ts'
 import { explainWait } from './pause-reason.ts'
-import { lastFirst } from './plan-undo.ts'
+import { newestFirst } from './plan-undo.ts'
 
 // What the engine does next for a rollout that was rolled back with its boxes. Updates that were in flight end first and are undone then;
 // the last that was updated goes back first. Phases play no part, nor do maintenance windows: somebody wants the boxes back now.
 // One undo that failed and left its box serving keeps no other from its turn. One that left a box at rest does: an operator decides.
 
 /** A box that came to rest on its way back, and that nobody has passed over yet. */
-export const isUndoAtRest = ({ status, undo, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
+export const isRollbackStalled = ({ status, undo, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
   status === 'rollback_failed' && undo !== null && !waived
 
 /** Updated, and to be brought back. */
-export const awaitsUndo = ({ status, undo }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
+export const awaitsRollback = ({ status, undo }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
   status === 'succeeded' && undo?.status === 'pending'
 
 /** All that can be done now; after it the engine looks again. Empty when there is nothing to do but wait. */
-export function decideUndo(actions: readonly EngineAction[], commands: ReadonlyMap<string, EngineCommand>, limits: Parallelism): Step[] {
+export function planRollbackSteps(
+  actions: readonly EngineAction[],
+  commands: ReadonlyMap<string, EngineCommand>,
+  limits: Parallelism,
+): Step[] {
   const flying = actions.filter(({ status }) => isInFlight(status))
   const steps = flying.flatMap((action) =>
-    follow(action, action.commandId === null ? undefined : commands.get(action.commandId)).map((step) => ofUndo(action, step)),
+    stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)).map((step) => ofUndo(action, step)),
   )
-  if (steps.some((step) => step.do !== 'show') || actions.some(isUndoAtRest)) return steps
-  return [...steps, ...begin(actions.filter(awaitsUndo), flying, limits)]
+  if (steps.some((step) => step.do !== 'show') || actions.some(isRollbackStalled)) return steps
+  return [...steps, ...begin(actions.filter(awaitsRollback), flying, limits)]
 }
 
 const undoStep = { examine: 'examine-undo', pin: 'order-undo', judge: 'judge-undo', fail: 'fail-undo' } as const
@@ -36,8 +40,8 @@ function ofUndo({ undo }: EngineAction, step: Step): Step {
 
 /** A held box takes no place from the others; that it waits, and for whom, is told once. */
 function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
-  const free = waiting.filter(({ held }) => held === null).toSorted(lastFirst)
-  const begun = new Set(nextTurns(free, flying, limits).map(({ slug }) => slug))
+  const free = waiting.filter(({ held }) => held === null).toSorted(newestFirst)
+  const begun = new Set(assignSlots(free, flying, limits).map(({ slug }) => slug))
   const told = waiting.flatMap(({ slug, held, progress }) => {
     const why = held && explainWait(held)
     return begun.has(slug) || why === waitingFor(progress) ? [] : [{ do: 'wait-undo', slug, why } as const]

@@ -1,7 +1,7 @@
 import type { Progress } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
-import type { ActionError, ActionStatus, ActionUndo } from './action.ts'
-import { byTurn, nextTurns, type Parallelism, type Turn } from './makespan.ts'
+import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
+import { assignSlots, longestFirst, type Parallelism, type Slot } from './makespan.ts'
 import { explainPause, explainWait, type Held } from './pause-reason.ts'
 import { progressShown, statusAfter } from './progress.ts'
 import type { Phase } from './rollout.ts'
@@ -17,13 +17,13 @@ export type CommandStep = 'observe' | 'prefetch' | 'update' | 'restore'
 export type EngineRollout = Pick<RolloutState, 'kind' | 'status'> &
   Readonly<{ id: string; failureThreshold: number; holdAfter: Phase | null }>
 
-export type EngineAction = Turn &
+export type EngineAction = Slot &
   Readonly<{
     phase: Phase
     status: ActionStatus
     hostName: string
     waived: boolean
-    undo: ActionUndo | null
+    undo: ActionRollback | null
     finishedAt: string | null
     /** Who else acts on the box at the moment, and for how long at most; or that its maintenance window is closed. */
     held: Held | null
@@ -70,14 +70,14 @@ export const isFailure = ({ status, waived }: Pick<EngineAction, 'status' | 'wai
   !waived && failedStatuses.includes(status)
 
 /** All that can be done now; after it the engine looks again. Empty when there is nothing to do but wait. */
-export function decide(
+export function planSteps(
   rollout: EngineRollout,
   actions: readonly EngineAction[],
   commands: ReadonlyMap<string, EngineCommand>,
   limits: Parallelism,
 ): Step[] {
   const flying = actions.filter(({ status }) => isInFlight(status))
-  const steps = flying.flatMap((action) => follow(action, action.commandId === null ? undefined : commands.get(action.commandId)))
+  const steps = flying.flatMap((action) => stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)))
   const phase = phaseOf(rollout)
   // What is in flight comes first: what it brings may forbid to begin more.
   if (!phase || steps.some((step) => step.do !== 'show')) return steps
@@ -90,7 +90,7 @@ const afterSuccess = { observe: 'examine', prefetch: 'pin', update: 'judge', res
 >
 
 /** What a command of an attempt has brought. */
-export function follow(action: EngineAction, command: EngineCommand | undefined): Step[] {
+export function stepsFromCommand(action: EngineAction, command: EngineCommand | undefined): Step[] {
   if (!command || !action.step) return []
   const { slug } = action
   const commandId = command.id
@@ -145,7 +145,7 @@ const bySlug = (a: EngineAction, b: EngineAction): number => (a.slug < b.slug ? 
 /** A held box takes no place from the others; that it waits, and for whom, is told once. */
 function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
   const free = waiting.filter(({ held }) => held === null)
-  const turns = nextTurns(free.toSorted(byTurn), flying, limits).map(({ slug }) => ({ do: 'begin', slug }) as const)
+  const turns = assignSlots(free.toSorted(longestFirst), flying, limits).map(({ slug }) => ({ do: 'begin', slug }) as const)
   const told = waiting.flatMap(({ slug, held, progress }) => {
     const why = held && explainWait(held)
     const until = held && 'window' in held ? held.until : null

@@ -34,7 +34,7 @@ const componentOfTarget = {
 } as const satisfies Record<keyof EmergencyTargets, keyof TierVersions>
 
 export const targetNames = Object.keys(componentOfTarget) as (keyof EmergencyTargets)[]
-export const namesNoTarget = (targets: EmergencyTargets): boolean => targetNames.every((name) => targets[name] === undefined)
+export const hasNoTarget = (targets: EmergencyTargets): boolean => targetNames.every((name) => targets[name] === undefined)
 
 const cve = /\bCVE-[0-9]{4}-[0-9]{4,19}\b/i
 
@@ -48,15 +48,15 @@ const Words = z
   .max(500)
   .refine((text) => printable(text) === text, 'must not hold control characters')
 
-export const leastReason = 20
+export const minReasonLength = 20
 
 const EmergencyOrder = EmergencyTargets.extend({
-  reason: Words.min(leastReason, `must have at least ${leastReason} characters and name the CVE`).refine(
+  reason: Words.min(minReasonLength, `must have at least ${minReasonLength} characters and name the CVE`).refine(
     (reason) => cveIdIn(reason) !== undefined,
     'must name the CVE it is about, such as CVE-2026-12345',
   ),
   triggeredBy: Words.min(1, 'must say who decided it'),
-}).refine((order) => !namesNoTarget(order), { path: ['toChatServer'], message: `name at least one target: ${targetNames.join(', ')}` })
+}).refine((order) => !hasNoTarget(order), { path: ['toChatServer'], message: `name at least one target: ${targetNames.join(', ')}` })
 
 /** What is to be done, approved and checked. */
 export type EmergencyOrder = z.infer<typeof EmergencyOrder>
@@ -87,12 +87,12 @@ export const orderFields = ['reason', ...targetNames, 'triggeredBy'] as const
 const fieldNames = [...orderFields, 'approvalToken']
 
 /** What an emergency is about: the named components alone. */
-export const versionsNamed = (targets: EmergencyTargets): Partial<TierVersions> =>
+export const namedVersions = (targets: EmergencyTargets): Partial<TierVersions> =>
   Object.fromEntries(targetNames.flatMap((name) => (targets[name] === undefined ? [] : [[componentOfTarget[name], targets[name]]])))
 
 /** The same manifest with these versions in all tiers. */
 export function emergencyManifest({ images, tiers }: Manifest, targets: EmergencyTargets): Manifest {
-  const changes = versionsNamed(targets)
+  const changes = namedVersions(targets)
   const moved = (versions: TierVersions): TierVersions => ({ ...versions, ...changes })
   return { images, tiers: { free: moved(tiers.free), pro: moved(tiers.pro), enterprise: moved(tiers.enterprise) } }
 }

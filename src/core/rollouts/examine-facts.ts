@@ -1,6 +1,6 @@
 import { type BoxFacts, type Component, synapseSchemaOf, type TierVersions, VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
-import { type Finding, refuse, warn } from './finding.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** What the agent told beside versions. An agent that told nothing finds what it refuses itself, before any outage. */
@@ -28,7 +28,7 @@ export function spaceFindings({ slug, databaseBytes }: KnownBox, { freeDiskBytes
   if (freeDiskBytes >= needed) return []
   const parts = [`${plural(images, 'image')}`, 'a dump', 'a second database', 'a reserve']
   return [
-    refuse(
+    refusal(
       'NO_SPACE',
       `updating ${slug} needs about ${inGb(needed)} free on its host (${parts.join(', ')}), and ${inGb(freeDiskBytes)} are: make room, or give the host a larger disk`,
     ),
@@ -43,16 +43,23 @@ export function composeFindings({ slug }: KnownBox, { wouldRecreate, composeChan
   const others = (wouldRecreate ?? []).filter((service) => !planned(service))
   if (others.length > 0)
     return [
-      refuse(
+      refusal(
         'WOULD_RECREATE',
         `in ${slug} compose would also recreate ${others.join(', ')}, which nobody planned${composeChanged ? ': its compose file was changed by hand' : ''}; undo that, or bring the box up with it first`,
       ),
     ]
   const along = (wouldRecreate ?? []).filter(planned)
   if (along.length > 0)
-    return [warn('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand: with the update ${along.join(', ')} gets that too`)]
+    return [
+      warning('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand: with the update ${along.join(', ')} gets that too`),
+    ]
   return composeChanged
-    ? [warn('COMPOSE_CHANGED', `the compose file of ${slug} was changed by hand since its agent wrote it; the containers run what it says`)]
+    ? [
+        warning(
+          'COMPOSE_CHANGED',
+          `the compose file of ${slug} was changed by hand since its agent wrote it; the containers run what it says`,
+        ),
+      ]
     : []
 }
 
@@ -60,7 +67,7 @@ const serviceFindings = ({ slug }: KnownBox, { otherServices }: BoxFacts): Findi
   otherServices === null || otherServices.length === 0
     ? []
     : [
-        warn(
+        warning(
           'OTHER_SERVICES',
           `the compose file of ${slug} has ${plural(otherServices.length, 'service')} that no box has (${otherServices.join(', ')}): updates leave them alone, and a snapshot does not hold their data`,
         ),
@@ -74,6 +81,6 @@ function backgroundFindings({ slug }: KnownBox, facts: BoxFacts, target: TierVer
   const pending = `${plural(backgroundUpdates.length, 'background update')} of the chat server in ${slug} ${backgroundUpdates.length === 1 ? 'has' : 'have'} not ended (${some})`
   const wanted = synapseSchemaOf(schemas, target.synapse)
   if (wanted && compatVersion !== null && wanted.compat > compatVersion)
-    return [refuse('BACKGROUND_UPDATES', `${pending}, and Synapse ${target.synapse} needs them done: wait until they are`)]
-  return [warn('BACKGROUND_UPDATES', `${pending}: the chat may be slow for a while after the update; better wait until they are done`)]
+    return [refusal('BACKGROUND_UPDATES', `${pending}, and Synapse ${target.synapse} needs them done: wait until they are`)]
+  return [warning('BACKGROUND_UPDATES', `${pending}: the chat may be slow for a while after the update; better wait until they are done`)]
 }

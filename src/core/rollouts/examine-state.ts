@@ -2,20 +2,20 @@ import semver from 'semver'
 import { type Component, ProbeComponent, Service, VersionedService } from '../boxes/index.ts'
 import { isSkewed, supportedProtocols } from '../hosts/index.ts'
 import { duration } from '../kit/index.ts'
-import { type Finding, refuse, warn } from './finding.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** Whether anything fresh is known at all. */
 export function reportFindings({ slug, reportedAt }: KnownBox, { now, staleAfterMs }: Pick<Limits, 'now' | 'staleAfterMs'>): Finding[] {
-  if (reportedAt === null) return [refuse('NO_REPORT', `${slug} has never reported its versions: \`tenantry boxes scan\` asks its agent`)]
+  if (reportedAt === null) return [refusal('NO_REPORT', `${slug} has never reported its versions: \`tenantry boxes scan\` asks its agent`)]
   const ageMs = Date.parse(now) - Date.parse(reportedAt)
   if (ageMs <= staleAfterMs) return []
-  return [refuse('STALE_REPORT', `the last report of ${slug} is ${duration(ageMs)} old: \`tenantry boxes scan\` asks its agent`)]
+  return [refusal('STALE_REPORT', `the last report of ${slug} is ${duration(ageMs)} old: \`tenantry boxes scan\` asks its agent`)]
 }
 
 /** The host, and the box as it stands, whatever is to become of it. */
 export const stateFindings = (box: KnownBox, limits: Limits): Finding[] => [
-  ...(box.managed ? [] : [refuse('NOT_MANAGED', `${box.slug} is only observed: complete its adoption before it can be updated`)]),
+  ...(box.managed ? [] : [refusal('NOT_MANAGED', `${box.slug} is only observed: complete its adoption before it can be updated`)]),
   ...hostFindings(box, limits),
   ...fenceFindings(box),
   ...healthFindings(box),
@@ -26,24 +26,27 @@ export function hostFindings(
   limits: Limits,
 ): Finding[] {
   const findings: Finding[] = []
-  if (!hostOnline) findings.push(refuse('HOST_OFFLINE', `the host ${hostName} of ${slug} is offline: start its agent`))
+  if (!hostOnline) findings.push(refusal('HOST_OFFLINE', `the host ${hostName} of ${slug} is offline: start its agent`))
   if (clockOffsetMs !== null && isSkewed({ clockOffsetMs }))
     findings.push(
-      refuse(
+      refusal(
         'CLOCK_SKEW',
         `the clock of ${hostName} is ${duration(Math.abs(clockOffsetMs))} ${clockOffsetMs > 0 ? 'ahead' : 'behind'}: set it (timedatectl, chrony) before ${slug} is updated`,
       ),
     )
   if (protocolVersion !== null && !supportedProtocols.includes(protocolVersion))
     findings.push(
-      refuse(
+      refusal(
         'AGENT_TOO_OLD',
         `the agent of ${hostName} speaks protocol ${protocolVersion}, which this daemon does not: upgrade tenantry-agent`,
       ),
     )
   else if (isOlder(agentVersion, limits.daemonVersion))
     findings.push(
-      warn('AGENT_TOO_OLD', `the agent of ${hostName} is ${agentVersion} and the daemon ${limits.daemonVersion}: upgrade tenantry-agent`),
+      warning(
+        'AGENT_TOO_OLD',
+        `the agent of ${hostName} is ${agentVersion} and the daemon ${limits.daemonVersion}: upgrade tenantry-agent`,
+      ),
     )
   return findings
 }
@@ -52,11 +55,11 @@ const isOlder = (version: string | null, than: string): boolean =>
   version !== null && semver.valid(version) !== null && semver.valid(than) !== null && semver.lt(version, than)
 
 export function fenceFindings({ slug, heldBy, report }: KnownBox): Finding[] {
-  if (heldBy !== null) return [warn('BOX_HELD', `${slug} is held by ${heldBy} now; at its turn it waits until it is free`)]
+  if (heldBy !== null) return [warning('BOX_HELD', `${slug} is held by ${heldBy} now; at its turn it waits until it is free`)]
   if (!report?.fenced) return []
   const by = report.fence ? ` by ${report.fence.holder}` : ''
   return [
-    refuse('BOX_FENCED', `${slug} is fenced${by} and nothing holds it: find out why (\`tenantry boxes show ${slug}\`) before updating it`),
+    refusal('BOX_FENCED', `${slug} is fenced${by} and nothing holds it: find out why (\`tenantry boxes show ${slug}\`) before updating it`),
   ]
 }
 
@@ -66,12 +69,12 @@ export function healthFindings({ slug, report, probe }: KnownBox): Finding[] {
     const state = report?.services[service]?.state
     return state === undefined || state === 'running' ? [] : [`${service} is ${state}`]
   })
-  if (down.length > 0) return [refuse('BOX_UNHEALTHY', `in ${slug} ${down.join(', ')}: repair the box before it is updated`)]
+  if (down.length > 0) return [refusal('BOX_UNHEALTHY', `in ${slug} ${down.join(', ')}: repair the box before it is updated`)]
   if (!probe || probe.verdict === 'ok') return []
   const bad = ProbeComponent.options.filter((component) => !probe.components[component].ok)
   const why = probe.reason ?? probe.verdict
   return [
-    refuse(
+    refusal(
       'BOX_UNHEALTHY',
       `the last probe of ${slug} (${probe.at}) was not good: ${[...bad, why].join(', ')}; \`tenantry boxes check ${slug}\` probes it again`,
     ),
@@ -95,5 +98,5 @@ export function imageFindings({ slug, report }: KnownBox, changes: readonly Comp
   })
   if (wrong.length === 0) return []
   const mended = `bring the box back with \`tenantry snapshots restore ${slug} --snapshot <id> --reason <why>\` and try again, or leave it out`
-  return [refuse('OTHER_IMAGE', `in ${slug} ${wrong.join(', ')}: find out where that image comes from, then ${mended}`)]
+  return [refusal('OTHER_IMAGE', `in ${slug} ${wrong.join(', ')}: find out where that image comes from, then ${mended}`)]
 }

@@ -7,7 +7,7 @@ import {
   synapseSchemaOf,
   type TierVersions,
 } from '../boxes/index.ts'
-import { type Finding, refuse, warn } from './finding.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 
 /** What speaks against the way from what is installed to the target. */
@@ -20,7 +20,7 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
   const [from, to] = [installed[component], target[component]]
   if (isUnknown(from))
     return [
-      refuse(
+      refusal(
         'VERSION_UNKNOWN',
         `the installed version of ${component} in ${slug} is not known, so nobody can tell what the update would do: \`tenantry boxes scan\` asks its agent`,
       ),
@@ -28,7 +28,7 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
   if (component === 'migrationsHead')
     return to < from
       ? [
-          refuse(
+          refusal(
             'MIGRATIONS_BACK',
             `${slug} is at migrations head ${from}, and ${to} lies before it: migrations never go back; set ${from} or a later head in the manifest`,
           ),
@@ -36,10 +36,10 @@ function componentFindings(component: Component, { slug, installed, report }: Kn
       : []
   if (component === 'postgres' && majorOf(from) !== majorOf(to))
     return [
-      refuse('POSTGRES_MAJOR', `PostgreSQL ${from} → ${to} crosses a major version: its files do not fit, it needs a dump and a load`),
+      refusal('POSTGRES_MAJOR', `PostgreSQL ${from} → ${to} crosses a major version: its files do not fit, it needs a dump and a load`),
     ]
   if (isOlder(component, to, from))
-    return [refuse('DOWNGRADE', `${component} ${from} → ${to} goes back: older programs do not read what newer ones wrote`)]
+    return [refusal('DOWNGRADE', `${component} ${from} → ${to} goes back: older programs do not read what newer ones wrote`)]
   return component === 'postgres' ? collationFindings(slug, report?.facts?.collation ?? null, to) : []
 }
 
@@ -48,7 +48,7 @@ const collationFindings = (slug: string, collation: string | null, to: string): 
   collation === null || collation === 'C' || collation === 'POSIX'
     ? []
     : [
-        warn(
+        warning(
           'COLLATION',
           `the database of ${slug} sorts text by ${collation}: PostgreSQL ${to} must come with the same C library as now, or the agent refuses it`,
         ),
@@ -59,7 +59,7 @@ function synapseFindings(box: KnownBox, target: TierVersions, { schemas }: Limit
   const wanted = synapseSchemaOf(schemas, target.synapse)
   if (!wanted)
     return [
-      warn(
+      warning(
         'SCHEMA_UNKNOWN',
         `nobody knows here what Synapse ${target.synapse} makes of the database of ${box.slug}: the table ends at ${schemas.knownUpTo}; try it on a canary`,
       ),
@@ -71,7 +71,7 @@ function databaseTooOld(installed: InstalledVersions, target: TierVersions, want
   const major = Number(majorOf(isUnknown(installed.postgres) ? target.postgres : installed.postgres))
   if (!(major < wanted.postgres)) return []
   return [
-    refuse(
+    refusal(
       'POSTGRES_TOO_OLD',
       `Synapse ${target.synapse} needs PostgreSQL ${wanted.postgres} or newer, and ${installed.postgres} runs: move the database to a newer major first (a dump and a load)`,
     ),
@@ -90,7 +90,7 @@ export function schemaTooNew(
   if (compat === undefined || compat <= wanted.schema) return []
   const oldest = schemas.versions.find(({ schema }) => schema >= compat)?.from
   return [
-    refuse(
+    refusal(
       'SCHEMA_TOO_NEW',
       `the database of ${slug} can be read from schema ${compat} on, and Synapse ${target.synapse} knows schemas up to ${wanted.schema}: it would not start; ${oldest ? `the oldest that does is ${oldest}, and ` : ''}going further back takes a snapshot`,
     ),

@@ -37,7 +37,7 @@ export const FindingCode = z.enum([
   // the way back
   'NO_EVIDENCE',
   'CHANGED_SINCE',
-  'REOPENS_HOLE',
+  'REINTRODUCES_CVE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
   'SYNC_POSITIONS',
@@ -48,14 +48,14 @@ export type FindingCode = z.infer<typeof FindingCode>
 export const Finding = z.object({ severity: z.enum(['refuse', 'warn']), code: FindingCode, message: z.string() })
 export type Finding = z.infer<typeof Finding>
 
-export const refuse = (code: FindingCode, message: string): Finding => ({ severity: 'refuse', code, message })
-export const warn = (code: FindingCode, message: string): Finding => ({ severity: 'warn', code, message })
+export const refusal = (code: FindingCode, message: string): Finding => ({ severity: 'refuse', code, message })
+export const warning = (code: FindingCode, message: string): Finding => ({ severity: 'warn', code, message })
 
 export const refusalsOf = <One extends Pick<Finding, 'severity'>>(findings: readonly One[]): One[] =>
   findings.filter(({ severity }) => severity === 'refuse')
 
 /** Empty where nothing refuses it. */
-export const whyRefused = (findings: readonly Finding[]): string =>
+export const refusalText = (findings: readonly Finding[]): string =>
   refusalsOf(findings)
     .map(({ message }) => message)
     .join('; ')

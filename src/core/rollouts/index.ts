@@ -2,19 +2,18 @@
 // It decides who goes when and what an outcome means; it never asks a box anything and keeps no time.
 export {
   ActionError,
+  type ActionRollback,
   ActionStatus,
-  type ActionUndo,
   type AttemptStep,
+  RollbackMode,
   RolloutAction,
   RolloutAttempt,
-  UndoMode,
 } from './action.ts'
-export { aheadOfPlan, goesBack } from './ahead-of-plan.ts'
+export { aheadOfPlanFinding, isDowngrade } from './ahead-of-plan.ts'
 export { attemptSteps, endOfCommand } from './attempt-steps.ts'
 export { IdempotencyKey, RolloutDetail, rolloutsContract } from './contract.ts'
 export {
   type CommandStep,
-  decide,
   type EngineAction,
   type EngineCommand,
   type EngineRollout,
@@ -22,61 +21,62 @@ export {
   inFlightStatuses,
   isFailure,
   isInFlight,
+  planSteps,
   type Step,
 } from './decide.ts'
-export { awaitsUndo, decideUndo, isUndoAtRest } from './decide-undo.ts'
+export { awaitsRollback, isRollbackStalled, planRollbackSteps } from './decide-undo.ts'
 export {
   cveIdIn,
   type EmergencyOrder,
   EmergencyTargets,
   emergencyManifest,
-  leastReason,
+  minReasonLength,
+  namedVersions,
   newEmergencyId,
   readEmergencyOrder,
   type UncheckedOrder,
-  versionsNamed,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
 export { AttemptEvidence, evidenceOf } from './evidence.ts'
-export { type Examination, examineAgain, examineBox, isAtTarget } from './examine-box.ts'
-export { FindingCode, refusalsOf, whyRefused } from './finding.ts'
-export { judgeImagesBack, judgeSnapshotBack, type UndoVerdict, undoFailed } from './judge-undo.ts'
-export { judgeUpdate } from './judge-update.ts'
+export { isAtTarget, type Preflight, preflightBox, preflightRetry } from './examine-box.ts'
+export { FindingCode, refusalsOf, refusalText } from './finding.ts'
+export { evaluateImageRollback, evaluateSnapshotRollback, type RollbackVerdict, rollbackFailed } from './judge-undo.ts'
+export { evaluateUpdate } from './judge-update.ts'
 export type { KnownBox } from './known-box.ts'
-export { type PhaseBoxes, spreadOf, stepSpreads, tellStory } from './make-report.ts'
-export { makespanMs, nextTurns, type Parallelism } from './makespan.ts'
+export { buildTimeline, type PhaseBoxes, spreadOf, stepSpreads } from './make-report.ts'
+export { assignSlots, makespanMs, type Parallelism } from './makespan.ts'
 export { type ClosedWindow, explainEmergencyPause, explainEmergencyStop, explainHold, explainOverdue, explainWait } from './pause-reason.ts'
 export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
 export { type HostToAsk, hostsToAsk, pinnedDigests, type RegistryAnswer, type RegistryAnswers, unresolvedImages } from './plan-images.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
-export { type DoneUpdate, holesByImages, planUndo, planUndoOf } from './plan-undo.ts'
+export { type CompletedUpdate, imageRollbackVulnerabilities, planBoxRollback, planRollback } from './plan-undo.ts'
 export { statusAfter } from './progress.ts'
-export type { PastWayBack } from './propose-fence.ts'
+export type { PastRollback } from './propose-fence.ts'
 export {
   Rehearsal,
-  RehearsalWanted,
+  RehearsalRequest,
   type RehearsedBox,
   type RehearsedFaults,
   type RehearsedPause,
 } from './rehearsal-contract.ts'
-export type { RehearsalGiven, RehearsalSettings } from './rehearsal-settings.ts'
-export { type PhaseSpan, RolloutReport, type StepSpread, type TimelineEntry, type WayBack } from './report.ts'
+export type { RehearsalInput, RehearsalSettings } from './rehearsal-settings.ts'
+export { type PhaseSpan, type RollbackSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
 export {
   ActionCounts,
   type AuditLine,
   FenceMode,
   Phase,
+  type RollbackCounts,
   Rollout,
   RolloutKind,
   RolloutStatus,
   RolloutSummary,
-  type UndoCounts,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { tellWayBack, type WentBack } from './tell-way-back.ts'
+export { type BoxRollbackSpan, rollbackSpanOf } from './tell-way-back.ts'
 export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
-export { calendarsFrom, closedWindow, fenceNeedsMs, turnNeedsMs } from './turn-windows.ts'
+export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './turn-windows.ts'
 export type { Fixes } from './undo-findings.ts'
-export { UndoneBox, UndoPlan } from './undo-plan.ts'
+export { PlannedRollback, RollbackPlan } from './undo-plan.ts'

@@ -11,7 +11,7 @@ const statuses = { failed: 'failed', rolled_back: 'rolled_back', rollback_failed
  * healthy, `rolled_back` only when none is known to be another than before; whoever says otherwise has failed. `digests` maps service to the
  * digest it was to have.
  */
-export function judgeUpdate(result: UpdateResult, digests: Readonly<Record<string, string>>): Verdict {
+export function evaluateUpdate(result: UpdateResult, digests: Readonly<Record<string, string>>): Verdict {
   const strays = result.outcome === 'rolled_back' ? notAsBefore(result) : []
   if (strays.length > 0)
     return runsOther(

@@ -14,7 +14,7 @@ type Story = Readonly<{ kind: RolloutKind; lines: readonly StoryLine[]; boxes: r
 const ends = new Set(['rollout.done', 'rollout.failed', 'rollout.rolled_back'])
 
 /** The story of a rollout from what its audit chain has of it. Pure; what other verbs write there is told as it is. */
-export function tellStory({ kind, lines, boxes, now }: Story): { timeline: TimelineEntry[]; phases: PhaseSpan[]; pauses: Pause[] } {
+export function buildTimeline({ kind, lines, boxes, now }: Story): { timeline: TimelineEntry[]; phases: PhaseSpan[]; pauses: Pause[] } {
   const timeline = timelineOf(kind, lines)
   const pauses = pausesOf(timeline, now)
   return { timeline, pauses, phases: phasesOf(timeline, pauses, boxes, now) }
@@ -68,10 +68,10 @@ const overlap = (pause: Pause, from: string, to: string, now: string): number =>
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 /** One box and how long something took there. */
-export type Took = Readonly<{ slug: string; ms: number }>
+export type TimedBox = Readonly<{ slug: string; ms: number }>
 
 /** Of none there is nothing to tell. Among equals the first by name is the worst. */
-export function spreadOf(took: readonly Took[]): Spread | null {
+export function spreadOf(took: readonly TimedBox[]): Spread | null {
   const sorted = took.toSorted((a, b) => a.ms - b.ms || (a.slug > b.slug ? -1 : 1))
   const [middle, worst] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted.at(-1)]
   return middle && worst ? { boxes: took.length, medianMs: middle.ms, worstMs: worst.ms, worstSlug: worst.slug } : null
@@ -82,7 +82,7 @@ export type BoxSteps = Readonly<{ slug: string; steps: readonly Readonly<{ step:
 
 /** Per step over all boxes, in the order in which steps come; what has not ended counts nowhere. */
 export function stepSpreads(boxes: readonly BoxSteps[]): StepSpread[] {
-  const took = new Map<string, Took[]>()
+  const took = new Map<string, TimedBox[]>()
   const order = new Map<string, number>()
   for (const { slug, steps } of boxes) {
     for (const [index, { step, durationMs }] of steps.entries()) {

@@ -1,13 +1,13 @@
 /** One box's turn: how long it keeps a worker, and which host it keeps busy. */
-export type Turn = Readonly<{ hostId: string; slug: string; expectedMs: number }>
+export type Slot = Readonly<{ hostId: string; slug: string; expectedMs: number }>
 
 export type Parallelism = Readonly<{ parallel: number; perHost: number }>
 
 /** The longest go first, so that no long one is left alone at the end; then by slug. */
-export const byTurn = (a: Turn, b: Turn): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
+export const longestFirst = (a: Slot, b: Slot): number => b.expectedMs - a.expectedMs || (a.slug < b.slug ? -1 : 1)
 
 /** The boxes that may start now, given those in flight: hosts with room, at most `parallel` together. `waiting` is in order of turn. */
-export function nextTurns<T extends Turn>(waiting: Iterable<T>, inFlight: readonly { hostId: string }[], limits: Parallelism): T[] {
+export function assignSlots<T extends Slot>(waiting: Iterable<T>, inFlight: readonly { hostId: string }[], limits: Parallelism): T[] {
   const busy = new Map<string, number>()
   for (const { hostId } of inFlight) busy.set(hostId, (busy.get(hostId) ?? 0) + 1)
   const chosen: T[] = []
@@ -22,17 +22,17 @@ export function nextTurns<T extends Turn>(waiting: Iterable<T>, inFlight: readon
 }
 
 /** A turn that may not come at any time: `earliestMs` answers the first moment at or after the given one at which it may. */
-export type TimedTurn = Turn & Readonly<{ earliestMs?: ((fromMs: number) => number) | undefined }>
-type Waiting = TimedTurn & { readyMs: number }
+export type TimedSlot = Slot & Readonly<{ earliestMs?: ((fromMs: number) => number) | undefined }>
+type Waiting = TimedSlot & { readyMs: number }
 
 /** How long a phase takes that begins then, when nothing fails: the queue played through. */
-export function makespanMs(turns: readonly TimedTurn[], limits: Parallelism, startMs = 0): number {
-  const waiting: Waiting[] = turns.toSorted(byTurn).map((turn) => ({ ...turn, readyMs: startMs }))
+export function makespanMs(turns: readonly TimedSlot[], limits: Parallelism, startMs = 0): number {
+  const waiting: Waiting[] = turns.toSorted(longestFirst).map((turn) => ({ ...turn, readyMs: startMs }))
   const timed = turns.some(({ earliestMs }) => earliestMs !== undefined)
   let running: { hostId: string; endMs: number }[] = []
   let nowMs = startMs
   for (;;) {
-    for (const turn of nextTurns(timed ? readyOf(waiting, nowMs) : waiting, running, limits)) {
+    for (const turn of assignSlots(timed ? readyOf(waiting, nowMs) : waiting, running, limits)) {
       running.push({ hostId: turn.hostId, endMs: nowMs + turn.expectedMs })
       waiting.splice(waiting.indexOf(turn), 1)
     }

@@ -8,10 +8,10 @@ import type { Phase } from './rollout.ts'
 // Programs show the first and offer their own commands; the second begins with "Next:".
 
 /** Somebody else acts on the box, until then at the latest. */
-type Holder = Readonly<{ holder: string; until: string }>
+type HoldOwner = Readonly<{ holder: string; until: string }>
 /** Its maintenance window is closed, or too little is left of it; `window` is the zone by whose clock it opens. Without `until` it never does for so long. */
 export type ClosedWindow = Readonly<{ window: string } & ({ until: string } | { until: null; neededMs: number })>
-export type Held = Holder | ClosedWindow
+export type Held = HoldOwner | ClosedWindow
 
 type Failure = Readonly<{ slug: string; status: ActionStatus; error: ActionError | null }>
 
@@ -63,7 +63,7 @@ const explainWindow = (closed: ClosedWindow): string =>
       '`tenantry tenants window`, or pause the rollout and leave the box out when you resume it (`--skip`)'
     : `waits for its maintenance window, opens at ${momentText(closed.until, closed.window)}`
 
-const explainHolder = (holder: Holder): string => `${holdText(holder)}; it begins when it is free`
+const explainHolder = (holder: HoldOwner): string => `${holdText(holder)}; it begins when it is free`
 
 const spoken = ({ code, message }: ActionError): string => `${code}: ${oneLine(message)}`
 

@@ -1,6 +1,6 @@
 import { type ProbeRule, Tier } from '../boxes/index.ts'
 import { duration } from '../kit/index.ts'
-import { type Finding, refuse, warn } from './finding.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 
 /** How long an update took before; `fencedMs` is null where its fence was lifted early, which says nothing about a whole one. Histories come newest first. */
 export type PastUpdate = Readonly<{ slug: string; tier: Tier; durationMs: number; fencedMs: number | null }>
@@ -48,6 +48,6 @@ export function fenceFindings(slug: string, { expectedFenceMs }: Expectation, { 
   if (expectedFenceMs <= fenceMaxMs) return []
   const long = `the chat of ${slug} would be away for about ${duration(expectedFenceMs)}, and fence.maxMinutes allows ${duration(fenceMaxMs)}`
   return allowLongFence
-    ? [warn('LONG_FENCE', `${long}; it was allowed`)]
-    : [refuse('LONG_FENCE', `${long}: choose a quiet hour and give \`--allow-long-fence\`, or raise the setting`)]
+    ? [warning('LONG_FENCE', `${long}; it was allowed`)]
+    : [refusal('LONG_FENCE', `${long}: choose a quiet hour and give \`--allow-long-fence\`, or raise the setting`)]
 }

@@ -1,13 +1,13 @@
 import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, VersionedService } from '../boxes/index.ts'
 import { problem } from '../kit/index.ts'
-import { type Examination, examineBox, isRefused } from './examine-box.ts'
+import { isRefused, type Preflight, preflightBox } from './examine-box.ts'
 import type { KnownBox, Limits } from './known-box.ts'
 import { makespanMs, type Parallelism } from './makespan.ts'
 import { assignPhases } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
 import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
 import { imagesOf, knownImages, type RegistryAnswers } from './plan-images.ts'
-import { type PastWayBack, proposeFenceMode } from './propose-fence.ts'
+import { type PastRollback, proposeFenceMode } from './propose-fence.ts'
 import type { Phase, RolloutKind } from './rollout.ts'
 import { phaseOrder } from './transition.ts'
 import { type PlannedWindow, planWindows } from './turn-windows.ts'
@@ -23,7 +23,7 @@ export type PlanInput = Limits &
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
     /** Ways back by images, of any rollout. */
-    waysBack: readonly PastWayBack[]
+    waysBack: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
     /** A box whose chat would be away for longer is refused, unless that is allowed. */
@@ -76,14 +76,14 @@ export function planRollout(input: PlanInput): RolloutPlan {
 }
 
 /** A rollout of the whole fleet passes over what is only observed; naming such a box asks for what cannot be, and is refused. */
-function look(input: PlanInput, box: KnownBox, expected: Expectation, window: PlannedWindow): Examination {
-  const found = withTime(input, box, expected, window, examineBox(box, input.manifest.tiers[box.tier], input))
+function look(input: PlanInput, box: KnownBox, expected: Expectation, window: PlannedWindow): Preflight {
+  const found = withTime(input, box, expected, window, preflightBox(box, input.manifest.tiers[box.tier], input))
   if (box.managed || input.targetSlugs !== null || found.does === 'skip') return found
   const message = `${box.slug} is only observed and is left out: it can be updated once its adoption is complete`
   return { ...found, does: 'skip', findings: [{ severity: 'warn', code: 'NOT_MANAGED', message }] }
 }
 
-function withTime(input: PlanInput, { slug }: KnownBox, expected: Expectation, window: PlannedWindow, found: Examination): Examination {
+function withTime(input: PlanInput, { slug }: KnownBox, expected: Expectation, window: PlannedWindow, found: Preflight): Preflight {
   if (found.does === 'skip') return found
   const findings = [...found.findings, ...fenceFindings(slug, expected, input), ...window.findings]
   return { ...found, does: isRefused(findings) ? 'refuse' : 'update', findings }
@@ -104,7 +104,7 @@ function narrow({ boxes, targetSlugs }: PlanInput): readonly KnownBox[] {
   return [...new Set(targetSlugs)].map((slug) => known.get(slug) as KnownBox)
 }
 
-type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Examination; phase: Phase }>
+type Seen = Readonly<{ expected: Expectation; window: PlannedWindow; found: Preflight; phase: Phase }>
 
 function planBox(
   input: PlanInput,

@@ -1,19 +1,19 @@
 import type { InstalledVersions, VersionedService } from '../boxes/index.ts'
 import { spanMs } from '../kit/index.ts'
-import type { UndoMode } from './action.ts'
+import type { RollbackMode } from './action.ts'
 import { isRefused } from './examine-box.ts'
 import type { Finding } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
-import { imagesBack, takenBack } from './undo-by-images.ts'
+import { imageRollbackFindings, rollbackImages } from './undo-by-images.ts'
 import { snapshotFindings } from './undo-by-snapshot.ts'
-import { type Fixes, type GoingBack, holeFindings, standingFindings } from './undo-findings.ts'
-import type { UndoneBox, UndoPlan } from './undo-plan.ts'
+import { boxFindings, type Fixes, type GoingBack, vulnerabilityFindings } from './undo-findings.ts'
+import type { PlannedRollback, RollbackPlan } from './undo-plan.ts'
 
 /** The snapshot from before an update, as the registry has it. */
 type KeptSnapshot = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: string }>
 
 /** What a rollout made of a box, from the evidence of the update. */
-export type DoneUpdate = Readonly<{
+export type CompletedUpdate = Readonly<{
   slug: string
   boxId: string
   hostId: string
@@ -34,15 +34,15 @@ type UndoLimits = Limits & Readonly<{ fixes: Fixes }>
 type UndoInput = UndoLimits &
   Readonly<{
     rolloutId: string
-    mode: UndoMode
-    updates: readonly DoneUpdate[]
+    mode: RollbackMode
+    updates: readonly CompletedUpdate[]
     /** By slug, as they are now. */
     boxes: ReadonlyMap<string, KnownBox>
   }>
 
 /** The way back of a rollout: the box that was updated last goes first. Decides nothing: a box is looked at again at its turn. */
-export function planUndo({ rolloutId, mode, updates, boxes, ...limits }: UndoInput): UndoPlan {
-  const planned = updates.toSorted(lastFirst).map((update) => planUndoOf(mode, update, boxes.get(update.slug), limits))
+export function planRollback({ rolloutId, mode, updates, boxes, ...limits }: UndoInput): RollbackPlan {
+  const planned = updates.toSorted(newestFirst).map((update) => planBoxRollback(mode, update, boxes.get(update.slug), limits))
   const undoes = planned.filter(({ does }) => does === 'undo').length
   return { rolloutId, mode, madeAt: limits.now, boxes: planned, undoes, refusals: planned.length - undoes }
 }
@@ -50,16 +50,21 @@ export function planUndo({ rolloutId, mode, updates, boxes, ...limits }: UndoInp
 type InOrder = Readonly<{ slug: string; finishedAt: string | null }>
 
 /** Times alone do not order two updates of one moment. */
-export const lastFirst = (a: InOrder, b: InOrder): number => {
+export const newestFirst = (a: InOrder, b: InOrder): number => {
   const [one, other] = [`${a.finishedAt ?? ''} ${a.slug}`, `${b.finishedAt ?? ''} ${b.slug}`]
   return one < other ? 1 : -1
 }
 
 /** How one box would go back, and what speaks against it. The same look is taken when planning and again at its turn. */
-export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: UndoLimits): UndoneBox {
+export function planBoxRollback(
+  mode: RollbackMode,
+  update: CompletedUpdate,
+  box: KnownBox | undefined,
+  limits: UndoLimits,
+): PlannedRollback {
   const byImages = mode === 'images'
   const to = byImages ? versionsByImages(update, box?.installed ?? update.to) : update.from
-  const findings = [...standingFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, { ...box, to }, limits) : [])]
+  const findings = [...boxFindings(mode, update, box, limits), ...(box ? findingsOf(mode, update, { ...box, to }, limits) : [])]
   const lost = byImages ? null : (update.snapshot?.takenAt ?? null)
   return {
     tenantSlug: update.slug,
@@ -69,7 +74,7 @@ export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | u
     does: isRefused(findings) ? 'refuse' : 'undo',
     from: box?.installed ?? update.to,
     to,
-    images: byImages ? imagesBack(update) : {},
+    images: byImages ? rollbackImages(update) : {},
     snapshotId: byImages ? null : (update.snapshot?.snapshotId ?? null),
     losesSince: lost,
     losesMs: lost === null ? 0 : spanMs(lost, limits.now),
@@ -77,17 +82,17 @@ export function planUndoOf(mode: UndoMode, update: DoneUpdate, box: KnownBox | u
   }
 }
 
-const findingsOf = (mode: UndoMode, update: DoneUpdate, box: GoingBack, limits: UndoLimits): Finding[] => [
-  ...holeFindings(box, limits.fixes),
-  ...(mode === 'images' ? takenBack(update, box, limits) : snapshotFindings(update)),
+const findingsOf = (mode: RollbackMode, update: CompletedUpdate, box: GoingBack, limits: UndoLimits): Finding[] => [
+  ...vulnerabilityFindings(box, limits.fixes),
+  ...(mode === 'images' ? imageRollbackFindings(update, box, limits) : snapshotFindings(update)),
 ]
 
 /** Looked for once more when the images are there: an emergency may have begun while they were pulled. */
-export const holesByImages = (update: DoneUpdate, box: KnownBox, fixes: Fixes): Finding[] =>
-  holeFindings({ ...box, to: versionsByImages(update, box.installed) }, fixes)
+export const imageRollbackVulnerabilities = (update: CompletedUpdate, box: KnownBox, fixes: Fixes): Finding[] =>
+  vulnerabilityFindings({ ...box, to: versionsByImages(update, box.installed) }, fixes)
 
 /** Data stays, and with it the box's own tables and the object store. */
-function versionsByImages(update: DoneUpdate, now: InstalledVersions): InstalledVersions {
-  const back = Object.keys(imagesBack(update)) as VersionedService[]
+function versionsByImages(update: CompletedUpdate, now: InstalledVersions): InstalledVersions {
+  const back = Object.keys(rollbackImages(update)) as VersionedService[]
   return { ...now, ...Object.fromEntries(back.map((service) => [service, update.from[service]])) }
 }

@@ -3,10 +3,10 @@ import type { PlannedBox } from './plan.ts'
 import type { FenceMode, RolloutKind } from './rollout.ts'
 
 /** How a way back by images ended, and the update that it undid; `failed` also where it was refused. */
-export type PastWayBack = Readonly<{ from: InstalledVersions; to: TierVersions; undo: 'undone' | 'failed' }>
+export type PastRollback = Readonly<{ from: InstalledVersions; to: TierVersions; undo: 'undone' | 'failed' }>
 
 type Pair = Readonly<{ from: InstalledVersions; to: TierVersions }>
-type Wanted = Readonly<{ kind: RolloutKind; waysBack: readonly PastWayBack[] }>
+type Wanted = Readonly<{ kind: RolloutKind; waysBack: readonly PastRollback[] }>
 type Moving = Pick<PlannedBox, 'does' | 'from' | 'to' | 'changes'>
 
 /**
@@ -21,7 +21,7 @@ export function proposeFenceMode(boxes: readonly Moving[], { kind, waysBack }: W
 }
 
 /** One that failed speaks louder than those that did not. */
-function provenPairs(waysBack: readonly PastWayBack[]): ReadonlySet<string> {
+function provenPairs(waysBack: readonly PastRollback[]): ReadonlySet<string> {
   const failed = new Set(waysBack.filter(({ undo }) => undo === 'failed').map(pairOf))
   return new Set(waysBack.map(pairOf).filter((pair) => !failed.has(pair)))
 }

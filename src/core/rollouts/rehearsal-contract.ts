@@ -27,7 +27,7 @@ export type RehearsedFaults = z.infer<typeof RehearsedFaults>
 /** So many runs of one rehearsal at most. */
 const mostRehearsalRuns = 9
 
-export const RehearsalWanted = z.strictObject({
+export const RehearsalRequest = z.strictObject({
   targetSlugs: Slugs.min(1).optional(),
   allowLongFence: z.boolean().default(false),
   ignoreWindows: z.boolean().default(false),
@@ -44,7 +44,7 @@ export const RehearsalWanted = z.strictObject({
   runs: z.number().int().min(1).max(mostRehearsalRuns).default(1),
   faults: RehearsedFaults.prefault({}),
 })
-export type RehearsalWanted = z.infer<typeof RehearsalWanted>
+export type RehearsalRequest = z.infer<typeof RehearsalRequest>
 
 /** All times count from the start of the rollout. */
 const RehearsedPhase = z.object({
@@ -103,7 +103,7 @@ export const rehearseRollout = endpoint({
   method: 'POST',
   path: '/admin/tenant-boxes/rollouts/rehearse',
   auth: admin('operator'),
-  body: RehearsalWanted,
+  body: RehearsalRequest,
   perAddress: 1,
   returns: Rehearsal,
   problems: ['NOT_FOUND', 'CONFLICT', 'UNAVAILABLE'],

@@ -1,7 +1,7 @@
 import type { BoxMigration, ProbeRule, SynapseSchemas } from '../boxes/index.ts'
 import type { WindowRules } from '../windows/index.ts'
 import type { Parallelism } from './makespan.ts'
-import type { RehearsalWanted } from './rehearsal-contract.ts'
+import type { RehearsalRequest } from './rehearsal-contract.ts'
 
 /** What the daemon goes by, as far as a rollout depends on it. Plain values: a rehearsal is played where the daemon is not. */
 export type RehearsalSettings = Readonly<{
@@ -16,9 +16,9 @@ export type RehearsalSettings = Readonly<{
   daemonVersion: string
 }>
 
-export type RehearsalGiven = Readonly<{
+export type RehearsalInput = Readonly<{
   settings: RehearsalSettings
-  wanted: RehearsalWanted
+  wanted: RehearsalRequest
   /** The moment at which the rollout starts. */
   startIso: string
 }>

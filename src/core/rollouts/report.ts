@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
-import { RolloutAction, UndoMode } from './action.ts'
+import { RollbackMode, RolloutAction } from './action.ts'
 import { Phase, RolloutSummary } from './rollout.ts'
 
 /** One thing that somebody or the engine did, from the rollout's audit chain. */
@@ -13,7 +13,7 @@ export const TimelineEntry = z.object({
   phase: Phase.nullable(),
   reason: z.string().nullable(),
   /** What was to become of its updated boxes, of one that was rolled back; absent otherwise, and from daemons that did not say it. */
-  boxes: z.enum(['none', ...UndoMode.options]).optional(),
+  boxes: z.enum(['none', ...RollbackMode.options]).optional(),
   /** Boxes whose turn never came, because it was ended; absent where there were none. */
   cancelled: z.number().int().optional(),
 })
@@ -51,7 +51,7 @@ export type Spread = z.infer<typeof Spread>
 const StepSpread = Spread.extend({ step: z.string() })
 export type StepSpread = z.infer<typeof StepSpread>
 
-const WayBack = z.object({
+const RollbackSpan = z.object({
   /** When the rollout was rolled back: its boxes were asked for then. */
   startedAt: Timestamp,
   /** When the last of them was through; null while there are some to come, or on their way. */
@@ -61,7 +61,7 @@ const WayBack = z.object({
   /** How long single boxes took from their turn to their end, all attempts of a box together; null until the first is through. */
   boxes: Spread.nullable(),
 })
-export type WayBack = z.infer<typeof WayBack>
+export type WayBack = z.infer<typeof RollbackSpan>
 
 /** What became of a rollout: its story, what it cost the tenants, and where the time went. */
 export const RolloutReport = z.object({
@@ -73,7 +73,7 @@ export const RolloutReport = z.object({
   /** How long chats answered 503, all boxes together, and per box. */
   fence: Spread.extend({ sumMs: z.number() }).nullable(),
   /** How long the way back of its boxes took; null where none of them went back. */
-  undo: WayBack.nullable(),
+  undo: RollbackSpan.nullable(),
   timeline: z.array(TimelineEntry),
   phases: z.array(PhaseSpan),
   pauses: z.array(Pause),

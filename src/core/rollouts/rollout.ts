@@ -36,8 +36,8 @@ export type TierTargets = z.infer<typeof TierTargets>
 /** What a tag was when its registry told the plan, or else when the rollout first pulled it; every box must get the same. */
 const PinnedDigests = z.record(ImageRef, Digest)
 
-const UndoCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
-export type UndoCounts = z.infer<typeof UndoCounts>
+const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
+export type UndoCounts = z.infer<typeof RollbackCounts>
 
 /**
  * When the chat of a box opens again during its update (SAFETY): once it proved stable, after its first good probe, or it is never closed
@@ -58,7 +58,7 @@ export const ActionCounts = z.object({
   skipped: z.number(),
   cancelled: z.number(),
   /** How far the way back of updated boxes is; null unless the rollout was rolled back with its boxes. */
-  undo: UndoCounts.nullable(),
+  undo: RollbackCounts.nullable(),
 })
 export type ActionCounts = z.infer<typeof ActionCounts>
 

@@ -1,6 +1,6 @@
 import { duration } from '../kit/index.ts'
 import { asTimes, type WindowCalendar, windowCalendar, windowText, type ZonedWindow } from '../wall-clock/index.ts'
-import { type Finding, refuse } from './finding.ts'
+import { type Finding, refusal } from './finding.ts'
 import type { ClosedWindow } from './pause-reason.ts'
 import type { PlannedBox } from './plan.ts'
 import type { Expectation } from './plan-expectations.ts'
@@ -14,7 +14,7 @@ type Expected = Pick<Expectation, 'expectedMs' | 'expectedFenceMs'>
 const marginMs = ({ expectedFenceMs }: Pick<Expected, 'expectedFenceMs'>): number => expectedFenceMs / 5
 
 /** What must be left of a window for a box to begin. */
-export const turnNeedsMs = (expected: Expected): number => Math.max(expected.expectedMs, expected.expectedFenceMs) + marginMs(expected)
+export const updateNeedsMs = (expected: Expected): number => Math.max(expected.expectedMs, expected.expectedFenceMs) + marginMs(expected)
 
 /** What must be left of it for the fence to go up. */
 export const fenceNeedsMs = (expected: Pick<Expected, 'expectedFenceMs'>): number => expected.expectedFenceMs + marginMs(expected)
@@ -46,7 +46,7 @@ export function planWindows(now: string, anyTime: boolean): (box: Windowed, expe
   const calendarOf = calendarsFrom(nowMs)
   return ({ slug, window }, expected) => {
     if (window === null || anyTime) return { next: null, findings: [], earliestMs: undefined }
-    const [calendar, neededMs] = [calendarOf(window), turnNeedsMs(expected)]
+    const [calendar, neededMs] = [calendarOf(window), updateNeedsMs(expected)]
     const fitting = calendar.fitting(nowMs, neededMs)
     return {
       next: asTimes(fitting ?? calendar.at(nowMs)),
@@ -57,7 +57,7 @@ export function planWindows(now: string, anyTime: boolean): (box: Windowed, expe
 }
 
 const tooShort = (slug: string, { window, timeZone }: ZonedWindow, neededMs: number): Finding =>
-  refuse(
+  refusal(
     'WINDOW_TOO_SHORT',
     `the update of ${slug} needs about ${duration(neededMs)}, and its maintenance window (${windowText(window)}, ${timeZone}) is never open ` +
       'for that long: make it longer with `tenantry tenants window`, or give `--ignore-windows`',

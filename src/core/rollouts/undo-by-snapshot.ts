@@ -1,5 +1,5 @@
-import { type Finding, refuse } from './finding.ts'
-import type { DoneUpdate } from './plan-undo.ts'
+import { type Finding, refusal } from './finding.ts'
+import type { CompletedUpdate } from './plan-undo.ts'
 
 const gone: Readonly<Record<string, string>> = {
   forgotten: 'was given up by retention',
@@ -8,10 +8,10 @@ const gone: Readonly<Record<string, string>> = {
 }
 
 /** Whether the snapshot from before the update is there to go back to. */
-export function snapshotFindings({ slug, snapshot }: DoneUpdate): Finding[] {
+export function snapshotFindings({ slug, snapshot }: CompletedUpdate): Finding[] {
   const list = `\`tenantry snapshots list --slug ${slug}\` shows all`
-  if (!snapshot) return [refuse('SNAPSHOT_GONE', `no snapshot of ${slug} from before this rollout is known: ${list}`)]
+  if (!snapshot) return [refusal('SNAPSHOT_GONE', `no snapshot of ${slug} from before this rollout is known: ${list}`)]
   const why = gone[snapshot.status]
   if (why === undefined) return []
-  return [refuse('SNAPSHOT_GONE', `the snapshot ${snapshot.snapshotId.slice(0, 8)} of ${slug} from before this rollout ${why}: ${list}`)]
+  return [refusal('SNAPSHOT_GONE', `the snapshot ${snapshot.snapshotId.slice(0, 8)} of ${slug} from before this rollout ${why}: ${list}`)]
 }

@@ -1,23 +1,26 @@
 import { type Fix, holesText, type InstalledVersions, reopenedHoles, VersionedService } from '../boxes/index.ts'
-import type { UndoMode } from './action.ts'
+import type { RollbackMode } from './action.ts'
 import { fenceFindings, hostFindings, reportFindings } from './examine-state.ts'
-import { type Finding, refuse, warn } from './finding.ts'
+import { type Finding, refusal, warning } from './finding.ts'
 import type { KnownBox, Limits } from './known-box.ts'
-import type { DoneUpdate } from './plan-undo.ts'
+import type { CompletedUpdate } from './plan-undo.ts'
 
 /** Services whose image the update changed, as its own evidence says. */
-export const changedBy = ({ digestsBefore, digestsAfter }: Pick<DoneUpdate, 'digestsBefore' | 'digestsAfter'>): VersionedService[] =>
+export const changedServices = ({
+  digestsBefore,
+  digestsAfter,
+}: Pick<CompletedUpdate, 'digestsBefore' | 'digestsAfter'>): VersionedService[] =>
   VersionedService.options.filter((service) => digestsAfter[service] !== undefined && digestsAfter[service] !== digestsBefore[service])
 
 /**
  * What speaks against touching the box at all, whichever way it would go back. That it is not healthy is no reason against: it may be why
  * somebody wants it back.
  */
-export function standingFindings(mode: UndoMode, update: DoneUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
+export function boxFindings(mode: RollbackMode, update: CompletedUpdate, box: KnownBox | undefined, limits: Limits): Finding[] {
   const { slug } = update
-  if (box?.boxId !== update.boxId) return [refuse('CHANGED_SINCE', `the box of ${slug} that was updated is not its live box any more`)]
+  if (box?.boxId !== update.boxId) return [refusal('CHANGED_SINCE', `the box of ${slug} that was updated is not its live box any more`)]
   return [
-    ...(box.managed ? [] : [refuse('NOT_MANAGED', `${slug} is only observed by now: complete its adoption first`)]),
+    ...(box.managed ? [] : [refusal('NOT_MANAGED', `${slug} is only observed by now: complete its adoption first`)]),
     ...hostFindings(box, limits),
     ...fenceFindings(box),
     ...reportFindings(box, limits),
@@ -36,13 +39,16 @@ export type Fixes = Readonly<{ since: readonly Fix[]; before: readonly Fix[] }>
  * An emergency that began since then found it fixed, or fixed it: what was to go back before it would go back behind it. One from before had
  * left the box as it was, and it was the rollout that closed the hole there: to take that back is for whoever reads it.
  */
-export const holeFindings = (box: GoingBack, { since, before }: Fixes): Finding[] => [
+export const vulnerabilityFindings = (box: GoingBack, { since, before }: Fixes): Finding[] => [
   ...reopening(box, since).map((holes) => {
     const byHand = `tenantry snapshots restore ${box.slug} --snapshot <id> --reason <why> --allow-hole`
-    return refuse('REOPENS_HOLE', `${box.slug} would have ${holes} again: where that must be, \`${byHand}\` does it, box by box`)
+    return refusal('REINTRODUCES_CVE', `${box.slug} would have ${holes} again: where that must be, \`${byHand}\` does it, box by box`)
   }),
   ...reopening(box, before).map((holes) =>
-    warn('REOPENS_HOLE', `${box.slug} will have ${holes} again, as it had before this rollout: close it soon by a release that you trust`),
+    warning(
+      'REINTRODUCES_CVE',
+      `${box.slug} will have ${holes} again, as it had before this rollout: close it soon by a release that you trust`,
+    ),
   ),
 ]
 
@@ -53,27 +59,27 @@ function reopening({ installed, to }: GoingBack, fixes: readonly Fix[]): string[
 }
 
 /** What somebody did to it after the rollout is not the rollout's to take back. */
-function changedSince(mode: UndoMode, update: DoneUpdate, { slug, report, installed }: KnownBox): Finding[] {
+function changedSince(mode: RollbackMode, update: CompletedUpdate, { slug, report, installed }: KnownBox): Finding[] {
   if (!report) return []
-  const other = changedBy(update).filter((service) => report.services[service]?.digest !== update.digestsAfter[service])
+  const other = changedServices(update).filter((service) => report.services[service]?.digest !== update.digestsAfter[service])
   if (other.length > 0) {
     const runs = other.map((service) => `${service} ${installed[service]}`).join(', ')
     const message = `${slug} runs ${runs} by now, which is not what this rollout gave it: bring it back by itself (\`tenantry snapshots list --slug ${slug}\`)`
-    return [refuse('CHANGED_SINCE', message)]
+    return [refusal('CHANGED_SINCE', message)]
   }
   if (mode === 'images' || installed.migrationsHead === update.to.migrationsHead) return []
   const message = `the tables of ${slug} are at migrations head ${installed.migrationsHead} by now, and this rollout brought them to ${update.to.migrationsHead}: the snapshot would take back more than the rollout`
-  return [refuse('CHANGED_SINCE', message)]
+  return [refusal('CHANGED_SINCE', message)]
 }
 
 /**
  * Newer chat servers tell clients their position in more streams than older ones know, and an older one refuses such a position (400, Invalid
  * stream token) instead of passing over what it does not know.
  */
-function syncFindings({ from, to }: DoneUpdate, { slug }: KnownBox): Finding[] {
+function syncFindings({ from, to }: CompletedUpdate, { slug }: KnownBox): Finding[] {
   if (minorOf(from.synapse) === minorOf(to.synapse)) return []
   const message = `apps that are logged in to ${slug} hold a position that Synapse ${to.synapse} told them, and Synapse ${from.synapse} may refuse it: who sees nothing new then clears the app's cache or logs in again, by which nothing is lost`
-  return [warn('SYNC_POSITIONS', message)]
+  return [warning('SYNC_POSITIONS', message)]
 }
 
 const minorOf = (version: string): string => /^\d+\.\d+/.exec(version)?.[0] ?? version

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { InstalledVersions, VersionedService } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import { UndoMode } from './action.ts'
+import { RollbackMode } from './action.ts'
 import { Finding } from './finding.ts'
 
 /** How one updated box would be brought back. */
-export const UndoneBox = z.object({
+export const PlannedRollback = z.object({
   tenantSlug: z.string(),
   boxId: z.string(),
   hostId: z.string(),
@@ -22,15 +22,15 @@ export const UndoneBox = z.object({
   losesMs: z.number(),
   findings: z.array(Finding),
 })
-export type UndoneBox = z.infer<typeof UndoneBox>
+export type PlannedRollback = z.infer<typeof PlannedRollback>
 
 /** The way back of a rollout, box by box in the order in which they would go: the last that was updated first. */
-export const UndoPlan = z.object({
+export const RollbackPlan = z.object({
   rolloutId: z.string(),
-  mode: UndoMode,
+  mode: RollbackMode,
   madeAt: Timestamp,
-  boxes: z.array(UndoneBox),
+  boxes: z.array(PlannedRollback),
   undoes: z.number().int(),
   refusals: z.number().int(),
 })
-export type UndoPlan = z.infer<typeof UndoPlan>
+export type RollbackPlan = z.infer<typeof RollbackPlan>

@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import type { ActionCounts, ActionStatus, ActionUndo, PastUpdate, RolloutAction, UndoCounts } from '../../core/rollouts/index.ts'
+import type { ActionCounts, ActionRollback, ActionStatus, PastUpdate, RollbackCounts, RolloutAction } from '../../core/rollouts/index.ts'
 import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
 import { type ActionColumns, type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
 import { takeAhead } from './actions-ahead.repo.ts'
@@ -103,7 +103,7 @@ const noActions: ActionCounts = {
   cancelled: 0,
   undo: null,
 }
-const noUndo: UndoCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
+const noUndo: RollbackCounts = { total: 0, pending: 0, running: 0, undone: 0, failed: 0 }
 
 /** Counts per rollout; of one without actions all are 0. */
 export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): Promise<(rolloutId: string) => ActionCounts> {
@@ -123,7 +123,7 @@ export async function countActions(db: DbOrTx, rolloutIds: readonly string[]): P
   return (rolloutId) => counts.get(rolloutId) ?? noActions
 }
 
-const countUndo = (known: UndoCounts, status: ActionUndo['status'], some: number): UndoCounts => {
+const countUndo = (known: RollbackCounts, status: ActionRollback['status'], some: number): RollbackCounts => {
   return { ...known, total: known.total + some, [status]: known[status] + some }
 }
 

@@ -1,6 +1,6 @@
 import type { BoxMigration, ProbeRule, SynapseSchemas } from '../../core/boxes/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { Parallelism, Rehearsal, RehearsalGiven } from '../../core/rollouts/index.ts'
+import type { Parallelism, Rehearsal, RehearsalInput } from '../../core/rollouts/index.ts'
 import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
@@ -11,7 +11,7 @@ import type { RolloutBus } from './rollout-bus.ts'
 type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
 
 /** Throws what making the rollout would throw, and the signal's reason once it aborts. */
-export type Rehearse = (given: RehearsalGiven, signal: AbortSignal) => Promise<Rehearsal>
+export type Rehearse = (given: RehearsalInput, signal: AbortSignal) => Promise<Rehearsal>
 
 /** All that rollouts need; each verb names what it takes of it. */
 export type RolloutsDeps = Readonly<{

@@ -1,5 +1,5 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
-import type { Rehearsal, RehearsalSettings, RehearsalWanted } from '../../core/rollouts/index.ts'
+import type { Rehearsal, RehearsalRequest, RehearsalSettings } from '../../core/rollouts/index.ts'
 import type { RolloutsDeps } from './deps.ts'
 
 /** Who asks over HTTP waits five minutes for an answer to begin. */
@@ -11,7 +11,7 @@ type Deps = Pick<RolloutsDeps, 'clock' | 'rehearse' | keyof Omit<RehearsalSettin
  * Rehearsals, one at a time: each takes a core for itself. It ends with its caller, and after four minutes at the latest. Throws CONFLICT
  * while another is played, UNAVAILABLE when it took too long or there is no place for it, and what making the rollout would throw.
  */
-export function rehearsals(deps: Deps): (wanted: RehearsalWanted, signal: AbortSignal) => Promise<Rehearsal> {
+export function rehearsals(deps: Deps): (wanted: RehearsalRequest, signal: AbortSignal) => Promise<Rehearsal> {
   let playing = false
   return async (wanted, signal) => {
     const { clock, rehearse } = deps

@@ -2,15 +2,15 @@ import { isoNow, problem, spanMs } from '../../core/kit/index.ts'
 import {
   type ActionStatus,
   type AttemptEvidence,
+  type BoxRollbackSpan,
+  buildTimeline,
   isInFlight,
   Phase,
   type PhaseBoxes,
   type RolloutReport,
+  rollbackSpanOf,
   spreadOf,
   stepSpreads,
-  tellStory,
-  tellWayBack,
-  type WentBack,
 } from '../../core/rollouts/index.ts'
 import { countActions, publicAction } from './actions.repo.ts'
 import type { VerbDeps } from './deps.ts'
@@ -37,7 +37,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
   const now = isoNow(clock)
   const stored = await rolloutById(db, id)
   const times = await timesOfBoxes(db, id)
-  const { timeline, phases, pauses } = tellStory({ kind: stored.kind, lines: await storyOf(db, id), boxes: boxesByPhase(times), now })
+  const { timeline, phases, pauses } = buildTimeline({ kind: stored.kind, lines: await storyOf(db, id), boxes: boxesByPhase(times), now })
   const shown = times.toSorted(byWeight).slice(0, mostBoxes)
   const boxes = await actionsByIds(
     db,
@@ -51,7 +51,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times, await fencesOfAttempts(db, id)),
-    undo: tellWayBack({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await waysBackOf(db, id, times), now }),
+    undo: rollbackSpanOf({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await waysBackOf(db, id, times), now }),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),
@@ -82,7 +82,7 @@ function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, num
 }
 
 /** Without evidence a box is told of by its last attempt, unless it serves as updated: its times are those of the update then. */
-async function waysBackOf(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<WentBack[]> {
+async function waysBackOf(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<BoxRollbackSpan[]> {
   const undone = times.filter(({ undo }) => undo !== null)
   if (undone.length === 0) return []
   const slugs = new Map(undone.map((box) => [box.id, box.slug]))

@@ -1,4 +1,4 @@
-import { type ActionStatus, type ActionUndo, type AttemptEvidence, evidenceOf, type Phase } from '../../core/rollouts/index.ts'
+import { type ActionRollback, type ActionStatus, type AttemptEvidence, evidenceOf, type Phase } from '../../core/rollouts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { actionOf, type StoredAction } from './actions.repo.ts'
 import { attemptOf } from './attempts.repo.ts'
@@ -30,7 +30,7 @@ export type BoxTimes = Readonly<{
   slug: string
   phase: Phase
   status: ActionStatus
-  undo: ActionUndo['status'] | null
+  undo: ActionRollback['status'] | null
   startedAt: string | null
   finishedAt: string | null
   durationMs: number | null

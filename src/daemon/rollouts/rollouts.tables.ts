@@ -1,13 +1,13 @@
 import type {
+  ActionRollback,
   ActionStatus,
-  ActionUndo,
   CommandStep,
   FenceMode,
   Phase,
+  RollbackMode,
   RolloutAttempt,
   RolloutKind,
   RolloutStatus,
-  UndoMode,
 } from '../../core/rollouts/index.ts'
 
 export type RolloutTable = {
@@ -54,8 +54,8 @@ export type RolloutActionTable = {
   status: ActionStatus
   waived: number
   /** How far the way back is that was asked for with the whole rollout; null without one. */
-  undo_mode: UndoMode | null
-  undo_status: ActionUndo['status'] | null
+  undo_mode: RollbackMode | null
+  undo_status: ActionRollback['status'] | null
   undo_error: string | null
   attempt: number
   /** Which command is under way, and which of the three it is; null while nothing is. */

@@ -1,4 +1,4 @@
-import { ActionStatus, type ActionUndo, isInFlight, isOver, RolloutStatus } from '../../core/rollouts/index.ts'
+import { type ActionRollback, ActionStatus, isInFlight, isOver, RolloutStatus } from '../../core/rollouts/index.ts'
 
 export const openRollouts = RolloutStatus.options.filter((status) => !isOver(status))
 /** Also of a rollout that is over: the box is on its way back, or rests fenced until a person decides. */
@@ -7,4 +7,4 @@ export const openActions = ActionStatus.options.filter(
 )
 
 /** Boxes that are to be brought back, and those on their way. */
-export const openUndos: readonly ActionUndo['status'][] = ['pending', 'running']
+export const openUndos: readonly ActionRollback['status'][] = ['pending', 'running']

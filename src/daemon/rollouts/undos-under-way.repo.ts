@@ -1,9 +1,9 @@
-import { type ActionUndo, inFlightStatuses } from '../../core/rollouts/index.ts'
+import { type ActionRollback, inFlightStatuses } from '../../core/rollouts/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { openUndos } from './still-open.ts'
 
 /** Asks for rollouts with boxes that are to be brought back, or are on their way. */
-export const bringingBack = (db: DbOrTx, undos: readonly ActionUndo['status'][] = openUndos) =>
+export const bringingBack = (db: DbOrTx, undos: readonly ActionRollback['status'][] = openUndos) =>
   db.selectFrom('rollout_actions').select('rollout_id').where('undo_status', 'in', undos)
 
 /** Rollouts with boxes that wait to be brought back. */

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { formatStreamMessage } from '../../../src/core/contract/index.ts'
-import type { RolloutAction, UndoneBox, UndoPlan } from '../../../src/core/rollouts/index.ts'
+import type { PlannedRollback, RollbackPlan, RolloutAction } from '../../../src/core/rollouts/index.ts'
 import { type Answers, tenantry } from '../../support/command-line.ts'
 import { anAction, anEvent, aRollout, aRolloutDetail, at, rolloutId } from '../../support/records.ts'
 
 const path = `/admin/tenant-boxes/rollouts/${rolloutId}`
 const now = { migrationsHead: '0000', postgres: '17.6', synapse: '1.163.2', minio: 'RELEASE.2025-09-07T16-13-09Z' }
 
-const aBox = (tenantSlug: string, given: Partial<UndoneBox> = {}): UndoneBox => ({
+const aBox = (tenantSlug: string, given: Partial<PlannedRollback> = {}): PlannedRollback => ({
   tenantSlug,
   boxId: `box_${tenantSlug}`,
   hostId: 'host_1',
@@ -25,7 +25,7 @@ const aBox = (tenantSlug: string, given: Partial<UndoneBox> = {}): UndoneBox => 
 const bySnapshot = { snapshotId: '3f2a91c0aa', losesSince: at('14:02:00'), losesMs: (3 * 60 + 12) * 60_000 }
 const refused = aBox('b', { does: 'refuse', findings: [{ severity: 'refuse', code: 'SCHEMA_TOO_NEW', message: 'b cannot be read' }] })
 
-function aPlan(mode: UndoPlan['mode'], ...boxes: UndoneBox[]): UndoPlan {
+function aPlan(mode: RollbackPlan['mode'], ...boxes: PlannedRollback[]): RollbackPlan {
   const undoes = boxes.filter(({ does }) => does === 'undo').length
   return { rolloutId, mode, madeAt: at('17:14:00'), boxes, undoes, refusals: boxes.length - undoes }
 }
@@ -38,7 +38,7 @@ const counted = (status: 'pending' | 'undone' | 'failed') => ({
 })
 const rolledBack = aRollout({ status: 'rolled_back', error: 'bad', counts: counted('pending') })
 
-const answers = (plan: UndoPlan, more: Answers = {}): Answers => ({
+const answers = (plan: RollbackPlan, more: Answers = {}): Answers => ({
   [`POST ${path}/rollback/plan`]: plan,
   [`POST ${path}/rollback`]: rolledBack,
   ...more,

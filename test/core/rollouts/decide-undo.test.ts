@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type ActionStatus, awaitsUndo, decideUndo, type EngineAction, isInFlight } from '../../../src/core/rollouts/index.ts'
+import { type ActionStatus, awaitsRollback, type EngineAction, isInFlight, planRollbackSteps } from '../../../src/core/rollouts/index.ts'
 import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
 
 const limits = { parallel: 3, perHost: 1 }
@@ -15,7 +15,7 @@ const updated = (slug: string, minute: number, change: Partial<EngineAction> = {
 const goingBack = (slug: string, change: Partial<EngineAction> = {}) =>
   anEngineAction(slug, { status: 'rolling_back', undo: undo('running'), step: 'observe', commandId: `cmd-${slug}`, ...change })
 const begun = (actions: readonly EngineAction[]) =>
-  decideUndo(actions, none, limits).flatMap((step) => (step.do === 'begin-undo' ? [step.slug] : []))
+  planRollbackSteps(actions, none, limits).flatMap((step) => (step.do === 'begin-undo' ? [step.slug] : []))
 
 test('the last that was updated goes first, at most three together', () => {
   expect(begun([updated('a', 1), updated('b', 4), updated('c', 2), updated('d', 3)])).toEqual(['b', 'd', 'c'])
@@ -31,11 +31,11 @@ test('one per host, and an update that is still under way keeps its place', () =
 
 test('a held box takes no place and says once for whom it waits; its last word of the update is no waiting', () => {
   const held = updated('a', 2, { held: { holder: 'move:1', until: '9999' }, progress: { step: 'commit', at: '' } })
-  const steps = decideUndo([held, updated('b', 1)], none, limits)
+  const steps = planRollbackSteps([held, updated('b', 1)], none, limits)
   expect(steps.map((step) => step.do)).toEqual(['begin-undo', 'wait-undo'])
   const why = steps[1]?.do === 'wait-undo' ? (steps[1].why ?? '') : ''
   expect(why).toContain('move 1')
-  expect(decideUndo([{ ...held, progress: { step: 'wait', detail: why, at: '' } }], none, limits)).toEqual([])
+  expect(planRollbackSteps([{ ...held, progress: { step: 'wait', detail: why, at: '' } }], none, limits)).toEqual([])
 })
 
 test('what stays as it is, is back already, or has never been updated is not begun', () => {
@@ -46,7 +46,7 @@ test('what stays as it is, is back already, or has never been updated is not beg
     updated('d', 1, { status: 'cancelled', undo: null }),
     updated('e', 1, { status: 'rollback_failed', undo: null }),
   ]
-  expect(decideUndo(others, none, limits)).toEqual([])
+  expect(planRollbackSteps(others, none, limits)).toEqual([])
 })
 
 test('a box that came to rest on its way back stops the others until somebody has passed over it', () => {
@@ -65,18 +65,18 @@ test.each([
 ] as const)('what "%s" brought leads to %s; of an update under way it means what it always did', (step, does) => {
   const command = anEngineCommand('cmd-a', { status: 'succeeded', taken: true, result: {} })
   const commands = new Map([['cmd-a', command]])
-  expect(decideUndo([goingBack('a', { step })], commands, limits)).toMatchObject([{ do: does, slug: 'a', commandId: 'cmd-a' }])
+  expect(planRollbackSteps([goingBack('a', { step })], commands, limits)).toMatchObject([{ do: does, slug: 'a', commandId: 'cmd-a' }])
   const update = anEngineAction('a', { status: 'updating', undo: undo('pending'), step: 'update', commandId: 'cmd-a' })
-  expect(decideUndo([update], commands, limits)).toMatchObject([{ do: 'judge' }])
+  expect(planRollbackSteps([update], commands, limits)).toMatchObject([{ do: 'judge' }])
 })
 
 test('a restore that an agent took is ended by nothing but its own answer; what nobody fetched ends', () => {
   const expired = anEngineCommand('cmd-a', { status: 'expired', taken: true })
   const restoring = goingBack('a', { step: 'restore' })
-  expect(decideUndo([restoring], new Map([['cmd-a', expired]]), limits)).toMatchObject([{ do: 'overdue' }])
-  expect(decideUndo([{ ...restoring, overdue: true }], new Map([['cmd-a', expired]]), limits)).toEqual([])
+  expect(planRollbackSteps([restoring], new Map([['cmd-a', expired]]), limits)).toMatchObject([{ do: 'overdue' }])
+  expect(planRollbackSteps([{ ...restoring, overdue: true }], new Map([['cmd-a', expired]]), limits)).toEqual([])
   const unfetched = new Map([['cmd-a', { ...expired, taken: false }]])
-  expect(decideUndo([restoring], unfetched, limits)).toMatchObject([{ do: 'fail-undo', error: { code: 'HOST_OFFLINE' } }])
+  expect(planRollbackSteps([restoring], unfetched, limits)).toMatchObject([{ do: 'fail-undo', error: { code: 'HOST_OFFLINE' } }])
 })
 
 test('whatever stands where: never more than the limits, never a box that is not to go back, none while one rests', () => {
@@ -111,7 +111,7 @@ test('whatever stands where: never more than the limits, never a box that is not
       const begin = actions.filter(({ slug }) => begun(actions).includes(slug))
       if (begin.length > 0) expect(flying.length + begin.length).toBeLessThanOrEqual(3)
       for (const action of begin) {
-        expect(awaitsUndo(action) && action.held === null).toBe(true)
+        expect(awaitsRollback(action) && action.held === null).toBe(true)
         expect([...flying, ...begin].filter(({ hostId }) => hostId === action.hostId)).toHaveLength(1)
       }
       if (actions.some(({ status, undo: way, waived }) => status === 'rollback_failed' && way && !waived)) expect(begin).toEqual([])

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { decide, type EngineAction, type EngineCommand, type EngineRollout, judgeUpdate } from '../../../src/core/rollouts/index.ts'
+import { type EngineAction, type EngineCommand, type EngineRollout, evaluateUpdate, planSteps } from '../../../src/core/rollouts/index.ts'
 import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
 
 const rollout: EngineRollout = { id: 'ro_x', kind: 'staged', status: 'canary', failureThreshold: 1, holdAfter: null }
 const limits = { parallel: 3, perHost: 1 }
 const next = (actions: readonly EngineAction[], commands: readonly EngineCommand[] = [], changes: Partial<EngineRollout> = {}) =>
-  decide({ ...rollout, ...changes }, actions, new Map(commands.map((command) => [command.id, command])), limits)
+  planSteps({ ...rollout, ...changes }, actions, new Map(commands.map((command) => [command.id, command])), limits)
 const flying = (slug: string, changes: Partial<EngineAction> = {}) =>
   anEngineAction(slug, { status: 'preflight', step: 'observe', commandId: `${slug}.1`, ...changes })
 
@@ -185,18 +185,18 @@ describe('a committed update', () => {
     healthOk: true,
     digestsAfter: { synapse: 'sha256:new' },
     error: null,
-  } as unknown as Parameters<typeof judgeUpdate>[0]
+  } as unknown as Parameters<typeof evaluateUpdate>[0]
 
   test('counts only with the planned digests running and the box proven healthy', () => {
-    expect(judgeUpdate(result, { synapse: 'sha256:new' }).status).toBe('succeeded')
-    expect(judgeUpdate(result, { synapse: 'sha256:other' }).error?.code).toBe('DIGEST_MISMATCH')
-    expect(judgeUpdate(result, { postgres: 'sha256:new' }).error?.code).toBe('DIGEST_MISMATCH')
-    expect(judgeUpdate({ ...result, healthOk: false }, { synapse: 'sha256:new' }).error?.code).toBe('PROBE_FAILED')
+    expect(evaluateUpdate(result, { synapse: 'sha256:new' }).status).toBe('succeeded')
+    expect(evaluateUpdate(result, { synapse: 'sha256:other' }).error?.code).toBe('DIGEST_MISMATCH')
+    expect(evaluateUpdate(result, { postgres: 'sha256:new' }).error?.code).toBe('DIGEST_MISMATCH')
+    expect(evaluateUpdate({ ...result, healthOk: false }, { synapse: 'sha256:new' }).error?.code).toBe('PROBE_FAILED')
   })
 
   test.each(['failed', 'rolled_back', 'rollback_failed'] as const)('%s is what the agent says', (outcome) => {
     const error = { code: 'PROBE_FAILED', message: 'no sync' }
-    expect(judgeUpdate({ ...result, digestsBefore: {}, outcome, error }, {})).toEqual({ status: outcome, error })
+    expect(evaluateUpdate({ ...result, digestsBefore: {}, outcome, error }, {})).toEqual({ status: outcome, error })
   })
 
   test.each([
@@ -206,7 +206,7 @@ describe('a committed update', () => {
     ['one that could not be looked at', { synapse: 'sha256:old' }, {}, 'rolled_back'],
   ] as const)('taken back counts as that unless it is known better: with %s', (_, digestsBefore, digestsAfter, status) => {
     const error = { code: 'PROBE_FAILED', message: 'no sync' }
-    const told = judgeUpdate({ ...result, outcome: 'rolled_back', error, digestsBefore, digestsAfter }, {})
+    const told = evaluateUpdate({ ...result, outcome: 'rolled_back', error, digestsBefore, digestsAfter }, {})
     expect(told.status).toBe(status)
     expect(told.error?.code).toBe(status === 'failed' ? 'DIGEST_MISMATCH' : 'PROBE_FAILED')
   })

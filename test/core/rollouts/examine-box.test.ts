@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxFacts, InstalledVersions, VersionsReport } from '../../../src/core/boxes/index.ts'
-import { examineAgain, examineBox, FindingCode, type KnownBox } from '../../../src/core/rollouts/index.ts'
+import { FindingCode, type KnownBox, preflightBox, preflightRetry } from '../../../src/core/rollouts/index.ts'
 import { aManifest, aProbe, aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
 const limits = { now: '2026-01-05T02:10:00.000Z', staleAfterMs: 26 * 3_600_000, schemas: synapseSchemas, daemonVersion: '0.1.0' }
 const target = aManifest({ synapse: '1.163.2' }).tiers.free
-const look = (changes: Partial<KnownBox>, to = target) => examineBox(aKnownBox('acme', changes), to, limits)
+const look = (changes: Partial<KnownBox>, to = target) => preflightBox(aKnownBox('acme', changes), to, limits)
 const withVersions = (changes: Partial<InstalledVersions>) => ({ installed: { ...aReport('acme').installed, ...changes } })
 const codes = (box: Partial<KnownBox>, to = target) => look(box, to).findings.map(({ severity, code }) => `${severity} ${code}`)
 
@@ -152,7 +152,7 @@ const foundElsewhere = [
   'OTHER_IMAGE',
   'NO_EVIDENCE',
   'CHANGED_SINCE',
-  'REOPENS_HOLE',
+  'REINTRODUCES_CVE',
   'SNAPSHOT_GONE',
   'OBJECT_STORE_STAYS',
   'SYNC_POSITIONS',
@@ -208,9 +208,9 @@ describe('a box that is tried again', () => {
   const running = (digest: string | null, services = {}) => ({
     report: aReport('acme', { services: { synapse: { image, digest, state: 'running', restartCount: 0 }, ...services } as never }),
   })
-  type Earlier = NonNullable<Parameters<typeof examineAgain>[3]>
+  type Earlier = NonNullable<Parameters<typeof preflightRetry>[3]>
   const again = (box: Partial<KnownBox>, pinned: Earlier['pinned'], to = target, before: Earlier['before'] = {}) =>
-    examineAgain(aKnownBox('acme', box), to, limits, { pinned, before })
+    preflightRetry(aKnownBox('acme', box), to, limits, { pinned, before })
   const atTarget = withVersions({ synapse: '1.163.2' })
 
   test.each([
@@ -235,7 +235,7 @@ describe('a box that is tried again', () => {
 
   test('is held to no image where no attempt came as far as to change it', () => {
     const box = aKnownBox('acme', { ...withVersions({ synapse: '1.163.2', postgres: '17.5' }), ...running('sha256:b') })
-    expect(examineAgain(box, target, limits, null)).toMatchObject({ does: 'update', findings: [] })
+    expect(preflightRetry(box, target, limits, null)).toMatchObject({ does: 'update', findings: [] })
   })
 
   test('is not held to images that are to change, but to those that are not', () => {

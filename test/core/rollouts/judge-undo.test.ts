@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RestoreResult, UpdateResult } from '../../../src/core/boxes/index.ts'
-import { judgeImagesBack, judgeSnapshotBack } from '../../../src/core/rollouts/index.ts'
+import { evaluateImageRollback, evaluateSnapshotRollback } from '../../../src/core/rollouts/index.ts'
 import { aReport } from '../../support/boxes.ts'
 
 const error = { code: 'PROBE_FAILED', message: 'no' }
@@ -30,7 +30,7 @@ test.each([
   ['said to be done, with another image', { digestsAfter: { synapse: 'sha256:new' } }, 'failed', 'failed', 'DIGEST_MISMATCH'],
   ['said to be done without proof', { healthOk: false }, 'failed', 'failed', 'PROBE_FAILED'],
 ] as const)('by images: %s', (_, change, undo, status, code) => {
-  const verdict = judgeImagesBack(update(change), { synapse: 'sha256:old' })
+  const verdict = evaluateImageRollback(update(change), { synapse: 'sha256:old' })
   expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
 })
 
@@ -47,6 +47,6 @@ test.each([
   ],
   ['said to be restored, and nobody saw it', { report: null }, 'failed', 'failed', 'DIGEST_MISMATCH'],
 ] as const)('by snapshot: %s', (_, change, undo, status, code) => {
-  const verdict = judgeSnapshotBack(restore(change), { synapse: 'sha256:old', edge: null })
+  const verdict = evaluateSnapshotRollback(restore(change), { synapse: 'sha256:old', edge: null })
   expect([verdict.undo, verdict.status, verdict.error?.code]).toEqual([undo, status, code])
 })

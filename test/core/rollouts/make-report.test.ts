@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type PhaseBoxes, spreadOf, stepSpreads, tellStory } from '../../../src/core/rollouts/index.ts'
+import { buildTimeline, type PhaseBoxes, spreadOf, stepSpreads } from '../../../src/core/rollouts/index.ts'
 
 const at = (clock: string) => `2026-01-05T${clock}.000Z`
 const line = (clock: string, action: string, data: unknown = {}, actor = 'system:rollouts') => ({ at: at(clock), actor, action, data })
@@ -21,7 +21,7 @@ test('phases last from their beginning to the next one, and know how much of it 
     line('02:30:00', 'rollout.resumed', {}, 'admin:bert'),
     line('02:40:10', 'rollout.done', { from: 'free_5', to: 'done' }),
   ]
-  const { phases, pauses, timeline } = tellStory({ kind: 'staged', lines, boxes, now: at('09:00:00') })
+  const { phases, pauses, timeline } = buildTimeline({ kind: 'staged', lines, boxes, now: at('09:00:00') })
   expect(phases).toEqual([
     {
       phase: 'canary',
@@ -58,10 +58,10 @@ test('phases last from their beginning to the next one, and know how much of it 
 
 test('what goes on lasts until now; an end in a pause ends both', () => {
   const paused = [...begun, line('02:20:10', 'rollout.paused', { reason: 'x' })]
-  const open = tellStory({ kind: 'staged', lines: paused, boxes, now: at('02:30:10') })
+  const open = buildTimeline({ kind: 'staged', lines: paused, boxes, now: at('02:30:10') })
   expect(open.phases[1]).toMatchObject({ endedAt: null, durationMs: 1_200_000, pausedMs: 600_000 })
   expect(open.pauses[0]).toMatchObject({ until: null, durationMs: 600_000 })
-  const ended = tellStory({
+  const ended = buildTimeline({
     kind: 'staged',
     lines: [...paused, line('02:25:10', 'rollout.failed', {}, 'admin:anna')],
     boxes,
@@ -77,7 +77,7 @@ test('an emergency begins in pro; entries that nobody can read tell what they ca
     line('02:01:00', 'rollout.phase', null),
     line('02:02:00', 'rollout.undo.stopped', '{'),
   ]
-  const { timeline } = tellStory({ kind: 'emergency_cve', lines, boxes: [], now: at('03:00:00') })
+  const { timeline } = buildTimeline({ kind: 'emergency_cve', lines, boxes: [], now: at('03:00:00') })
   expect(timeline.map(({ phase, reason }) => [phase, reason])).toEqual([
     ['pro', null],
     ['pro', null],
@@ -88,7 +88,7 @@ test('an emergency begins in pro; entries that nobody can read tell what they ca
 test('of a rollout that was rolled back it is told what was to become of its boxes, where that can be read', () => {
   const rolledBack = (boxes: unknown) => line('02:01:00', 'rollout.rolled_back', { reason: 'bad', boxes }, 'admin:anna')
   const lines = [...begun, rolledBack('snapshot'), rolledBack('none'), rolledBack('sideways'), rolledBack(undefined)]
-  const { timeline } = tellStory({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
+  const { timeline } = buildTimeline({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
   expect(timeline.slice(begun.length).map(({ boxes }) => boxes)).toEqual(['snapshot', 'none', undefined, undefined])
   expect(timeline.slice(0, begun.length).some((entry) => 'boxes' in entry)).toBe(false)
 })
@@ -96,7 +96,7 @@ test('of a rollout that was rolled back it is told what was to become of its box
 test('how many boxes never had their turn is told where it was ended, and where there were any', () => {
   const failed = (cancelled: unknown) => line('02:01:00', 'rollout.failed', { reason: 'bad', cancelled }, 'admin:anna')
   const lines = [failed(7), failed(0), failed('many'), failed(undefined)]
-  const { timeline } = tellStory({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
+  const { timeline } = buildTimeline({ kind: 'staged', lines, boxes: [], now: at('03:00:00') })
   expect(timeline.map((entry) => ('cancelled' in entry ? entry.cancelled : null))).toEqual([7, null, null, null])
 })
 

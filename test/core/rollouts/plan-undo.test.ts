@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { BoxFacts, VersionsReport } from '../../../src/core/boxes/index.ts'
-import { type DoneUpdate, type KnownBox, planUndo, planUndoOf } from '../../../src/core/rollouts/index.ts'
+import { type CompletedUpdate, type KnownBox, planBoxRollback, planRollback } from '../../../src/core/rollouts/index.ts'
 import { aReport } from '../../support/boxes.ts'
 import { aKnownBox } from '../../support/rollouts.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
@@ -19,7 +19,7 @@ const images = { synapse: 'r/synapse:v1.157.1', postgres: 'r/postgres:17.5', min
 const old = { synapse: 'sha256:s1', postgres: 'sha256:p1', minio: 'sha256:m1', edge: 'sha256:e1' }
 const fresh = { ...old, synapse: 'sha256:s2' }
 
-const anUpdate = (change: Partial<DoneUpdate> = {}): DoneUpdate => ({
+const anUpdate = (change: Partial<CompletedUpdate> = {}): CompletedUpdate => ({
   slug: 'acme',
   boxId: 'box_acme',
   hostId: 'hst_of_acme',
@@ -55,17 +55,17 @@ const aBox = ({ box = {}, report = {}, facts: changed = {}, digests = {} }: Seen
 }
 
 /** Beside that of the positions of apps, which is told of every older release. */
-const codes = (mode: 'images' | 'snapshot', update: DoneUpdate, box: KnownBox | undefined) =>
-  planUndoOf(mode, update, box, limits)
+const codes = (mode: 'images' | 'snapshot', update: CompletedUpdate, box: KnownBox | undefined) =>
+  planBoxRollback(mode, update, box, limits)
     .findings.map(({ severity, code }) => `${severity} ${code}`)
     .filter((found) => found !== 'warn SYNC_POSITIONS')
 
 test('a box that still runs what it was given goes back either way', () => {
-  const byImages = planUndoOf('images', anUpdate(), aBox(), limits)
+  const byImages = planBoxRollback('images', anUpdate(), aBox(), limits)
   expect(byImages).toMatchObject({ does: 'undo', losesSince: null, losesMs: 0, snapshotId: null, from: after })
   expect(byImages.images).toEqual({ synapse: { image: images.synapse, digest: old.synapse } })
   expect(byImages.to).toEqual({ ...after, synapse: before.synapse })
-  const bySnapshot = planUndoOf('snapshot', anUpdate(), aBox(), limits)
+  const bySnapshot = planBoxRollback('snapshot', anUpdate(), aBox(), limits)
   expect(bySnapshot).toMatchObject({ does: 'undo', images: {}, snapshotId: 'abcdef0123456789' })
   expect(bySnapshot).toMatchObject({ losesSince: '2026-01-05T02:00:00.000Z', losesMs: (3 * 60 + 12) * 60_000 })
 })
@@ -73,8 +73,8 @@ test('a box that still runs what it was given goes back either way', () => {
 describe('an emergency', () => {
   const fix = { emergency: 'cve-20260105-abcd2345', cveId: 'CVE-2026-12345', overAt: null }
   const found = (mode: 'images' | 'snapshot', versions: object, box = aBox()) =>
-    planUndoOf(mode, anUpdate(), box, { ...limits, fixes: { since: [{ ...fix, versions }], before: [] } }).findings.find(
-      ({ code }) => code === 'REOPENS_HOLE',
+    planBoxRollback(mode, anUpdate(), box, { ...limits, fixes: { since: [{ ...fix, versions }], before: [] } }).findings.find(
+      ({ code }) => code === 'REINTRODUCES_CVE',
     )
 
   test.each(['images', 'snapshot'] as const)('that began since then keeps a box by %s from versions that have its hole', (mode) => {
@@ -85,11 +85,11 @@ describe('an emergency', () => {
 
   test('that began before the rollout keeps none from it, and is told', () => {
     const fixes = { since: [], before: [{ ...fix, versions: { synapse: '1.163.2' } }] }
-    const { does, findings } = planUndoOf('images', anUpdate(), aBox(), { ...limits, fixes })
+    const { does, findings } = planBoxRollback('images', anUpdate(), aBox(), { ...limits, fixes })
     expect(does).toBe('undo')
     expect(findings).toContainEqual({
       severity: 'warn',
-      code: 'REOPENS_HOLE',
+      code: 'REINTRODUCES_CVE',
       message: expect.stringContaining('as it had before this rollout'),
     })
   })
@@ -101,9 +101,9 @@ describe('an emergency', () => {
   })
 })
 
-type Case = readonly [what: string, mode: 'images' | 'snapshot', update: Partial<DoneUpdate>, seen: Seen, found: readonly string[]]
+type Case = readonly [what: string, mode: 'images' | 'snapshot', update: Partial<CompletedUpdate>, seen: Seen, found: readonly string[]]
 
-const gone = (status: string) => ({ snapshot: { ...(anUpdate().snapshot as NonNullable<DoneUpdate['snapshot']>), status } })
+const gone = (status: string) => ({ snapshot: { ...(anUpdate().snapshot as NonNullable<CompletedUpdate['snapshot']>), status } })
 
 const cases: readonly Case[] = [
   ['a database that the former release cannot read', 'images', { from: { ...after, synapse: '1.97.0' } }, {}, ['refuse SCHEMA_TOO_NEW']],
@@ -201,7 +201,7 @@ test.each(cases)('%s (%s)', (_, mode, update, seen, found) => {
 
 test('an older release may refuse the positions that apps hold, which is told; one of the same minor does not', () => {
   const told = (from: string) =>
-    planUndoOf('snapshot', anUpdate({ from: { ...after, synapse: from } }), aBox(), limits).findings.map(({ severity, code }) => [
+    planBoxRollback('snapshot', anUpdate({ from: { ...after, synapse: from } }), aBox(), limits).findings.map(({ severity, code }) => [
       severity,
       code,
     ])
@@ -236,7 +236,7 @@ describe('whatever was updated in whatever order', () => {
           return { update, box: { ...aBox(refused ? { box: { hostOnline: false } } : {}), slug, boxId: `box_${slug}` }, refused }
         })
         const boxes = new Map(made.map(({ box }) => [box.slug, box]))
-        const plan = planUndo({ rolloutId: 'ro', mode, updates: made.map(({ update }) => update), boxes, ...limits })
+        const plan = planRollback({ rolloutId: 'ro', mode, updates: made.map(({ update }) => update), boxes, ...limits })
         expect(plan.boxes).toHaveLength(made.length)
         expect(plan.refusals).toBe(made.filter(({ refused }) => refused).length)
         expect(plan.undoes).toBe(made.length - plan.refusals)
@@ -251,7 +251,7 @@ describe('whatever was updated in whatever order', () => {
     fc.assert(
       fc.property(fc.subarray(['synapse', 'postgres', 'minio'] as const), (changed) => {
         const digestsAfter = { ...old, ...Object.fromEntries(changed.map((service) => [service, `sha256:${service}-new`])) }
-        const { images: back } = planUndoOf('images', anUpdate({ digestsAfter }), aBox({ digests: digestsAfter }), limits)
+        const { images: back } = planBoxRollback('images', anUpdate({ digestsAfter }), aBox({ digests: digestsAfter }), limits)
         expect(Object.keys(back).sort()).toEqual(changed.filter((service) => service !== 'minio').toSorted())
         for (const [service, { digest }] of Object.entries(back)) expect(digest).toBe(old[service as keyof typeof old])
       }),

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { type PastWayBack, proposeFenceMode } from '../../../src/core/rollouts/propose-fence.ts'
+import { type PastRollback, proposeFenceMode } from '../../../src/core/rollouts/propose-fence.ts'
 
 const from = { migrationsHead: '0000', postgres: '15.15', synapse: '1.157.1', minio: '2026-01-01' }
 const to = { ...from, synapse: '1.163.2' }
 const moving = { does: 'update' as const, from, to, changes: ['synapse' as const] }
-const back: PastWayBack = { from, to, undo: 'undone' }
-const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], waysBack: readonly PastWayBack[]) =>
+const back: PastRollback = { from, to, undo: 'undone' }
+const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], waysBack: readonly PastRollback[]) =>
   proposeFenceMode(boxes, { kind: 'staged', waysBack })
 
 test('opening chats early is proposed where a box has gone back by images from the very same update', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellWayBack } from '../../../src/core/rollouts/index.ts'
+import { rollbackSpanOf } from '../../../src/core/rollouts/index.ts'
 
 const at = (clock: string) => `2026-01-05T${clock}.000Z`
 const minute = 60_000
@@ -13,7 +13,7 @@ const given = {
 }
 
 test('it lasts from the word for it to the end of its last box, and the worst box is named', () => {
-  expect(tellWayBack(given)).toEqual({
+  expect(rollbackSpanOf(given)).toEqual({
     startedAt: at('02:00:00'),
     endedAt: at('02:12:00'),
     durationMs: 12 * minute,
@@ -23,19 +23,22 @@ test('it lasts from the word for it to the end of its last box, and the worst bo
 
 test('a box that was tried again counts with both', () => {
   const again = [...given.boxes, box('a', '02:30:00', '02:36:00')]
-  expect(tellWayBack({ ...given, boxes: again })).toMatchObject({ endedAt: at('02:36:00'), boxes: { worstMs: 9 * minute, worstSlug: 'a' } })
+  expect(rollbackSpanOf({ ...given, boxes: again })).toMatchObject({
+    endedAt: at('02:36:00'),
+    boxes: { worstMs: 9 * minute, worstSlug: 'a' },
+  })
 })
 
 test.each([
   ['boxes to come', { pending: 1 }],
   ['boxes on their way', { running: 1 }],
 ])('with %s it goes on until now', (_, more) => {
-  const open = tellWayBack({ ...given, counts: { ...counts, ...more }, boxes: [...given.boxes, box('d', '02:59:00', null)] })
+  const open = rollbackSpanOf({ ...given, counts: { ...counts, ...more }, boxes: [...given.boxes, box('d', '02:59:00', null)] })
   expect(open).toMatchObject({ endedAt: null, durationMs: 60 * minute, boxes: { boxes: 3 } })
 })
 
 test('before the first box is through there is nothing to say of boxes', () => {
-  const first = tellWayBack({ ...given, counts: { ...counts, pending: 3 }, boxes: [] })
+  const first = rollbackSpanOf({ ...given, counts: { ...counts, pending: 3 }, boxes: [] })
   expect(first).toEqual({ startedAt: at('02:00:00'), endedAt: null, durationMs: 60 * minute, boxes: null })
 })
 
@@ -44,5 +47,5 @@ test.each([
   ['one whose boxes stay as they are', { counts: null, boxes: [] }],
   ['one whose boxes could none of them go back', { boxes: [] }],
 ])('%s has none', (_, change) => {
-  expect(tellWayBack({ ...given, ...change })).toBeNull()
+  expect(rollbackSpanOf({ ...given, ...change })).toBeNull()
 })

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   ActionStatus,
-  decide,
   type EngineAction,
   type EngineCommand,
   explainWait,
   isInFlight,
   Phase,
+  planSteps,
 } from '../../../src/core/rollouts/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { insertActions, type StoredAction } from '../../../src/daemon/rollouts/actions.repo.ts'
@@ -116,7 +116,7 @@ onBothDialects('the actions that the engine looks at', (fresh, dialect) => {
         const holds = new Map(known.flatMap(({ stored: { slug, held } }) => (held ? [[slug, held] as const] : [])))
         const phase = Phase.options.find((one) => one === status)
         const inSight = await actionsInSight(db, { rolloutId, phase, holds, windows: windowsOf(known), limits })
-        const steps = (seen: readonly EngineAction[]) => decide(rollout, seen, new Map<string, EngineCommand>(), limits)
+        const steps = (seen: readonly EngineAction[]) => planSteps(rollout, seen, new Map<string, EngineCommand>(), limits)
         const sorted = (all: ReturnType<typeof steps>) => all.map((step) => JSON.stringify(step)).sort()
         expect(sorted(steps(inSight))).toEqual(sorted(steps(actions)))
       },

@@ -153,7 +153,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     const { staged, queued, start, settle, show, rollBack } = await begin()
     await start(await queued())
     await settle()
-    const refused = { code: 'PLAN_REFUSED', message: expect.stringContaining('acme: REOPENS_HOLE') }
+    const refused = { code: 'PLAN_REFUSED', message: expect.stringContaining('acme: REINTRODUCES_CVE') }
     await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
     expect((await show(staged)).status).toBe('paused')
   })
@@ -178,7 +178,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     )
     expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
       does: 'undo',
-      findings: expect.arrayContaining([{ severity: 'warn', code: 'REOPENS_HOLE', message: says }]),
+      findings: expect.arrayContaining([{ severity: 'warn', code: 'REINTRODUCES_CVE', message: says }]),
     })
     await rollBack(staged, 'images')
     await settle()

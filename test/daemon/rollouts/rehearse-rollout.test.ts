@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
-import { type Rehearsal, type RehearsalGiven, RehearsalWanted } from '../../../src/core/rollouts/index.ts'
+import { type Rehearsal, type RehearsalInput, RehearsalRequest } from '../../../src/core/rollouts/index.ts'
 import type { Rehearse } from '../../../src/daemon/rollouts/index.ts'
 import { rehearsals } from '../../../src/daemon/rollouts/rehearse-rollout.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
-const wanted = RehearsalWanted.parse({})
+const wanted = RehearsalRequest.parse({})
 const result = { seed: 1 } as Rehearsal
 
 function aRoom(rehearse: Rehearse | undefined) {
@@ -23,7 +23,7 @@ const never = () => new AbortController().signal
 const failing = (code: Parameters<typeof isProblem>[1]) => expect.toSatisfy((error) => isProblem(error, code))
 
 test('is given what the daemon goes by, and the moment', async () => {
-  const given: RehearsalGiven[] = []
+  const given: RehearsalInput[] = []
   const { play, clock } = aRoom(async (one) => {
     given.push(one)
     return result

@@ -3,10 +3,10 @@ import { type AdminActor, actorLabel, problem, type Secret } from '../../../core
 import {
   cveIdIn,
   type EmergencyOrder,
+  namedVersions,
   type RolloutDetail,
   readEmergencyOrder,
   type UncheckedOrder,
-  versionsNamed,
 } from '../../../core/rollouts/index.ts'
 import { recordAudit } from '../../audit/index.ts'
 import { raiseManifest } from '../../boxes/index.ts'
@@ -83,7 +83,7 @@ async function store(
       const changes = await raiseManifest(tx, clock, actor, { revision, manifest })
       await queueRollout(tx, clock, rollout, {
         ...{ plan, repeat, actor, alert },
-        fixes: versionsNamed(targets),
+        fixes: namedVersions(targets),
         data: { cveId, triggeredBy, targets },
       })
       const subject = `revision ${revision}`

@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 import {
+  assignSlots,
   type EngineAction,
   failedStatuses,
   inFlightStatuses,
-  nextTurns,
   type Parallelism,
   type Phase,
 } from '../../../core/rollouts/index.ts'
@@ -134,6 +134,6 @@ export async function nextInTurn(nextPage: Page, flying: readonly EngineAction[]
     seen.push(...page)
     await breathe()
     const free = seen.filter(({ held }) => held === null)
-    if (page.length < size || nextTurns(free, flying, limits).length >= places) return seen
+    if (page.length < size || assignSlots(free, flying, limits).length >= places) return seen
   }
 }

@@ -1,6 +1,6 @@
 import type { BoxId } from '../../../core/boxes/index.ts'
 import { isoIn, isoNow, isProblem } from '../../../core/kit/index.ts'
-import { type ActionError, calendarsFrom, closedWindow, phaseOf, turnNeedsMs } from '../../../core/rollouts/index.ts'
+import { type ActionError, calendarsFrom, closedWindow, phaseOf, updateNeedsMs } from '../../../core/rollouts/index.ts'
 import { holdBox } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../actions.repo.ts'
@@ -31,7 +31,7 @@ export const beginAction = (owned: Owned, slug: string): Promise<Sent> =>
     const action = await actionBySlug(tx, rollout.id, slug)
     if (action.status !== 'pending' || phaseOf(rollout) !== action.phase) return undefined
     const box = await boxInTurn(deps, tx, slug)
-    if (box && isClosed(deps, rollout, box, turnNeedsMs(action))) return undefined
+    if (box && isClosed(deps, rollout, box, updateNeedsMs(action))) return undefined
     if (box && !(await hold(tx, deps, rollout, box))) return undefined
     const begun = await openAttempt(tx, deps, rollout, action, box)
     if (!box) {

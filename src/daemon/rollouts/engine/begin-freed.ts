@@ -1,4 +1,4 @@
-import { decide, type EngineAction, type EngineCommand, phaseOf } from '../../../core/rollouts/index.ts'
+import { type EngineAction, type EngineCommand, phaseOf, planSteps } from '../../../core/rollouts/index.ts'
 import { readAhead } from '../actions-ahead.repo.ts'
 import { lockRollout } from '../rollouts.repo.ts'
 import { actionsInSight } from './actions-in-sight.repo.ts'
@@ -31,7 +31,7 @@ export async function beginFreed(within: Within, waits: Waits): Promise<Begun> {
   const { holds, windows, commands } = waits
   if (!phase || windows.waits.size + windows.untold.size > mostWaiting) return { sent: [], isDone: false }
   const actions = await actionsInSight(tx, { rolloutId, phase, holds, windows, limits: deps.settings })
-  const steps = decide(rollout, actions, commands, deps.settings)
+  const steps = planSteps(rollout, actions, commands, deps.settings)
   const slugs = steps.flatMap((step) => (step.do === 'begin' ? [step.slug] : []))
   await readAhead(tx, rolloutId, slugs)
   await readBoxesAhead(tx, slugs)

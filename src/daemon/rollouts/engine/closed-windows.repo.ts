@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { tierOf } from '../../../core/boxes/index.ts'
-import { type ClosedWindow, calendarsFrom, closedWindow, explainWait, type Phase, turnNeedsMs } from '../../../core/rollouts/index.ts'
+import { type ClosedWindow, calendarsFrom, closedWindow, explainWait, type Phase, updateNeedsMs } from '../../../core/rollouts/index.ts'
 import { type WindowRules, windowInForce } from '../../../core/windows/index.ts'
 import { type DbOrTx, prepared } from '../../db/index.ts'
 import { ownWindowOf } from '../../tenants/index.ts'
@@ -25,7 +25,7 @@ export async function closedWindows(db: DbOrTx, { rollout, phase, windows, now }
   const calendarOf = calendarsFrom(Date.parse(now))
   for (const row of await notBegun(db, rollout.id, phase)) {
     const inForce = row.plan && windowInForce(windows, tierOf(row.plan), ownWindowOf(row))
-    const needed = turnNeedsMs({ expectedMs: Number(row.expected_ms), expectedFenceMs: Number(row.expected_fence_ms) })
+    const needed = updateNeedsMs({ expectedMs: Number(row.expected_ms), expectedFenceMs: Number(row.expected_fence_ms) })
     const closed = inForce ? closedWindow(inForce, calendarOf, now, needed) : null
     if (closed) waits.set(row.slug, closed)
     if (closed ? row.progress !== null && said(row.progress) === explainWait(closed) : isTold(row.waits_until, now)) continue

@@ -1,13 +1,13 @@
 import type { BoxCommandResult, VersionedService } from '../../../core/boxes/index.ts'
 import { isoNow } from '../../../core/kit/index.ts'
 import {
-  aheadOfPlan,
+  aheadOfPlanFinding,
   changedImages,
-  type Examination,
-  examineAgain,
-  examineBox,
-  goesBack,
-  whyRefused,
+  isDowngrade,
+  type Preflight,
+  preflightBox,
+  preflightRetry,
+  refusalText,
 } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { replaceAction, type StoredAction } from '../actions.repo.ts'
@@ -39,8 +39,10 @@ export const examineAction = (owned: Owned, slug: string, commandId: string, { r
     const { staleAfterMs, schemas, daemonVersion } = deps
     const limits = { now, staleAfterMs, schemas, daemonVersion }
     const found =
-      action.attempt > 1 ? examineAgain(seen, action.to, limits, await earlierOf(tx, rollout, action)) : examineBox(seen, action.to, limits)
-    const ahead = goesBack(found) ? aheadOfPlan(slug, found, await emergencySince(tx, rollout, action.boxId)) : undefined
+      action.attempt > 1
+        ? preflightRetry(seen, action.to, limits, await earlierOf(tx, rollout, action))
+        : preflightBox(seen, action.to, limits)
+    const ahead = isDowngrade(found) ? aheadOfPlanFinding(slug, found, await emergencySince(tx, rollout, action.boxId)) : undefined
     const before = { ...action, from: report.installed, findings: ahead ? [ahead] : found.findings }
     const ending = ahead ? passedOver : endingOf(found)
     if (ending)
@@ -72,10 +74,10 @@ async function earlierOf(tx: Tx, { digests: pinned }: StoredRollout, { id }: Sto
 
 const passedOver: Ending = { status: 'skipped', error: null }
 
-function endingOf({ does, findings }: Examination): Ending | undefined {
+function endingOf({ does, findings }: Preflight): Ending | undefined {
   if (does === 'update') return undefined
   if (does === 'skip') return passedOver
-  return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: whyRefused(findings) } }
+  return { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: refusalText(findings) } }
 }
 
 const imagesOf = ({ services }: Observed['report']): Record<string, string> =>

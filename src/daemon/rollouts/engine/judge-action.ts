@@ -1,5 +1,5 @@
 import type { UpdateResult } from '../../../core/boxes/index.ts'
-import { type ActionError, judgeUpdate } from '../../../core/rollouts/index.ts'
+import { type ActionError, evaluateUpdate } from '../../../core/rollouts/index.ts'
 import { asOwner, awaiting, type Owned, type Sent } from './owned.ts'
 import { type Ending, settle } from './settle.ts'
 
@@ -13,7 +13,7 @@ export const judgeAction = (owned: Owned, slug: string, commandId: string, resul
   })
 
 function endingOf(result: UpdateResult, digests: Readonly<Record<string, string>>): Ending {
-  const { status, error, runsOther } = judgeUpdate(result, digests)
+  const { status, error, runsOther } = evaluateUpdate(result, digests)
   const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
   const { digestsBefore, digestsAfter, restored = null } = result
   // An agent that commits another image than planned has not done this update.

@@ -1,5 +1,5 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { decide, decideUndo, type EngineCommand, isInFlight, phaseOf } from '../../../core/rollouts/index.ts'
+import { type EngineCommand, isInFlight, phaseOf, planRollbackSteps, planSteps } from '../../../core/rollouts/index.ts'
 import { holdsBySlug } from '../../boxes/index.ts'
 import { type DbOrTx, onOneConnection } from '../../db/index.ts'
 import { type CommandState, statesOfCommands } from '../../hosts/index.ts'
@@ -44,7 +44,7 @@ async function look(db: DbOrTx, { deps, rolloutId }: Owned): Promise<Looked> {
   const silent = await unanswerable(db, known)
   const commands = new Map(known.map((command) => [command.id, silent.has(command.id) ? neverAnswers(command) : seen(command)]))
   const named = await withHostNames(db, actions, commands)
-  const steps = isUndone ? decideUndo(named, commands, settings) : decide(rollout, named, commands, settings)
+  const steps = isUndone ? planRollbackSteps(named, commands, settings) : planSteps(rollout, named, commands, settings)
   return { steps, known, isFull: flying.length >= settings.parallel, holds, windows, commands }
 }
 

@@ -1,4 +1,4 @@
-import type { DoneUpdate } from '../../../core/rollouts/index.ts'
+import type { CompletedUpdate } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import { keptSnapshots } from '../../snapshots/index.ts'
 
@@ -8,7 +8,7 @@ type Which = Readonly<{ rolloutId: string; slug?: string }>
  * What the rollout made of the boxes that it updated, from the evidence of the attempt that went well; of one box, also while it is on its
  * way back.
  */
-export async function doneUpdates(db: DbOrTx, which: Which): Promise<DoneUpdate[]> {
+export async function doneUpdates(db: DbOrTx, which: Which): Promise<CompletedUpdate[]> {
   const rows = await updatesThatWentWell(db, which)
   const last = new Map(rows.map((row) => [row.slug, row])) // ascending by attempt: it is what remains
   const known = await keptSnapshots(

@@ -1,5 +1,5 @@
 import { isoNow } from '../../../core/kit/index.ts'
-import { planUndo as plan, transition, type UndoMode, type UndoPlan } from '../../../core/rollouts/index.ts'
+import { planRollback as plan, type RollbackMode, type RollbackPlan, transition } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { fixesAround } from '../emergency/fixes.repo.ts'
@@ -16,8 +16,8 @@ export type UndoDeps = Pick<RolloutsDeps, 'clock' | 'staleAfterMs' | 'offlineAft
  */
 export async function planUndo(
   deps: UndoDeps & Pick<RolloutsDeps, 'db'>,
-  { id, boxes }: Readonly<{ id: string; boxes: UndoMode }>,
-): Promise<UndoPlan> {
+  { id, boxes }: Readonly<{ id: string; boxes: RollbackMode }>,
+): Promise<RollbackPlan> {
   const rollout = await rolloutById(deps.db, id)
   refuseEnded(rollout)
   transition(rollout, { type: 'rollback', reason: 'as it would be', at: isoNow(deps.clock) })
@@ -25,7 +25,7 @@ export async function planUndo(
 }
 
 /** The same in the transaction that acts upon it. */
-export async function undoPlanOf(deps: UndoDeps, db: DbOrTx, rollout: StoredRollout, mode: UndoMode): Promise<UndoPlan> {
+export async function undoPlanOf(deps: UndoDeps, db: DbOrTx, rollout: StoredRollout, mode: RollbackMode): Promise<RollbackPlan> {
   const { staleAfterMs, schemas, daemonVersion } = deps
   return plan({
     rolloutId: rollout.id,

@@ -1,5 +1,5 @@
 import { type Actor, actorLabel, problem } from '../../../core/kit/index.ts'
-import { isOver, isUndoAtRest, type Rollout } from '../../../core/rollouts/index.ts'
+import { isOver, isRollbackStalled, type Rollout } from '../../../core/rollouts/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
 import { changeAmongOthers, changeRollout } from '../change-rollout.ts'
@@ -21,7 +21,7 @@ export const resumeUndo = (deps: Deps, actor: Actor, { id }: Readonly<{ id: stri
     const undone = await undosOf(tx, rollout)
     deps.requireSnapshots()
     refuseBesideEmergency(rollout, others, 'boxes are brought back afterwards')
-    const atRest = undone.filter(isUndoAtRest)
+    const atRest = undone.filter(isRollbackStalled)
     const again = undone.filter(({ status, undo }) => status === 'succeeded' && undo?.status === 'failed')
     if (atRest.length + again.length === 0) return []
     for (const action of atRest) await change(deps, tx, rollout, action, { ...action, waived: true })

@@ -1,14 +1,14 @@
 import { alertOf } from '../../../core/alerts/index.ts'
 import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/kit/index.ts'
 import {
-  type ActionUndo,
+  type ActionRollback,
   inFlightStatuses,
+  type RollbackMode,
+  type RollbackPlan,
   type Rollout,
   refusalsOf,
+  refusalText,
   transition,
-  type UndoMode,
-  type UndoPlan,
-  whyRefused,
 } from '../../../core/rollouts/index.ts'
 import { raiseAlert } from '../../alerts/index.ts'
 import { requestCheckpoint } from '../../audit/index.ts'
@@ -25,7 +25,7 @@ import { type UndoDeps, undoPlanOf } from './plan-undo.ts'
 import { refuseEnded } from './refuse-ended.ts'
 
 type Deps = VerbDeps & UndoDeps & Pick<RolloutsDeps, 'requireSnapshots'>
-type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | UndoMode; skipRefused: boolean }>
+type Wanted = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode; skipRefused: boolean }>
 
 /**
  * Ends it as `rolled_back` at once, and asks for its updated boxes to be brought back where that is wanted: the engine does it, box by box.
@@ -63,12 +63,12 @@ export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, s
     return []
   })
 
-type Wish = Readonly<{ action: StoredAction; undo: ActionUndo }>
+type Wish = Readonly<{ action: StoredAction; undo: ActionRollback }>
 
-async function undosWanted(deps: Deps, tx: Tx, rollout: StoredRollout, mode: UndoMode, skipRefused: boolean): Promise<Wish[]> {
+async function undosWanted(deps: Deps, tx: Tx, rollout: StoredRollout, mode: RollbackMode, skipRefused: boolean): Promise<Wish[]> {
   const plan = await undoPlanOf(deps, tx, rollout, mode)
   if (!skipRefused) refuseRefused(plan)
-  const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, whyRefused(box.findings)]))
+  const refusals = new Map(plan.boxes.filter(({ does }) => does === 'refuse').map((box) => [box.tenantSlug, refusalText(box.findings)]))
   const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
   return actions.map((action) => {
     const message = refusals.get(action.tenantSlug)
@@ -77,7 +77,7 @@ async function undosWanted(deps: Deps, tx: Tx, rollout: StoredRollout, mode: Und
   })
 }
 
-function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
+function refuseRefused({ rolloutId, mode, boxes, refusals }: RollbackPlan): void {
   if (refusals === 0) return
   const refused = boxes
     .filter(({ does }) => does === 'refuse')
@@ -96,7 +96,7 @@ function refuseRefused({ rolloutId, mode, boxes, refusals }: UndoPlan): void {
   )
 }
 
-async function mark({ clock }: Deps, tx: Tx, rollout: StoredRollout, action: StoredAction, undo: ActionUndo): Promise<void> {
+async function mark({ clock }: Deps, tx: Tx, rollout: StoredRollout, action: StoredAction, undo: ActionRollback): Promise<void> {
   const marked = { ...action, undo }
   await replaceAction(tx, action, marked)
   await tell(tx, clock, rollout, { type: 'rollout.action', action: marked })

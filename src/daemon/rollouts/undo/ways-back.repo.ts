@@ -1,8 +1,8 @@
-import type { PastWayBack } from '../../../core/rollouts/index.ts'
+import type { PastRollback } from '../../../core/rollouts/index.ts'
 import type { DbOrTx } from '../../db/index.ts'
 
 /** How ways back by images ended, whatever rollout they were of; those of boxes that were updated last come first. */
-export async function waysBackByImages(db: DbOrTx, limit = 500): Promise<PastWayBack[]> {
+export async function waysBackByImages(db: DbOrTx, limit = 500): Promise<PastRollback[]> {
   const rows = await db
     .selectFrom('rollout_actions')
     .select(['from_versions', 'to_versions', 'undo_status'])

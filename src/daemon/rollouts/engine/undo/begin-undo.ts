@@ -1,5 +1,5 @@
 import { isoNow } from '../../../../core/kit/index.ts'
-import { awaitsUndo, undoFailed } from '../../../../core/rollouts/index.ts'
+import { awaitsRollback, rollbackFailed } from '../../../../core/rollouts/index.ts'
 import type { Tx } from '../../../db/index.ts'
 import { actionBySlug, replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { insertAttempt, keepEvidence } from '../../attempts.repo.ts'
@@ -19,12 +19,12 @@ export const beginUndo = (owned: Owned, slug: string): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const { deps } = owned
     const action = await actionBySlug(tx, rollout.id, slug)
-    if (!awaitsUndo(action) || rollout.status !== 'rolled_back') return undefined
+    if (!awaitsRollback(action) || rollout.status !== 'rolled_back') return undefined
     const box = await knownBox(deps, tx, slug)
     const isSame = box?.boxId === action.boxId
     if (isSame && !(await hold(tx, deps, rollout, box))) return undefined
     const begun = await openAttempt(tx, deps, rollout, action, box?.hostId ?? action.hostId)
-    if (!isSame) return settleUndo(tx, deps, rollout, begun, { verdict: undoFailed(gone(slug)) })
+    if (!isSame) return settleUndo(tx, deps, rollout, begun, { verdict: rollbackFailed(gone(slug)) })
     const payload = { slug, boxId: box.boxId, ownershipEpoch: box.ownershipEpoch }
     const deadlineMs = Math.min(observeMs, leftMs(deps, begun))
     const sent = await send(tx, deps, begun, { step: 'observe', kind: 'tenant-box.report_versions', payload, deadlineMs })

@@ -1,6 +1,13 @@
 import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
 import { isoNow, problem } from '../../../../core/kit/index.ts'
-import { type DoneUpdate, type KnownBox, planUndoOf, type UndoneBox, undoFailed, whyRefused } from '../../../../core/rollouts/index.ts'
+import {
+  type CompletedUpdate,
+  type KnownBox,
+  type PlannedRollback,
+  planBoxRollback,
+  refusalText,
+  rollbackFailed,
+} from '../../../../core/rollouts/index.ts'
 import type { Tx } from '../../../db/index.ts'
 import { recordRestore } from '../../../snapshots/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
@@ -27,13 +34,16 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
     const update = await updateOf(tx, rollout.id, slug)
     const box = await knownBox(deps, tx, slug)
     const seen = box && observedBox(box, report, isoNow(deps.clock))
-    const planned = planUndoOf(action.undo?.mode ?? 'images', update, seen, { ...limitsOf(deps), fixes: await fixesAround(tx, rollout) })
+    const planned = planBoxRollback(action.undo?.mode ?? 'images', update, seen, {
+      ...limitsOf(deps),
+      fixes: await fixesAround(tx, rollout),
+    })
     if (!seen || planned.does === 'refuse') {
-      const error = { code: 'PREFLIGHT_REFUSED', message: whyRefused(planned.findings) }
-      return settleUndo(tx, deps, rollout, action, { verdict: undoFailed(error), evidence: { report } })
+      const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
+      return settleUndo(tx, deps, rollout, action, { verdict: rollbackFailed(error), evidence: { report } })
     }
     const lost = await holdStill(tx, deps, rollout, slug, box)
-    if (lost) return settleUndo(tx, deps, rollout, action, { verdict: undoFailed(lost), evidence: { report } })
+    if (lost) return settleUndo(tx, deps, rollout, action, { verdict: rollbackFailed(lost), evidence: { report } })
     await keepEvidence(tx, { actionId: action.id, attempt: action.attempt }, runningNow(report))
     const ordered = await order(tx, deps, rollout, action, { update, planned, box: seen })
     await replaceAction(tx, action, ordered)
@@ -42,7 +52,7 @@ export const examineUndo = (owned: Owned, slug: string, commandId: string, { rep
   })
 
 /** The evidence that an undo stands on; there is one for every box that is to be brought back. */
-export async function updateOf(tx: Tx, rolloutId: string, slug: string): Promise<DoneUpdate> {
+export async function updateOf(tx: Tx, rolloutId: string, slug: string): Promise<CompletedUpdate> {
   const [update] = await doneUpdates(tx, { rolloutId, slug })
   if (!update) throw problem('INTERNAL', `the rollout ${rolloutId} has no evidence of how ${slug} was updated`)
   return update
@@ -63,7 +73,7 @@ const runningNow = ({ services }: Report) => {
   }
 }
 
-type Way = Readonly<{ update: DoneUpdate; planned: UndoneBox; box: KnownBox }>
+type Way = Readonly<{ update: CompletedUpdate; planned: PlannedRollback; box: KnownBox }>
 
 const order = (tx: Tx, deps: RolloutsDeps, rollout: StoredRollout, action: StoredAction, way: Way): Promise<StoredAction> =>
   way.planned.snapshotId === null ? prefetch(tx, deps, action, way) : restore(tx, deps, rollout, action, way)

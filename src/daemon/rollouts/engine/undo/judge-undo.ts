@@ -1,5 +1,5 @@
 import type { RestoreResult, UpdateResult } from '../../../../core/boxes/index.ts'
-import { type ActionError, judgeImagesBack, judgeSnapshotBack, undoFailed } from '../../../../core/rollouts/index.ts'
+import { type ActionError, evaluateImageRollback, evaluateSnapshotRollback, rollbackFailed } from '../../../../core/rollouts/index.ts'
 import type { StoredAction } from '../../actions.repo.ts'
 import type { Evidence } from '../../attempts.repo.ts'
 import { asOwner, awaiting, type Owned, type Sent } from '../owned.ts'
@@ -14,8 +14,8 @@ export const judgeUndo = (owned: Owned, slug: string, commandId: string, result:
     if (!action) return undefined
     const update = await updateOf(tx, rollout.id, slug)
     const verdict = isUpdate(action, result)
-      ? judgeImagesBack(result, formerDigests(action, update))
-      : judgeSnapshotBack(result as RestoreResult, update.digestsBefore)
+      ? evaluateImageRollback(result, formerDigests(action, update))
+      : evaluateSnapshotRollback(result as RestoreResult, update.digestsBefore)
     const evidence = isUpdate(action, result) ? imagesEvidence(result) : snapshotEvidence(result as RestoreResult)
     return settleUndo(tx, owned.deps, rollout, action, { verdict, shows: { fencedMs: result.fencedMs }, evidence })
   })
@@ -48,5 +48,5 @@ function snapshotEvidence({ probes, durationMs, fencedMs, report }: RestoreResul
 export const failUndo = (owned: Owned, slug: string, commandId: string, error: ActionError): Promise<Sent> =>
   asOwner(owned, async (tx, rollout) => {
     const action = await awaiting(tx, rollout.id, slug, commandId)
-    return action && settleUndo(tx, owned.deps, rollout, action, { verdict: undoFailed(error) })
+    return action && settleUndo(tx, owned.deps, rollout, action, { verdict: rollbackFailed(error) })
   })

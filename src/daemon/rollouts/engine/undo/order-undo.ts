@@ -1,5 +1,5 @@
 import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
-import { type DoneUpdate, holesByImages, undoFailed, whyRefused } from '../../../../core/rollouts/index.ts'
+import { type CompletedUpdate, imageRollbackVulnerabilities, refusalText, rollbackFailed } from '../../../../core/rollouts/index.ts'
 import { replaceAction, type StoredAction } from '../../actions.repo.ts'
 import { fixesAround } from '../../emergency/fixes.repo.ts'
 import { knownBox } from '../../known-boxes.ts'
@@ -25,12 +25,12 @@ export const orderUndo = (owned: Owned, slug: string, commandId: string, { diges
       const message = box
         ? `${other.map(([, image]) => image).join(', ')} on the host of ${slug} is not the image that ran before; nothing was stopped`
         : `${slug} has no live box any more`
-      return settleUndo(tx, deps, rollout, action, { verdict: undoFailed({ code: box ? 'DIGEST_MISMATCH' : 'NOT_FOUND', message }) })
+      return settleUndo(tx, deps, rollout, action, { verdict: rollbackFailed({ code: box ? 'DIGEST_MISMATCH' : 'NOT_FOUND', message }) })
     }
-    const holes = whyRefused(holesByImages(update, box, await fixesAround(tx, rollout)))
-    if (holes) return settleUndo(tx, deps, rollout, action, { verdict: undoFailed({ code: 'PREFLIGHT_REFUSED', message: holes }) })
+    const holes = refusalText(imageRollbackVulnerabilities(update, box, await fixesAround(tx, rollout)))
+    if (holes) return settleUndo(tx, deps, rollout, action, { verdict: rollbackFailed({ code: 'PREFLIGHT_REFUSED', message: holes }) })
     const lost = await holdStill(tx, deps, rollout, slug, box)
-    if (lost) return settleUndo(tx, deps, rollout, action, { verdict: undoFailed(lost) })
+    if (lost) return settleUndo(tx, deps, rollout, action, { verdict: rollbackFailed(lost) })
     const services = Object.fromEntries(
       Object.entries(action.images).map(([service, image]) => [service, { image, digest: wanted[service] as string }]),
     )
@@ -46,7 +46,7 @@ export const orderUndo = (owned: Owned, slug: string, commandId: string, { diges
   })
 
 /** Of each service that goes back by its image. */
-export const formerDigests = ({ images }: StoredAction, { digestsBefore }: DoneUpdate): Record<string, string> =>
+export const formerDigests = ({ images }: StoredAction, { digestsBefore }: CompletedUpdate): Record<string, string> =>
   Object.fromEntries(
     Object.keys(images).flatMap((service) => {
       const digest = digestsBefore[service]

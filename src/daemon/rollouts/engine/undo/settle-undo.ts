@@ -1,7 +1,7 @@
 import { alertOf, mendedByWayBack } from '../../../../core/alerts/index.ts'
 import type { BoxId } from '../../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../../core/kit/index.ts'
-import type { ActionStatus, UndoVerdict } from '../../../../core/rollouts/index.ts'
+import type { ActionStatus, RollbackVerdict } from '../../../../core/rollouts/index.ts'
 import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
 import { releaseHold } from '../../../boxes/index.ts'
 import type { Tx } from '../../../db/index.ts'
@@ -13,7 +13,7 @@ import type { StoredRollout } from '../../rollouts.repo.ts'
 import { engineActor, recordRolloutAudit, streamOf, tell } from '../../tell.ts'
 import { closeAttempt } from '../close-attempt.ts'
 
-type Ending = Readonly<{ verdict: UndoVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
+type Ending = Readonly<{ verdict: RollbackVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
 
 /** The box is free again, and how its way back ended stands. */
 export async function settleUndo(
@@ -60,10 +60,10 @@ async function asUpdated(tx: Tx, { id }: StoredAction): Promise<Partial<StoredAc
   return { startedAt, finishedAt, durationMs, fencedMs, progress: null, error: null }
 }
 
-const attemptStatus = ({ undo, status }: UndoVerdict): ActionStatus =>
+const attemptStatus = ({ undo, status }: RollbackVerdict): ActionStatus =>
   undo === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
 
-const overBy = ({ undo }: UndoVerdict) =>
+const overBy = ({ undo }: RollbackVerdict) =>
   undo === 'undone'
     ? { kinds: ['deadline_overdue', 'undo_failed', ...mendedByWayBack] as const, because: 'the box was brought back' }
     : { kinds: ['deadline_overdue'] as const, because: 'its agent has answered' }
@@ -73,7 +73,7 @@ async function alert(
   { clock }: Pick<RolloutsDeps, 'clock'>,
   { id: rolloutId }: StoredRollout,
   { tenantSlug: slug, attempt }: StoredAction,
-  { status, error }: UndoVerdict,
+  { status, error }: RollbackVerdict,
 ): Promise<void> {
   const box = { rolloutId, slug, attempt, error }
   const failed = alertOf.undo_failed(box)
