@@ -61,7 +61,7 @@ const RollbackSpan = z.object({
   /** How long single boxes took from their turn to their end, all attempts of a box together; null until the first is through. */
   boxes: Spread.nullable(),
 })
-export type WayBack = z.infer<typeof RollbackSpan>
+export type RollbackSpan = z.infer<typeof RollbackSpan>
 
 /** What became of a rollout: its story, what it cost the tenants, and where the time went. */
 export const RolloutReport = z.object({

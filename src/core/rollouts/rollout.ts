@@ -37,7 +37,7 @@ export type TierTargets = z.infer<typeof TierTargets>
 const PinnedDigests = z.record(ImageRef, Digest)
 
 const RollbackCounts = z.object({ total: z.number(), pending: z.number(), running: z.number(), undone: z.number(), failed: z.number() })
-export type UndoCounts = z.infer<typeof RollbackCounts>
+export type RollbackCounts = z.infer<typeof RollbackCounts>
 
 /**
  * When the chat of a box opens again during its update (SAFETY): once it proved stable, after its first good probe, or it is never closed
