@@ -6,7 +6,7 @@ import { hostDisk } from '../dist/agent/backup/index.js'
 import { readBoxSecrets } from '../dist/agent/boxes/box-secrets.js'
 import { composeRecord, factFinder, localBoxes, portInUse, provision } from '../dist/agent/boxes/index.js'
 import { dockerEngine } from '../dist/agent/docker/index.js'
-import { boxInside } from '../dist/agent/inside/index.js'
+import { boxServers } from '../dist/agent/box-servers/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 
 const testbedFile = join(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenantry-testbed', 'testbed.json')
@@ -21,7 +21,7 @@ export async function makeBox({ images, dockerHost, dockerConfig, docker, regist
   const boxes = localBoxes(join(folder, 'state'))
   const compose = composeRecord({ stateFolder: join(folder, 'state'), boxes })
   const clock = systemClock
-  const look = { engine, boxes, clock, inside: boxInside({ engine, clock, random: systemRandom }) }
+  const look = { engine, boxes, clock, servers: boxServers({ engine, clock, random: systemRandom }) }
   const settings = {
     boxesFolder: join(folder, 'boxes'),
     templateFolder: new URL('../config/box-template', import.meta.url).pathname,

@@ -16,7 +16,7 @@ import { pipeline } from 'node:stream/promises'
 import { execa } from 'execa'
 import { fetchSnapshot, takeBoxSnapshot } from '../dist/agent/backup/index.js'
 import { dockerEngine } from '../dist/agent/docker/index.js'
-import { boxInside } from '../dist/agent/inside/index.js'
+import { boxServers } from '../dist/agent/box-servers/index.js'
 import { fillVolumes } from '../dist/agent/revive/index.js'
 import { resticSnapshots } from '../dist/agent/snapshots/index.js'
 import { syncDisk } from '../dist/agent/snapshots/sync-disk.js'
@@ -120,7 +120,7 @@ volumes: { postgres: {}, media: {}, objects: {} }
 `,
   )
   const engine = telling(dockerEngine({ dockerHost, dockerConfig, docker }), programOf)
-  const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+  const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
   const box = { slug: 'bench', boxId: 'box_bench', ownershipEpoch: 1, managed: true, chatDomain: 'bench.test', project, ports: null }
   await engine.up(project, ['postgres', 'synapse', 'minio'])
   const id = (await engine.containers(project)).find(({ service }) => service === 'postgres').id
@@ -142,7 +142,7 @@ volumes: { postgres: {}, media: {}, objects: {} }
   const repository = join(folder, 'repository')
   execFileSync(restic, ['-r', repository, '--no-cache', 'init'], { input: 'a key\n', stdio: ['pipe', 'ignore', 'inherit'] })
   return {
-    ...{ folder, engine, inside, box, folders, restic, repository, docker, dockerHost, id, emptyDatabase },
+    ...{ folder, engine, servers, box, folders, restic, repository, docker, dockerHost, id, emptyDatabase },
     remove: async () => {
       await engine.down(project, { volumes: true })
       rmSync(folder, { recursive: true, force: true })
@@ -188,13 +188,13 @@ function byHand({ folder, box, folders, restic, repository, docker, dockerHost, 
   }
 }
 
-function throughAgent({ folder, engine, inside, box, restic, repository: empty }, round) {
+function throughAgent({ folder, engine, servers, box, restic, repository: empty }, round) {
   const at = join(folder, `through-agent-${round}`)
   cpSync(empty, join(at, 'repository'), { recursive: true })
   const repository = { repository: `file:${join(at, 'repository')}`, password: 'a key', env: {} }
   const sync = (...args) => told('sync of the disk', () => syncDisk(...args))
   const snapshots = telling(resticSnapshots({ program: restic, owner: at, cacheFolder: join(at, 'cache'), sync }))
-  const deps = { engine, inside, snapshots, clock: systemClock, workFolder: join(at, 'work') }
+  const deps = { engine, servers, snapshots, clock: systemClock, workFolder: join(at, 'work') }
   const installed = { migrationsHead: '0000', postgres: '15', synapse: 'unknown', minio: 'unknown' }
   let taken
   return {

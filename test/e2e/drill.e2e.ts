@@ -76,8 +76,8 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
     const people = pollEdge(box, talk)
     const deps = await host.agent()
     let seen: { internal: string[]; published: string[]; outside: number; edge: number } | undefined
-    const inside: typeof deps.inside = {
-      ...deps.inside,
+    const servers: typeof deps.servers = {
+      ...deps.servers,
       createThrowAwayAccount: async (copy, secret, signal) => {
         const containers = await deps.engine.containers(copy.project)
         const synapse = containers.find(({ service }) => service === 'synapse')!.id
@@ -90,10 +90,10 @@ describe.skipIf(!testbedExists())('a drill beside a real box', () => {
           outside: (await deps.engine.exec(synapse, reach)).exitCode,
           edge: containers.filter(({ service }) => service === 'edge').length,
         }
-        return deps.inside.createThrowAwayAccount(copy, secret, signal)
+        return deps.servers.createThrowAwayAccount(copy, secret, signal)
       },
     }
-    const result = await drill({ ...deps, inside })(host.contextOf('good'), payload())
+    const result = await drill({ ...deps, servers })(host.contextOf('good'), payload())
     const answers = await people.stop()
     expect(result).toMatchObject({ ok: true, error: null, probe: { verdict: 'ok' } })
     expect(result.tables).toBeGreaterThan(100)

@@ -37,7 +37,7 @@ describe.skipIf(!testbedExists())('the health of a real box', () => {
   })
   afterAll(() => rooms?.end())
 
-  const probe = () => rooms.inside.probe(box)
+  const probe = () => rooms.servers.probe(box)
   const idOf = async (service: Service) => (await rooms.engine.containers(box.project)).find((one) => one.service === service)!.id
   const run = async (service: Service, ...argv: string[]) => {
     const { exitCode, stdout, stderr } = await rooms.engine.exec(await idOf(service), argv)

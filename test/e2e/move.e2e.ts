@@ -117,12 +117,12 @@ describe.skipIf(!testbedExists())('a real box changes hosts', () => {
     const { snapshot } = await handOver(await next.agent())(next.contextOf('again'), { ...address, ownershipEpoch: 3, deadlineMs })
     const deps = await old.agent()
     const sick = {
-      ...deps.inside,
-      probe: async () => ({ ...(await deps.inside.probe((await next.boxes.find(slug))!)), verdict: 'failed' as const }),
+      ...deps.servers,
+      probe: async () => ({ ...(await deps.servers.probe((await next.boxes.find(slug))!)), verdict: 'failed' as const }),
     }
     const payload = { ...address, ...wanted, ownershipEpoch: 4, snapshotId: snapshot.snapshotId, snapshotSha256: snapshot.snapshotSha256 }
     const probe = { ...soon, timeoutMs: 3_000 }
-    const result = await takeOver({ ...deps, inside: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
+    const result = await takeOver({ ...deps, servers: sick })(old.contextOf('sick'), { ...payload, ports: oldPorts, probe, deadlineMs })
     expect(result).toMatchObject({ outcome: 'failed', error: { code: 'PROBE_FAILED' } })
     await nothingOf(old, 'mv-a-')
   })

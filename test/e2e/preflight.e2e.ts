@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { factFinder, reportVersions } from '../../src/agent/boxes/index.ts'
-import { boxInside } from '../../src/agent/inside/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { prefetch, type UpdateDeps, update } from '../../src/agent/update/index.ts'
 import { synapseSchemaOf, type TierVersions, type VersionsReport } from '../../src/core/boxes/index.ts'
@@ -85,8 +85,8 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     }
     const clock = systemClock
     const compose = { around: async () => undefined as never, isChanged: async () => false }
-    const inside = boxInside({ engine, clock, random: systemRandom })
-    const deps = { engine, inside, clock, findFacts: factFinder({ engine, clock, disk: one.deps.disk, compose }) }
+    const servers = boxServers({ engine, clock, random: systemRandom })
+    const deps = { engine, servers, clock, findFacts: factFinder({ engine, clock, disk: one.deps.disk, compose }) }
     await reportVersions(deps, await one.box())
     ran.length = 0
     const begun = performance.now()
@@ -158,7 +158,7 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
     const { project } = await one.box()
     await one.deps.engine.stop(project, ['minio'])
     const sick = await one.report()
-    const probe = await one.deps.inside.probe(await one.box())
+    const probe = await one.deps.servers.probe(await one.box())
     await one.deps.engine.start(project, ['minio'])
     expect(found(sick, { synapse: '1.999.0' })).toContain('refuse BOX_UNHEALTHY')
     const box = aKnownBox(one.slug, { installed: healthy.installed, report: healthy, probe, heldBy: 'move:mv_1' })
@@ -172,14 +172,14 @@ describe.skipIf(!testbedExists())('the pre-flight of a real box', () => {
   })
 
   test('sees an image with another C library under a database that sorts by one, before anything stops', async () => {
-    const { engine, inside } = one.deps
+    const { engine, servers } = one.deps
     const { images } = one.testbed
     expect(await engine.imageLibc(images.postgres.ref)).toBe('glibc')
     await expect(engine.imageLibc(`${images.postgres.ref}-nowhere`)).rejects.toMatchObject({ code: 'NOT_FOUND' })
     const deps: UpdateDeps = {
       ...one.deps,
       engine: { ...engine, imageLibc: async (image) => (image === images.postgres.ref ? engine.imageLibc(image) : 'musl') },
-      inside: { ...inside, databaseFacts: async (box) => ({ ...(await inside.databaseFacts(box))!, collation: 'de_DE.utf8' }) },
+      servers: { ...servers, databaseFacts: async (box) => ({ ...(await servers.databaseFacts(box))!, collation: 'de_DE.utf8' }) },
     }
     // Any other image will do: nothing of it is started.
     const result = await attempt('libc', { postgres: { image: images.edge.ref, digest: images.edge.digest } }, deps)

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dumpFolderOf, hostDisk, snapshot, takeBoxSnapshot } from '../../src/agent/backup/index.ts'
+import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { boxInside } from '../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
 import { type RestoreDeps, type RestoreSteps, restore, restoreStepsOfBox } from '../../src/agent/restore/index.ts'
@@ -34,10 +34,10 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
     const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
     folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-restore-')))
     engine = dockerEngine({ dockerHost, dockerConfig, docker })
-    const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+    const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
     boxes = localBoxes(join(folder, 'state'))
     const allowedImages = [`${registry}/tenantry/*`]
-    const look = { engine, inside, boxes, clock: systemClock }
+    const look = { engine, servers, boxes, clock: systemClock }
     const settings = {
       boxesFolder: join(folder, 'boxes'),
       templateFolder,
@@ -151,12 +151,12 @@ describe.skipIf(!testbedExists())('the restore of a real box', () => {
   test('every stream of the database stands beyond what it was', async () => {
     const project = (await box()).project
     await engine.stop(project, ['synapse'])
-    const streams = await deps.inside.streamPositions(await box())
-    await deps.inside.raiseStreams(await box(), 'unknown')
-    const far = await deps.inside.streamPositions(await box())
+    const streams = await deps.servers.streamPositions(await box())
+    await deps.servers.raiseStreams(await box(), 'unknown')
+    const far = await deps.servers.streamPositions(await box())
     expect(far.sequences.events_stream_seq).toBeGreaterThan(1_000_000_000)
     await engine.start(project, ['synapse'])
-    await expect.poll(async () => (await deps.inside.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
+    await expect.poll(async () => (await deps.servers.probe(await box())).verdict, { timeout: 60_000, interval: 300 }).toBe('ok')
     const text = await readFile(join(folder, 'journal', 'restore.jsonl'), 'utf8')
     const kept = text
       .split('\n')

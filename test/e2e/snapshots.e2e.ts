@@ -58,7 +58,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
       for (; going; said++) {
         await real.talk.say(`meanwhile ${said}`)
         await uploadMedia(real.talk.anna, new Uint8Array(1_000).fill(said), 'image/png')
-        await real.inside.probe(real.box)
+        await real.servers.probe(real.box)
       }
       return said
     }
@@ -177,7 +177,7 @@ describe.skipIf(!testbedExists())('snapshots of a real box that serves', () => {
       await held.catch(() => undefined)
       await real.engine.stop(real.box.project, ['postgres'])
       await real.engine.start(real.box.project, ['postgres'])
-      await expect.poll(async () => (await real.inside.probe(real.box)).verdict, { timeout: 60_000, interval: 500 }).toBe('ok')
+      await expect.poll(async () => (await real.servers.probe(real.box)).verdict, { timeout: 60_000, interval: 500 }).toBe('ok')
     }
   })
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostDisk } from '../../src/agent/backup/index.ts'
+import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { fenceSwitch, type LocalBoxes, localBoxes, portInUse, provision } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { boxInside } from '../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../src/agent/journal/index.ts'
 import type { ContainerEngine } from '../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../src/agent/snapshots/index.ts'
@@ -32,10 +32,10 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
     folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-update-')))
     engine = dockerEngine({ dockerHost, dockerConfig, docker })
-    const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+    const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
     boxes = localBoxes(join(folder, 'state'))
     const allowedImages = [`${registry}/tenantry/*`]
-    const look = { engine, inside, boxes, clock: systemClock }
+    const look = { engine, servers, boxes, clock: systemClock }
     const settings = {
       boxesFolder: join(folder, 'boxes'),
       templateFolder,
@@ -94,13 +94,13 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   /** The agent over a box whose time-out is over as soon as a probe says what the test waits for. */
   const outOfTime = (ends: (probe: ProbeResult) => boolean, from: UpdateDeps): UpdateDeps => {
     let aheadMs = 0
-    const probe: typeof from.inside.probe = async (box, signal) => {
-      const seen = await from.inside.probe(box, signal)
+    const probe: typeof from.servers.probe = async (box, signal) => {
+      const seen = await from.servers.probe(box, signal)
       if (aheadMs === 0 && ends(seen)) aheadMs = payloadOf('synapse-1.157.1').probe.timeoutMs
       return seen
     }
     const clock = { ...from.clock, monotonicMs: () => from.clock.monotonicMs() + aheadMs }
-    return { ...from, clock, inside: { ...from.inside, probe } }
+    return { ...from, clock, servers: { ...from.servers, probe } }
   }
 
   test('an image that sends no message is taken back, with the database in a new volume', async () => {
@@ -140,16 +140,16 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   }
 
   test('one that is opened after its first good probe and turns sick then stays open on what it runs, with all that people write', async () => {
-    const { inside } = deps
+    const { servers } = deps
     const opened: unknown[] = []
-    const probe: typeof inside.probe = async (box, signal) => {
-      const good = await inside.probe(box, signal)
+    const probe: typeof servers.probe = async (box, signal) => {
+      const good = await servers.probe(box, signal)
       if ((await fence()) !== undefined || good.verdict !== 'ok') return good
       if (opened.push(good) === 1) await talk.say('as soon as it was open')
       return { ...good, verdict: 'failed', reason: 'sick once people are in' }
     }
     const early = { ...payloadOf('synapse-1.163.2'), fence: { mode: 'until-first-ok' as const } }
-    const sickLater = outOfTime(({ verdict }) => verdict === 'failed' && opened.length > 1, { ...deps, inside: { ...inside, probe } })
+    const sickLater = outOfTime(({ verdict }) => verdict === 'failed' && opened.length > 1, { ...deps, servers: { ...servers, probe } })
     const result = await update(sickLater)(contextOf('early'), early)
     expect(result).toMatchObject({
       outcome: 'failed',
@@ -166,19 +166,19 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
 
   test('one without a fence answers like a server that is away while it rests, in JSON that browsers may read', async () => {
     const answers: unknown[] = []
-    const inside: typeof deps.inside = {
-      ...deps.inside,
+    const servers: typeof deps.servers = {
+      ...deps.servers,
       dumpDatabase: async (...given) => {
         const answer = await fetch(`http://127.0.0.1:${ports.public}/_matrix/client/versions`, {
           headers: { origin: 'https://chat.example' },
         })
         const { errcode } = (await answer.json()) as { errcode?: string }
         answers.push([answer.status, errcode, answer.headers.get('access-control-allow-origin'), await fence()])
-        return deps.inside.dumpDatabase(...given)
+        return deps.servers.dumpDatabase(...given)
       },
     }
     const payload = { ...payloadOf('synapse-1.157.1'), fence: { mode: 'none' as const } }
-    const result = await update({ ...deps, inside })(contextOf('open'), payload)
+    const result = await update({ ...deps, servers })(contextOf('open'), payload)
     expect(result).toMatchObject({ outcome: 'committed', fencedMs: 0, report: { installed: { synapse: '1.157.1' } } })
     expect(answers).toEqual([[502, 'M_UNKNOWN', '*', undefined]])
     await talk.expectComplete()

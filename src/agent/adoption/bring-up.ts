@@ -1,16 +1,16 @@
 import { Service } from '../../core/boxes/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
 import { waitForService } from '../boxes/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 
-type Deps = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock }>
+type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock }>
 
 /**
  * Brings a box to what its files say: what compose would recreate, what does not run, and what has to read its config again (`reread`);
  * nothing else is touched. The chat server is stopped while its database is exchanged, and started after it.
  */
 export async function bringUp(
-  { engine, inside, clock }: Deps,
+  { engine, servers, clock }: Deps,
   box: LocalBox,
   { reread, signal }: Readonly<{ reread: readonly Service[]; signal: AbortSignal }>,
 ): Promise<void> {
@@ -30,9 +30,9 @@ export async function bringUp(
     if (all.includes(service)) await engine.up(project, [service], signal)
   }
   await up('postgres')
-  await waitForService({ engine, clock }, { signal }, box, 'postgres', () => inside.databaseReady(box))
+  await waitForService({ engine, clock }, { signal }, box, 'postgres', () => servers.databaseReady(box))
   await up('minio')
   await up('synapse')
   await up('edge')
-  await waitForService({ engine, clock }, { signal }, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
+  await waitForService({ engine, clock }, { signal }, box, 'synapse', async () => (await servers.serverVersions(box)).synapse !== undefined)
 }

@@ -41,7 +41,7 @@ export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
   start: async (at) => bringUp(run.deps, completed(run), { reread: beforeOf(at).reread, signal: at.signal }),
   account: async ({ signal }) => {
     const { appserviceToken } = await secretsNow(run)
-    await writeProbeAccount(run.box.project, await run.deps.inside.createProbeAccount(completed(run), secret(appserviceToken), signal))
+    await writeProbeAccount(run.box.project, await run.deps.servers.createProbeAccount(completed(run), secret(appserviceToken), signal))
   },
   prove: ({ signal }) => prove(run, signal),
   deliver: async () => {

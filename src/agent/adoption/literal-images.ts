@@ -1,9 +1,9 @@
 import { parseImage, type Service } from '../../core/boxes/index.ts'
 import { installedVersion, isLiteralImage, needAllowedImage } from '../boxes/index.ts'
-import type { BoxInside, ContainerEngine, ContainerState } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, ContainerState } from '../ports/index.ts'
 import type { Survey } from './survey.ts'
 
-type Deps = Readonly<{ engine: ContainerEngine; inside: BoxInside; settings: Readonly<{ allowedImages: readonly string[] }> }>
+type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; settings: Readonly<{ allowedImages: readonly string[] }> }>
 type Found = Readonly<{ images: Readonly<Partial<Record<Service, string>>>; findings: readonly string[] }>
 
 /** Images with a tag that says a version, for services that name theirs by a variable or as `latest`: the very image that runs now. */
@@ -24,13 +24,13 @@ export async function literalImages(deps: Deps, survey: Survey): Promise<Found> 
 const saysVersion = (image: string): boolean => isLiteralImage(image) && parseImage(image).tag !== 'latest'
 
 async function literalFor(
-  { engine, inside, settings }: Deps,
+  { engine, servers, settings }: Deps,
   { box }: Survey,
   container: ContainerState,
 ): Promise<{ image: string } | { reason: string }> {
   const service = container.service as 'synapse' | 'postgres' | 'minio'
   if (container.digest === null) return { reason: 'what runs was never in a registry' }
-  const candidate = saysVersion(container.image) ? container.image : await named(inside, box, service, container.image)
+  const candidate = saysVersion(container.image) ? container.image : await named(servers, box, service, container.image)
   if (candidate === undefined) return { reason: 'the server does not say its version' }
   needAllowedImage(settings.allowedImages, candidate)
   const local = await engine.localDigest(candidate)
@@ -41,12 +41,12 @@ async function literalFor(
 }
 
 async function named(
-  inside: BoxInside,
+  servers: BoxServers,
   box: Survey['box'],
   service: 'synapse' | 'postgres' | 'minio',
   image: string,
 ): Promise<string | undefined> {
-  const version = installedVersion(service, (await inside.serverVersions(box))[service], undefined)
+  const version = installedVersion(service, (await servers.serverVersions(box))[service], undefined)
   const repository = isLiteralImage(image) ? parseImage(image).repository : image
   const candidate = `${repository}:${service === 'synapse' ? 'v' : ''}${version}`
   return version === 'unknown' || !isLiteralImage(candidate) ? undefined : candidate

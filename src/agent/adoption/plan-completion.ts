@@ -17,7 +17,7 @@ import {
   secretsFile,
   secretsText,
 } from '../boxes/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { pendingSecrets, platformService, secretsOf } from './box-secrets-of.ts'
 import { completeCompose } from './complete-compose.ts'
 import { completeHomeserver } from './complete-homeserver.ts'
@@ -31,7 +31,7 @@ export type Complete = BoxCommandPayload<'tenant-box.complete'>
 
 export type PlanDeps = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   boxes: LocalBoxes
   clock: Clock
   random: Random
@@ -89,8 +89,8 @@ const sumOf = (changes: readonly FileChange[]): string =>
 export const sumOrNull = (text: string | null): string | null => (text === null ? null : sha256Hex(text))
 
 /** The agent asks in the database that it finds now, which may become another one by the completion. */
-async function otherDatabases({ inside }: PlanDeps, survey: Survey): Promise<string[]> {
-  const facts = await inside.databaseFacts(survey.box)
+async function otherDatabases({ servers }: PlanDeps, survey: Survey): Promise<string[]> {
+  const facts = await servers.databaseFacts(survey.box)
   const { said, found } = databaseNames(survey)
   const others = [...(facts?.otherDatabases ?? []), ...(facts ? [found.database] : [])].filter(
     (name) => name !== said.database && name !== 'postgres',

@@ -54,7 +54,7 @@ async function takeIt(deps: SnapshotDeps, context: CommandContext, payload: Payl
   const write = writerOf(deps, context)
   await write('prepare', 'intent')
   await deps.snapshots.prepare(repository)
-  const databaseBytes = (await deps.inside.databaseBytes(box)) ?? 0
+  const databaseBytes = (await deps.servers.databaseBytes(box)) ?? 0
   await needRoom(deps.disk, { commandId, what: `a snapshot of ${box.slug}` }, roomForDump(deps.workFolder, repository, databaseBytes))
   await write('prepare', 'done')
   const report = await reportVersions(deps, box)

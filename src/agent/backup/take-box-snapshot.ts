@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import type { InstalledVersions, SnapshotTaken, SnapshotTier } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem, problem } from '../../core/kit/index.ts'
 import { fenceSwitch } from '../boxes/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox, Repository, RowCounts, SnapshotStore } from '../ports/index.ts'
 import { type DataFolder, dataFolders } from './data-folders.ts'
 import { type DumpManifest, readWholeDump, writeManifest } from './dump-manifest.ts'
 
 export type BoxSnapshotDeps = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   clock: Clock
   /** Dumps lie below it until their command is over; as private as the agent's own files. */
@@ -97,8 +97,8 @@ async function dumpOnce(deps: BoxSnapshotDeps, request: BoxSnapshotRequest, data
   try {
     const at = isoNow(deps.clock)
     const [rows, databaseBytes] = await Promise.all([
-      deps.inside.dumpDatabase(request.box, folder, request.signal),
-      deps.inside.databaseBytes(request.box),
+      deps.servers.dumpDatabase(request.box, folder, request.signal),
+      deps.servers.databaseBytes(request.box),
     ])
     const facts = manifestFacts(request, {
       at,

@@ -8,6 +8,6 @@ export const healthcheck =
   (deps: ReportDeps & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.healthcheck'> =>
   async ({ signal }, payload) => {
     const box = await boxOfCommand(deps.boxes, payload)
-    const probe = await deps.inside.probe(box, signal)
+    const probe = await deps.servers.probe(box, signal)
     return { probe, report: await reportVersions(deps, box) }
   }

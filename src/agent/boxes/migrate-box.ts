@@ -1,20 +1,20 @@
 import { type BoxMigration, headOf, planMigrations } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { BoxInside, CommandContext, LocalBox } from '../ports/index.ts'
+import type { BoxServers, CommandContext, LocalBox } from '../ports/index.ts'
 
-type Deps = Readonly<{ inside: BoxInside }>
+type Deps = Readonly<{ servers: BoxServers }>
 
 /**
  * What brings the box's own tables from what its database says to the wanted head; fetched from the daemon while the box serves, because it
  * may be away afterwards. Throws PREFLIGHT_REFUSED for a way that there is not, BOX_UNHEALTHY where the database does not answer.
  */
 export async function migrationsFor(
-  { inside }: Deps,
+  { servers }: Deps,
   { migrations }: Pick<CommandContext, 'migrations'>,
   box: LocalBox,
   wanted: string,
 ): Promise<readonly BoxMigration[]> {
-  const facts = await inside.databaseFacts(box)
+  const facts = await servers.databaseFacts(box)
   if (!facts) throw problem('BOX_UNHEALTHY', `the database of ${box.slug} does not answer; repair the box before updating it`)
   if (headOf(facts.migrations) === wanted) return []
   const plan = planMigrations(await migrations(), facts.migrations, wanted)
@@ -29,13 +29,13 @@ export async function migrationsFor(
 
 /** In the running database, one after the other; one that an interrupted try had applied is passed over. */
 export async function applyMigrations(
-  { inside }: Deps,
+  { servers }: Deps,
   { signal, progress }: Pick<CommandContext, 'signal' | 'progress'>,
   box: LocalBox,
   migrations: readonly BoxMigration[],
 ): Promise<void> {
   for (const migration of migrations) {
     progress({ step: 'migrate', detail: `box migration ${migration.head}-${migration.name}` })
-    await inside.applyMigration(box, migration, signal)
+    await servers.applyMigration(box, migration, signal)
   }
 }

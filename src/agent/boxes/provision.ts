@@ -1,6 +1,6 @@
 import { type BoxCommandPayload, boxCommands, noMigrations } from '../../core/boxes/index.ts'
 import { type Clock, type Random, secret } from '../../core/kit/index.ts'
-import type { BoxInside, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
 import { type BoxSecrets, writeProbeAccount } from './box-secrets.ts'
 import { bringImages } from './bring-images.ts'
 import { needAllowedImage } from './image-allow-list.ts'
@@ -27,7 +27,7 @@ export type BoxSettings = Readonly<{
 
 export type ProvisionDeps = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   clock: Clock
   random: Random
   boxes: LocalBoxes
@@ -79,17 +79,17 @@ async function pullMissing({ engine, clock, settings }: ProvisionDeps, context: 
 
 /** The database first: a Synapse without one dies, and its restarts would look like a fault. */
 async function startAll(deps: ProvisionDeps, context: CommandContext, box: LocalBox, head: string): Promise<void> {
-  const { engine, inside } = deps
+  const { engine, servers } = deps
   context.progress({ step: 'database' })
   await engine.up(box.project, ['postgres', 'minio'], context.signal)
-  await waitForService(deps, context, box, 'postgres', () => inside.databaseReady(box))
+  await waitForService(deps, context, box, 'postgres', () => servers.databaseReady(box))
   if (head !== noMigrations) await applyMigrations(deps, context, box, await migrationsFor(deps, context, box, head))
   context.progress({ step: 'chat' })
   await engine.up(box.project, ['synapse', 'edge'], context.signal)
-  await waitForService(deps, context, box, 'synapse', async () => (await inside.serverVersions(box)).synapse !== undefined)
+  await waitForService(deps, context, box, 'synapse', async () => (await servers.serverVersions(box)).synapse !== undefined)
 }
 
-async function makeProbeAccount({ inside }: ProvisionDeps, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
+async function makeProbeAccount({ servers }: ProvisionDeps, context: CommandContext, box: LocalBox, secrets: BoxSecrets): Promise<void> {
   context.progress({ step: 'probe-user' })
-  await writeProbeAccount(box.project, await inside.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
+  await writeProbeAccount(box.project, await servers.createProbeAccount(box, secret(secrets.appserviceToken), context.signal))
 }

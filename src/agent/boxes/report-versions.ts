@@ -1,18 +1,18 @@
 import { headOf, Service, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { BoxInside, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
 import { readFence } from './box-fence.ts'
 import type { FindFacts } from './find-facts.ts'
 import { installedVersion } from './versions.ts'
 
-export type ReportDeps = Readonly<{ engine: ContainerEngine; inside: BoxInside; clock: Clock; findFacts?: FindFacts }>
+export type ReportDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock; findFacts?: FindFacts }>
 
 /** What RUNS in a box: digests from the engine, versions, migrations and size from the servers. The compose file is never asked for them. */
-export async function reportVersions({ engine, inside, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
+export async function reportVersions({ engine, servers, clock, findFacts }: ReportDeps, box: LocalBox): Promise<VersionsReport> {
   const [containers, said, database, fence] = await Promise.all([
     engine.containers(box.project),
-    inside.serverVersions(box),
-    inside.databaseFacts(box),
+    servers.serverVersions(box),
+    servers.databaseFacts(box),
     readFence(box.project),
   ])
   const of = (service: Service) => containers.find((container) => container.service === service)

@@ -1,16 +1,16 @@
 import type { ProbeResult, ProbeRule } from '../../core/boxes/index.ts'
 import { type Clock, duration, problem } from '../../core/kit/index.ts'
-import type { BoxInside, LocalBox } from '../ports/index.ts'
+import type { BoxServers, LocalBox } from '../ports/index.ts'
 
-type Deps = Readonly<{ inside: BoxInside; clock: Clock }>
+type Deps = Readonly<{ servers: BoxServers; clock: Clock }>
 type Watch = Readonly<{ rule: ProbeRule; signal: AbortSignal; onProbe?: (probe: ProbeResult, good: number) => void }>
 
 /** Probes until the rule is met and answers the last probe; a bad one starts the count again. Throws PROBE_FAILED with the last reason. */
-export async function waitUntilStable({ inside, clock }: Deps, box: LocalBox, { rule, signal, onProbe }: Watch): Promise<ProbeResult> {
+export async function waitUntilStable({ servers, clock }: Deps, box: LocalBox, { rule, signal, onProbe }: Watch): Promise<ProbeResult> {
   const deadline = clock.monotonicMs() + rule.timeoutMs
   for (let good = 0; ; ) {
     signal.throwIfAborted()
-    const probe = await inside.probe(box, signal)
+    const probe = await servers.probe(box, signal)
     good = probe.verdict === 'ok' ? good + 1 : 0
     onProbe?.(probe, good)
     if (good >= rule.consecutive) return probe

@@ -7,7 +7,7 @@ import { fetchSnapshot, type Holder, needRoom, type Part, type Roomed, roomForSn
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
 import type { StepAt } from '../course/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../revive/index.ts'
 import { drillCompose, drilledServices } from './drill-compose.ts'
 import type { DrillRun, DrillSteps } from './drill-run.ts'
 import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
@@ -67,10 +67,10 @@ async function needRoomBeside(run: DrillRun, snapshot: StoredSnapshot, fetched: 
 
 async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {
   const { copy } = run
-  const deps = { ...run.deps, inside: watchfulInside(run.deps.inside, run.deps.engine) }
-  const { inside } = deps
-  await waitForService(deps, { signal }, copy, 'synapse', async () => (await inside.serverVersions(copy)).synapse !== undefined)
-  const account = await inside.createThrowAwayAccount(copy, await registrationSecretOf(copy.project.folder), signal)
+  const deps = { ...run.deps, servers: watchfulServers(run.deps.servers, run.deps.engine) }
+  const { servers } = deps
+  await waitForService(deps, { signal }, copy, 'synapse', async () => (await servers.serverVersions(copy)).synapse !== undefined)
+  const account = await servers.createThrowAwayAccount(copy, await registrationSecretOf(copy.project.folder), signal)
   await writeProbeAccount(copy.project, account)
   let last: ProbeResult | undefined
   const keep = (probe: ProbeResult) => {

@@ -4,14 +4,14 @@ import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts
 import type { LocalBoxes } from '../boxes/index.ts'
 import { eventsOf, patiently } from '../course/index.ts'
 import { type CommandJournal, type CommandRecord, type JournalEntry, type OnceOnly, type Stopwatch, stopwatch } from '../journal/index.ts'
-import type { BoxInside, CommandContext, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
 import { isHeld } from './drive.ts'
 import { evidenceOf } from './journal-lines.ts'
 
 /** What every guarded change stands on. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
 export type GuardedDeps = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   boxes: LocalBoxes
   journal: CommandJournal

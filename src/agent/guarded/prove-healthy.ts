@@ -90,7 +90,7 @@ const notProven = ({ payload }: GuardedRun, { reason }: ProbeResult) =>
 async function probeOnce({ deps, box, signal }: GuardedRun): Promise<ProbeResult> {
   signal.throwIfAborted()
   try {
-    return await deps.inside.probe(box, signal)
+    return await deps.servers.probe(box, signal)
   } catch (error) {
     signal.throwIfAborted()
     const sick = { ok: false, ms: 0, error: (error as Error).message }

@@ -43,7 +43,7 @@ export async function waitForDatabase({ deps, box, signal, payload }: GuardedRun
   const until = deps.clock.monotonicMs() + payload.probe.timeoutMs
   for (
     let pauseMs = firstPauseMs;
-    !(await deps.inside.databaseReady(box).catch(() => false));
+    !(await deps.servers.databaseReady(box).catch(() => false));
     pauseMs = Math.min(2 * pauseMs, longestPauseMs)
   ) {
     signal.throwIfAborted()

@@ -160,12 +160,12 @@ async function snapshot({ deps, context, box, repository }: Run, { signal, left 
 }
 
 async function serveAgain({ deps, context, box }: Run, signal: AbortSignal): Promise<void> {
-  const { engine, inside, boxes } = deps
+  const { engine, servers, boxes } = deps
   // `keep` may have written it before it was killed, or failed over a disk that then said no: what serves again is this host's.
   const { handedOver, ...owned } = (await boxes.find(box.slug)) ?? box
   if (handedOver?.holder === context.commandId) await boxes.put(owned)
   await engine.start(box.project, ['postgres'])
-  await waitForService(deps, { signal }, box, 'postgres', () => inside.databaseReady(box))
+  await waitForService(deps, { signal }, box, 'postgres', () => servers.databaseReady(box))
   await engine.start(box.project, ['minio'])
   await engine.start(box.project, ['synapse', 'edge'])
   await waitUntilStable(deps, box, { rule: openAgainRule, signal })

@@ -12,7 +12,7 @@ import { problem } from '../../core/kit/index.ts'
 import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import { type Followed, followCourse, patiently, refuseOrAnswer, type Steps } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
-import { watchfulInside } from '../revive/index.ts'
+import { watchfulServers } from '../revive/index.ts'
 import type { MoveDeps } from './deps.ts'
 import { bringToRest } from './rest.ts'
 
@@ -53,17 +53,17 @@ type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalB
 
 const stepsOf = ({ deps, context, payload, box }: Run): Steps<TakeBackStep> => ({
   start: async ({ signal }) => {
-    const { engine, inside } = deps
+    const { engine, servers } = deps
     await engine.up(box.project, ['postgres', 'minio'], signal)
-    await waitForService(deps, { signal }, box, 'postgres', () => inside.databaseReady(box))
+    await waitForService(deps, { signal }, box, 'postgres', () => servers.databaseReady(box))
     await engine.up(box.project, ['synapse', 'edge'], signal)
     // The record forgets it with `keep`; whose fence is to be lifted must be known after that too.
     return { holder: box.handedOver?.holder ?? null, ...(box.handedOver ? { handedOver: box.handedOver } : {}) } satisfies Started
   },
   probe: ({ signal }) => {
-    const inside = watchfulInside(deps.inside, deps.engine)
+    const servers = watchfulServers(deps.servers, deps.engine)
     const { consecutive } = payload.probe
-    return waitUntilStable({ ...deps, inside }, box, {
+    return waitUntilStable({ ...deps, servers }, box, {
       rule: payload.probe,
       signal,
       onProbe: ({ reason }, good) =>

@@ -5,7 +5,7 @@ import { fetchSnapshot, type Part, type Roomed, type TellingManifest } from '../
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
 import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulInside } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../revive/index.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
 import { needRoomFor } from './need-room-for.ts'
 import { bringToRest, closeBox } from './rest.ts'
@@ -44,7 +44,7 @@ export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
       await run.confirm('once', signal)
       const box = await boxAsFetched(run, signal)
       await startProject(deps, box, Service.options, signal)
-      await waitForService(deps, { signal }, box, 'synapse', async () => (await deps.inside.serverVersions(box)).synapse !== undefined)
+      await waitForService(deps, { signal }, box, 'synapse', async () => (await deps.servers.serverVersions(box)).synapse !== undefined)
     },
     probe: (at) => prove(run, at),
     keep: async ({ signal }) => {
@@ -87,7 +87,7 @@ async function fill(run: TakeOverRun, signal: AbortSignal): Promise<void> {
   await fillProject(deps, box, { repository, snapshotId: payload.snapshotId, fetched, signal })
   // A host that served after the snapshot has handed out positions beyond it, and even one of tier `final` may be of an earlier move:
   // nobody knows how far it came, and a stream that begins far beyond harms no client.
-  await deps.inside.raiseStreams(box, farBeyond(await deps.inside.streamPositions(box, signal)), signal)
+  await deps.servers.raiseStreams(box, farBeyond(await deps.servers.streamPositions(box, signal)), signal)
 }
 
 /** More than any box writes between two snapshots. */
@@ -102,9 +102,9 @@ function farBeyond({ sequences, writers }: StreamPositions): StreamPositions {
 
 async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): Promise<void> {
   const { deps, payload, context } = run
-  const inside = watchfulInside(deps.inside, deps.engine)
+  const servers = watchfulServers(deps.servers, deps.engine)
   const noted: Promise<void>[] = []
-  await waitUntilStable({ ...deps, inside }, await boxAsFetched(run, signal), {
+  await waitUntilStable({ ...deps, servers }, await boxAsFetched(run, signal), {
     rule: payload.probe,
     signal,
     onProbe: (probe, good) => {

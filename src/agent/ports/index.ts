@@ -1,6 +1,6 @@
 // What the agent's rooms need of the world and of each other, as types only: the container engine, the inside of a box,
 // the snapshot store, a command. Real and simulated implementations stand behind them and pass the same suites.
-export type { BoxInside, DatabaseFacts, ProbeAccount, RowCounts, StreamPositions } from './box-inside.ts'
+export type { BoxServers, DatabaseFacts, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {
   ContainerEngine,

@@ -9,7 +9,7 @@ import { type Globals, type Machine, print } from './machine.ts'
 
 export async function boxProbe(machine: Machine, slug: string, options: Globals): Promise<ExitCode> {
   const host = hostHere(machine, options)
-  const probe = await host.inside.probe(await boxOf(host, slug), machine.signal)
+  const probe = await host.servers.probe(await boxOf(host, slug), machine.signal)
   print(machine, options, { probe }, probeWords(slug, probe))
   return probe.verdict === 'ok' ? 0 : 1
 }

@@ -19,7 +19,7 @@ import {
 import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
-import type { BoxInside, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
 import { recordCompose } from './record-compose.ts'
@@ -33,7 +33,7 @@ export type ExecutorDeps = Readonly<{
   /** The agent's own folder. */
   stateFolder: string
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   boxes: LocalBoxes
   journal: CommandJournal

@@ -1,6 +1,6 @@
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type DiskSpace, reserveBytes } from '../backup/index.ts'
-import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
 type Deps = Readonly<{
   clock: Clock
@@ -8,7 +8,7 @@ type Deps = Readonly<{
   /** The agent's own: journals, dumps and what is remembered of snapshots. */
   stateFolder: string
 }>
-type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
+type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 
 const lookEveryMs = 1_000
 
@@ -17,7 +17,7 @@ const lookEveryMs = 1_000
  * whatever was reckoned before, an image is as large as it is, and others write to the disks too. They throw DISK_FULL then, as on a full
  * disk. What a snapshot is brought back to is not watched: the way back may use all that there is.
  */
-export const keepingReserve = (deps: Deps, { engine, inside, snapshots }: Ports): Ports => ({
+export const keepingReserve = (deps: Deps, { engine, servers, snapshots }: Ports): Ports => ({
   engine: {
     ...engine,
     pull: async (image, options) => {
@@ -27,11 +27,11 @@ export const keepingReserve = (deps: Deps, { engine, inside, snapshots }: Ports)
       return whileRoom(deps, { what: `${image} cannot be pulled`, folders: [...images, volumes], signal: options.signal }, pull)
     },
   },
-  inside: {
-    ...inside,
+  servers: {
+    ...servers,
     dumpDatabase: (box, folder, signal) =>
       whileRoom(deps, { what: `the database of ${box.slug} cannot be dumped`, folders: [folder], signal }, (within) =>
-        inside.dumpDatabase(box, folder, within),
+        servers.dumpDatabase(box, folder, within),
       ),
   },
   snapshots: {

@@ -4,11 +4,11 @@ import { join, resolve } from 'node:path'
 import type { EngineInfo, HostResources } from '../../core/hosts/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { hostDisk } from '../backup/index.ts'
+import { boxServers } from '../box-servers/index.ts'
 import { composeRecord, type FindFacts, factFinder, type LocalBoxes, localBoxes } from '../boxes/index.ts'
 import { dockerEngine } from '../docker/index.ts'
-import { boxInside } from '../inside/index.ts'
 import { ownedEnvironment } from '../journal/index.ts'
-import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { resticSnapshots } from '../snapshots/index.ts'
 import { keepingReserve } from './keep-reserve.ts'
 import type { AgentSettings } from './settings.ts'
@@ -18,7 +18,7 @@ export type LocalHost = Readonly<{
   /** By this name an agent knows the processes that an earlier one left behind. */
   owner: string
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   boxes: LocalBoxes
   findFacts: FindFacts
@@ -35,11 +35,11 @@ export function localHost(
     ...(docker === undefined ? {} : { docker }),
     childEnvironment: ownedEnvironment(owner, 'engine'),
   })
-  const { engine, inside, snapshots } = keepingReserve(
+  const { engine, servers, snapshots } = keepingReserve(
     { clock, disk: hostDisk, stateFolder: owner },
     {
       engine: bare,
-      inside: boxInside({ engine: bare, clock, random }),
+      servers: boxServers({ engine: bare, clock, random }),
       snapshots: resticSnapshots({ program: restic, owner, cacheFolder: join(owner, 'restic-cache') }),
     },
   )
@@ -47,7 +47,7 @@ export function localHost(
   return {
     owner,
     engine,
-    inside,
+    servers,
     snapshots,
     boxes,
     findFacts: factFinder({ engine, clock, disk: hostDisk, compose: composeRecord({ stateFolder: owner, boxes }) }),

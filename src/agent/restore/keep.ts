@@ -23,7 +23,7 @@ export async function keep(run: RestoreRun): Promise<Kept> {
 async function readStreams(run: RestoreRun): Promise<StreamPositions | { broken: string }> {
   try {
     await waitForDatabase(run)
-    return await run.deps.inside.streamPositions(run.box, run.signal)
+    return await run.deps.servers.streamPositions(run.box, run.signal)
   } catch (error) {
     run.signal.throwIfAborted()
     if (isProblem(error, 'BOX_UNHEALTHY') || isProblem(error, 'RESTORE_FAILED')) return { broken: error.message }

@@ -22,7 +22,7 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const box = await loadingBox(run, volume)
   const loadInto = async (within: AbortSignal) => {
     await upDatabaseOn({ ...run, box, signal: within }, volume, tries)
-    await deps.inside.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
+    await deps.servers.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
   }
   const again = async () => {
     await fetchDumpAgain(deps, { repository: await run.repository(), snapshotId: payload.snapshotId, signal }, fetched)
@@ -31,7 +31,7 @@ export async function load(run: RestoreRun): Promise<{ volume: string }> {
     await deps.engine.removeVolume(volume)
   }
   await whileProven(fetched, loadInto, { again, signal })
-  await deps.inside.raiseStreams(box, streams, signal)
+  await deps.servers.raiseStreams(box, streams, signal)
   return { volume }
 }
 

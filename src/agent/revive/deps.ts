@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/kit/index.ts'
-import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 
 export type ReviveDeps = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   clock: Clock
   /** Repositories that this host may run, from the agent's own config. */

@@ -37,7 +37,7 @@ type Volumes = Readonly<{ folderOf(data: DataFolder): Promise<string>; upDatabas
 
 /** Media and objects are brought while the database is loaded: the one waits for the store, the other for the processor. */
 export async function fillVolumes(
-  deps: Pick<ReviveDeps, 'inside' | 'snapshots'>,
+  deps: Pick<ReviveDeps, 'servers' | 'snapshots'>,
   box: LocalBox,
   { fetched, signal, folderOf, upDatabase, ...filling }: Filling & Volumes,
 ): Promise<void> {
@@ -45,7 +45,7 @@ export async function fillVolumes(
   const volumes = await Promise.all(manifest.paths.data.map(async (data) => ({ data, into: await folderOf(data) })))
   const load = async (within: AbortSignal) => {
     await upDatabase(within)
-    await deps.inside.loadDatabase(box, dumpFolder, manifest.rows, within)
+    await deps.servers.loadDatabase(box, dumpFolder, manifest.rows, within)
   }
   await sideBySide([(within) => fetchData(deps, { ...filling, signal: within }, volumes), load], signal)
 }
@@ -72,7 +72,7 @@ async function folderOf(
   return folder
 }
 
-async function waitForDatabase({ engine, inside, clock }: ReviveDeps, box: LocalBox, signal: AbortSignal): Promise<void> {
+async function waitForDatabase({ engine, servers, clock }: ReviveDeps, box: LocalBox, signal: AbortSignal): Promise<void> {
   const ready = await waitUntil({ clock, everyMs: 200, timeoutMs: databasePatienceMs, signal }, async () => {
     const database = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')
     if (database?.state !== 'running')
@@ -80,7 +80,7 @@ async function waitForDatabase({ engine, inside, clock }: ReviveDeps, box: Local
         'RESTORE_FAILED',
         `the database of ${box.project.name} ended at its start (exit code ${database?.exitCode ?? 'unknown'})`,
       )
-    return inside.databaseReady(box)
+    return servers.databaseReady(box)
   })
   if (!ready) throw problem('RESTORE_FAILED', `the database of ${box.project.name} takes no connections`)
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
-import type { BoxInside, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import { simulatedServers } from './box-servers.ts'
 import { type SimulatedMachine, simulatedChannel } from './channel.ts'
 import { type ExecScript, simulatedEngine } from './engine.ts'
 import { type Fault, type FaultProfile, instant } from './fault-profile.ts'
 import { makeFaults } from './faults.ts'
 import type { ImageOverrides } from './images.ts'
-import { simulatedInside } from './inside.ts'
 import { type SimulatedVaults, simulatedSnapshots } from './snapshots.ts'
 import { simulatedTraffic, type Traffic } from './traffic.ts'
 import { simulatedVolumes } from './volumes.ts'
@@ -27,7 +27,7 @@ export type SimulatedHostOptions = Readonly<{
 
 export type SimulatedHost = Readonly<{
   engine: ContainerEngine
-  inside: BoxInside
+  servers: BoxServers
   snapshots: SnapshotStore
   traffic: Traffic
   /** What the agent of this host speaks to its daemon with: a network that may be away, a clock that may be wrong. */
@@ -50,7 +50,7 @@ export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
   const world = makeWorld({ clock, random, faults, volumes, images })
   return {
     engine: simulatedEngine(world, options.execScript),
-    inside: simulatedInside(world),
+    servers: simulatedServers(world),
     snapshots: simulatedSnapshots(world, vaults),
     traffic: simulatedTraffic(world),
     channel: (machine) => simulatedChannel(faults, machine),

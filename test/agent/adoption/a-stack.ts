@@ -111,14 +111,14 @@ export async function aStack(options: Options = {}) {
   })
   await host.clock.advance(60_000)
   // What cannot keep its data is not well, and some stacks here cannot.
-  await moving(host.clock, () => host.inside.probe(box)).catch(() => undefined)
+  await moving(host.clock, () => host.servers.probe(box)).catch(() => undefined)
 
   const shelf = memoryShelf()
   const agent = async (around: (deps: CompletionDeps) => CompletionDeps = (same) => same, kept: Shelf = shelf): Promise<CompletionDeps> => {
     const journal = await openJournal({ shelf: kept, clock: host.clock })
     return around({
       engine: host.engine,
-      inside: host.inside,
+      servers: host.servers,
       boxes,
       journal,
       once: onceOnly({ journal, locks: memoryLocks() }),

@@ -277,8 +277,8 @@ test('what somebody changed or made while the box was completed is still there w
   const changed = { 'docker-compose.yml': `${handMade}# by Ben, just now\n`, 'synapse/tenantry-appservice.yaml': 'of another\n' }
   const agent = await stack.agent((deps) => ({
     ...deps,
-    inside: {
-      ...deps.inside,
+    servers: {
+      ...deps.servers,
       createProbeAccount: async () => {
         for (const [path, text] of Object.entries(changed)) await writeFile(join(stack.folder, path), text)
         throw problem('PROBE_FAILED', 'as it is wanted')

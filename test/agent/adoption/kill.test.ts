@@ -23,7 +23,7 @@ async function dying(stack: Stack, life: Mortal): Promise<CompletionDeps> {
   return {
     ...deps,
     engine: touching(deps.engine, 'engine', life),
-    inside: touching(deps.inside, 'inside', life),
+    servers: touching(deps.servers, 'servers', life),
     boxes: touching(deps.boxes, 'boxes', life),
     journal,
     once: onceOnly({ journal, locks: memoryLocks() }),

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { type SnapshotDeps, snapshot, tendSnapshots } from '../../../src/agent/backup/index.ts'
 import { localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
-import type { BoxInside, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, Repository, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import type { FaultProfile } from '../../../src/agent/simulated/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
 import { aHost, aRunningBox, moving } from '../simulated/boxes.ts'
 import { aDisk } from '../simulated/disks.ts'
 
-type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
+type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 
 export const commandId = 'sn_1.snapshot'
 export const repository: Repository = { repository: '/srv/snapshots/oak', password: 'a key', env: {} }
@@ -53,10 +53,10 @@ export async function aBackedUpBox(profile?: FaultProfile) {
   const locks = memoryLocks()
   const workFolder = join(host.folder, 'work')
   const agent = async (ports: Ports = host, kept: Shelf = shelf): Promise<SnapshotDeps> => {
-    const { engine, inside, snapshots } = ports
+    const { engine, servers, snapshots } = ports
     const journal = await openJournal({ shelf: kept, clock: host.clock })
     const disk = aDisk()
-    return { engine, inside, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
+    return { engine, servers, snapshots, boxes, journal, once: onceOnly({ journal, locks }), clock: host.clock, disk, workFolder }
   }
   const take = async (payload = aSnapshotPayload(), context = aContext(), deps?: SnapshotDeps) => {
     const agentDeps = deps ?? (await agent())

@@ -137,8 +137,8 @@ function mortal(kill: ReturnType<typeof killSwitch>, after = false) {
 }
 
 function wrapped(agent: Agent, kill: ReturnType<typeof killSwitch>, after = false) {
-  const { engine, inside, boxes } = agent.deps
-  return { ...agent.deps, engine: kill.wrap(engine, after), inside: kill.wrap(inside, after), boxes: kill.wrap(boxes, after) }
+  const { engine, servers, boxes } = agent.deps
+  return { ...agent.deps, engine: kill.wrap(engine, after), servers: kill.wrap(servers, after), boxes: kill.wrap(boxes, after) }
 }
 
 describe('refused before anything is created', () => {

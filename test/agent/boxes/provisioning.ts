@@ -42,7 +42,7 @@ export async function anAgent(options: Partial<SimulatedHostOptions> = {}) {
   const folder = await realpath(host.folder)
   const deps: ProvisionDeps = {
     engine: host.engine,
-    inside: host.inside,
+    servers: host.servers,
     clock: host.clock,
     random: seededRandom('an agent'),
     boxes: localBoxes(join(folder, 'state')),

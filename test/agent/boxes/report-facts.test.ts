@@ -1,9 +1,9 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { readFacts } from '../../../src/agent/box-servers/database-facts.ts'
 import { folderSizes } from '../../../src/agent/boxes/folder-sizes.ts'
 import { composeRecord, factFinder, localBoxes, reportVersions } from '../../../src/agent/boxes/index.ts'
-import { readFacts } from '../../../src/agent/inside/database-facts.ts'
 import type { LocalBox } from '../../../src/agent/ports/index.ts'
 import type { BoxFacts } from '../../../src/core/boxes/index.ts'
 import { aHost, aRunningBox, composeText, moving } from '../simulated/boxes.ts'
@@ -28,7 +28,7 @@ async function aReportingHost(disk = { freeBytes: async () => 7e9 }) {
     ),
   }
   const findFacts = factFinder({ engine, clock: host.clock, disk, compose })
-  const report = () => moving(host.clock, () => reportVersions({ engine, inside: host.inside, clock: host.clock, findFacts }, box))
+  const report = () => moving(host.clock, () => reportVersions({ engine, servers: host.servers, clock: host.clock, findFacts }, box))
   const facts = async () => (await report()).facts as BoxFacts
   return { host, box, boxes, compose, counts, report, facts }
 }
@@ -52,7 +52,7 @@ describe('a report', () => {
     const { host, box, boxes, report } = await aReportingHost()
     await boxes.put({ ...box, migrationsHead: '0007' })
     expect((await report()).installed.migrationsHead).toBe('0000')
-    await host.inside.applyMigration(box, { head: '0001', name: 'a', sha256: 'a'.repeat(64), sql: 'select 1;' })
+    await host.servers.applyMigration(box, { head: '0001', name: 'a', sha256: 'a'.repeat(64), sql: 'select 1;' })
     expect((await report()).installed.migrationsHead).toBe('0001')
     await host.engine.stop(box.project, ['postgres'])
     expect(await report()).toMatchObject({ installed: { migrationsHead: 'unknown' }, facts: { schemaVersion: null, collation: null } })

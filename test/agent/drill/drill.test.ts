@@ -76,9 +76,9 @@ test.each([
 test('counts that differ from the manifest fail a drill', async () => {
   const world = await drilled()
   const deps = await world.old.agent()
-  const wrong: Deps['inside']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
-    deps.inside.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
-  const result = await world.run({ ...deps, inside: { ...deps.inside, loadDatabase: wrong } })
+  const wrong: Deps['servers']['loadDatabase'] = (box, folder, { events = 0, ...rows }, signal) =>
+    deps.servers.loadDatabase(box, folder, { ...rows, events: events + 1 }, signal)
+  const result = await world.run({ ...deps, servers: { ...deps.servers, loadDatabase: wrong } })
   expect(result).toMatchObject({
     ok: false,
     error: { code: 'RESTORE_FAILED', message: expect.stringMatching(/events has 3 rows instead of 4/) },
@@ -91,11 +91,11 @@ test('a dump that the disk damages once it is fetched is fetched once more, and 
     const world = await drilled()
     const deps = await world.old.agent()
     let left = times
-    const damaged: Deps['inside']['loadDatabase'] = async (box, folder, ...rest) => {
+    const damaged: Deps['servers']['loadDatabase'] = async (box, folder, ...rest) => {
       if (left-- > 0) await writeFile(`${folder}/database.dump`, 'torn')
-      return deps.inside.loadDatabase(box, folder, ...rest)
+      return deps.servers.loadDatabase(box, folder, ...rest)
     }
-    const result = await world.run({ ...deps, inside: { ...deps.inside, loadDatabase: damaged } })
+    const result = await world.run({ ...deps, servers: { ...deps.servers, loadDatabase: damaged } })
     const message = expect.stringContaining('fetched twice')
     expect(result).toMatchObject(times === 1 ? { ok: true, error: null } : { ok: false, error: { code: 'RESTORE_FAILED', message } })
     await expectUntouched(world)
@@ -136,15 +136,15 @@ test('the box is free for other commands while it is drilled, but not for a seco
   const world = await drilled()
   const deps = await world.old.agent()
   const seen: string[] = []
-  const inside: Deps['inside'] = {
-    ...deps.inside,
+  const servers: Deps['servers'] = {
+    ...deps.servers,
     loadDatabase: async (...args) => {
       await (await deps.locks.acquire('oak')).release()
       seen.push(await world.run(deps, {}, aContext('drill-2')).then(String, (error) => error.code))
-      await deps.inside.loadDatabase(...args)
+      await deps.servers.loadDatabase(...args)
     },
   }
-  expect((await world.run({ ...deps, inside })).ok).toBe(true)
+  expect((await world.run({ ...deps, servers })).ok).toBe(true)
   expect(seen).toEqual(['BOX_HELD'])
 })
 
@@ -154,16 +154,16 @@ test('the copy keeps quiet, and cannot be reached nor reach anybody', async () =
   const { readFile } = await import('node:fs/promises')
   let compose = ''
   let config = ''
-  const inside: Deps['inside'] = {
-    ...deps.inside,
+  const servers: Deps['servers'] = {
+    ...deps.servers,
     createThrowAwayAccount: async (box, secret, signal) => {
       compose = await readFile(box.project.composeFile, 'utf8')
       config = await readFile(`${box.project.folder}/synapse/homeserver.yaml`, 'utf8')
       expect(config).toContain(secret.reveal())
-      return deps.inside.createThrowAwayAccount(box, secret, signal)
+      return deps.servers.createThrowAwayAccount(box, secret, signal)
     },
   }
-  await world.run({ ...deps, inside })
+  await world.run({ ...deps, servers })
   expect(compose).toMatch(/networks:\n {2}default:\n {4}internal: true/)
   expect(compose).not.toMatch(/ports:|edge:|unless-stopped|labels:/)
   expect(config).toMatch(/app_service_config_files: \[\]/)

@@ -18,9 +18,9 @@ async function upOn(volume: string, tries: readonly string[], mounted: string) {
       volumes = [volume]
     },
   }
-  const inside = { ...host.inside, databaseReady: async () => true }
+  const servers = { ...host.servers, databaseReady: async () => true }
   const payload = { probe: { consecutive: 1, spacingMs: 1, timeoutMs: 1000 } }
-  const run = { deps: { ...host, engine, inside }, box, payload, signal: new AbortController().signal }
+  const run = { deps: { ...host, engine, servers }, box, payload, signal: new AbortController().signal }
   await upDatabaseOn(run as never, volume, tries)
   return done
 }

@@ -350,8 +350,8 @@ test.each(['daily', 'final'] as const)('streams begin far beyond what clients kn
   const snapshot = await snapshotOfBox(two.old, two.box, tier)
   const raised: unknown[] = []
   const deps = await two.next.agent()
-  const inside = { ...deps.inside, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
-  const result = await moving(two.clock, () => takeOver({ ...deps, inside })(aContext('t'), takeOverPayload(snapshot)), 5_000)
+  const servers = { ...deps.servers, raiseStreams: async (...args: unknown[]) => void raised.push(args[1]) }
+  const result = await moving(two.clock, () => takeOver({ ...deps, servers })(aContext('t'), takeOverPayload(snapshot)), 5_000)
   expect(result.outcome).toBe('restored')
   expect(raised).toHaveLength(1)
 })

@@ -27,11 +27,11 @@ async function aWatchedHost(disk: Pick<DiskSpace, 'freeBytes'>, looks = () => 0)
         return host.engine.pull(...given)
       },
     },
-    inside: {
-      ...host.inside,
-      dumpDatabase: async (...given: Parameters<typeof host.inside.dumpDatabase>) => {
+    servers: {
+      ...host.servers,
+      dumpDatabase: async (...given: Parameters<typeof host.servers.dumpDatabase>) => {
         await slow(given[2])
-        return host.inside.dumpDatabase(...given)
+        return host.servers.dumpDatabase(...given)
       },
     },
     snapshots: {
@@ -46,7 +46,7 @@ async function aWatchedHost(disk: Pick<DiskSpace, 'freeBytes'>, looks = () => 0)
   const request = { tier: 'manual', commandId: 'sn_1', slug: 'oak', paths: [box.project.folder] } as const
   const works: Readonly<Record<'pull' | 'dump' | 'snapshot', (signal?: AbortSignal) => Promise<unknown>>> = {
     pull: (signal?: AbortSignal) => ports.engine.pull(newer, signal ? { signal } : {}),
-    dump: (signal?: AbortSignal) => ports.inside.dumpDatabase(box, `${host.folder}/dump`, signal),
+    dump: (signal?: AbortSignal) => ports.servers.dumpDatabase(box, `${host.folder}/dump`, signal),
     snapshot: (signal?: AbortSignal) => ports.snapshots.take(repository, request, signal),
   }
   return { host, works, ports, looks }

@@ -121,17 +121,17 @@ describe('a restore', () => {
     const world = await aLivedOnBox()
     const deps = await world.agent()
     let loads = 0
-    const loadDatabase: typeof deps.inside.loadDatabase = async (box, folder, ...rest) => {
+    const loadDatabase: typeof deps.servers.loadDatabase = async (box, folder, ...rest) => {
       loads += 1
       const tear = () => writeFile(join(folder, 'database.dump'), 'torn')
       if (when === 'before each' || (when === 'before' && loads === 1)) await tear()
-      await deps.inside.loadDatabase(box, folder, ...rest)
+      await deps.servers.loadDatabase(box, folder, ...rest)
       if (when === 'after' && loads === 1) {
         await tear()
         throw problem('RESTORE_FAILED', 'counts differ')
       }
     }
-    const result = await world.run({}, { deps: { ...deps, inside: { ...deps.inside, loadDatabase } } })
+    const result = await world.run({}, { deps: { ...deps, servers: { ...deps.servers, loadDatabase } } })
     expect({ loads, outcome: result.outcome }).toEqual({ loads: 2, outcome })
     if (outcome === 'restored') return expectRestored(world)
     expect(result.error).toMatchObject({ code: 'RESTORE_FAILED', message: expect.stringContaining('fetched twice') })
@@ -168,8 +168,8 @@ test('a database whose streams nobody can read is restored in the same way', asy
   const world = await aLivedOnBox()
   const deps = await world.agent((ports) => ({
     ...ports,
-    inside: {
-      ...ports.inside,
+    servers: {
+      ...ports.servers,
       streamPositions: async () => {
         throw problem('RESTORE_FAILED', 'relation "public.stream_positions" does not exist')
       },
@@ -265,16 +265,16 @@ describe('a restore that cannot be kept', () => {
     const loads: string[] = []
     const deps = await world.agent((ports) => ({
       ...ports,
-      inside: {
-        ...ports.inside,
+      servers: {
+        ...ports.servers,
         streamPositions: async (box, signal) => {
           // As a dump it is as good as before.
           await appendFile(join(world.host.folder, 'work', `${world.restoreId}.restored`, 'dump', 'database.dump'), '\n')
-          return ports.inside.streamPositions(box, signal)
+          return ports.servers.streamPositions(box, signal)
         },
         loadDatabase: async (box, folder, ...rest) => {
           loads.push((await readFile(join(folder, 'database.dump'), 'utf8')).endsWith('\n') ? 'damaged' : 'whole')
-          return ports.inside.loadDatabase(box, folder, ...rest)
+          return ports.servers.loadDatabase(box, folder, ...rest)
         },
       },
     }))

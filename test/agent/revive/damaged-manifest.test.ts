@@ -37,7 +37,7 @@ async function tearFetched(workFolder: string): Promise<string[]> {
 
 test.each(['pin', 'up', 'loadDatabase', 'probe'])('a take-over whose manifest is torn at %s ends with the whole box', async (at) => {
   const { clock, old, next, box } = await twoHosts()
-  await old.host.inside.applyMigration(box, { head: '0007', name: 'notes', sql: '', sha256: 'ab'.repeat(32) })
+  await old.host.servers.applyMigration(box, { head: '0007', name: 'notes', sql: '', sha256: 'ab'.repeat(32) })
   const handing = async () => handOver(await old.agent())(aContext('hand-over'), handOverPayload())
   const { snapshot } = await moving(clock, handing, 5_000)
   const damage = tearing(join(next.folder, 'state', 'work'), at)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { BoxInside, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { BoxServers, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { fillVolumes } from '../../../src/agent/revive/index.ts'
 
 type Filling = Parameters<typeof fillVolumes>[2]
@@ -20,7 +20,7 @@ test('the database is loaded while media and objects are still brought, into the
   }
   const deps = {
     snapshots: { restore } as unknown as SnapshotStore,
-    inside: { loadDatabase } as unknown as BoxInside,
+    servers: { loadDatabase } as unknown as BoxServers,
   }
   const data = (service: 'synapse' | 'minio', key: string) => ({ service, key, volume: key, folder: `/was/${key}` })
   const filling = {

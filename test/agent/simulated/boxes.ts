@@ -63,7 +63,7 @@ export async function aRunningBox(host: Host, slug = 'oak'): Promise<LocalBox> {
     await host.engine.up(box.project, ['postgres', 'minio', 'synapse', 'edge'])
   })
   await host.clock.advance(60_000)
-  await moving(host.clock, () => host.inside.probe(box))
+  await moving(host.clock, () => host.servers.probe(box))
   await host.clock.advance(120_000)
   return box
 }

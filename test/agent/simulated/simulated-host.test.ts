@@ -31,7 +31,7 @@ describe('messages', () => {
     const box = await aRunningBox(host)
     await writeFile(fenceSwitch(box.project), '')
     expect(host.traffic.sendMessage(box)).toBe('fenced')
-    expect((await host.inside.probe(box)).verdict).toBe('ok')
+    expect((await host.servers.probe(box)).verdict).toBe('ok')
     await rm(fenceSwitch(box.project))
     expect(host.traffic.sendMessage(box)).toBe('stored')
   })
@@ -41,13 +41,13 @@ describe('messages', () => {
     const box = await aRunningBox(host)
     host.traffic.sendMessage(box)
     const dump = join(host.folder, 'dump')
-    const counts = await host.inside.dumpDatabase(box, dump)
+    const counts = await host.servers.dumpDatabase(box, dump)
     host.traffic.sendMessage(box)
     expect(counts.events).toBe(1)
     await writeFile(box.project.composeFile, rewriteVolumes(composeText('oak'), { postgres: 'box-oak-postgres-2' }))
     await host.engine.stop(box.project, ['synapse', 'postgres'])
     await host.engine.up(box.project, ['postgres'])
-    await host.inside.loadDatabase(box, dump, counts)
+    await host.servers.loadDatabase(box, dump, counts)
     await host.engine.up(box.project, ['synapse'])
     expect(host.traffic.content(box).messages).toBe(1)
   })
@@ -74,7 +74,7 @@ describe('schema', () => {
     const dead = (await host.engine.containers(box.project)).find(({ service }) => service === 'synapse')
     expect(dead).toMatchObject({ state: 'restarting', restartCount: 1, exitCode: 1 })
     expect(await host.engine.logs(dead!.id, 5)).toMatch(/too new for the server to understand/)
-    expect((await host.inside.probe(box)).verdict).toBe('failed')
+    expect((await host.servers.probe(box)).verdict).toBe('failed')
   })
 
   test('a schema upgrade takes its time and the probe tells it from a failure', async () => {
@@ -85,7 +85,7 @@ describe('schema', () => {
       for (const image of [...Object.values(images), older, newer]) await host.engine.pull(image, {})
       await host.engine.up(box.project, ['postgres', 'minio', 'synapse', 'edge'])
     })
-    const probe = () => moving(host.clock, () => host.inside.probe(box), 50)
+    const probe = () => moving(host.clock, () => host.servers.probe(box), 50)
     await host.clock.advance(60_000)
     await probe()
     await host.clock.advance(60_000)
@@ -130,8 +130,8 @@ describe('faults', () => {
 
   test('what happens in an engine is of no box: a fault there cannot name one, and never strike', () => {
     type OfBox<Each> = Each extends Fault ? ('box' extends keyof Each ? Each['kind'] : never) : never
-    type Inside = 'dump-fails' | 'load-fails' | 'migration-fails' | 'snapshot-fails' | 'probe-fails' | 'disk-full'
-    expectTypeOf<OfBox<Fault>>().toEqualTypeOf<Inside>()
+    type Servers = 'dump-fails' | 'load-fails' | 'migration-fails' | 'snapshot-fails' | 'probe-fails' | 'disk-full'
+    expectTypeOf<OfBox<Fault>>().toEqualTypeOf<Servers>()
   })
 
   test('probes fail for one box or for one image alone', async () => {
@@ -139,13 +139,13 @@ describe('faults', () => {
     const oak = await aRunningBox(host, 'oak')
     const elm = await aRunningBox(host, 'elm')
     host.inject({ kind: 'probe-fails', box: 'oak', components: ['database'] })
-    expect(await host.inside.probe(oak)).toMatchObject({
+    expect(await host.servers.probe(oak)).toMatchObject({
       verdict: 'failed',
       components: { database: { ok: false }, chatApi: { ok: true } },
     })
-    expect((await host.inside.probe(elm)).verdict).toBe('ok')
+    expect((await host.servers.probe(elm)).verdict).toBe('ok')
     host.inject({ kind: 'probe-fails', image: 'synapse:v1.163' })
-    expect((await host.inside.probe(elm)).verdict).toBe('ok')
+    expect((await host.servers.probe(elm)).verdict).toBe('ok')
   })
 
   test('an image that dies at its start leaves a container that restarts for ever, and `up` says nothing', async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fenceSwitch, localBoxes } from '../../../src/agent/boxes/index.ts'
 import { memoryLocks, memoryShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
-import type { BoxInside, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, LocalBox, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { type Fault, type FaultProfile, type ImageOverrides, simulatedImage } from '../../../src/agent/simulated/index.ts'
 import { type UpdateDeps, type UpdateSteps, update, updateSteps } from '../../../src/agent/update/index.ts'
 import type { BoxCommandPayload, CommandSecrets, UpdateResult } from '../../../src/core/boxes/index.ts'
@@ -17,7 +17,7 @@ export const newPostgres = 'registry.test/tenantry/postgres:15.15'
 const commandId = 'ro_1.box_oak.1.update'
 
 type Payload = BoxCommandPayload<'tenant-box.update'>
-export type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
+export type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 
 export const aPayload = (change: Partial<Payload> = {}): Payload => ({
   slug: 'oak',
@@ -52,7 +52,7 @@ export function wrapped(ports: Ports, around: (name: string, act: () => Promise<
         (...args: unknown[]) => around(name, async () => (method as (...args: unknown[]) => unknown)(...args)),
       ]),
     ) as Port
-  return { engine: wrap(ports.engine), inside: wrap(ports.inside), snapshots: wrap(ports.snapshots) }
+  return { engine: wrap(ports.engine), servers: wrap(ports.servers), snapshots: wrap(ports.snapshots) }
 }
 
 type Options = {

@@ -165,11 +165,11 @@ test('where room was promised to another command no copy takes it', async () => 
   // It comes after the update was given its own.
   const dumping = (ports: Parameters<typeof withoutColdCopy>[0]) => ({
     ...ports,
-    inside: {
-      ...ports.inside,
-      dumpDatabase: (...of: Parameters<typeof ports.inside.dumpDatabase>) => {
+    servers: {
+      ...ports.servers,
+      dumpDatabase: (...of: Parameters<typeof ports.servers.dumpDatabase>) => {
         ledger.hold({ commandId: 'another', what: 'a snapshot of elm' }, new Map([['the only one', 2e6]]))
-        return ports.inside.dumpDatabase(...of)
+        return ports.servers.dumpDatabase(...of)
       },
     },
   })

@@ -8,11 +8,11 @@ const countedFrom = async (restarts: (probes: number) => number) => {
   let probes = 0
   const deps = await world.agent((ports) => ({
     ...ports,
-    inside: {
-      ...ports.inside,
+    servers: {
+      ...ports.servers,
       probe: (...given) => {
         probes += 1
-        return ports.inside.probe(...given)
+        return ports.servers.probe(...given)
       },
     },
     engine: {
@@ -45,11 +45,11 @@ describe('a host that starts anew while a good update is probed', () => {
     let probes = 0
     const deps = await world.agent((ports) => ({
       ...ports,
-      inside: {
-        ...ports.inside,
+      servers: {
+        ...ports.servers,
         probe: (...given) => {
           probes += 1
-          return ports.inside.probe(...given)
+          return ports.servers.probe(...given)
         },
       },
       engine: {

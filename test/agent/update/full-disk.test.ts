@@ -64,10 +64,10 @@ test('on the way back a full disk gives up its ballast, and the box is as it was
   const deps = await world.agent((ports) =>
     withoutColdCopy({
       ...ports,
-      inside: {
-        ...ports.inside,
+      servers: {
+        ...ports.servers,
         loadDatabase: (...given) =>
-          hasBallast ? Promise.reject(problem('DISK_FULL', 'no space left')) : ports.inside.loadDatabase(...given),
+          hasBallast ? Promise.reject(problem('DISK_FULL', 'no space left')) : ports.servers.loadDatabase(...given),
       },
     }),
   )

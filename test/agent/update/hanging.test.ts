@@ -13,7 +13,7 @@ test('a load that hangs ends in a failed way back that is told, not in silence',
       new Promise<void>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     const loadDatabase = (_box: unknown, _folder: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
     const settleDatabase = (_box: unknown, _expected: unknown, signal?: AbortSignal) => hangs(signal)
-    return { ...around, inside: { ...around.inside, loadDatabase, settleDatabase } }
+    return { ...around, servers: { ...around.servers, loadDatabase, settleDatabase } }
   })
   const result = await world.run(aPayload({ probe: { consecutive: 1, spacingMs: 1_000, timeoutMs: 5_000 } }), { deps })
   expect(result).toMatchObject({

@@ -16,9 +16,9 @@ const migrations = readBoxMigrations(
 const [first] = migrations as [BoxMigration, ...BoxMigration[]]
 const withMigrations = { migrations: async () => migrations }
 const to = (migrationsHead: string) => aPayload({ targets: { ...aPayload().targets, migrationsHead } })
-const headsOf = async ({ host, box }: World) => (await host.inside.databaseFacts(box))?.migrations.map(({ head }) => head)
+const headsOf = async ({ host, box }: World) => (await host.servers.databaseFacts(box))?.migrations.map(({ head }) => head)
 const already = async (world: World, ...before: readonly BoxMigration[]) => {
-  for (const migration of before) await world.host.inside.applyMigration(world.box, migration)
+  for (const migration of before) await world.host.servers.applyMigration(world.box, migration)
 }
 const run = (world: World, head: string, change = {}) => world.run(to(head), { context: aContext({ ...withMigrations, ...change }) })
 

@@ -103,8 +103,8 @@ test('from any chat and any members it comes to rest, with exactly the members i
       for (let round = 0; round < 6 && now().length > 0; round++) for (const step of now()) follow(members, rooms, step, 10 + round)
       expect(now()).toEqual([])
       for (const id of ['space', 'room']) {
-        const inside = [...(rooms.get(id) as SeenRoom).places].filter(([, { membership }]) => membership !== 'leave').map(([who]) => who)
-        expect(inside.toSorted()).toEqual([...members.keys()].map((who) => `@${who}:x`).toSorted())
+        const servers = [...(rooms.get(id) as SeenRoom).places].filter(([, { membership }]) => membership !== 'leave').map(([who]) => who)
+        expect(servers.toSorted()).toEqual([...members.keys()].map((who) => `@${who}:x`).toSorted())
       }
     }),
   )

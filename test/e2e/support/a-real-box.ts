@@ -2,9 +2,9 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostDisk } from '../../../src/agent/backup/index.ts'
+import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import { systemClock, systemRandom } from '../../../src/node/index.ts'
@@ -24,9 +24,9 @@ export async function aRealBox({ slug, boxId, ports, messages = 5 }: Wanted) {
   const { images, dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${slug}-`)))
   const engine = dockerEngine({ dockerHost, dockerConfig, docker })
-  const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+  const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
   const boxes = localBoxes(join(folder, 'state'))
-  const look = { engine, inside, boxes, clock: systemClock }
+  const look = { engine, servers, boxes, clock: systemClock }
   const settings = {
     boxesFolder: join(folder, 'boxes'),
     templateFolder,
@@ -62,5 +62,5 @@ export async function aRealBox({ slug, boxId, ports, messages = 5 }: Wanted) {
     await engine.down(box.project, { volumes: true })
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, engine, inside, box, talk, shelf, agent, remove }
+  return { folder, engine, servers, box, talk, shelf, agent, remove }
 }

@@ -2,9 +2,9 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostDisk } from '../../../src/agent/backup/index.ts'
+import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { composeRecord, factFinder, localBoxes, portInUse } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, openJournal } from '../../../src/agent/journal/index.ts'
 import { boxExecutors } from '../../../src/agent/program/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
@@ -17,7 +17,7 @@ export async function agentRooms(name: string) {
   const { dockerHost, dockerConfig, docker, registry, restic } = readTestbed()
   const folder = await realpath(await mkdtemp(join(tmpdir(), `tenantry-${name}-`)))
   const engine = dockerEngine({ dockerHost, dockerConfig, docker })
-  const inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+  const servers = boxServers({ engine, clock: systemClock, random: systemRandom })
   const boxes = localBoxes(join(folder, 'state'))
   const stateFolder = join(folder, 'state')
   const executors = boxExecutors({
@@ -26,7 +26,7 @@ export async function agentRooms(name: string) {
     stateFolder,
     findFacts: factFinder({ engine, clock: systemClock, disk: hostDisk, compose: composeRecord({ stateFolder, boxes }) }),
     engine,
-    inside,
+    servers,
     boxes,
     portInUse,
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
@@ -50,7 +50,7 @@ export async function agentRooms(name: string) {
     for (const { project } of await boxes.list()) await engine.removeProject(project.name)
     await rm(folder, { recursive: true, force: true })
   }
-  return { folder, engine, inside, boxes, executors, contextOf, end }
+  return { folder, engine, servers, boxes, executors, contextOf, end }
 }
 
 export type AgentRooms = Awaited<ReturnType<typeof agentRooms>>

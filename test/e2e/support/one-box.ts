@@ -2,6 +2,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostDisk } from '../../../src/agent/backup/index.ts'
+import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import {
   composeRecord,
   factFinder,
@@ -14,7 +15,6 @@ import {
   reportVersions,
 } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
-import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal } from '../../../src/agent/journal/index.ts'
 import type { CommandContext, LocalBox } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
@@ -59,7 +59,7 @@ export async function oneBox({ slug, synapse = 'synapse-1.157.1', migrationsHead
   const compose = composeRecord({ stateFolder: join(folder, 'state'), boxes })
   const look = {
     engine,
-    inside: boxInside({ engine, clock: systemClock, random: systemRandom }),
+    servers: boxServers({ engine, clock: systemClock, random: systemRandom }),
     boxes,
     clock: systemClock,
     findFacts: factFinder({ engine, clock: systemClock, disk: hostDisk, compose }),

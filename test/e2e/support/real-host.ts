@@ -2,13 +2,13 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostDisk } from '../../../src/agent/backup/index.ts'
+import { boxServers } from '../../../src/agent/box-servers/index.ts'
 import { localBoxes, portInUse, provision } from '../../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../../src/agent/docker/index.ts'
 import type { DrillDeps } from '../../../src/agent/drill/index.ts'
-import { boxInside } from '../../../src/agent/inside/index.ts'
 import { fileLocks, folderShelf, onceOnly, openJournal, type Shelf } from '../../../src/agent/journal/index.ts'
 import type { MoveDeps } from '../../../src/agent/move/index.ts'
-import type { BoxInside, CommandContext, ContainerEngine, SnapshotStore } from '../../../src/agent/ports/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, SnapshotStore } from '../../../src/agent/ports/index.ts'
 import { resticSnapshots } from '../../../src/agent/snapshots/index.ts'
 import type { BoxCommandPayload } from '../../../src/core/boxes/index.ts'
 import { systemClock, systemRandom } from '../../../src/node/index.ts'
@@ -16,7 +16,7 @@ import { aContext, aProvision, templateFolder } from '../../agent/boxes/provisio
 import { readTestbed } from '../../testbed/testbed.ts'
 import { type ReachableBox, reachableBox } from './conversation.ts'
 
-type Ports = Readonly<{ engine: ContainerEngine; inside: BoxInside; snapshots: SnapshotStore }>
+type Ports = Readonly<{ engine: ContainerEngine; servers: BoxServers; snapshots: SnapshotStore }>
 export type RealDeps = MoveDeps & DrillDeps
 
 export const soon = { consecutive: 2, spacingMs: 300, timeoutMs: 60_000 }
@@ -28,7 +28,7 @@ export async function realHost(prefix: string, repository: string) {
   const engine = dockerEngine({ dockerHost, dockerConfig, docker })
   const ports: Ports = {
     engine,
-    inside: boxInside({ engine, clock: systemClock, random: systemRandom }),
+    servers: boxServers({ engine, clock: systemClock, random: systemRandom }),
     snapshots: resticSnapshots({ program: restic, owner: folder, cacheFolder: join(folder, 'cache') }),
   }
   const boxes = localBoxes(join(folder, 'state'))

@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import type { BoxInside, LocalBox } from '../ports/index.ts'
+import type { BoxServers, LocalBox } from '../ports/index.ts'
 import type { Origin } from './ask.ts'
 import { type BoxView, runningId, viewBox } from './box-view.ts'
 import { chatVersion, makeAccount, makeThrowAwayAccount } from './chat.ts'
@@ -8,12 +8,12 @@ import { dumpDatabase } from './dump.ts'
 import { loadDatabase, settleDatabase } from './load.ts'
 import { applyMigration } from './migrations.ts'
 import { objectStoreVersion } from './objects.ts'
-import { type InsideDeps, probe } from './probe.ts'
+import { type BoxServersDeps, probe } from './probe.ts'
 import { askSql } from './sql.ts'
 import { raiseStreams, streamPositions } from './streams.ts'
 
 /** The insides of real boxes, by HTTP to their servers and programs in their containers. */
-export function boxInside(deps: InsideDeps): BoxInside {
+export function boxServers(deps: BoxServersDeps): BoxServers {
   const { engine } = deps
   const objectStores = new Map<string, string>()
   return {
@@ -42,7 +42,7 @@ export function boxInside(deps: InsideDeps): BoxInside {
 }
 
 async function withChat<Made>(
-  { engine }: InsideDeps,
+  { engine }: BoxServersDeps,
   box: LocalBox,
   what: string,
   make: (chat: Origin) => Promise<Made>,
@@ -58,10 +58,10 @@ async function withChat<Made>(
 
 /** A server that does not answer has no version; that is no failure of the question. */
 async function serverVersions(
-  deps: InsideDeps,
+  deps: BoxServersDeps,
   objectStores: Map<string, string>,
   box: LocalBox,
-): Promise<Awaited<ReturnType<BoxInside['serverVersions']>>> {
+): Promise<Awaited<ReturnType<BoxServers['serverVersions']>>> {
   const view = await viewBox(deps.engine, box)
   const [synapse, postgres, minio] = await Promise.all([
     view.chat ? chatVersion(view.chat).catch(() => undefined) : undefined,
@@ -72,12 +72,12 @@ async function serverVersions(
 }
 
 /** A container's program stays what it is, and starting it only to ask for its version takes its time. */
-async function storeVersion({ engine }: InsideDeps, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
+async function storeVersion({ engine }: BoxServersDeps, known: Map<string, string>, view: BoxView): Promise<string | undefined> {
   const id = runningId(view, 'minio')
   const version = known.get(id) ?? (await objectStoreVersion(engine, view))
   if (version !== undefined) known.set(id, version)
   return version
 }
 
-const sql = async ({ engine }: InsideDeps, box: LocalBox, text: string): Promise<string | undefined> =>
+const sql = async ({ engine }: BoxServersDeps, box: LocalBox, text: string): Promise<string | undefined> =>
   askSql(engine, await viewBox(engine, box), text)

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { loadDatabase } from '../../../src/agent/box-servers/load.ts'
 import { engineProblem } from '../../../src/agent/docker/engine-problem.ts'
-import { loadDatabase } from '../../../src/agent/inside/load.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 
 type Given = Readonly<{

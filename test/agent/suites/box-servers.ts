@@ -2,15 +2,15 @@ import { cp, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { readBoxSecrets, readProbeAccount, rewriteImages, rewriteVolumes } from '../../../src/agent/boxes/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox, RowCounts, StreamPositions } from '../../../src/agent/ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox, RowCounts, StreamPositions } from '../../../src/agent/ports/index.ts'
 import { type BoxMigration, type ProbeComponent, Service } from '../../../src/core/boxes/index.ts'
 import { secret, sha256Hex } from '../../../src/core/kit/index.ts'
 
 type Undo = () => Promise<void>
 
 /** A box of our template that serves and has no box migration. It is used up: nothing of it runs in the end. */
-type InsideUnderTest = Readonly<{
-  inside: BoxInside
+type ServersUnderTest = Readonly<{
+  servers: BoxServers
   engine: ContainerEngine
   box: LocalBox
   /** For what the tests write. */
@@ -34,23 +34,23 @@ const first = aMigration('0001', 'create table tenantry.suite (id integer primar
 const second = aMigration('0002', 'create table tenantry.suite_too (id integer primary key);')
 
 /** What every inside of a box does, real or simulated. One box serves all tests, in their order: to make one is slow. */
-export function insideSuite(title: string, make: () => Promise<InsideUnderTest>): void {
+export function boxServersSuite(title: string, make: () => Promise<ServersUnderTest>): void {
   describe(title, () => {
-    let under: InsideUnderTest
-    let inside: BoxInside
+    let under: ServersUnderTest
+    let servers: BoxServers
     let engine: ContainerEngine
     let box: LocalBox
     beforeAll(async () => {
       under = await make()
-      ;({ inside, engine, box } = under)
+      ;({ servers, engine, box } = under)
     })
 
-    const well = () => expect.poll(async () => (await inside.probe(box)).verdict, patience).toBe('ok')
-    const applied = async () => (await inside.databaseFacts(box))?.migrations.map(({ head }) => head)
+    const well = () => expect.poll(async () => (await servers.probe(box)).verdict, patience).toBe('ok')
+    const applied = async () => (await servers.databaseFacts(box))?.migrations.map(({ head }) => head)
 
     /** The components that a probe finds wrong, in their order. It is not well, and its reason is the first of them. */
     const wrongParts = async (): Promise<ProbeComponent[]> => {
-      const { verdict, components, reason } = await inside.probe(box)
+      const { verdict, components, reason } = await servers.probe(box)
       const wrong = (['chatApi', 'chatSync', 'database', 'objectStorage'] as const).filter((name) => !components[name].ok)
       expect([verdict, reason]).toEqual(['failed', `${wrong[0]}: ${components[wrong[0] as ProbeComponent].error}`])
       return wrong
@@ -65,7 +65,7 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
     describe('a box that is well', () => {
       test('has a good probe, which says when it was and how long each part took', async () => {
         const good = { ok: true, ms: expect.any(Number) }
-        expect(await inside.probe(box)).toEqual({
+        expect(await servers.probe(box)).toEqual({
           at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
           verdict: 'ok',
           components: { chatApi: good, chatSync: good, database: good, objectStorage: good },
@@ -74,7 +74,7 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
 
       test('tells the versions of its servers', async () => {
         const { synapse, postgres, minio } = under.versions
-        expect(await inside.serverVersions(box)).toEqual({
+        expect(await servers.serverVersions(box)).toEqual({
           synapse: expect.stringContaining(synapse),
           postgres: expect.stringContaining(postgres),
           minio: expect.stringContaining(minio),
@@ -82,8 +82,8 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
       })
 
       test('tells what a pre-flight weighs, databases of others among it', async () => {
-        expect(await inside.databaseReady(box)).toBe(true)
-        expect(await inside.databaseBytes(box)).toBeGreaterThan(1_000_000)
+        expect(await servers.databaseReady(box)).toBe(true)
+        expect(await servers.databaseBytes(box)).toBeGreaterThan(1_000_000)
         const facts = {
           bytes: expect.any(Number),
           collation: 'C',
@@ -93,25 +93,25 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
           migrations: [],
           ownerIsSuperuser: false,
         }
-        expect(await inside.databaseFacts(box)).toEqual({ ...facts, otherDatabases: [] })
+        expect(await servers.databaseFacts(box)).toEqual({ ...facts, otherDatabases: [] })
         const forget = await under.addDatabase('bridge')
-        expect(await inside.databaseFacts(box)).toEqual({ ...facts, otherDatabases: ['bridge'] })
+        expect(await servers.databaseFacts(box)).toEqual({ ...facts, otherDatabases: ['bridge'] })
         await forget()
-        expect((await inside.databaseFacts(box))?.otherDatabases).toEqual([])
+        expect((await servers.databaseFacts(box))?.otherDatabases).toEqual([])
       })
 
       test('takes each box migration once, in whatever order, and notes them in theirs', async () => {
-        for (const migration of [second, first, second]) await inside.applyMigration(box, migration)
-        expect((await inside.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
+        for (const migration of [second, first, second]) await servers.applyMigration(box, migration)
+        expect((await servers.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
       })
 
       test('takes no other text under a head that is noted, and says why in the words of the database', async () => {
         const changed = aMigration(second.head, 'create table tenantry.never (id integer primary key);')
-        await expect(inside.applyMigration(box, changed)).rejects.toMatchObject({
+        await expect(servers.applyMigration(box, changed)).rejects.toMatchObject({
           code: 'UPDATE_FAILED',
           message: expect.stringMatching(/0002-suite failed in .*: ERROR:\s+duplicate key/),
         })
-        expect((await inside.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
+        expect((await servers.databaseFacts(box))?.migrations).toEqual([first, second].map(({ head, sha256 }) => ({ head, sha256 })))
       })
 
       test('is not touched by what was told to stop before', async () => {
@@ -119,15 +119,15 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
         const signal = AbortSignal.abort(told)
         const folder = join(under.folder, 'never')
         const calls: Record<string, () => Promise<unknown>> = {
-          probe: () => inside.probe(box, signal),
-          dump: () => inside.dumpDatabase(box, folder, signal),
-          load: () => inside.loadDatabase(box, folder, {}, signal),
-          settle: () => inside.settleDatabase(box, {}, signal),
-          positions: () => inside.streamPositions(box, signal),
-          raise: () => inside.raiseStreams(box, 'unknown', signal),
-          account: () => inside.createProbeAccount(box, secret('any'), signal),
-          throwAway: () => inside.createThrowAwayAccount(box, secret('any'), signal),
-          migration: () => inside.applyMigration(box, aMigration('0003', 'create table tenantry.never (id integer);'), signal),
+          probe: () => servers.probe(box, signal),
+          dump: () => servers.dumpDatabase(box, folder, signal),
+          load: () => servers.loadDatabase(box, folder, {}, signal),
+          settle: () => servers.settleDatabase(box, {}, signal),
+          positions: () => servers.streamPositions(box, signal),
+          raise: () => servers.raiseStreams(box, 'unknown', signal),
+          account: () => servers.createProbeAccount(box, secret('any'), signal),
+          throwAway: () => servers.createThrowAwayAccount(box, secret('any'), signal),
+          migration: () => servers.applyMigration(box, aMigration('0003', 'create table tenantry.never (id integer);'), signal),
         }
         for (const [name, call] of Object.entries(calls)) expect([name, await call().catch((error) => error)]).toEqual([name, told])
         expect(await applied()).toEqual(['0001', '0002'])
@@ -144,7 +144,7 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
 
       const onVolume = async (number: number) => {
         await changeCompose((text) => rewriteVolumes(text, { postgres: `${box.project.name}-postgres-${number}` }), 'postgres')
-        await expect.poll(() => inside.databaseReady(box), patience).toBe(true)
+        await expect.poll(() => servers.databaseReady(box), patience).toBe(true)
       }
       const cut = async () => {
         const folder = join(under.folder, 'dumps', 'cut')
@@ -159,31 +159,31 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
 
       test('only what needs it fails, and it has no version', async () => {
         expect(await wrongParts()).toEqual(['chatApi', 'chatSync'])
-        expect(await inside.serverVersions(box)).toEqual({ postgres: expect.any(String), minio: expect.any(String) })
+        expect(await servers.serverVersions(box)).toEqual({ postgres: expect.any(String), minio: expect.any(String) })
       })
 
       test('no account can be made', async () => {
         const failed = { code: 'PROBE_FAILED', message: expect.stringContaining(box.slug) }
-        await expect(inside.createProbeAccount(box, secret('any'))).rejects.toMatchObject(failed)
-        await expect(inside.createThrowAwayAccount(box, secret('any'))).rejects.toMatchObject(failed)
+        await expect(servers.createProbeAccount(box, secret('any'))).rejects.toMatchObject(failed)
+        await expect(servers.createThrowAwayAccount(box, secret('any'))).rejects.toMatchObject(failed)
       })
 
       test('a dump goes into a folder for nobody else, and says how many rows it holds', async () => {
         await under.addDatabase('bridge')
-        counts = await inside.dumpDatabase(box, dump)
+        counts = await servers.dumpDatabase(box, dump)
         expect(counts.events).toBeGreaterThan(2)
         expect((await stat(dump)).mode & 0o077).toBe(0)
         expect((await stat(join(dump, 'database.dump'))).size).toBeGreaterThan(20)
-        await expect(inside.dumpDatabase(box, '/dev/null/x')).rejects.toThrow()
+        await expect(servers.dumpDatabase(box, '/dev/null/x')).rejects.toThrow()
       })
 
       test('a database is told from one that holds other rows; tables of which nothing is expected do not matter', async () => {
-        await inside.settleDatabase(box, counts)
-        await inside.settleDatabase(box, {})
+        await servers.settleDatabase(box, counts)
+        await servers.settleDatabase(box, {})
         const more = { ...counts, events: (counts.events ?? 0) + 1 }
-        await expect(inside.settleDatabase(box, more)).rejects.toMatchObject(differ)
+        await expect(servers.settleDatabase(box, more)).rejects.toMatchObject(differ)
         const unknown = { no_such_table: 1 }
-        await expect(inside.settleDatabase(box, unknown)).rejects.toMatchObject({
+        await expect(servers.settleDatabase(box, unknown)).rejects.toMatchObject({
           code: 'RESTORE_FAILED',
           message: expect.stringContaining('no_such_table has no rows instead of 1'),
         })
@@ -192,8 +192,8 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
       test('a dump that is not there, or was cut, leaves an empty database empty', async () => {
         await onVolume(2)
         for (const folder of [join(under.folder, 'nothing'), await cut()])
-          await expect(inside.loadDatabase(box, folder, counts)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
-        expect(await inside.databaseFacts(box)).toMatchObject({
+          await expect(servers.loadDatabase(box, folder, counts)).rejects.toMatchObject({ code: 'RESTORE_FAILED' })
+        expect(await servers.databaseFacts(box)).toMatchObject({
           schemaVersion: null,
           compatVersion: null,
           migrations: [],
@@ -203,52 +203,52 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
 
       test('a dump that holds other rows than expected is refused, and no load goes over what it left', async () => {
         const fewer = { ...counts, events: (counts.events ?? 0) - 1 }
-        await expect(inside.loadDatabase(box, dump, fewer)).rejects.toMatchObject(differ)
-        await expect(inside.loadDatabase(box, dump, counts)).rejects.toMatchObject({
+        await expect(servers.loadDatabase(box, dump, fewer)).rejects.toMatchObject(differ)
+        await expect(servers.loadDatabase(box, dump, counts)).rejects.toMatchObject({
           code: 'RESTORE_FAILED',
           message: expect.stringMatching(/not empty/),
         })
-        await inside.settleDatabase(box, counts)
+        await servers.settleDatabase(box, counts)
       })
 
       test('a dump is loaded into an empty database, with its box migrations and without what is of others', async () => {
-        const former = await inside.databaseFacts(box)
+        const former = await servers.databaseFacts(box)
         await onVolume(3)
-        await inside.loadDatabase(box, dump, counts)
+        await servers.loadDatabase(box, dump, counts)
         const { schemaVersion, compatVersion } = former ?? {}
         expect(schemaVersion).toBeGreaterThan(0)
-        expect(await inside.databaseFacts(box)).toMatchObject({ schemaVersion, compatVersion, otherDatabases: [] })
+        expect(await servers.databaseFacts(box)).toMatchObject({ schemaVersion, compatVersion, otherDatabases: [] })
         expect(await applied()).toEqual(['0001', '0002'])
-        await inside.applyMigration(box, first)
+        await servers.applyMigration(box, first)
       })
 
       test('a load that is done is whole after a crash that comes at once', async () => {
         await onVolume(4)
-        await inside.loadDatabase(box, dump, counts)
+        await servers.loadDatabase(box, dump, counts)
         await under.crashDatabase()
-        await expect.poll(() => inside.databaseReady(box), patience).toBe(true)
-        await inside.settleDatabase(box, counts)
+        await expect.poll(() => servers.databaseReady(box), patience).toBe(true)
+        await servers.settleDatabase(box, counts)
         expect(await applied()).toEqual(['0001', '0002'])
       })
 
       test('streams are moved past what clients know, never back, and furthest where nobody knows', async () => {
         const far = 5_000
-        const before = await inside.streamPositions(box)
+        const before = await servers.streamPositions(box)
         expect(Object.keys(before.sequences)).toContain('events_stream_seq')
         const known: StreamPositions = {
           sequences: Object.fromEntries(Object.entries(before.sequences).map(([name, at]) => [name, at + far])),
           writers: before.writers.map((writer) => ({ ...writer, position: writer.position + far })),
         }
-        await inside.raiseStreams(box, known)
-        const raised = await inside.streamPositions(box)
+        await servers.raiseStreams(box, known)
+        const raised = await servers.streamPositions(box)
         expect(laggards(raised, known.sequences, 1)).toEqual([])
         expect(raised.writers).toEqual(expect.arrayContaining([...known.writers]))
-        await inside.raiseStreams(box, before)
-        const again = await inside.streamPositions(box)
+        await servers.raiseStreams(box, before)
+        const again = await servers.streamPositions(box)
         expect(laggards(again, raised.sequences, 0)).toEqual([])
         expect(again.writers).toEqual(expect.arrayContaining([...raised.writers]))
-        await inside.raiseStreams(box, 'unknown')
-        expect(laggards(await inside.streamPositions(box), again.sequences, 1_000_000)).toEqual([])
+        await servers.raiseStreams(box, 'unknown')
+        expect(laggards(await servers.streamPositions(box), again.sequences, 1_000_000)).toEqual([])
       })
     })
 
@@ -260,10 +260,10 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
 
       test('finds its probe account again, which nobody gets without the token', async () => {
         const { appserviceToken } = (await readBoxSecrets(box.project))!
-        const account = await inside.createProbeAccount(box, secret(appserviceToken))
+        const account = await servers.createProbeAccount(box, secret(appserviceToken))
         expect(account).toEqual(await readProbeAccount(box.project))
         expect(account).toMatchObject({ userId: `@tenantry-probe:${box.chatDomain}`, roomId: expect.stringMatching(/^!/) })
-        await expect(inside.createProbeAccount(box, secret('another-token'))).rejects.toMatchObject({
+        await expect(servers.createProbeAccount(box, secret('another-token'))).rejects.toMatchObject({
           code: 'PROBE_FAILED',
           message: expect.not.stringContaining('another-token'),
         })
@@ -272,7 +272,7 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
       test('makes no throw-away account, by whatever secret: such names are its application service’s own', async () => {
         const { registrationSharedSecret } = (await readBoxSecrets(box.project))!
         for (const registration of [registrationSharedSecret, 'another-secret'])
-          await expect(inside.createThrowAwayAccount(box, secret(registration))).rejects.toMatchObject({
+          await expect(servers.createThrowAwayAccount(box, secret(registration))).rejects.toMatchObject({
             code: 'PROBE_FAILED',
             message: expect.not.stringContaining(registration),
           })
@@ -286,7 +286,7 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
       ] as const)('%s: %j', async (service, parts) => {
         await engine.stop(box.project, [service])
         expect(await wrongParts()).toEqual(parts)
-        expect(await inside.serverVersions(box)).not.toHaveProperty(service)
+        expect(await servers.serverVersions(box)).not.toHaveProperty(service)
         await engine.start(box.project, [service])
         await well()
       })
@@ -294,17 +294,17 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
       test('the database: its own part and the chat fail, nothing is known of it, and all work on it is refused', async () => {
         await engine.stop(box.project, ['postgres'])
         expect(await wrongParts()).toEqual(expect.arrayContaining(['chatSync', 'database']))
-        expect(await inside.serverVersions(box)).not.toHaveProperty('postgres')
-        expect(await inside.databaseReady(box)).toBe(false)
-        expect([await inside.databaseBytes(box), await inside.databaseFacts(box)]).toEqual([undefined, undefined])
+        expect(await servers.serverVersions(box)).not.toHaveProperty('postgres')
+        expect(await servers.databaseReady(box)).toBe(false)
+        expect([await servers.databaseBytes(box), await servers.databaseFacts(box)]).toEqual([undefined, undefined])
         const folder = join(under.folder, 'dumps', 'one')
         for (const work of [
-          () => inside.dumpDatabase(box, join(under.folder, 'never')),
-          () => inside.loadDatabase(box, folder, {}),
-          () => inside.settleDatabase(box, {}),
-          () => inside.streamPositions(box),
-          () => inside.raiseStreams(box, 'unknown'),
-          () => inside.applyMigration(box, first),
+          () => servers.dumpDatabase(box, join(under.folder, 'never')),
+          () => servers.loadDatabase(box, folder, {}),
+          () => servers.settleDatabase(box, {}),
+          () => servers.streamPositions(box),
+          () => servers.raiseStreams(box, 'unknown'),
+          () => servers.applyMigration(box, first),
         ])
           await expect(work()).rejects.toMatchObject({ code: 'BOX_UNHEALTHY', message: expect.stringContaining(box.slug) })
         await engine.start(box.project, ['postgres'])
@@ -323,13 +323,13 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
         const undo = await under.refuseWrites()
         expect(await wrongParts()).toContain('database')
         await undo()
-        expect((await inside.probe(box)).components.database.ok).toBe(true)
+        expect((await servers.probe(box)).components.database.ok).toBe(true)
       })
 
       test('a release that listens and serves nothing: it is the sync alone that shows it', async () => {
         await switchTo(under.releases.mute)
-        await expect.poll(async () => (await inside.probe(box)).components.chatApi.ok, patience).toBe(true)
-        expect(await inside.probe(box)).toMatchObject({
+        await expect.poll(async () => (await servers.probe(box)).components.chatApi.ok, patience).toBe(true)
+        expect(await servers.probe(box)).toMatchObject({
           verdict: 'failed',
           components: { chatSync: { ok: false }, database: { ok: true } },
         })
@@ -340,17 +340,17 @@ export function insideSuite(title: string, make: () => Promise<InsideUnderTest>)
         await switchTo(tooOld)
         await expect.poll(async () => (await the('synapse')).restartCount, patience).toBeGreaterThan(0)
         expect(await engine.logs((await the('synapse')).id, 50)).toMatch(/too new for the server to understand/)
-        expect((await inside.probe(box)).verdict).toBe('failed')
+        expect((await servers.probe(box)).verdict).toBe('failed')
         await switchTo(next)
         await well()
-        expect((await inside.serverVersions(box)).synapse).toContain(nextVersion)
+        expect((await servers.serverVersions(box)).synapse).toContain(nextVersion)
       })
     })
 
     test('a box of which nothing is left is sick in each part, and that is an answer', async () => {
       await engine.discard(box.project, Service.options)
       expect(await wrongParts()).toEqual(['chatApi', 'chatSync', 'database', 'objectStorage'])
-      expect(await inside.serverVersions(box)).toEqual({})
+      expect(await servers.serverVersions(box)).toEqual({})
     })
   })
 }

@@ -1,15 +1,15 @@
 import { problem } from '../../core/kit/index.ts'
 import { deathWatch } from '../boxes/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox } from '../ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
 
 /** The same inside, whose probe throws PROBE_FAILED at once when a server of the box dies: nobody waits for what will not come. */
-export function watchfulInside(inside: BoxInside, engine: ContainerEngine): BoxInside {
+export function watchfulServers(servers: BoxServers, engine: ContainerEngine): BoxServers {
   const keepsDying = deathWatch()
   return {
-    ...inside,
+    ...servers,
     probe: async (box, signal) => {
       await needAlive(engine, box, keepsDying)
-      return inside.probe(box, signal)
+      return servers.probe(box, signal)
     },
   }
 }

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest'
 import { provision } from '../../../src/agent/boxes/index.ts'
 import { secret } from '../../../src/core/kit/index.ts'
 import { aContext, anAgent, aProvision } from '../boxes/provisioning.ts'
-import { insideSuite } from '../suites/box-inside.ts'
+import { boxServersSuite } from '../suites/box-servers.ts'
 import { aHost, aRunningBox, moving } from './boxes.ts'
 
-insideSuite('the inside of a simulated box', async () => {
+boxServersSuite('the servers of a simulated box', async () => {
   const { host, folder, deps } = await anAgent()
   await moving(host.clock, () => provision(deps)(aContext().context, aProvision()), 10_000)
   const box = (await deps.boxes.find('oak'))!
@@ -19,7 +19,7 @@ insideSuite('the inside of a simulated box', async () => {
     await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, 'utf8')), otherDatabases }))
   }
   return {
-    inside: host.inside,
+    servers: host.servers,
     engine: host.engine,
     box,
     folder,
@@ -48,7 +48,7 @@ insideSuite('the inside of a simulated box', async () => {
 test('a throw-away account is another each time', async () => {
   const host = await aHost()
   const box = await aRunningBox(host)
-  const make = () => host.inside.createThrowAwayAccount(box, secret('any'))
+  const make = () => host.servers.createThrowAwayAccount(box, secret('any'))
   const [one, other] = [await make(), await make()]
   expect(new Set([one.userId, other.userId, one.roomId, other.roomId, one.accessToken, other.accessToken]).size).toBe(6)
 })

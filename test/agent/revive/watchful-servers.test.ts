@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { BoxInside, ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
-import { watchfulInside } from '../../../src/agent/revive/watchful-inside.ts'
+import type { BoxServers, ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
+import { watchfulServers } from '../../../src/agent/revive/watchful-servers.ts'
 
 const box = { slug: 'oak', project: { name: 'oak' } } as unknown as LocalBox
 const { signal } = new AbortController()
@@ -10,8 +10,8 @@ function probing(looks: readonly Readonly<{ state: string; restartCount: number 
   const left = [...looks]
   const containers = async () => [{ id: 'c1', service: 'synapse', ...left.shift() }]
   const engine = { containers, logs: async () => 'no database\n' } as unknown as ContainerEngine
-  const inside = watchfulInside({ probe: async () => 'well' } as unknown as BoxInside, engine)
-  return () => inside.probe(box, signal)
+  const servers = watchfulServers({ probe: async () => 'well' } as unknown as BoxServers, engine)
+  return () => servers.probe(box, signal)
 }
 
 test('a server that dies again and again while it is probed ends the probing with its last words', async () => {

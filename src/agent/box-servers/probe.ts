@@ -11,13 +11,13 @@ import { clusterIsHealthy, uploadAndRead } from './objects.ts'
 import { databaseLogin, lastLine, psql } from './sql.ts'
 import { isUpgrading } from './upgrading.ts'
 
-export type InsideDeps = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random }>
+export type BoxServersDeps = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random }>
 
 /** Longer than any single question may take, so that a hanging program in a container ends too. */
 const componentTimeoutMs = 30_000
 
 /** One writing probe. A sick box is an answer; only an abort or a bug throws. */
-export async function probe(deps: InsideDeps, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
+export async function probe(deps: BoxServersDeps, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
   const limit = AbortSignal.timeout(componentTimeoutMs)
   const within = signal ? AbortSignal.any([signal, limit]) : limit
   const at = isoNow(deps.clock)
@@ -33,7 +33,7 @@ export async function probe(deps: InsideDeps, box: LocalBox, signal?: AbortSigna
   return { at, verdict: await verdict(deps, view, components), components, reason: `${bad[0]}: ${bad[1].error}` }
 }
 
-type Look = (deps: InsideDeps, view: BoxView, signal: AbortSignal) => Promise<void>
+type Look = (deps: BoxServersDeps, view: BoxView, signal: AbortSignal) => Promise<void>
 
 const looks = {
   chatApi: async ({ engine }, view, signal) => {
@@ -83,7 +83,7 @@ async function measure(clock: Clock, look: () => Promise<void>, signal?: AbortSi
 
 const recovering = /the database system is starting up|not yet accepting connections|in recovery mode|recovery is in progress/i
 
-async function verdict({ engine }: InsideDeps, view: BoxView, components: ProbeResult['components']): Promise<ProbeResult['verdict']> {
+async function verdict({ engine }: BoxServersDeps, view: BoxView, components: ProbeResult['components']): Promise<ProbeResult['verdict']> {
   if (recovering.test(components.database.error ?? '')) return 'recovering'
   const synapse = view.container('synapse')
   const patient = components.database.ok && components.objectStorage.ok && synapse?.state === 'running'

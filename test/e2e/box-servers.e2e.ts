@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { execa } from 'execa'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { boxServers } from '../../src/agent/box-servers/index.ts'
 import { type LocalBoxes, localBoxes, portInUse, provision, readBoxSecrets } from '../../src/agent/boxes/index.ts'
 import { dockerEngine } from '../../src/agent/docker/index.ts'
-import { boxInside } from '../../src/agent/inside/index.ts'
-import type { BoxInside, ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
+import type { BoxServers, ContainerEngine, LocalBox } from '../../src/agent/ports/index.ts'
 import { systemClock, systemRandom } from '../../src/node/index.ts'
 import { aContext, aProvision, templateFolder } from '../agent/boxes/provisioning.ts'
-import { insideSuite } from '../agent/suites/box-inside.ts'
+import { boxServersSuite } from '../agent/suites/box-servers.ts'
 import { readTestbed, testbedExists } from '../testbed/testbed.ts'
 import { boxPorts } from './support/ports.ts'
 
-describe.skipIf(!testbedExists())('the inside of a real box', () => {
-  const slug = `inside-${process.pid}`
+describe.skipIf(!testbedExists())('the servers of a real box', () => {
+  const slug = `servers-${process.pid}`
   const ports = boxPorts()
   let engine: ContainerEngine
-  let inside: BoxInside
+  let servers: BoxServers
   let box: LocalBox
   let folder: string
   let boxes: LocalBoxes
@@ -25,13 +25,13 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
 
   beforeAll(async () => {
     const { images, dockerHost, dockerConfig, docker, registry } = readTestbed()
-    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-inside-')))
+    folder = await realpath(await mkdtemp(join(tmpdir(), 'tenantry-servers-')))
     engine = dockerEngine({ dockerHost, dockerConfig, docker })
-    inside = boxInside({ engine, clock: systemClock, random: systemRandom })
+    servers = boxServers({ engine, clock: systemClock, random: systemRandom })
     boxes = localBoxes(join(folder, 'state'))
     const deps = {
       engine,
-      inside,
+      servers,
       boxes,
       portInUse,
       clock: systemClock,
@@ -99,7 +99,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
       }
       return engine.exec(id, argv, options)
     }
-    const watched = boxInside({ engine: { ...engine, exec }, clock: systemClock, random: systemRandom })
+    const watched = boxServers({ engine: { ...engine, exec }, clock: systemClock, random: systemRandom })
     const counts = await watched.dumpDatabase(box, join(folder, 'while-changed'))
     expect(await changing).toMatchObject({ exitCode: 0 })
     expect(dumps.length).toBeGreaterThan(1)
@@ -119,7 +119,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
 
   // More often than a user may write in a row.
   test('a probe is good twelve times in a row, without a rate limit in its way', async () => {
-    for (let turn = 0; turn < 12; turn++) expect(await inside.probe(box)).toMatchObject({ verdict: 'ok' })
+    for (let turn = 0; turn < 12; turn++) expect(await servers.probe(box)).toMatchObject({ verdict: 'ok' })
   })
 
   test('the database belongs to a role that may nothing else, and its superuser is out of reach from the network', async () => {
@@ -137,7 +137,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
     expect((await byNetwork('postgres')).stderr).toMatch(/password authentication failed/)
   })
 
-  insideSuite('does what every inside does', async () => {
+  boxServersSuite('passes the contract suite of BoxServers', async () => {
     const { images } = readTestbed()
     const psql = async (sql: string, user: string) => {
       const id = (await engine.containers(box.project)).find(({ service }) => service === 'postgres')!.id
@@ -145,7 +145,7 @@ describe.skipIf(!testbedExists())('the inside of a real box', () => {
       expect(answer).toMatchObject({ exitCode: 0 })
     }
     return {
-      inside,
+      servers,
       engine,
       box,
       folder,

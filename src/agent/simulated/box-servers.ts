@@ -1,4 +1,4 @@
-import type { BoxInside } from '../ports/index.ts'
+import type { BoxServers } from '../ports/index.ts'
 import { simulatedAccount, simulatedThrowAway } from './accounts.ts'
 import { applySimulated, dumpSimulated, factsOf, loadSimulated, positionsOf, raiseSimulated, settleSimulated } from './database.ts'
 import { probeSimulated } from './probe.ts'
@@ -6,7 +6,7 @@ import { chatState, databaseState, objectsState } from './servers.ts'
 import { containerOf, type World } from './world.ts'
 
 /** The inside of simulated boxes: probes that write, dumps and loads of the simulated database. */
-export const simulatedInside = (world: World): BoxInside => ({
+export const simulatedServers = (world: World): BoxServers => ({
   probe: (box, signal) => probeSimulated(world, box, signal),
   serverVersions: async ({ project }) => ({
     ...(chatState(world, project.name) === 'ready' ? { synapse: versionOf(world, project.name, 'synapse') } : {}),

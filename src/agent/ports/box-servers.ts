@@ -31,7 +31,7 @@ export type ProbeAccount = Readonly<{ userId: string; accessToken: string; roomI
  * Real over exec and HTTP, simulated for simulated hosts; the steps of an update know only this.
  * Work on a database whose container does not run throws BOX_UNHEALTHY; what was aborted throws the signal's reason.
  */
-export type BoxInside = Readonly<{
+export type BoxServers = Readonly<{
   /** One writing probe (SAFETY, The probe); never throws for a sick box: it says what is wrong. */
   probe(box: LocalBox, signal?: AbortSignal): Promise<ProbeResult>
   /** The versions that the servers themselves tell; undefined where one does not answer. */
