@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { hostDisk } from '../dist/agent/backup/index.js'
+import { boxServers } from '../dist/agent/box-servers/index.js'
 import { readBoxSecrets } from '../dist/agent/boxes/box-secrets.js'
 import { composeRecord, factFinder, localBoxes, portInUse, provision } from '../dist/agent/boxes/index.js'
 import { dockerEngine } from '../dist/agent/docker/index.js'
-import { boxServers } from '../dist/agent/box-servers/index.js'
 import { systemClock, systemRandom } from '../dist/node/index.js'
 
 const testbedFile = join(process.env.TENANTRY_TESTBED_CACHE ?? '/var/cache/tenantry-testbed', 'testbed.json')
