@@ -55,10 +55,14 @@ export const treeFor = (words: readonly string[]): Promise<Tree> => treeWith((na
 export const wholeTree = (): Promise<Tree> => treeWith(() => true)
 
 async function treeWith(isWanted: (name: string) => boolean): Promise<Tree> {
-  const { named } = await import('./kit/index.ts')
-  const nounNamed = (name: string, verbs: string): Noun => ({ name, summary: '', verbs: verbs.split(' ').map((verb) => named(verb, '')) })
+  const { nameOnly } = await import('./kit/index.ts')
+  const nounNamed = (name: string, verbs: string): Noun => ({
+    name,
+    summary: '',
+    verbs: verbs.split(' ').map((verb) => nameOnly(verb, '')),
+  })
   return {
     nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isWanted(name) ? load() : nounNamed(name, verbs)))),
-    alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : named(name, summary)))),
+    alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : nameOnly(name, summary)))),
   }
 }

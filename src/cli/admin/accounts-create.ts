@@ -6,10 +6,10 @@ export const createAccount = command(
   'A new account; its password works once and is shown once',
   { role: required(oneOf('--role <role>', 'what it may do', ['viewer', 'reviewer', 'operator', 'admin'])) },
   ({ api }, { name, role }) => api.admin.createAccount({ body: { name, role } }),
-  ({ account, initialPassword, expiresAt }, look) =>
+  ({ account, initialPassword, expiresAt }, style) =>
     sections(
-      accountView(account, look),
-      `Password for the first login, until ${stamp(expiresAt, look.now)}: ${look.paint.bold(clean(initialPassword))}`,
+      accountView(account, style),
+      `Password for the first login, until ${stamp(expiresAt, style.now)}: ${style.paint.bold(clean(initialPassword))}`,
       'It is shown only now. The person logs in with: tenantry login',
     ),
 )

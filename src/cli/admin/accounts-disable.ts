@@ -1,4 +1,4 @@
-import { command, mustConfirm } from '../kit/index.ts'
+import { assertConfirmed, command } from '../kit/index.ts'
 import { accountView } from './accounts.view.ts'
 import { findByName } from './find-by-name.ts'
 
@@ -8,7 +8,7 @@ export const disableAccount = command(
   {},
   async ({ api, ask }, { account: given }) => {
     const { id, name } = findByName((await api.admin.listAccounts()).accounts, given, 'accounts')
-    await mustConfirm(ask, `Shut out ${name}? Its API tokens end too.`)
+    await assertConfirmed(ask, `Shut out ${name}? Its API tokens end too.`)
     return api.admin.disableAccount({ params: { id } })
   },
   accountView,

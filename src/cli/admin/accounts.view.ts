@@ -1,5 +1,5 @@
 import type { Account } from '../../core/admin/index.ts'
-import { ago, type Column, clean, fields, type Look, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Style, stamp, table } from '../kit/index.ts'
 
 const state = ({ status, lockedUntil, mustChangePassword }: Account, now: Date): string =>
   status === 'disabled'
@@ -10,8 +10,8 @@ const state = ({ status, lockedUntil, mustChangePassword }: Account, now: Date):
         ? 'not set up'
         : 'active'
 
-const columns = ({ now }: Look): Column<Account>[] => [
-  { title: 'ACCOUNT', value: ({ name }) => name, priority: 1, least: 12 },
+const columns = ({ now }: Style): Column<Account>[] => [
+  { title: 'ACCOUNT', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'ROLE', value: ({ role }) => role, priority: 1 },
   {
     title: 'STATE',
@@ -21,19 +21,19 @@ const columns = ({ now }: Look): Column<Account>[] => [
   },
   { title: 'CODES', value: ({ totp }) => (totp ? 'on' : 'off'), priority: 3 },
   { title: 'LAST LOGIN', value: ({ lastLoginAt }) => ago(lastLoginAt, now), priority: 2 },
-  { title: 'CREATED BY', value: ({ createdBy }) => createdBy, priority: 4, least: 8 },
+  { title: 'CREATED BY', value: ({ createdBy }) => createdBy, priority: 4, minWidth: 8 },
   { title: 'ID', value: ({ id }) => id, priority: 5 },
 ]
 
-export const accountList = ({ accounts }: { accounts: readonly Account[] }, look: Look): string => table(look, columns(look), accounts)
+export const accountList = ({ accounts }: { accounts: readonly Account[] }, style: Style): string => table(style, columns(style), accounts)
 
-export const accountView = (account: Account, look: Look): string =>
-  fields(look, [
-    ['account', look.paint.bold(clean(account.name))],
+export const accountView = (account: Account, style: Style): string =>
+  fields(style, [
+    ['account', style.paint.bold(clean(account.name))],
     ['role', account.role],
-    ['state', state(account, look.now)],
+    ['state', state(account, style.now)],
     ['one-time codes', account.totp ? 'on' : 'off'],
-    ['last login', stamp(account.lastLoginAt, look.now) ?? 'never'],
-    ['created', `${stamp(account.createdAt, look.now)} by ${clean(account.createdBy)}`],
+    ['last login', stamp(account.lastLoginAt, style.now) ?? 'never'],
+    ['created', `${stamp(account.createdAt, style.now)} by ${clean(account.createdBy)}`],
     ['id', account.id],
   ])

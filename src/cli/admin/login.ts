@@ -14,7 +14,7 @@ export const login = command(
     totp: text('--totp <code>', 'the one-time or recovery code, instead of being asked'),
   },
   async (context, { name: given, passwordFile, totp }) => {
-    const { api, ask, logins, url, byToken, say } = context
+    const { api, ask, logins, url, byToken, notify } = context
     const name = given ?? (await ask.text('Name', 'give --name, or use TENANTRY_TOKEN'))
     const [password, newPassword] = passwordFile
       ? await passwordsIn(context, passwordFile)
@@ -22,7 +22,7 @@ export const login = command(
     const session = await opened(context, { name, password, totp })
     await logins.keep(url, { token: session.token, name: session.account.name, expiresAt: session.expiresAt })
     await setUpSession(context, session, { password, newPassword })
-    if (byToken) say('TENANTRY_TOKEN is set and wins over this login until you unset it.')
+    if (byToken) notify('TENANTRY_TOKEN is set and wins over this login until you unset it.')
     return api.admin.whoAmI({}, bearer(session.token))
   },
   ({ account, expiresAt }, { paint, now }) =>

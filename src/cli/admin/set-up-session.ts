@@ -13,8 +13,8 @@ export async function setUpSession(context: Context, { token, setup }: Opened, {
   if (setup.includes('totp')) await enrolTotp(context, token, current)
 }
 
-async function changePassword({ api, ask, say }: Context, token: string, { password, newPassword }: Passwords): Promise<string> {
-  if (newPassword === undefined) say('This password works once. Choose one of your own, at least 12 characters.')
+async function changePassword({ api, ask, notify }: Context, token: string, { password, newPassword }: Passwords): Promise<string> {
+  if (newPassword === undefined) notify('This password works once. Choose one of your own, at least 12 characters.')
   const chosen = newPassword ?? (await newPasswordFrom(ask))
   await api.admin.changePassword({ body: { currentPassword: password, newPassword: chosen } }, bearer(token))
   return chosen
@@ -27,11 +27,11 @@ async function newPasswordFrom(ask: Context['ask']): Promise<string> {
   return chosen
 }
 
-async function enrolTotp({ api, ask, say }: Context, token: string, password: string): Promise<void> {
+async function enrolTotp({ api, ask, notify }: Context, token: string, password: string): Promise<void> {
   const { uri, secret } = await api.admin.enrolTotp({ body: { password } }, bearer(token))
-  say(`\nYour role needs one-time codes. Add this to an authenticator app; it is shown only now.\n\n  ${uri}\n\n  by hand: ${secret}\n`)
+  notify(`\nYour role needs one-time codes. Add this to an authenticator app; it is shown only now.\n\n  ${uri}\n\n  by hand: ${secret}\n`)
   const code = await ask.text('Code that the app shows', 'enrol on a terminal: tenantry login')
   const { recoveryCodes } = await api.admin.confirmTotp({ body: { totp: code } }, bearer(token))
   const listed = recoveryCodes.map((recovery) => `  ${recovery}`).join('\n')
-  say(`\nRecovery codes, each for one login without the app. Keep them where the app is not; they are shown only now.\n\n${listed}\n`)
+  notify(`\nRecovery codes, each for one login without the app. Keep them where the app is not; they are shown only now.\n\n${listed}\n`)
 }

@@ -8,13 +8,13 @@ export const createToken = command(
     days: count('--days <days>', 'how long it works, at most 365 (default: 90)'),
   },
   ({ api }, { name, role, days }) => api.admin.createToken({ body: { name, role, ...(days ? { days } : {}) } }),
-  ({ name, role, token, expiresAt }, look) =>
+  ({ name, role, token, expiresAt }, style) =>
     sections(
-      fields(look, [
-        ['token', look.paint.bold(token)],
+      fields(style, [
+        ['token', style.paint.bold(token)],
         ['name', name],
         ['role', role],
-        ['works until', stamp(expiresAt, look.now)],
+        ['works until', stamp(expiresAt, style.now)],
       ]),
       'It is shown only now. Scripts give it as TENANTRY_TOKEN.',
     ),

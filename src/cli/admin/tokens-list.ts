@@ -1,13 +1,13 @@
 import type { ApiToken } from '../../core/admin/index.ts'
-import { ago, type Column, command, type Look, table } from '../kit/index.ts'
+import { ago, type Column, command, type Style, table } from '../kit/index.ts'
 
-const columns = ({ now }: Look): Column<ApiToken>[] => [
-  { title: 'TOKEN', value: ({ name }) => name, priority: 1, least: 12 },
+const columns = ({ now }: Style): Column<ApiToken>[] => [
+  { title: 'TOKEN', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'ROLE', value: ({ role }) => role, priority: 1 },
   { title: 'BEGINS', value: ({ prefix }) => `${prefix}…`, priority: 3 },
   { title: 'USED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
   { title: 'ENDS', value: ({ expiresAt }) => ago(expiresAt, now), priority: 1 },
-  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 3, least: 8 },
+  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 3, minWidth: 8 },
   { title: 'ID', value: ({ id }) => id, priority: 5 },
 ]
 
@@ -16,6 +16,6 @@ export const listTokens = command(
   'API tokens that still work',
   {},
   ({ api }) => api.admin.listTokens(),
-  ({ tokens }, look) =>
-    tokens.length === 0 ? 'No API tokens. Make one: tenantry tokens create <name> --role viewer' : table(look, columns(look), tokens),
+  ({ tokens }, style) =>
+    tokens.length === 0 ? 'No API tokens. Make one: tenantry tokens create <name> --role viewer' : table(style, columns(style), tokens),
 )

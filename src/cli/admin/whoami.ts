@@ -5,15 +5,15 @@ export const whoAmI = command(
   'Who the daemon takes you for, and until when',
   {},
   ({ api }) => api.admin.whoAmI(),
-  ({ account, token, expiresAt, setup, totp }, look) =>
+  ({ account, token, expiresAt, setup, totp }, style) =>
     sections(
-      fields(look, [
-        ['account', look.paint.bold(clean(account.name))],
+      fields(style, [
+        ['account', style.paint.bold(clean(account.name))],
         ['role', account.role],
         ['by', token ? `API token ${clean(token.name)}` : 'login'],
-        ['until', stamp(expiresAt, look.now)],
+        ['until', stamp(expiresAt, style.now)],
         ['one-time codes', token ? undefined : totp ? 'on' : 'off'],
       ]),
-      setup.length > 0 ? look.paint.yellow(`Not set up in full (${setup.join(', ')}): tenantry login`) : '',
+      setup.length > 0 ? style.paint.yellow(`Not set up in full (${setup.join(', ')}): tenantry login`) : '',
     ),
 )

@@ -1,5 +1,5 @@
 import type { Alert, AlertDelivery, AlertDetail, DeadLetter } from '../../core/alerts/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table, tableWithText } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
 type Tint = keyof Paint
 
@@ -8,7 +8,7 @@ const deliveryTint = { pending: 'yellow', sent: 'green', dead: 'red' } as const 
 
 const what: Column<Alert> = { title: 'WHAT', value: ({ title }) => title, priority: 1 }
 
-const columns = ({ now }: Look): Column<Alert>[] => [
+const columns = ({ now }: Style): Column<Alert>[] => [
   { title: 'NO', value: ({ id }) => id, priority: 1, align: 'right' },
   { title: 'SEVERITY', value: ({ severity }) => severity, priority: 2, paint: ({ severity }) => severityTint[severity] },
   { title: 'STATUS', value: ({ status }) => status, priority: 1 },
@@ -23,32 +23,32 @@ function toldText({ deliveries: { sent, pending, dead } }: Pick<Alert, 'deliveri
   return [sent > 0 && `${sent} sent`, pending > 0 && `${pending} waiting`, dead > 0 && `${dead} dead`].filter(Boolean).join(', ')
 }
 
-const letterColumns = ({ now }: Look): Column<DeadLetter>[] => [
+const letterColumns = ({ now }: Style): Column<DeadLetter>[] => [
   { title: 'LETTER', value: ({ id }) => id, priority: 1, align: 'right' },
   { title: 'WORK', value: ({ topic }) => topic, priority: 1 },
   { title: 'ASKED FOR', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
   { title: 'TRIES', value: ({ attempts }) => attempts, priority: 3, align: 'right' },
-  { title: 'WHY IT WAS GIVEN UP', value: ({ lastError }) => lastError, priority: 2, least: 16 },
+  { title: 'WHY IT WAS GIVEN UP', value: ({ lastError }) => lastError, priority: 2, minWidth: 16 },
 ]
 
 type Listed = Readonly<{ alerts: readonly Alert[]; nextCursor: string | null; deadLetters: readonly DeadLetter[] }>
 
-export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, look: Look): string =>
+export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, style: Style): string =>
   sections(
     alerts.length === 0
       ? 'No alert fits. Whether one would reach you: tenantry alerts test'
-      : tableWithText(look, columns(look), what, alerts),
+      : tableWithText(style, columns(style), what, alerts),
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
     deadLetters.length === 0
       ? ''
-      : `${table(look, letterColumns(look), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry followups retry`,
+      : `${table(style, letterColumns(style), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry followups retry`,
   )
 
 const deliveryError: Column<AlertDelivery> = { title: 'ERROR', value: ({ lastError }) => lastError, priority: 1 }
 
-const deliveryColumns = ({ now }: Look): Column<AlertDelivery>[] => [
+const deliveryColumns = ({ now }: Style): Column<AlertDelivery>[] => [
   { title: 'BY', value: ({ channel }) => channel, priority: 1 },
-  { title: 'TO', value: ({ target }) => target, priority: 1, least: 16 },
+  { title: 'TO', value: ({ target }) => target, priority: 1, minWidth: 16 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => deliveryTint[status] },
   { title: 'SENT', value: ({ sentAt }) => (sentAt ? ago(sentAt, now) : null), priority: 2 },
   { title: 'TRIES', value: ({ attempts }) => attempts, priority: 3, align: 'right' },
@@ -56,10 +56,10 @@ const deliveryColumns = ({ now }: Look): Column<AlertDelivery>[] => [
   { title: 'ID', value: ({ id }) => id, priority: 4 },
 ]
 
-export function alertView({ alert, deliveries }: AlertDetail, look: Look): string {
-  const { paint, now } = look
+export function alertView({ alert, deliveries }: AlertDetail, style: Style): string {
+  const { paint, now } = style
   const head = `${paint[severityTint[alert.severity]](alert.severity.toUpperCase())} ${paint.bold(clean(alert.title))}`
-  const facts = fields(look, [
+  const facts = fields(style, [
     ['About', clean(alert.subject)],
     ['Kind', alert.kind],
     ['Status', alert.status],
@@ -72,7 +72,7 @@ export function alertView({ alert, deliveries }: AlertDetail, look: Look): strin
   const told =
     deliveries.length === 0
       ? 'It was not sent by itself: no channel was set, or so many of its kind came at once that one message speaks for all.'
-      : tableWithText(look, deliveryColumns(look), deliveryError, deliveries)
+      : tableWithText(style, deliveryColumns(style), deliveryError, deliveries)
   return sections(head, facts, told, nextSteps(alert))
 }
 

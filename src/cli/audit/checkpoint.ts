@@ -4,7 +4,7 @@ import { type Column, command, sections, table, text } from '../kit/index.ts'
 import { chainOf } from './chain-of.ts'
 
 const columns: readonly Column<Checkpoint>[] = [
-  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, least: 10 },
+  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, minWidth: 10 },
   { title: 'ENTRIES', value: ({ count }) => count, priority: 1, align: 'right' },
   { title: 'SIGNED AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
   { title: 'KEY', value: ({ keyId }) => keyId, priority: 2 },
@@ -23,9 +23,9 @@ export const checkpoint = command(
     if (out !== undefined) await addTo(out, signed.checkpoints)
     return signed
   },
-  ({ checkpoints, keyId }, look, { out }) =>
+  ({ checkpoints, keyId }, style, { out }) =>
     sections(
-      checkpoints.length > 0 ? table(look, columns, checkpoints) : '',
+      checkpoints.length > 0 ? table(style, columns, checkpoints) : '',
       out === undefined
         ? `Signed by the key ${keyId}. Keep them elsewhere: tenantry audit checkpoint --out <file>`
         : `${plural(checkpoints.length, 'checkpoint')} added to ${out}. Move it to another machine; it proves the log up to these entries.`,

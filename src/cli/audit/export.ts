@@ -22,9 +22,9 @@ export const exportChain = command(
       )
     return { chain, file: out, entries: read.entries, checkpoints: read.checkpoints, evidence: read.evidence }
   },
-  ({ chain, file, entries, checkpoints, evidence }, look) =>
+  ({ chain, file, entries, checkpoints, evidence }, style) =>
     sections(
-      fields(look, [
+      fields(style, [
         ['chain', chain],
         ['file', file],
         ['entries', entries],
@@ -42,7 +42,7 @@ async function written(context: Context, wanted: { chain: string; evidence: bool
   let last: Read = { entries: 0, of: 0, checkpoints: 0, evidence: 0 }
   const told = (read: Read) => {
     last = read
-    progress.tell(
+    progress.update(
       `${read.entries} of ${plural(read.of, 'entry', 'entries')}${read.evidence > 0 ? `, evidence of ${plural(read.evidence, 'attempt')}` : ''}`,
     )
   }

@@ -1,15 +1,15 @@
-import { ago, type Column, command, count, type Look, sections, table, text } from '../kit/index.ts'
+import { ago, type Column, command, count, type Style, sections, table, text } from '../kit/index.ts'
 
 type Entry = Readonly<{ seq: number; at: string; actor: string; action: string; subject: string | null; data?: unknown }>
 
-const columns = ({ now }: Look): Column<Entry>[] => [
+const columns = ({ now }: Style): Column<Entry>[] => [
   { title: 'NO', value: ({ seq }) => seq, priority: 3, align: 'right' },
   { title: 'AT (UTC)', value: ({ at }) => at.slice(0, 19).replace('T', ' '), priority: 1 },
   { title: '', value: ({ at }) => ago(at, now), priority: 4 },
-  { title: 'ACTOR', value: ({ actor }) => actor, priority: 1, least: 10 },
+  { title: 'ACTOR', value: ({ actor }) => actor, priority: 1, minWidth: 10 },
   { title: 'ACTION', value: ({ action }) => action, priority: 1 },
-  { title: 'SUBJECT', value: ({ subject }) => subject, priority: 2, least: 12 },
-  { title: 'DATA', value: ({ data }) => dataText(data), priority: 4, least: 16 },
+  { title: 'SUBJECT', value: ({ subject }) => subject, priority: 2, minWidth: 12 },
+  { title: 'DATA', value: ({ data }) => dataText(data), priority: 4, minWidth: 16 },
 ]
 
 const dataText = (data: unknown) => {
@@ -29,8 +29,8 @@ export const list = command(
     cursor: text('--cursor <cursor>', 'go on where the page before ended'),
   },
   ({ api }, query) => api.audit.listAudit({ query }),
-  ({ entries, nextCursor }, look) =>
+  ({ entries, nextCursor }, style) =>
     entries.length === 0
       ? 'No entry fits. tenantry audit list shows all of the admins.'
-      : sections(table(look, columns(look), entries), nextCursor ? `More: the same command with --cursor ${nextCursor}` : ''),
+      : sections(table(style, columns(style), entries), nextCursor ? `More: the same command with --cursor ${nextCursor}` : ''),
 )

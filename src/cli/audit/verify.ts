@@ -18,7 +18,7 @@ export const verify = command(
     if (given.export === undefined && given.checkpoint === undefined) return askDaemon(context, given)
     return (await import('./prove.ts')).prove(context, given)
   },
-  (result, look) => ('chains' in result ? chainsView(result.chains, look) : proofsView(result, look)),
+  (result, style) => ('chains' in result ? chainsView(result.chains, style) : proofsView(result, style)),
   {
     exit: (result) => (('chains' in result ? result.chains : result.proofs).every(({ ok }) => ok) ? 0 : catalogue.AUDIT_BROKEN.exit),
     examples: [

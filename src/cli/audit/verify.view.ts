@@ -1,34 +1,34 @@
 import type { ChainReport, Proof } from '../../core/audit/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import { type Column, type Look, sections, table } from '../kit/index.ts'
+import { type Column, type Style, sections, table } from '../kit/index.ts'
 import type { Proven } from './prove.ts'
 
 const state = { title: 'STATE', value: ({ ok }: { ok: boolean }) => (ok ? 'holds' : 'broken'), priority: 1 } as const
 const tint = ({ ok }: { ok: boolean }) => (ok ? 'green' : 'red')
 
 const chainColumns: readonly Column<ChainReport>[] = [
-  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, least: 10 },
+  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, minWidth: 10 },
   { ...state, paint: tint },
   { title: 'ENTRIES', value: ({ entries }) => entries, priority: 2, align: 'right' },
   { title: 'BROKEN AT', value: ({ brokenAt }) => brokenAt, priority: 1, align: 'right' },
-  { title: 'WHY', value: ({ reason }) => reason, priority: 2, least: 20 },
+  { title: 'WHY', value: ({ reason }) => reason, priority: 2, minWidth: 20 },
   { title: 'HEAD', value: ({ head }) => head.hash.slice(0, 16), priority: 4 },
 ]
 
 /** What the daemon found in its own log. */
-export function chainsView(chains: readonly ChainReport[], look: Look): string {
+export function chainsView(chains: readonly ChainReport[], style: Style): string {
   const broken = chains.filter(({ ok }) => !ok)
   const verdict =
     broken.length === 0
-      ? look.paint.green(`${plural(chains.length, 'chain holds', 'chains hold')} together.`)
-      : look.paint.red(
+      ? style.paint.green(`${plural(chains.length, 'chain holds', 'chains hold')} together.`)
+      : style.paint.red(
           `${broken.length} of ${plural(chains.length, 'chain')} broken: keep the database as it is and compare with a backup.`,
         )
-  return sections(chains.length > 0 ? table(look, chainColumns, chains) : '', verdict)
+  return sections(chains.length > 0 ? table(style, chainColumns, chains) : '', verdict)
 }
 
 const proofColumns: readonly Column<Proof>[] = [
-  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, least: 10 },
+  { title: 'CHAIN', value: ({ chain }) => chain, priority: 1, minWidth: 10 },
   { ...state, paint: tint },
   { title: 'ENTRIES', value: ({ entries }) => entries, priority: 2, align: 'right' },
   { title: 'PROVED TO', value: ({ proved }) => proved?.count, priority: 1, align: 'right' },
@@ -38,11 +38,11 @@ const proofColumns: readonly Column<Proof>[] = [
 ]
 
 /** What was proved here, entry by entry, and on what it stands. */
-export function proofsView({ proofs, trust, passedOver }: Proven, look: Look): string {
+export function proofsView({ proofs, trust, passedOver }: Proven, style: Style): string {
   const broken = proofs.filter(({ ok }) => !ok)
-  const reasons = broken.map(({ chain, reason }) => look.paint.red(`${chain ? `${chain}: ` : ''}${reason}.`)).join('\n')
+  const reasons = broken.map(({ chain, reason }) => style.paint.red(`${chain ? `${chain}: ` : ''}${reason}.`)).join('\n')
   return sections(
-    table(look, proofColumns, proofs),
+    table(style, proofColumns, proofs),
     reasons,
     broken.length > 0 ? 'Keep the file and the database as they are, and compare with a backup.' : proofs.flatMap(remarks).join('\n'),
     broken.length > 0 ? '' : standsOn(trust),

@@ -1,6 +1,6 @@
 import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
 import { lifeSections } from './life.view.ts'
 
@@ -33,34 +33,34 @@ const marks = ({ canary, managed, live, status, fenceOverdue, moving }: BoxRow) 
     .filter(Boolean)
     .join(', ')
 
-const columns = ({ now }: Look): Column<BoxRow>[] => [
-  { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 14 },
+const columns = ({ now }: Style): Column<BoxRow>[] => [
+  { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 14 },
   { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
-  { title: 'HOST', value: ({ host }) => host, priority: 2, least: 8 },
+  { title: 'HOST', value: ({ host }) => host, priority: 2, minWidth: 8 },
   { title: 'STATE', value: state, priority: 1, paint: stateTint },
   { title: 'DRIFT', value: ({ severity }) => severityText(severity), priority: 1, paint: ({ severity }) => severityTint[severity] },
   { title: 'SYNAPSE', value: ({ installed }) => installed.synapse, priority: 2 },
   { title: 'POSTGRES', value: ({ installed }) => installed.postgres, priority: 4 },
-  { title: 'MINIO', value: ({ installed }) => installed.minio, priority: 5, least: 12 },
+  { title: 'MINIO', value: ({ installed }) => installed.minio, priority: 5, minWidth: 12 },
   { title: 'REPORT', value: ({ reportedAt }) => ago(reportedAt, now), priority: 3 },
-  { title: 'HELD BY', value: ({ heldBy }) => heldBy, priority: 4, least: 8 },
+  { title: 'HELD BY', value: ({ heldBy }) => heldBy, priority: 4, minWidth: 8 },
   { title: 'MARKS', value: marks, priority: 2 },
 ]
 
 type Page = Readonly<{ boxes: readonly BoxRow[]; nextCursor: string | null }>
 
-export function boxList({ boxes, nextCursor }: Page, look: Look, filters: Readonly<Record<string, unknown>>): string {
+export function boxList({ boxes, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
   if (boxes.length > 0)
-    return sections(table(look, columns(look), boxes), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    return sections(table(style, columns(style), boxes), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
   return filtered
     ? 'No box fits. tenantry boxes list shows all.'
     : 'No boxes yet. Make one: tenantry boxes provision <slug> --host <host> --name <name> --plan light --domain <domain>'
 }
 
-export function boxView(box: BoxDetail, look: Look): string {
-  const { paint, now } = look
-  const facts = fields(look, [
+export function boxView(box: BoxDetail, style: Style): string {
+  const { paint, now } = style
+  const facts = fields(style, [
     ['box', paint.bold(box.slug)],
     ['tenant', `${clean(box.tenant)} (${box.plan}, tier ${box.tier})`],
     ['state', paint[stateTint(box) ?? 'dim'](state(box))],
@@ -80,7 +80,7 @@ export function boxView(box: BoxDetail, look: Look): string {
     ['created', stamp(box.createdAt, now)],
     ['id', box.boxId],
   ])
-  return sections(facts, setUpError(box, look), ...lifeSections(box, look), driftTable(box, look), probeLine(box, look), findings(box))
+  return sections(facts, setUpError(box, style), ...lifeSections(box, style), driftTable(box, style), probeLine(box, style), findings(box))
 }
 
 /** What is installed was true once; whether it still is, nobody can say. */
@@ -105,23 +105,23 @@ const proofWords = ({ lastProvenRestore: proof }: BoxDetail, now: Date) =>
 const afterFailure = (slug: string) =>
   `Mend that and type the same line again, or clear away what was begun: tenantry boxes remove ${slug} --reason '…'`
 
-const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Look) =>
+const setUpError = ({ slug, setUp, status }: BoxDetail, { paint }: Style) =>
   setUp.error && status !== 'ready'
     ? `${paint.red('Set-up failed:')} ${clean(setUp.error.message)} [${clean(setUp.error.code)}]${status === 'failed' ? `\n${afterFailure(slug)}` : ''}`
     : undefined
 
-function driftTable({ driftReport, installed, freshness }: BoxDetail, look: Look): string | undefined {
+function driftTable({ driftReport, installed, freshness }: BoxDetail, style: Style): string | undefined {
   if (!driftReport || freshness === 'stopped') {
     const known = Object.entries(installed).filter(([, version]) => version !== 'unknown')
     const title = freshness === 'stopped' ? 'Ran last' : 'Installed'
     return known.length > 0 ? `${title}: ${known.map(([component, version]) => `${component} ${clean(version)}`).join(', ')}` : undefined
   }
   const versions = table(
-    look,
+    style,
     [
       { title: 'COMPONENT', value: (item) => item.component, priority: 1 },
-      { title: 'INSTALLED', value: (item) => item.installed, priority: 1, least: 10 },
-      { title: 'MANIFEST', value: (item) => item.target, priority: 1, least: 10 },
+      { title: 'INSTALLED', value: (item) => item.installed, priority: 1, minWidth: 10 },
+      { title: 'MANIFEST', value: (item) => item.target, priority: 1, minWidth: 10 },
       { title: 'DRIFT', value: (item) => severityText(item.severity), priority: 1, paint: (item) => severityTint[item.severity] },
     ],
     driftReport.components,
@@ -130,7 +130,7 @@ function driftTable({ driftReport, installed, freshness }: BoxDetail, look: Look
   return [versions, ...why.map(({ component, explanation }) => `${component}: ${clean(explanation)}`)].join('\n')
 }
 
-const probeLine = ({ probe }: BoxDetail, { paint, now }: Look) =>
+const probeLine = ({ probe }: BoxDetail, { paint, now }: Style) =>
   probe
     ? `Last probe ${probe.verdict === 'ok' ? paint.green('ok') : paint.red(probe.verdict)}, ${ago(probe.at, now)}${probe.reason ? `: ${clean(probe.reason)}` : ''}`
     : undefined

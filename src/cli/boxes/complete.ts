@@ -1,6 +1,6 @@
 import type { BoxCommandResult, BoxDetail } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
-import { type Context, mustConfirm } from '../kit/index.ts'
+import { assertConfirmed, type Context } from '../kit/index.ts'
 import { toldCommand } from './follow-commands.ts'
 import { shownBox } from './shown-box.ts'
 
@@ -11,8 +11,8 @@ export async function completeAdoption(context: Context, slug: string): Promise<
   const shown = await asked(context, slug, null)
   if (shown.diff === '' && shown.findings.length > 0) throw notPossible(slug, shown.findings)
   context.stderr.write(`${shown.diff.split('\n').map(printable).join('\n').trimEnd()}\n`)
-  for (const finding of shown.findings) context.say(`  ${printable(finding)}`)
-  await mustConfirm(context.ask, `Change ${slug} like this? Its services are started again where that is needed.`)
+  for (const finding of shown.findings) context.notify(`  ${printable(finding)}`)
+  await assertConfirmed(context.ask, `Change ${slug} like this? Its services are started again where that is needed.`)
   const done = await asked(context, slug, shown.diffSha256)
   if (!done.applied)
     throw problem(

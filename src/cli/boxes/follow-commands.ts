@@ -7,7 +7,7 @@ import { awaitCommand } from './await-command.ts'
 export async function toldCommand(context: Context, commandId: string, what: string): Promise<CommandView> {
   const progress = await context.progress(what)
   try {
-    return await awaitCommand(context, commandId, (line) => progress.tell(`${what}: ${line}`))
+    return await awaitCommand(context, commandId, (line) => progress.update(`${what}: ${line}`))
   } finally {
     progress.stop()
   }
@@ -30,7 +30,7 @@ export async function followCommands<One extends Stage>(
   try {
     while (now.commandId !== null) {
       const { commandId } = now
-      const tell = (line: string) => progress.tell(`${slug}: ${line}`)
+      const tell = (line: string) => progress.update(`${slug}: ${line}`)
       await awaitCommand(context, commandId, tell).catch((error: unknown) => {
         if (!isProblem(error)) throw error
         tell(clean(error.message))

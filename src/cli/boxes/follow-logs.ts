@@ -9,14 +9,14 @@ const mostLines = 2000
 
 /** Prints what is new every two seconds, each line once, until Ctrl-C. With `--json` each line is one of JSON. */
 export async function followLogs(context: Context, wish: LogsWish): Promise<void> {
-  const { clock, signal, stdout, json, look } = context
+  const { clock, signal, stdout, json, style } = context
   const shown = new Set<string>()
   let asked = wish
   let continues: string | undefined
   while (!signal.aborted) {
     const { commandId, lines } = await askLogs(context, asked, continues)
     const fresh = lines.filter((line) => !shown.has(keyOf(line)))
-    for (const line of fresh) stdout.write(`${json ? JSON.stringify(line) : logLine(line, look())}\n`)
+    for (const line of fresh) stdout.write(`${json ? JSON.stringify(line) : logLine(line, style())}\n`)
     for (const line of fresh) shown.add(keyOf(line))
     continues = commandId
     const last = lines.reduce<string | undefined>((latest, { at }) => (latest === undefined || at > latest ? at : latest), undefined)

@@ -1,6 +1,6 @@
 import type { BoxDetail, BoxMove, BoxRemoval } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { ago, clean, fields, type Look, type Paint, sections, stamp } from '../kit/index.ts'
+import { ago, clean, fields, type Paint, type Style, sections, stamp } from '../kit/index.ts'
 import { spokenState } from './follow-commands.ts'
 
 const moveTint = (state: BoxMove['state']): keyof Paint =>
@@ -19,19 +19,19 @@ const moveSays = ({ state, from, to }: BoxMove, slug: string): string | undefine
     failed: `${slug} is on ${from} as before: tenantry boxes check ${slug}`,
   })[state]
 
-export function moveView(move: BoxMove, look: Look, { slug }: { slug: string }): string {
-  return sections(moveFields(move, look), moveSays(move, slug))
+export function moveView(move: BoxMove, style: Style, { slug }: { slug: string }): string {
+  return sections(moveFields(move, style), moveSays(move, slug))
 }
 
-const moveFields = (move: BoxMove, look: Look): string =>
-  fields(look, [
+const moveFields = (move: BoxMove, style: Style): string =>
+  fields(style, [
     ['move', `${clean(move.from)}${move.oldHostIsDead ? ' (dead)' : ''} → ${clean(move.to)}`],
-    ['state', look.paint[moveTint(move.state)](spokenState(move.state))],
-    ['loses', move.losesMs ? look.paint.red(`what was written in the last ${duration(move.losesMs)} before`) : undefined],
+    ['state', style.paint[moveTint(move.state)](spokenState(move.state))],
+    ['loses', move.losesMs ? style.paint.red(`what was written in the last ${duration(move.losesMs)} before`) : undefined],
     ['reason', clean(move.reason)],
     ['by', clean(move.by)],
-    ['begun', stamp(move.startedAt, look.now)],
-    ['copy kept', move.keepUntil && `until ${stamp(move.keepUntil, look.now)}`],
+    ['begun', stamp(move.startedAt, style.now)],
+    ['copy kept', move.keepUntil && `until ${stamp(move.keepUntil, style.now)}`],
     ['error', move.error && `${clean(move.error.message)} [${clean(move.error.code)}]`],
   ])
 
@@ -46,18 +46,18 @@ const removalSays = ({ state, keepUntil }: BoxRemoval, slug: string): string | u
     failed: `${slug} runs as before.`,
   })[state]
 
-export function removalView(removal: BoxRemoval, look: Look, { slug }: { slug: string }): string {
-  return sections(removalFields(removal, look), removalSays(removal, slug))
+export function removalView(removal: BoxRemoval, style: Style, { slug }: { slug: string }): string {
+  return sections(removalFields(removal, style), removalSays(removal, slug))
 }
 
-const removalFields = (removal: BoxRemoval, look: Look): string =>
-  fields(look, [
-    ['removal', look.paint[removal.state === 'failed' ? 'red' : 'yellow'](spokenState(removal.state))],
+const removalFields = (removal: BoxRemoval, style: Style): string =>
+  fields(style, [
+    ['removal', style.paint[removal.state === 'failed' ? 'red' : 'yellow'](spokenState(removal.state))],
     ['reason', clean(removal.reason)],
     ['by', clean(removal.by)],
-    ['begun', stamp(removal.startedAt, look.now)],
+    ['begun', stamp(removal.startedAt, style.now)],
     ['last snapshot', removal.snapshotId?.slice(0, 8)],
-    ['data kept', removal.keepUntil && `until ${stamp(removal.keepUntil, look.now)}`],
+    ['data kept', removal.keepUntil && `until ${stamp(removal.keepUntil, style.now)}`],
     ['error', removal.error && `${clean(removal.error.message)} [${clean(removal.error.code)}]`],
   ])
 
@@ -65,21 +65,21 @@ const removalFields = (removal: BoxRemoval, look: Look): string =>
 const movesShownMs = 30 * 86_400_000
 
 /** What befalls a box beside updates, as far as there is any. */
-export function lifeSections(box: BoxDetail, look: Look): string[] {
+export function lifeSections(box: BoxDetail, style: Style): string[] {
   const { slug, move, removal, maintenance, fence, openCommands } = box
-  const recent = move && (move.finishedAt === null || look.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
+  const recent = move && (move.finishedAt === null || style.now.getTime() - Date.parse(move.finishedAt) < movesShownMs)
   return [
     maintenance
-      ? look.paint.yellow(`In maintenance by ${clean(maintenance.by)}, ${ago(maintenance.since, look.now)}: ${clean(maintenance.reason)}`)
+      ? style.paint.yellow(`In maintenance by ${clean(maintenance.by)}, ${ago(maintenance.since, style.now)}: ${clean(maintenance.reason)}`)
       : '',
-    fence ? fenceLine(fence, slug, look) : '',
-    ...openCommands.map((command) => commandLine(command, look)),
-    recent ? moveView(move, look, { slug }) : '',
-    removal && (removal.state !== 'undone' || removal.error) ? removalView(removal, look, { slug }) : '',
+    fence ? fenceLine(fence, slug, style) : '',
+    ...openCommands.map((command) => commandLine(command, style)),
+    recent ? moveView(move, style, { slug }) : '',
+    removal && (removal.state !== 'undone' || removal.error) ? removalView(removal, style, { slug }) : '',
   ]
 }
 
-function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Look): string {
+function fenceLine({ holder, since, overdueSince }: NonNullable<BoxDetail['fence']>, slug: string, { paint, now }: Style): string {
   const line = `Fenced by ${fenceHolder(clean(holder ?? 'somebody'))} ${ago(since, now)}`
   const rollout = rolloutOf(holder)
   if (!overdueSince) return `${paint.yellow(line)}${rollout ? `\nWhat became of it: tenantry rollouts show ${rollout} --box ${slug}` : ''}`
@@ -98,7 +98,7 @@ function fenceHolder(holder: string): string {
 
 const commandLine = (
   { commandId, kind, status, host, since, deadlineAt }: BoxDetail['openCommands'][number],
-  { paint, now }: Look,
+  { paint, now }: Style,
 ): string =>
   status === 'expired'
     ? paint.red(

@@ -1,6 +1,6 @@
 import { type LogLine, Service } from '../../core/boxes/index.ts'
 import { printable, problem } from '../../core/kit/index.ts'
-import { type Context, command, count, flag, type Look, list, momentOf, text } from '../kit/index.ts'
+import { type Context, command, count, flag, many, momentOf, type Style, text } from '../kit/index.ts'
 import { awaitAnswer } from './await-command.ts'
 import { followLogs } from './follow-logs.ts'
 
@@ -10,7 +10,7 @@ export const logs = command(
   'logs <slug>',
   'What the services of a box print, also while an update runs',
   {
-    service: list('--service <name>', 'edge, synapse, postgres or minio; several with commas (default: all)'),
+    service: many('--service <name>', 'edge, synapse, postgres or minio; several with commas (default: all)'),
     lines: count('--lines <count>', 'the newest so many (default: 200, at most 2000)'),
     since: text('--since <time>', 'only what came after: 2026-01-05T02:00:00Z, or 10m, 2h, 1d ago'),
     follow: flag('--follow', 'go on until Ctrl-C'),
@@ -22,7 +22,7 @@ export const logs = command(
     await followLogs(context, wish)
     return undefined
   },
-  (result, look) => (result ? result.lines.map((line) => logLine(line, look)).join('\n') || 'Nothing was printed.' : ''),
+  (result, style) => (result ? result.lines.map((line) => logLine(line, style)).join('\n') || 'Nothing was printed.' : ''),
   { examples: ['logs anna-schule --service synapse --since 10m', 'logs anna-schule --follow'] },
 )
 
@@ -45,5 +45,5 @@ export async function askLogs(
 }
 
 /** What services print is not ours: no control character of it reaches a terminal. */
-export const logLine = ({ at, service, text: said }: LogLine, { paint }: Pick<Look, 'paint'>): string =>
+export const logLine = ({ at, service, text: said }: LogLine, { paint }: Pick<Style, 'paint'>): string =>
   `${paint.dim(printable(at).slice(0, 23))} ${printable(service).padEnd(8)} ${printable(said)}`

@@ -1,5 +1,5 @@
 import { plural } from '../../core/kit/index.ts'
-import { command, mustConfirm } from '../kit/index.ts'
+import { assertConfirmed, command } from '../kit/index.ts'
 import { changesView } from './manifest.view.ts'
 import { readManifest } from './read-manifest.ts'
 
@@ -7,13 +7,13 @@ export const apply = command(
   'apply <file>',
   'Make a manifest file the canonical one; boxes move only by a rollout',
   {},
-  async ({ api, ask, yes, say, readStdin }, { file }) => {
+  async ({ api, ask, yes, notify, readStdin }, { file }) => {
     const body = { manifest: await readManifest({ readStdin }, file) }
     if (!yes) {
       const { changes, revision } = await api.boxes.diffManifest({ body })
       if (changes.length > 0) {
-        say((look) => changesView(changes, look))
-        await mustConfirm(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
+        notify((style) => changesView(changes, style))
+        await assertConfirmed(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
       }
     }
     return api.boxes.applyManifest({ body })

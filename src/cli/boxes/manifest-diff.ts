@@ -7,5 +7,5 @@ export const diff = command(
   'What applying a manifest file would change; changes nothing',
   {},
   async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
-  ({ changes, revision }, look) => (changes.length === 0 ? `Nothing: revision ${revision} says the same.` : changesView(changes, look)),
+  ({ changes, revision }, style) => (changes.length === 0 ? `Nothing: revision ${revision} says the same.` : changesView(changes, style)),
 )

@@ -1,32 +1,32 @@
 import type { ManifestRevision } from '../../core/boxes/index.ts'
 import { fold } from '../../core/kit/index.ts'
-import { type Column, clean, fields, type Look, sections, stamp, table, tableWithText } from '../kit/index.ts'
+import { type Column, clean, fields, type Style, sections, stamp, table, tableWithText } from '../kit/index.ts'
 
-export function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, look: Look): string {
+export function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, style: Style): string {
   return sections(
-    fields(look, [
-      ['revision', look.paint.bold(String(revision))],
-      ['applied', `${stamp(appliedAt, look.now)} by ${clean(appliedBy)}`],
+    fields(style, [
+      ['revision', style.paint.bold(String(revision))],
+      ['applied', `${stamp(appliedAt, style.now)} by ${clean(appliedBy)}`],
     ]),
     table(
-      look,
+      style,
       [
         { title: 'TIER', value: ([tier]) => tier, priority: 1 },
         { title: 'SYNAPSE', value: ([, { synapse }]) => synapse, priority: 1 },
         { title: 'POSTGRES', value: ([, { postgres }]) => postgres, priority: 1 },
-        { title: 'MINIO', value: ([, { minio }]) => minio, priority: 2, least: 12 },
+        { title: 'MINIO', value: ([, { minio }]) => minio, priority: 2, minWidth: 12 },
         { title: 'MIGRATIONS', value: ([, { migrationsHead }]) => migrationsHead, priority: 2 },
       ],
       Object.entries(manifest.tiers),
     ),
-    fields(look, Object.entries(manifest.images)),
+    fields(style, Object.entries(manifest.images)),
   )
 }
 
 type Change = Readonly<{ path: string; from: string | null; to: string | null }>
 
 /** One row per change; the same change in several tiers is one row. */
-export function changesView(changes: readonly Change[], look: Look): string {
+export function changesView(changes: readonly Change[], style: Style): string {
   const rows = new Map<string, { what: string; tiers: string[] } & Change>()
   for (const change of changes) {
     const [, tier, component] = /^tiers\.([^.]+)\.(.+)$/.exec(change.path) ?? []
@@ -36,19 +36,19 @@ export function changesView(changes: readonly Change[], look: Look): string {
     if (tier) row.tiers.push(tier)
     rows.set(key, row)
   }
-  return rowsView([...rows.values()], look)
+  return rowsView([...rows.values()], style)
 }
 
 type Row = Readonly<{ what: string; tiers: readonly string[] }> & Change
 
 /** What is now and what would be are read against each other: images differ at their end, so where both have no room side by side they stand below, whole. */
-function rowsView(rows: readonly Row[], look: Look): string {
+function rowsView(rows: readonly Row[], style: Style): string {
   const named: Column<Row>[] = [
     { title: 'WHAT', value: ({ what }) => what, priority: 1 },
     { title: 'TIERS', value: ({ tiers }) => tiers.join(' '), priority: 3 },
   ]
   const beside = table(
-    { ...look, width: Number.POSITIVE_INFINITY },
+    { ...style, width: Number.POSITIVE_INFINITY },
     [
       ...named,
       { title: 'NOW', value: ({ from }) => from, priority: 1, paint: () => 'red' },
@@ -56,7 +56,7 @@ function rowsView(rows: readonly Row[], look: Look): string {
     ],
     rows,
   )
-  if (fold(beside, look.width) === beside) return beside
+  if (fold(beside, style.width) === beside) return beside
   const move: Column<Row> = { title: 'NOW → THEN', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
-  return tableWithText(look, [...named, move], move, rows)
+  return tableWithText(style, [...named, move], move, rows)
 }

@@ -1,6 +1,6 @@
 import { type BoxMove, reopenedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, flag, mustConfirm, stamp, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { moveView } from './life.view.ts'
 import { shownBox } from './shown-box.ts'
@@ -54,33 +54,33 @@ function begin(context: Context, slug: string, wish: Wish): Promise<BoxMove> {
 const good = (state: BoxMove['state'], confirm: boolean, back: boolean): boolean =>
   confirm ? state === 'done' : back ? state === 'given_back' || state === 'failed' : state === 'confirming' || state === 'done'
 
-async function moved({ api, ask, say, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
+async function moved({ api, ask, notify, clock }: Context, slug: string, { to, reason, oldHostIsDead }: Wish): Promise<BoxMove> {
   if (!to) throw problem('USAGE', `say where ${slug} is to go: --to <host>`)
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')
   const dead = oldHostIsDead === undefined ? {} : { oldHostIsDead }
   const plan = await api.boxes.planMove({ params: { slug }, body: { to, ...dead } })
   if (plan.snapshot) {
-    say(
+    notify(
       `${plan.from} is dead: ${slug} comes back from ${stamp(plan.snapshot.takenAt, clock.now())}. ALL that was written in the ${duration(plan.losesMs)} since is lost.`,
     )
     if (plan.snapshot.damaged)
-      say(
+      notify(
         `That snapshot (${plan.snapshot.snapshotId.slice(0, 8)}) was found DAMAGED, and there is no better one: the move fails, and leaves ${slug} as it is, if a part of it cannot be read.`,
       )
     const { reopens = [] } = plan.snapshot // an older daemon does not know
-    if (reopens.length > 0) say(clean(reopenedText(slug, reopens)))
-  } else say(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.`)
-  await mustConfirm(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
+    if (reopens.length > 0) notify(clean(reopenedText(slug, reopens)))
+  } else notify(`${slug} is shut to its users from the stop on ${plan.from} until it is proven on ${plan.to}; nothing is lost.`)
+  await assertConfirmed(ask, `Move ${slug} from ${plan.from} to ${plan.to}?`)
   return api.boxes.moveBox({ params: { slug }, body: { to, reason, ...dead } })
 }
 
 async function confirmed({ api, ask }: Context, slug: string): Promise<BoxMove> {
-  await mustConfirm(ask, `Delete the copy of ${slug} on its old host for good?`)
+  await assertConfirmed(ask, `Delete the copy of ${slug} on its old host for good?`)
   return api.boxes.confirmMove({ params: { slug } })
 }
 
 async function givenBack({ api, ask }: Context, slug: string, { newHostIsDead }: Wish): Promise<BoxMove> {
-  await mustConfirm(ask, `Let ${slug} run on its old host again?`)
+  await assertConfirmed(ask, `Let ${slug} run on its old host again?`)
   return api.boxes.giveBackBox({ params: { slug }, body: newHostIsDead === undefined ? {} : { newHostIsDead } })
 }
 

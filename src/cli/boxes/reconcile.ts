@@ -1,6 +1,6 @@
 import { plural } from '../../core/kit/index.ts'
 import type { ReconciledBox } from '../../core/users/index.ts'
-import { command, fields, type Look, sections, stamp, text } from '../kit/index.ts'
+import { command, fields, type Style, sections, stamp, text } from '../kit/index.ts'
 
 export const reconcile = command(
   'reconcile <slug>',
@@ -11,13 +11,13 @@ export const reconcile = command(
   { examples: ['reconcile anna-schule --snapshot 3f2a91c0'] },
 )
 
-function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, look: Look): string {
+function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, style: Style): string {
   return sections(
     `What the platform knows is being said to the chat of ${slug} again; once more does no harm.`,
-    fields(look, [
+    fields(style, [
       ['users', `${users}: locks, names, accounts that are missing`],
       ['spaces', `${spaces}: rooms and who is in them`],
-      ['data of', takenAt && stamp(takenAt, look.now)],
+      ['data of', takenAt && stamp(takenAt, style.now)],
       ['old passwords', oldPasswords === null ? 'not looked for: --snapshot <id> says whose data it has' : String(oldPasswords)],
     ]),
     oldPasswords

@@ -1,6 +1,6 @@
 import type { BoxRemoval } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { type Context, command, flag, mustConfirm, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, flag, text } from '../kit/index.ts'
 import { followCommands } from './follow-commands.ts'
 import { removalView } from './life.view.ts'
 import { shownBox } from './shown-box.ts'
@@ -34,7 +34,7 @@ type Wish = Readonly<{ reason: string | undefined; now: boolean; undo: boolean; 
 async function begin(context: Context, slug: string, { reason, now, undo, confirm }: Wish): Promise<BoxRemoval> {
   const { boxes } = context.api
   if (undo) {
-    await mustConfirm(context.ask, `Let ${slug} run again?`)
+    await assertConfirmed(context.ask, `Let ${slug} run again?`)
     return boxes.undoRemoval({ params: { slug } })
   }
   if (!reason) throw problem('USAGE', 'say why, others will ask: --reason <text>')

@@ -60,7 +60,7 @@ async function awaitAll(context: Context, commands: Asked['commands']): Promise<
         failed.push({ slug, error: error.message })
       })
       answered += 1
-      progress.tell(`${answered} of ${plural(commands.length, 'box', 'boxes')} answered`)
+      progress.update(`${answered} of ${plural(commands.length, 'box', 'boxes')} answered`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())

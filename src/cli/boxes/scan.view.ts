@@ -1,12 +1,12 @@
 import type { BoxRow, Component } from '../../core/boxes/index.ts'
 import { plural } from '../../core/kit/index.ts'
-import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
+import { type Column, clean, type Style, sections, table } from '../kit/index.ts'
 import { severityText, severityTint } from './boxes.view.ts'
 import { type Asked, askedNobody, type Scanned } from './scan.ts'
 
 /** Drift per component, then what could not be asked, then what to type next. */
-export function scanView(result: Scanned | Asked, look: Look): string {
-  const away = awayLines(result, look)
+export function scanView(result: Scanned | Asked, style: Style): string {
+  const away = awayLines(result, style)
   if ('commands' in result) {
     const { length } = result.commands
     return sections(length > 0 || away === '' ? `${plural(length, 'box is', 'boxes are')} being asked. See: tenantry boxes list` : '', away)
@@ -14,15 +14,15 @@ export function scanView(result: Scanned | Asked, look: Look): string {
   const { boxes, failed } = result
   if (boxes.length === 0) return 'No boxes yet. Make one: tenantry boxes provision --help'
   return sections(
-    table(look, columns(result), boxes),
+    table(style, columns(result), boxes),
     away,
-    failed.map(({ slug, error }) => look.paint.red(`${slug}: ${clean(error)}`)).join('\n'),
+    failed.map(({ slug, error }) => style.paint.red(`${slug}: ${clean(error)}`)).join('\n'),
     summary(boxes),
   )
 }
 
 /** Each host that could not be asked with how many boxes were left out, and what to do about it. */
-function awayLines(result: Scanned | Asked, { paint }: Look): string {
+function awayLines(result: Scanned | Asked, { paint }: Style): string {
   const hosts = new Map<string, string[]>()
   for (const { slug, host } of result.unreachable) {
     const slugs = hosts.get(host)
@@ -46,13 +46,13 @@ function leftOut(slugs: readonly string[]): string {
 }
 
 const columns = (scanned: Scanned): Column<BoxRow>[] => [
-  { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 12 },
+  { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
   { title: 'DRIFT', value: ({ severity }) => severityText(severity), priority: 1, paint: ({ severity }) => severityTint[severity] },
   component('SYNAPSE', 'synapse', scanned),
   component('POSTGRES', 'postgres', scanned),
   component('MINIO', 'minio', scanned),
   component('MIGRATIONS', 'migrationsHead', scanned),
-  { title: 'HOST', value: ({ host }) => host, priority: 4, least: 8 },
+  { title: 'HOST', value: ({ host }) => host, priority: 4, minWidth: 8 },
 ]
 
 /** Where a component drifted it must be seen; where none did, it makes room first. */
@@ -66,7 +66,7 @@ const component = (title: string, name: Component, { boxes, manifest: { manifest
       : `${installed[name]} → ${target}${severity ? ` (${severity})` : ''}`
   },
   priority: boxes.some(({ components }) => components[name] && components[name] !== 'none') ? 1 : 4,
-  least: 10,
+  minWidth: 10,
   paint: ({ components }) => (components[name] && components[name] !== 'none' ? severityTint[components[name]] : undefined),
 })
 

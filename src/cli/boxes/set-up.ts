@@ -12,7 +12,7 @@ export async function afterSetUp(context: Context, { box, commandId }: Accepted,
   const { slug } = box
   const progress = await context.progress(`${slug}: handed to the agent of ${box.host}`)
   try {
-    await awaitCommand(context, commandId, (line) => progress.tell(`${slug}: ${line}`))
+    await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
   } catch (error) {
     progress.fail(`${slug}: not set up`)
     throw error

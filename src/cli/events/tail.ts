@@ -11,8 +11,8 @@ export const tail = command(
     type: text('--type <type>', 'one type, such as space.created; a * at the end takes all that begin so'),
     last: count('--last <count>', 'begin with so many of the newest (default: 10, at most 500)', 0),
   },
-  async ({ json, stdout, look, ...context }, { tenant, type, last = 10 }) => {
-    const write = (record: EventRecord) => stdout.write(`${json ? JSON.stringify(record) : eventLine(record, look())}\n`)
+  async ({ json, stdout, style, ...context }, { tenant, type, last = 10 }) => {
+    const write = (record: EventRecord) => stdout.write(`${json ? JSON.stringify(record) : eventLine(record, style())}\n`)
     await followEvents(context, { tenant, type, last }, write)
   },
   () => '',

@@ -1,6 +1,6 @@
 import type { HostView } from '../../core/hosts/index.ts'
 import { duration, fold } from '../../core/kit/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim' } as const satisfies Record<
   HostView['status'],
@@ -23,8 +23,8 @@ const paintOf = (host: HostView): keyof Paint => (host.status === 'online' && sk
 
 const freeDisk = ({ resources: has, diskLow }: HostView) => has && `${gigabytes(has.freeDiskBytes)}${diskLow ? ' !' : ''}`
 
-const columns = ({ now }: Look): Column<HostView>[] => [
-  { title: 'HOST', value: ({ name }) => name, priority: 1, least: 12 },
+const columns = ({ now }: Style): Column<HostView>[] => [
+  { title: 'HOST', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'STATUS', value: statusOf, priority: 1, paint: paintOf },
   { title: 'SEEN', value: ({ lastSeenAt }) => ago(lastSeenAt, now), priority: 2 },
   { title: 'AGENT', value: ({ agentVersion }) => agentVersion, priority: 3 },
@@ -39,13 +39,13 @@ const columns = ({ now }: Look): Column<HostView>[] => [
     align: 'right',
     paint: ({ diskLow }) => (diskLow ? 'red' : undefined),
   },
-  { title: 'REASON', value: ({ reason }) => reason, priority: 3, least: 12 },
+  { title: 'REASON', value: ({ reason }) => reason, priority: 3, minWidth: 12 },
 ]
 
-export const hostList = ({ hosts }: { hosts: readonly HostView[] }, look: Look): string =>
+export const hostList = ({ hosts }: { hosts: readonly HostView[] }, style: Style): string =>
   hosts.length === 0
     ? 'No hosts yet. Invite one: tenantry hosts invite <name>'
-    : sections(table(look, columns(look), hosts), fold(hosts.flatMap(adviceFor).join('\n'), look.width))
+    : sections(table(style, columns(style), hosts), fold(hosts.flatMap(adviceFor).join('\n'), style.width))
 
 /** What is to be done about a host that is not well; empty for one that is. */
 function adviceFor(host: HostView): string[] {
@@ -61,10 +61,10 @@ function adviceFor(host: HostView): string[] {
   ]
 }
 
-export function hostView(host: HostView, look: Look): string {
-  const { paint, now } = look
+export function hostView(host: HostView, style: Style): string {
+  const { paint, now } = style
   const { resources: has, engine } = host
-  const list = fields(look, [
+  const list = fields(style, [
     ['host', paint.bold(host.name)],
     ['status', paint[paintOf(host)](statusOf(host))],
     ['reason', host.reason && clean(host.reason)],
@@ -73,7 +73,7 @@ export function hostView(host: HostView, look: Look): string {
     ['key since', stamp(host.keySince, now)],
     ['agent', host.agentVersion && `${clean(host.agentVersion)} (protocol ${host.protocolVersion})`],
     ['engine', engine && `Docker ${clean(engine.engine)}, compose ${clean(engine.compose)}, restic ${clean(engine.restic ?? 'missing')}`],
-    ...(has ? resourceLines(has, host.diskLow, look) : []),
+    ...(has ? resourceLines(has, host.diskLow, style) : []),
     ['told', has && stamp(host.resourcesAt, now)],
     ['id', host.id],
   ])
@@ -82,7 +82,7 @@ export function hostView(host: HostView, look: Look): string {
 
 type Resources = NonNullable<HostView['resources']>
 
-function resourceLines(has: Resources, diskLow: boolean, { paint }: Look): [string, string | null | undefined][] {
+function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [string, string | null | undefined][] {
   const { load, memoryAvailableBytes: available, boxes, ballast, agentRssBytes, uptimeMs } = has
   const disk = `${gigabytes(has.freeDiskBytes)} of ${gigabytes(has.diskBytes)} free`
   return [

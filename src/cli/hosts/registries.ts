@@ -33,7 +33,7 @@ export const registries = command(
     if (action === 'remove') return remove(context, given)
     throw problem('USAGE', `registries can list, set or remove, not ${action}`)
   },
-  (result, look) => ('registries' in result ? registryList(result, look) : registryView(result)),
+  (result, style) => ('registries' in result ? registryList(result, style) : registryView(result)),
   {
     examples: [
       'hosts registries list',

@@ -1,4 +1,4 @@
-import { command, mustConfirm, required, text } from '../kit/index.ts'
+import { assertConfirmed, command, required, text } from '../kit/index.ts'
 import { hostView } from './hosts.view.ts'
 
 export const revoke = command(
@@ -6,7 +6,7 @@ export const revoke = command(
   'Shut the agent of a host out at once; its open commands expire',
   { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
   async ({ api, ask }, { name, reason }) => {
-    await mustConfirm(
+    await assertConfirmed(
       ask,
       `Shut out the agent of ${name}? Its boxes go on running, but nobody can update or restore them until it enrols anew.`,
     )

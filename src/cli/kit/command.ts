@@ -1,7 +1,6 @@
 import type { ExitCode } from '../../core/kit/index.ts'
 import type { Context } from './context.ts'
-import type { Look } from './look.ts'
-import type { OptionSpecs, OptionValues } from './options.ts'
+import type { Style } from './style.ts'
 
 type ArgumentOf<Word> = Word extends `<${infer Name}...>`
   ? { readonly [Key in Name]: readonly string[] }
@@ -21,7 +20,7 @@ type Extras<Input, Result> = Readonly<{
   /** Needs no daemon: no address is looked at. */
   local?: true
   /** Stands only for its name: its room is not loaded. */
-  onlyNamed?: true
+  nameOnly?: true
   /** Lines of help below the options, each a command that can be typed as it stands. */
   examples?: readonly string[]
 }>
@@ -33,7 +32,7 @@ export type Command = Readonly<{
   summary: string
   options: OptionSpecs
   run: (context: Context, input: never) => Promise<unknown>
-  view: (result: never, look: Look, input: never) => string
+  view: (result: never, style: Style, input: never) => string
 }> &
   Extras<never, never>
 
@@ -43,15 +42,15 @@ export function command<const Usage extends string, const Specs extends OptionSp
   summary: string,
   options: Specs,
   run: (context: Context, input: ArgumentsOf<Usage> & OptionValues<Specs>) => Promise<Result>,
-  view: (result: Result, look: Look, input: ArgumentsOf<Usage> & OptionValues<Specs>) => string,
+  view: (result: Result, style: Style, input: ArgumentsOf<Usage> & OptionValues<Specs>) => string,
   extras: Extras<ArgumentsOf<Usage> & OptionValues<Specs>, Result> = {},
 ): Command {
   return { usage, name: usage.split(' ')[0] as string, summary, options, run, view, ...extras }
 }
 
 /** A command of which only the first page of help is asked: nobody can run it. */
-export const named = (name: string, summary: string): Command => ({
-  ...{ usage: name, name, summary, options: {}, onlyNamed: true },
+export const nameOnly = (name: string, summary: string): Command => ({
+  ...{ usage: name, name, summary, options: {}, nameOnly: true },
   run: async () => undefined,
   view: () => '',
 })
@@ -62,3 +61,84 @@ export type Noun = Readonly<{ name: string; summary: string; verbs: readonly Com
 export const noun = (name: string, summary: string, verbs: readonly Command[]): Noun => ({ name, summary, verbs })
 
 export type Tree = Readonly<{ nouns: readonly Noun[]; alone: readonly Command[] }>
+
+/** What one option of a command is: its flags as commander reads them, and how its text becomes a value. */
+export type OptionSpec<Value = unknown> = Readonly<{
+  flags: string
+  summary: string
+  mandatory: boolean
+  /** Values that are taken; all are when absent. */
+  choices?: readonly string[]
+  /** Turns the text after the flag into the value; throws a sentence. `before` is the value so far, for options that repeat. */
+  parse?: (text: string, before: unknown) => unknown
+  /** What it is when it is not given. */
+  fallback?: unknown
+  /** Carries the type only. */
+  readonly value?: Value
+}>
+
+type OptionSpecs = Readonly<Record<string, OptionSpec>>
+
+/** The values of declared options, by the names they were declared under. */
+type OptionValues<Specs extends OptionSpecs> = { readonly [Name in keyof Specs]: NonNullableValue<Specs[Name]> }
+type NonNullableValue<Spec> = Spec extends OptionSpec<infer Value> ? Value : never
+
+/** `--reason <text>` */
+export const text = (flags: string, summary: string): OptionSpec<string | undefined> => ({ flags, summary, mandatory: false })
+
+/** A switch: `--start`, or `--no-wait`, which is true until it is given. */
+export const flag = (flags: string, summary: string): OptionSpec<boolean> => ({
+  flags,
+  summary,
+  mandatory: false,
+  fallback: flags.includes('--no-'),
+})
+
+/** A whole number of at least `least`. */
+export const count = (flags: string, summary: string, least = 1): OptionSpec<number | undefined> => ({
+  flags,
+  summary,
+  mandatory: false,
+  parse: (given) => {
+    const value = Number(given)
+    if (!Number.isInteger(value) || value < least) throw new Error(`must be a whole number of at least ${least}`)
+    return value
+  },
+})
+
+/** A share of all: `0.02` is one in fifty. */
+export const share = (flags: string, summary: string): OptionSpec<number | undefined> => ({
+  flags,
+  summary,
+  mandatory: false,
+  parse: (given) => {
+    const value = Number(given)
+    if (given.trim() === '' || !(value >= 0 && value <= 1)) throw new Error('must be a number from 0 to 1, such as 0.02')
+    return value
+  },
+})
+
+/** One of a few words. */
+export const oneOf = <const Choice extends string>(
+  flags: string,
+  summary: string,
+  choices: readonly Choice[],
+): OptionSpec<Choice | undefined> => ({ flags, summary, mandatory: false, choices })
+
+/** May be given several times, and each time as a list with commas. */
+export const many = (flags: string, summary: string): OptionSpec<readonly string[]> => ({
+  flags,
+  summary,
+  mandatory: false,
+  fallback: [],
+  parse: (given, before) => [
+    ...((before as string[] | undefined) ?? []),
+    ...given
+      .split(',')
+      .map((part) => part.trim())
+      .filter(Boolean),
+  ],
+})
+
+/** The same option, which must be given. */
+export const required = <Value>(spec: OptionSpec<Value>): OptionSpec<Exclude<Value, undefined>> => ({ ...spec, mandatory: true }) as never

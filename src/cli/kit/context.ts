@@ -1,10 +1,8 @@
 import type { Clock } from '../../core/kit/index.ts'
-import type { Api } from './api.ts'
-import type { Ask } from './ask.ts'
-import type { Look } from './look.ts'
-import type { Progress } from './progress.ts'
-import type { StoredLogins } from './stored-logins.ts'
-import type { Output } from './terminal.ts'
+import type { Api, StoredLogins } from './connection.ts'
+import type { Ask } from './input.ts'
+import type { Style } from './style.ts'
+import type { Output, Progress } from './terminal.ts'
 
 /** What a command may use; each takes only the parts it needs. */
 export type Context = Readonly<{
@@ -26,9 +24,9 @@ export type Context = Readonly<{
   stdout: Output
   stderr: Output
   /** How a result may look: on stdout. */
-  look: () => Look
+  style: () => Style
   /** Says on stderr what a person reads beside the result, as that terminal takes it: folded to its width, and not at all where there is none. */
-  say: (said: string | ((look: Look) => string)) => void
+  notify: (said: string | ((style: Style) => string)) => void
   /** stdout is a terminal that a person watches, so a board may redraw itself; a CI job's terminal gets plain lines. */
   live: boolean
   /** Aborts at Ctrl-C. */

@@ -1,9 +1,13 @@
-import { type ExitCode, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
+import { type ExitCode, fold, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
+import { widthOf } from '../../node/terminal-width.ts'
 import { clean } from './fields.ts'
-import { type Paint, shorten } from './look.ts'
+import type { Globals } from './program.ts'
+import { type Paint, paintWith, shorten } from './style.ts'
+
+import { type Machine, usesColour } from './terminal.ts'
 
 /** The command that failed, as words: `['rollouts', 'pause', 'ro_8x…']`. */
-export type Typed = Readonly<{
+export type TypedCommand = Readonly<{
   noun?: string
   verb?: string
   subject?: string
@@ -15,7 +19,7 @@ export type Typed = Readonly<{
   byToken?: boolean
 }>
 
-type Advice = (typed: Typed, failure: Problem) => string | undefined
+type Advice = (typed: TypedCommand, failure: Problem) => string | undefined
 
 const helpOf: Advice = ({ noun, verb }) => `tenantry ${[noun, verb, '--help'].filter(Boolean).join(' ')}`
 const listOf: Advice = ({ noun, nounHasList, tenant }) =>
@@ -64,7 +68,7 @@ const nextStep: Partial<Record<ProblemCode, Advice>> = {
 const mostDetails = 8
 
 /** What, which field, what next: three short lines (more only when several fields are wrong). Never a stack trace. */
-export function explain(error: unknown, typed: Typed, paint: Paint): string {
+export function explain(error: unknown, typed: TypedCommand, paint: Paint): string {
   if (!isProblem(error))
     return [`${paint.red('error:')} ${faultText(error)}`, 'next:  run it again with TENANTRY_DEBUG=1 and report what it prints'].join('\n')
   const lines = [`${paint.red('error:')} ${clean(error.message)} ${paint.dim(`[${error.code}]`)}`, ...detailLines(error)]
@@ -93,3 +97,25 @@ export const failureBody = (error: unknown): ProblemBody =>
   isProblem(error) ? error.toBody() : { code: 'INTERNAL', message: faultText(error), retryable: false }
 
 export const exitOf = (error: unknown): ExitCode => (isProblem(error) ? error.exit : 1)
+
+/** Says on stderr what went wrong, to a person, or to a script as one line, the last: progress may stand before it. The exit code. */
+export function reportFailure(
+  error: unknown,
+  typed: TypedCommand,
+  globals: Pick<Globals, 'json' | 'color'>,
+  { stderr, env, signal }: Machine,
+): ExitCode {
+  if (env.TENANTRY_DEBUG) stderr.write(`${causes(error).join('\ncaused by ')}\n`)
+  if (signal.aborted && !isProblem(error)) stderr.write('stopped by Ctrl-C; what the daemon had begun goes on\n')
+  else if (globals.json) stderr.write(`${JSON.stringify(failureBody(error))}\n`)
+  else {
+    const told = explain(error, { ...typed, byToken: Boolean(env.TENANTRY_TOKEN) }, paintWith(usesColour(stderr, env, !globals.color)))
+    stderr.write(`${fold(told, widthOf(stderr, env))}\n`)
+  }
+  return exitOf(error)
+}
+
+function causes(error: unknown): string[] {
+  if (!(error instanceof Error)) return [String(error)]
+  return [error.stack ?? error.message, ...(error.cause === undefined ? [] : causes(error.cause))]
+}

@@ -1,9 +1,9 @@
 import { bare, displayWidth, printable, wordsOf } from '../../core/kit/index.ts'
-import { type Look, padEnd } from './look.ts'
+import { padEnd, type Style } from './style.ts'
 
 /** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
 export function fields(
-  { paint, width }: Look,
+  { paint, width }: Style,
   pairs: readonly (readonly [name: string, value: string | number | null | undefined])[],
 ): string {
   const shown = pairs.filter(([, value]) => value !== undefined && value !== null && value !== '')

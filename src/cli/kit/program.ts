@@ -1,17 +1,16 @@
 import { Command as Commander, type CommanderError, type Help, InvalidArgumentError, Option } from 'commander'
-import { problem } from '../../core/kit/index.ts'
+import { type ExitCode, problem } from '../../core/kit/index.ts'
 import { leastHelpColumns, mistakeText, outputOf } from '../../node/command-line.ts'
 import { about, firstPage, globalOptions } from '../first-page.ts'
-import type { Command, Noun, Tree } from './command.ts'
-import type { Typed } from './failure.ts'
-import type { OptionSpec } from './options.ts'
+import type { Command, Noun, OptionSpec, Tree } from './command.ts'
+import type { TypedCommand } from './failure.ts'
 import type { Machine } from './terminal.ts'
 
 /** Options that every command takes. */
 export type Globals = Readonly<{ url?: string; json?: boolean; yes?: boolean; color: boolean }>
 
 /** What was typed, taken apart. */
-export type Parsed = Readonly<{ command: Command; typed: Typed; globals: Globals; input: Readonly<Record<string, unknown>> }>
+export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>
 
 type Names = Readonly<{ noun?: Noun; verb?: Command }>
 
@@ -19,7 +18,7 @@ type Names = Readonly<{ noun?: Noun; verb?: Command }>
  * Takes a command line apart. Undefined when help or the version was printed instead; throws USAGE, which says what does not fit.
  * Only what was typed is built in full.
  */
-export function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
+function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
   const found: { parsed?: Parsed } = {}
   const keep = (names: Names, command: Command) => (built: Commander, given: readonly unknown[]) => {
     found.parsed = parsedOf(names, command, built, given)
@@ -27,7 +26,7 @@ export function parseCommandLine(tree: Tree, argv: readonly string[], version: s
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
-    const loaded = noun.verbs.filter((verb) => !verb.onlyNamed)
+    const loaded = noun.verbs.filter((verb) => !verb.nameOnly)
     for (const verb of loaded) addCommand(built, verb, `${noun.name} `, keep({ noun, verb }, verb))
   }
   for (const verb of tree.alone) addCommand(program, verb, '', keep({ verb }, verb))
@@ -108,7 +107,7 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, giv
   const { tenant, user } = words
   const subject = tenant ? user && `${tenant} ${user}` : (words.slug ?? words.id ?? words.name ?? given[0])
   const has = (name: string) => noun?.verbs.some((other) => other.name === name) ?? false
-  const typed: Typed = {
+  const typed: TypedCommand = {
     ...(noun ? { noun: noun.name, nounHasList: has('list'), nounHasShow: has('show') } : {}),
     ...(verb ? { verb: verb.name } : {}),
     ...(names.length > 0 && typeof subject === 'string' ? { subject } : {}),
@@ -123,4 +122,25 @@ const isCommanderError = (error: unknown): error is CommanderError => error inst
 function refuse(error: CommanderError): undefined {
   if (error.exitCode === 0) return undefined
   throw problem('USAGE', mistakeText(error))
+}
+
+/** Runs one command line to its exit code. Results go to stdout, all else to stderr; nothing is thrown. Help needs nothing of what running needs. */
+export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
+  let parsed: Parsed | undefined
+  try {
+    parsed = parseCommandLine(tree, argv, version, machine)
+    return parsed ? await (await import('./run.ts')).runParsed(parsed, machine) : 0
+  } catch (error) {
+    const typed = parsed?.typed ?? typedWords(tree, argv)
+    const globals = parsed?.globals ?? { json: argv.includes('--json'), color: !argv.includes('--no-color') }
+    return (await import('./failure.ts')).reportFailure(error, typed, globals, machine)
+  }
+}
+
+/** Which help fits, when the line itself could not be read. */
+function typedWords(tree: Tree, argv: readonly string[]): TypedCommand {
+  const words = argv.filter((word) => !word.startsWith('-'))
+  const noun = tree.nouns.find(({ name }) => name === words[0])
+  const verb = (noun?.verbs ?? tree.alone).find(({ name }) => name === words[noun ? 1 : 0])
+  return { ...(noun ? { noun: noun.name } : {}), ...(verb ? { verb: verb.name } : {}) }
 }

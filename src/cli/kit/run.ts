@@ -1,26 +1,69 @@
-import type { ExitCode } from '../../core/kit/index.ts'
-import type { Tree } from './command.ts'
-import type { Typed } from './failure.ts'
-import { type Parsed, parseCommandLine } from './program.ts'
-import type { Machine } from './terminal.ts'
+import { type ExitCode, fold, isProblem, problem } from '../../core/kit/index.ts'
+import { type Api, chooseUrl, connect, type StoredLogins, storedLogins } from './connection.ts'
+import type { Context } from './context.ts'
+import { promptOn } from './input.ts'
+import type { Globals, Parsed } from './program.ts'
+import type { Style } from './style.ts'
+import { type Machine, type Output, type Progress, plainProgress, readAll, spinner, styleOf } from './terminal.ts'
 
-/** Runs one command line to its exit code. Results go to stdout, all else to stderr; nothing is thrown. Help needs nothing of what running needs. */
-export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
-  let parsed: Parsed | undefined
-  try {
-    parsed = parseCommandLine(tree, argv, version, machine)
-    return parsed ? await (await import('./run-parsed.ts')).runParsed(parsed, machine) : 0
-  } catch (error) {
-    const typed = parsed?.typed ?? typedWords(tree, argv)
-    const globals = parsed?.globals ?? { json: argv.includes('--json'), color: !argv.includes('--no-color') }
-    return (await import('./tell-failure.ts')).tellFailure(error, typed, globals, machine)
+/** Does what was typed and shows what came back. */
+export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
+  const context = await contextFor(globals, machine, command.local === true)
+  const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, error))
+  const shown = globals.json ? jsonText(result) : folded((style) => command.view(result as never, style, input as never), context.style())
+  if (shown !== '') machine.stdout.write(`${shown}\n`)
+  return command.exit?.(result as never, input as never) ?? 0
+}
+
+/** Whoever came without a token is told in other words than the API has for its clients. */
+async function explainNotLoggedIn({ byToken, logins, url }: Context, error: unknown): Promise<never> {
+  if (!isProblem(error, 'UNAUTHENTICATED') || byToken || (await logins.at(url))) throw error
+  throw problem('UNAUTHENTICATED', `nobody is logged in at ${url}`)
+}
+
+const folded = (view: (style: Style) => string, style: Style) => fold(view(style), style.width)
+
+/** Nothing where the API answers without a body. */
+const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
+
+async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
+  const { env, stdin, stdout, stderr, signal, clock } = machine
+  const styleFor = (output: Output) => ({ ...styleOf(output, env, !globals.color, clock.now()), url })
+  const logins = storedLogins(env)
+  const option = globals.url
+  const url = local ? '' : chooseUrl({ option, environment: env.TENANTRY_URL, lastLogin: await logins.last() })
+  const headers = () => authorization(env.TENANTRY_TOKEN, logins, url)
+  const api = local ? ({} as Api) : await connect({ baseUrl: url, headers, ...(machine.fetch ? { fetch: machine.fetch } : {}) })
+  return {
+    api,
+    url,
+    logins,
+    byToken: Boolean(env.TENANTRY_TOKEN),
+    ask: promptOn({ interactive: stdin.isTTY === true, yes: globals.yes === true, signal }),
+    yes: globals.yes === true,
+    json: globals.json === true,
+    progress: progressFor(machine),
+    clock,
+    readStdin: () => readAll(stdin),
+    stdout,
+    stderr,
+    style: () => styleFor(stdout),
+    notify: (said) => stderr.write(`${folded((style) => (typeof said === 'string' ? said : said(style)), styleFor(stderr))}\n`),
+    live: stdout.isTTY === true && !env.CI,
+    signal,
   }
 }
 
-/** Which help fits, when the line itself could not be read. */
-function typedWords(tree: Tree, argv: readonly string[]): Typed {
-  const words = argv.filter((word) => !word.startsWith('-'))
-  const noun = tree.nouns.find(({ name }) => name === words[0])
-  const verb = (noun?.verbs ?? tree.alone).find(({ name }) => name === words[noun ? 1 : 0])
-  return { ...(noun ? { noun: noun.name } : {}), ...(verb ? { verb: verb.name } : {}) }
+/** TENANTRY_TOKEN wins over a login: scripts say whom they mean. */
+async function authorization(token: string | undefined, logins: StoredLogins, url: string): Promise<Record<string, string>> {
+  const found = token || (await logins.at(url))?.token
+  return found ? { authorization: `Bearer ${found}` } : {}
 }
+
+/** A spinner on a terminal that knows its size, one line per change elsewhere. */
+const progressFor =
+  ({ stderr, env, clock }: Machine) =>
+  async (firstLine: string): Promise<Progress> => {
+    const real = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
+    return real ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
+  }

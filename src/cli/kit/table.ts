@@ -1,5 +1,6 @@
-import { displayWidth, printable } from '../../core/kit/index.ts'
-import { type Look, type Paint, padEnd, padStart, shorten } from './look.ts'
+import { displayWidth, fold, printable } from '../../core/kit/index.ts'
+import { clean } from './fields.ts'
+import { type Paint, padEnd, padStart, type Style, shorten } from './style.ts'
 
 /** A column of a table. */
 export type Column<Row> = Readonly<{
@@ -8,7 +9,7 @@ export type Column<Row> = Readonly<{
   /** 1 stays whatever happens; the highest number goes first when the terminal is narrow, 4 and 5 before anything is shortened. The default is 2. */
   priority?: 1 | 2 | 3 | 4 | 5
   /** May be cut to this many columns before another column is dropped. */
-  least?: number
+  minWidth?: number
   /** Numbers stand right. */
   align?: 'right'
   paint?: (row: Row) => keyof Paint | undefined
@@ -22,7 +23,7 @@ type Drawn<Row> = Readonly<{ column: Column<Row>; cells: readonly string[]; widt
  * Rows as text that fits the terminal: long texts are shortened first, then columns of low priority go.
  * Text from outside loses its control characters here.
  */
-export function table<Row>({ width, paint }: Look, columns: readonly Column<Row>[], rows: readonly Row[]): string {
+export function table<Row>({ width, paint }: Style, columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const fitted = fitTo(columns.map((column) => draw(column, rows)).filter(hasContent), width)
   const line = (cellOf: (drawn: Drawn<Row>, last: boolean) => string) =>
     fitted
@@ -78,14 +79,14 @@ function shrink<Row>(drawn: readonly Drawn<Row>[], by: number, leastName = 1): r
   return drawn.map((one) => ({ ...one, width: widthOf(one) }))
 }
 
-const leastWidth = ({ column, width }: Drawn<never>) => (column.least === undefined ? width : Math.max(column.least, 1))
+const leastWidth = ({ column, width }: Drawn<never>) => (column.minWidth === undefined ? width : Math.max(column.minWidth, 1))
 
 /** What names a row is typed next: a name of usual length stays whole as long as another column may go instead. */
 const usualName = 20
 
 /** Nothing may be dropped any more: everything but the first column is cut. */
 function squeeze<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {
-  const cuttable = drawn.map((one, index) => (index === 0 ? one : { ...one, column: { ...one.column, least: 3 } }))
+  const cuttable = drawn.map((one, index) => (index === 0 ? one : { ...one, column: { ...one.column, minWidth: 3 } }))
   return shrink(cuttable, totalWidth(drawn) - width)
 }
 
@@ -99,4 +100,14 @@ function paintedCell<Row>({ column, cells, width }: Drawn<Row>, row: Row, index:
   const placed = place(column as Column<never>, cells[index] as string, width, last)
   const tint = cells[index] === '-' ? 'dim' : column.paint?.(row)
   return tint ? paint[tint](placed) : placed
+}
+
+/** A table of which one column is what one reads it for: where that has no room, each row has it below, whole. */
+export function tableWithText<Row>(style: Style, columns: readonly Column<Row>[], text: Column<Row>, rows: readonly Row[]): string {
+  const whole = table({ ...style, width: Number.POSITIVE_INFINITY }, columns, rows)
+  if (fold(whole, style.width) === whole) return whole
+  const others = columns.filter((column) => column !== text)
+  const [head = '', ...lines] = table(style, others, rows).split('\n')
+  const below = (row: Row) => (text.value(row) ? [fold(`    ${clean(text.value(row))}`, style.width)] : [])
+  return [head, ...rows.flatMap((row, index) => [lines[index] ?? '', ...below(row)])].join('\n')
 }

@@ -1,6 +1,6 @@
-import type { Clock } from '../../core/kit/index.ts'
+import { type Clock, duration } from '../../core/kit/index.ts'
 import { widthOf } from '../../node/terminal-width.ts'
-import { type Look, paintWith } from './look.ts'
+import { paintWith, type Style } from './style.ts'
 
 /** A stream that is written to, and what is known of the terminal behind it. */
 export type Output = Readonly<{
@@ -24,11 +24,11 @@ export type Machine = Readonly<{
 }>
 
 /** Colour is for terminals, and only where nobody asked for none (NO_COLOR, --no-color, a dumb terminal). */
-export const wantsColour = (output: Output, env: Environment, noColour: boolean): boolean =>
+export const usesColour = (output: Output, env: Environment, noColour: boolean): boolean =>
   output.isTTY === true && !noColour && !env.NO_COLOR && env.TERM !== 'dumb'
 
-export function lookOf(output: Output, env: Environment, noColour: boolean, now: Date): Look {
-  const colour = wantsColour(output, env, noColour)
+export function styleOf(output: Output, env: Environment, noColour: boolean, now: Date): Style {
+  const colour = usesColour(output, env, noColour)
   return { width: widthOf(output, env), colour, paint: paintWith(colour), now }
 }
 
@@ -36,4 +36,50 @@ export async function readAll(input: AsyncIterable<unknown>): Promise<string> {
   let text = ''
   for await (const chunk of input) text += String(chunk)
   return text
+}
+
+/** What goes on while a person waits; always on stderr. */
+export type Progress = Readonly<{
+  update: (line: string) => void
+  done: (line: string) => void
+  fail: (line: string) => void
+  /** Takes the moving part away without a last line. */
+  stop: () => void
+}>
+
+/** One line each time something changes: for logs and pipes. */
+export function plainProgress(output: Output, firstLine: string): Progress {
+  let last = ''
+  const tell = (line: string) => {
+    if (line !== last) output.write(`${line}\n`)
+    last = line
+  }
+  tell(firstLine)
+  return { update, done: tell, fail: tell, stop: () => undefined }
+}
+
+/** What is over sooner needs no clock beside it. */
+const quickMs = 3000
+
+/** A spinner with one line that changes in place. */
+export async function spinner(stream: NodeJS.WriteStream, firstLine: string, clock: Clock): Promise<Progress> {
+  const { default: ora } = await import('ora')
+  const begun = clock.monotonicMs()
+  const elapsed = () => {
+    const ms = clock.monotonicMs() - begun
+    return ms < quickMs ? '' : duration(ms)
+  }
+  const turning = ora({ text: firstLine, stream, discardStdin: false, suffixText: elapsed }).start()
+  return {
+    update: (line) => {
+      turning.text = line
+    },
+    done: (line) => {
+      const took = elapsed()
+      turning.suffixText = ''
+      turning.succeed(took ? `${line} in ${took}` : line)
+    },
+    fail: (line) => turning.fail(line),
+    stop: () => turning.stop(),
+  }
 }

@@ -28,9 +28,9 @@ export const top = command(
   { examples: ['top', 'top --above 80 --once', 'top --plan light --limit 10 --json'] },
 )
 
-async function asked({ api, json, stdout, look }: Context, query: TopQuery): Promise<RateLimits> {
+async function asked({ api, json, stdout, style }: Context, query: TopQuery): Promise<RateLimits> {
   const answer = await api.limits.rateLimits({ query })
-  const seen = look()
+  const seen = style()
   if (!json) stdout.write(`${fold(limitsView(answer, seen), seen.width)}\n`)
   return answer
 }

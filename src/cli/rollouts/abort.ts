@@ -1,4 +1,4 @@
-import { command, mustConfirm, text } from '../kit/index.ts'
+import { assertConfirmed, command, text } from '../kit/index.ts'
 import { rolloutView } from './rollout.view.ts'
 
 export const abort = command(
@@ -6,7 +6,7 @@ export const abort = command(
   'End a rollout as failed; boxes under way finish, updated ones stay updated',
   { reason: text('--reason <text>', 'why; it stands in the audit log') },
   async ({ api, ask }, { id, reason }) => {
-    await mustConfirm(ask, `End ${id} for good? Boxes that were updated stay so; nothing can resume it.`)
+    await assertConfirmed(ask, `End ${id} for good? Boxes that were updated stay so; nothing can resume it.`)
     return api.rollouts.abortRollout({ params: { id }, body: reason ? { reason } : {} })
   },
   rolloutView,

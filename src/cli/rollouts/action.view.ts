@@ -1,44 +1,44 @@
 import { duration } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutAttempt } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { clean, fields, type Look, sections, stamp } from '../kit/index.ts'
+import { clean, fields, type Style, sections, stamp } from '../kit/index.ts'
 import { actionTint, outcomeTint, outcomeWord, spoken, statusWord, stepWord } from './words.ts'
 
 const said = (done: boolean | null) => (done === null ? 'not reached' : done ? 'ok' : 'failed')
 
 /** One box of a rollout with the evidence of each attempt. */
-export function actionView({ action, attempts }: { action: RolloutAction; attempts: readonly RolloutAttempt[] }, look: Look): string {
-  const facts = fields(look, [
-    ['box', look.paint.bold(action.tenantSlug)],
+export function actionView({ action, attempts }: { action: RolloutAction; attempts: readonly RolloutAttempt[] }, style: Style): string {
+  const facts = fields(style, [
+    ['box', style.paint.bold(action.tenantSlug)],
     ['rollout', action.rolloutId],
     ['phase', action.phase],
-    ['status', look.paint[outcomeTint(action)](outcomeWord(action))],
+    ['status', style.paint[outcomeTint(action)](outcomeWord(action))],
     ['moves', versionMoves(action.from, action.to)],
     ['snapshot', `${said(action.snapshotOk)}${action.snapshotId ? ` (${clean(action.snapshotId)})` : ''}`],
     ['update', said(action.updateOk)],
     ['health', said(action.healthOk)],
     ['findings', action.findings.map(({ code, message }) => `${clean(message)} [${code}]`).join('\n')],
   ])
-  return sections(facts, ...attempts.map((attempt) => attemptView(attempt, look)))
+  return sections(facts, ...attempts.map((attempt) => attemptView(attempt, style)))
 }
 
 const attemptWords = { update: 'Attempt', 'undo-images': 'Way back by images,', 'undo-snapshot': 'Way back by snapshot,' } as const
 
-const errorText = (error: RolloutAttempt['error'], { paint }: Look): string | null => {
+const errorText = (error: RolloutAttempt['error'], { paint }: Style): string | null => {
   const told = spoken(error)
   return told && paint.red(`${clean(told.message)} [${clean(told.code)}]`)
 }
 
-const attemptView = (attempt: RolloutAttempt, look: Look): string =>
-  `${look.paint.bold(`${attemptWords[attempt.kind]} ${attempt.attempt}`)} ${look.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(
-    look,
+const attemptView = (attempt: RolloutAttempt, style: Style): string =>
+  `${style.paint.bold(`${attemptWords[attempt.kind]} ${attempt.attempt}`)} ${style.paint[actionTint(attempt.status)](statusWord(attempt.status))}\n${fields(
+    style,
     [
-      ['  started', stamp(attempt.startedAt, look.now)],
+      ['  started', stamp(attempt.startedAt, style.now)],
       ['  took', attempt.durationMs === null ? null : duration(attempt.durationMs)],
       ['  fenced', attempt.fencedMs === null ? null : duration(attempt.fencedMs)],
       ['  steps', stepsText(attempt)],
       ['  database back', databaseBack(attempt)],
-      ['  error', errorText(attempt.error, look)],
+      ['  error', errorText(attempt.error, style)],
       ['  snapshot', attempt.snapshotId && clean(attempt.snapshotId)],
       ['  manifest', attempt.snapshotSha256 && `sha256 ${clean(attempt.snapshotSha256)}`],
       ['  compose backup', attempt.composeBackup && clean(attempt.composeBackup)],

@@ -1,6 +1,6 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, count, flag, list, oneOf, text } from '../kit/index.ts'
+import { type Context, command, count, flag, many, oneOf, text } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
 import { wasMadeBefore } from './made-before.ts'
 import { movedTags } from './moved-tags.ts'
@@ -12,7 +12,7 @@ export const create = command(
   'create',
   'Plan and queue a rollout to the manifest; with --start it begins at once',
   {
-    target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
+    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
     reason: text('--reason <text>', 'why; it stands in the audit log'),
     allowLongFence,
     ignoreWindows,
@@ -43,7 +43,7 @@ export const create = command(
     if (isRepeated) showPlan(context, queued.plan)
     if (seen) refuseMoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
-      context.say(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
+      context.notify(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
       throw error
     })
     return followed(context, started, { watch, wait })
@@ -82,7 +82,7 @@ async function lookBefore(
 const isSeen = ({ ask, json }: Context): boolean => ask.interactive && !json
 
 function showPlan(context: Context, plan: RolloutPlan): void {
-  if (isSeen(context)) context.say((look) => `${planSummary(plan, look)}\n`)
+  if (isSeen(context)) context.notify((style) => `${planSummary(plan, style)}\n`)
 }
 
 /** What nobody has seen is not begun. */

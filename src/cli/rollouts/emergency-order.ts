@@ -85,7 +85,7 @@ async function askTargets(context: Context, given: Given): Promise<EmergencyTarg
       const message = `${name === 'toChatServer' ? again : ''}${targetWords[name].name}; ${runningNow(now, name)}. New version, or nothing to leave it`
       const answer = await settled(
         undefined,
-        async (again) => (await ask.maybe(`${again}${message}`, `give ${targetWords[name].flag}`)).trim(),
+        async (again) => (await ask.optionalText(`${again}${message}`, `give ${targetWords[name].flag}`)).trim(),
         (typed) => (typed === '' ? undefined : EmergencyTargets.shape[name].safeParse(typed).error?.issues[0]?.message),
       )
       if (answer !== '') targets[name] = answer

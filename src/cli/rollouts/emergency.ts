@@ -47,8 +47,8 @@ export const emergency = command(
   },
 )
 
-function showRadius({ say }: Context, order: Order, plan: RolloutPlan): void {
-  say((look) => `\n${blastRadius(order, plan, look)}\n`)
+function showRadius({ notify }: Context, order: Order, plan: RolloutPlan): void {
+  notify((style) => `\n${blastRadius(order, plan, style)}\n`)
 }
 
 /** What could not start is not made either: its versions would be the canonical ones at once. */
@@ -64,20 +64,20 @@ function refuseRefused({ refusals }: RolloutPlan): void {
 const mostTries = 3
 
 /** A person who mistypes it may type it again before all that was answered is lost. */
-async function typedCve({ ask, yes, say }: Context, cveId: string, given: string | undefined): Promise<void> {
+async function typedCve({ ask, yes, notify }: Context, cveId: string, given: string | undefined): Promise<void> {
   const asked = given === undefined && !yes
   for (let tries = 1; ; tries++) {
     const typed = given ?? (yes ? cveId : await ask.text(`Type ${cveId} to send it:`, `give --confirm ${cveId}, or --yes`))
     if (typed.trim().toUpperCase() === cveId) return
     if (!asked || tries === mostTries) throw problem('CANCELLED', `that is not ${cveId}; nothing was sent`)
-    say(`That is not ${cveId}.`)
+    notify(`That is not ${cveId}.`)
   }
 }
 
 type How = Readonly<{ tokenFile: string | undefined; idempotencyKey: string | undefined }>
 
 async function sent(context: Context, order: Order, { tokenFile, idempotencyKey }: How): Promise<RolloutDetail> {
-  const { api, ask, say } = context
+  const { api, ask, notify } = context
   const { reason, triggeredBy, targets } = order
   const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
   for (let tries = 1; ; tries++) {
@@ -89,7 +89,7 @@ async function sent(context: Context, order: Order, { tokenFile, idempotencyKey 
       return await api.rollouts.createEmergency({ body: { reason, triggeredBy, ...targets, approvalToken: token.reveal() } }, headers)
     } catch (error) {
       if (tokenFile !== undefined || tries === mostTries || !isProblem(error, 'AUTH')) throw error
-      say('That is not the approval token.')
+      notify('That is not the approval token.')
     }
   }
 }
@@ -101,11 +101,11 @@ async function tokenIn({ readStdin }: Context, file: string): Promise<Secret> {
 }
 
 /** True when it was made of something else than what was shown. */
-function tellOther({ say }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
+function tellOther({ notify }: Context, seen: RolloutPlan, made: RolloutDetail): boolean {
   const other = movedTags(seen, made.plan)
   if (made.manifestRevision !== seen.manifestRevision)
     other.unshift('The manifest was changed meanwhile, and the emergency builds upon that')
-  for (const one of other) say(`${one}: see \`tenantry rollouts show ${made.id} --plan\``)
+  for (const one of other) notify(`${one}: see \`tenantry rollouts show ${made.id} --plan\``)
   return other.length > 0
 }
 
@@ -116,7 +116,7 @@ type Start = Readonly<{ skipRefused: boolean; watch: boolean; wait: boolean }>
 
 async function begun(context: Context, { id }: RolloutDetail, { skipRefused, ...how }: Start) {
   const started = await context.api.rollouts.startRollout({ params: { id }, body: { skipRefused } }).catch((error: unknown) => {
-    context.say(`the emergency ${id} stays queued; later: tenantry rollouts start ${id}`)
+    context.notify(`the emergency ${id} stays queued; later: tenantry rollouts start ${id}`)
     throw error
   })
   return followed(context, started, how)

@@ -1,13 +1,13 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Column, clean, fields, type Look, sections, table } from '../kit/index.ts'
+import { type Column, clean, fields, type Style, sections, table } from '../kit/index.ts'
 import { type Order, targetWords } from './emergency-order.ts'
 import { imagesView, refusals, warnings } from './plan.view.ts'
 
 type Phase = Readonly<{ phase: string; boxes: readonly PlannedBox[]; expectedMs: number }>
 
 /** Whom it reaches, for how long, and what it would pause: all that is to be known before it is sent. */
-export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string {
+export function blastRadius(order: Order, plan: RolloutPlan, style: Style): string {
   const moving = plan.boxes.filter(({ does }) => does === 'update')
   const phases = plan.phases.map(({ phase, expectedMs }) => ({
     phase,
@@ -15,8 +15,8 @@ export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string
     boxes: plan.boxes.filter((box) => box.phase === phase),
   }))
   return sections(
-    fields(look, [
-      ['emergency', look.paint.bold(order.cveId)],
+    fields(style, [
+      ['emergency', style.paint.bold(order.cveId)],
       ['reason', clean(order.reason)],
       ['decided by', clean(order.triggeredBy)],
       ['brings', targetsText(order)],
@@ -24,11 +24,11 @@ export function blastRadius(order: Order, plan: RolloutPlan, look: Look): string
       ['pauses', plan.pauses?.join(', ') || 'no staged rollout: none runs'],
       ['leaves', plan.stopsUndosOf?.length ? `boxes of ${plan.stopsUndosOf.join(', ')} as they are that were to be brought back` : null],
     ]),
-    table(look, columns, phases),
-    refusals(plan, look),
-    imagesView(plan, look),
-    warnings(moving, look),
-    totals(plan, moving, look),
+    table(style, columns, phases),
+    refusals(plan, style),
+    imagesView(plan, style),
+    warnings(moving, style),
+    totals(plan, moving, style),
   )
 }
 
@@ -60,7 +60,7 @@ const columns: readonly Column<Phase>[] = [
   { title: 'LONGEST FENCE', value: ({ boxes }) => longest(boxes, 'expectedFenceMs'), priority: 1, align: 'right' },
 ]
 
-function totals({ updates, parallel, expectedMs }: RolloutPlan, moving: readonly PlannedBox[], { paint }: Look): string {
+function totals({ updates, parallel, expectedMs }: RolloutPlan, moving: readonly PlannedBox[], { paint }: Style): string {
   if (updates === 0) return paint.yellow('No box would move: all of them run these versions or are refused.')
   return (
     `${plural(updates, 'box', 'boxes')} to move in this order, ${parallel} at a time, about ${duration(expectedMs)} if nothing fails; ` +

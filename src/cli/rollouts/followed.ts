@@ -1,6 +1,6 @@
 import { type ExitCode, problem } from '../../core/kit/index.ts'
 import type { Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { type Context, flag, type Look, type Output, sections } from '../kit/index.ts'
+import { type Context, flag, type Output, type Style, sections } from '../kit/index.ts'
 import { closingLines, linesOf, openingLines } from './board/lines.ts'
 import { type BoardState, isOver } from './board/state.ts'
 import { type Follower, follow } from './follow.ts'
@@ -54,10 +54,10 @@ const lineWriter = (output: Output): Follower => {
 }
 
 /** Who watched has seen it all. What has not begun is shown as what it would do, then what to type. */
-export function followedView(rollout: Rollout | RolloutDetail, look: Look, { watch }: Pick<How, 'watch'>): string {
+export function followedView(rollout: Rollout | RolloutDetail, style: Style, { watch }: Pick<How, 'watch'>): string {
   if (watch) return ''
-  if (rollout.status !== 'queued' || !('plan' in rollout)) return rolloutView(rollout, look)
-  return sections(planView(rollout.plan, look), rolloutView({ ...rollout, actions: [] }, look))
+  if (rollout.status !== 'queued' || !('plan' in rollout)) return rolloutView(rollout, style)
+  return sections(planView(rollout.plan, style), rolloutView({ ...rollout, actions: [] }, style))
 }
 
 export const followedExit = (rollout: Rollout, { watch, wait }: How): ExitCode => (watch || wait ? exitOfRollout(rollout) : 0)

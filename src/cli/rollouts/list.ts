@@ -16,10 +16,10 @@ export const list = command(
   },
   ({ api, clock }, { since, ...query }) =>
     api.rollouts.listRollouts({ query: { ...query, ...(since === undefined ? {} : { since: momentOf(since, clock.now()) }) } }),
-  (page, look, { status, kind, since, idempotencyKey, cursor }) =>
+  (page, style, { status, kind, since, idempotencyKey, cursor }) =>
     rolloutList(
       page,
-      look,
+      style,
       [status, kind, since, idempotencyKey, cursor].some((one) => one !== undefined),
     ),
   { examples: ['list --since 7d', 'list --status paused'] },

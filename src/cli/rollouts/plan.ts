@@ -1,4 +1,4 @@
-import { command, flag, list } from '../kit/index.ts'
+import { command, flag, many } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
 
 export const allowLongFence = flag('--allow-long-fence', 'take boxes whose chat will be away for longer than fence.maxMinutes allows')
@@ -9,7 +9,7 @@ export const plan = command(
   'plan',
   'Who would go when, from what to what, and what speaks against it; stores nothing',
   {
-    target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
+    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
     allowLongFence,
     ignoreWindows,
   },

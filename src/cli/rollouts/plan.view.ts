@@ -1,33 +1,33 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { PlannedBox, PlannedImage, RolloutPlan } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, type Look, padEnd, sections, table } from '../kit/index.ts'
+import { ago, type Column, clean, padEnd, type Style, sections, table } from '../kit/index.ts'
 
 /** Refusals first, because they keep a rollout from starting; then who goes when, from what to what; then the totals. */
-export function planView(plan: RolloutPlan, look: Look): string {
+export function planView(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
   return sections(
-    refusals(plan, look),
+    refusals(plan, style),
     moving.length > 0
-      ? table(look, columns(look), moving)
+      ? table(style, columns(style), moving)
       : plan.refusals > 0
         ? ''
         : 'No box has to move: all are at the versions of the manifest.',
-    imagesView(plan, look),
-    warnings(moving, look),
+    imagesView(plan, style),
+    warnings(moving, style),
     totals(plan, moving),
     proposal(plan),
   )
 }
 
 /** The same without a row for each box: what is to be known before it begins. */
-export function planSummary(plan: RolloutPlan, look: Look): string {
+export function planSummary(plan: RolloutPlan, style: Style): string {
   const moving = inPhaseOrder(plan).filter(({ does }) => does === 'update')
-  return sections(imagesView(plan, look), warnings(moving, look), totals(plan, moving), proposal(plan))
+  return sections(imagesView(plan, style), warnings(moving, style), totals(plan, moving), proposal(plan))
 }
 
 /** Which images they get, and whence each is known. What a tag is, is decided once for all of them. */
-export function imagesView(plan: RolloutPlan, { paint }: Look): string {
+export function imagesView(plan: RolloutPlan, { paint }: Style): string {
   const images = plan.images ?? imagesBefore(plan)
   if (images.length === 0) return ''
   const left = Math.max(...images.map(({ image }) => image.length))
@@ -50,12 +50,18 @@ function imagesBefore({ boxes }: RolloutPlan): PlannedImage[] {
     .map(([image, digest]) => ({ image, digest, from: digest === null ? 'first-pull' : 'fleet' }))
 }
 
-const columns = ({ now }: Look): readonly Column<PlannedBox>[] => [
+const columns = ({ now }: Style): readonly Column<PlannedBox>[] => [
   { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
   { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1 },
-  { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 4, least: 6 },
-  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 1, least: 18 },
-  { title: 'FINDINGS', value: ({ findings }) => findings.map(({ code }) => code).join(' '), priority: 4, least: 10, paint: () => 'yellow' },
+  { title: 'HOST', value: ({ hostId, hostName }) => hostName ?? hostId, priority: 4, minWidth: 6 },
+  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 1, minWidth: 18 },
+  {
+    title: 'FINDINGS',
+    value: ({ findings }) => findings.map(({ code }) => code).join(' '),
+    priority: 4,
+    minWidth: 10,
+    paint: () => 'yellow',
+  },
   { title: 'WINDOW', value: ({ window }) => window && opening(window.opensAt, now), priority: 2 },
   { title: 'FENCE', value: ({ expectedFenceMs }) => duration(expectedFenceMs), priority: 2, align: 'right' },
   { title: 'AT WORST', value: ({ worstFenceMs }) => duration(worstFenceMs), priority: 5, align: 'right' },
@@ -69,13 +75,13 @@ function inPhaseOrder({ phases, boxes }: RolloutPlan): PlannedBox[] {
   return [...boxes].sort((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase))
 }
 
-export function refusals({ boxes }: Pick<RolloutPlan, 'boxes'>, { paint }: Look): string {
+export function refusals({ boxes }: Pick<RolloutPlan, 'boxes'>, { paint }: Style): string {
   const refused = boxes.filter(({ does }) => does === 'refuse')
   if (refused.length === 0) return ''
   return [paint.red(`Refused (${refused.length}): the rollout does not start with them`), ...findingLines(refused, 'refuse')].join('\n')
 }
 
-export function warnings(boxes: readonly PlannedBox[], { paint }: Look): string {
+export function warnings(boxes: readonly PlannedBox[], { paint }: Style): string {
   const warned = boxes.filter(({ findings }) => findings.some(({ severity }) => severity === 'warn'))
   return warned.length === 0 ? '' : [paint.yellow(`Warnings (${warned.length})`), ...findingLines(warned, 'warn')].join('\n')
 }

@@ -1,21 +1,21 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import { type Rehearsal, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
-import { type Column, clean, type Look, sections, table } from '../kit/index.ts'
+import { type Column, clean, type Style, sections, table } from '../kit/index.ts'
 
 /** What would stop it first, because that is why one rehearses; then when each phase goes, the longest outages, and the whole. */
-export function rehearsalView(played: Rehearsal, look: Look): string {
+export function rehearsalView(played: Rehearsal, style: Style): string {
   const phases = played.phases.filter(({ boxes }) => boxes > 0)
   const longest = played.boxes
     .filter(({ fenceMs }) => fenceMs !== null)
     .toSorted((a, b) => (b.fenceP95Ms ?? 0) - (a.fenceP95Ms ?? 0) || (a.tenantSlug < b.tenantSlug ? -1 : 1))
     .slice(0, mostFences)
   return sections(
-    pauses(played, look),
-    stuck(played, look),
-    refused(played, look),
-    phases.length > 0 ? table(look, phaseColumns, phases) : 'No box would move.',
+    pauses(played, style),
+    stuck(played, style),
+    refused(played, style),
+    phases.length > 0 ? table(style, phaseColumns, phases) : 'No box would move.',
     longest.length > 0
-      ? `Longest without chat\n${table(look, played.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
+      ? `Longest without chat\n${table(style, played.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
       : '',
     totals(played),
   )
@@ -52,20 +52,20 @@ const spread: readonly Column<RehearsedBox>[] = [
 /** The second sentence of a reason says what may be done about a rollout that stands still; this one does not. */
 const why = (reason: string) => clean(reason.replace(/ Next: .*$/s, ''))
 
-function pauses({ pauses: all }: Rehearsal, { paint }: Look): string {
+function pauses({ pauses: all }: Rehearsal, { paint }: Style): string {
   if (all.length === 0) return paint.green('Nothing would stop it.')
   const lines = all.slice(0, mostLines).map(({ atMs, reason }) => `  ${after(atMs)}: ${why(reason)}`)
   return [paint.red(`It would pause ${plural(all.length, 'time')}`), ...lines, ...more(all.length)].join('\n')
 }
 
-function stuck({ ended, boxes }: Rehearsal, { paint }: Look): string {
+function stuck({ ended, boxes }: Rehearsal, { paint }: Style): string {
   if (ended === 'done') return ''
   const waiting = boxes.filter(({ waits }) => waits !== null)
   const lines = waiting.slice(0, mostLines).map(({ tenantSlug, waits }) => `  ${tenantSlug}: ${clean(waits ?? '')}`)
   return [paint.red('It would never end by itself: boxes wait for others'), ...lines, ...more(waiting.length)].join('\n')
 }
 
-function refused({ findings }: Rehearsal, { paint }: Look): string {
+function refused({ findings }: Rehearsal, { paint }: Style): string {
   const refusals = refusalsOf(findings)
   if (refusals.length === 0) return ''
   const lines = refusals.slice(0, mostLines).map(({ tenantSlug, message, code }) => `  ${tenantSlug}: ${clean(message)} [${code}]`)

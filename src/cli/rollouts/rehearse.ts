@@ -1,5 +1,5 @@
 import type { RehearsalRequest } from '../../core/rollouts/index.ts'
-import { command, count, list, oneOf, share } from '../kit/index.ts'
+import { command, count, many, oneOf, share } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
 import { rehearsalView } from './rehearsal.view.ts'
 import { fenceModes } from './words.ts'
@@ -8,19 +8,19 @@ export const rehearse = command(
   'rehearse',
   'Play a rollout through on a simulated copy of the fleet: how long it takes, how long each chat is away, what would stop it',
   {
-    target: list('--target <slugs>', 'only these boxes (commas, or several times)'),
+    target: many('--target <slugs>', 'only these boxes (commas, or several times)'),
     allowLongFence,
     ignoreWindows,
     fenceMode: oneOf('--fence-mode <mode>', 'when chats open again, as for create', fenceModes),
     failureThreshold: count('--failure-threshold <count>', 'failed boxes after which a phase takes no new ones (default: 1)'),
     seed: count('--seed <number>', 'draw anew: the same seed gives the same result (default: 1)', 0),
     runs: count('--runs <count>', 'play it so many times, at most 9, each drawn anew, and show the middle'),
-    fail: list('--fail <slugs>', 'boxes that do not prove healthy on the new version'),
+    fail: many('--fail <slugs>', 'boxes that do not prove healthy on the new version'),
     failRate: share('--fail-rate <share>', 'so many boxes do not prove healthy'),
-    pullFail: list('--pull-fail <slugs>', 'boxes whose pull breaks off'),
+    pullFail: many('--pull-fail <slugs>', 'boxes whose pull breaks off'),
     pullFailRate: share('--pull-fail-rate <share>', 'so many pulls break off'),
     slowPullRate: share('--slow-pull-rate <share>', 'so many pulls take a quarter of an hour longer'),
-    offline: list('--offline <hosts>', 'hosts that are gone when they are needed'),
+    offline: many('--offline <hosts>', 'hosts that are gone when they are needed'),
     offlineRate: share('--offline-rate <share>', 'so many hosts are gone'),
   },
   async ({ api, progress, signal }, options) => {

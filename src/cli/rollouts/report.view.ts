@@ -1,6 +1,6 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
-import { type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
 import { planView } from './plan.view.ts'
 import { actionColumns, beforeThat, countsText, stepsView, termsOf, waitingText } from './rollout.view.ts'
 import { timelineView, utc } from './timeline.view.ts'
@@ -20,26 +20,26 @@ import {
 type Report = RolloutReport & Readonly<{ plan?: RolloutPlan }>
 
 /** What happened, for people who were not there: what went wrong first, then the story, where the time went, and what to type now. */
-export function reportView(report: Report, look: Look): string {
+export function reportView(report: Report, style: Style): string {
   const { rollout, boxes, plan } = report
   const open = boxes.filter((action) => hasFailed(action) && !action.waived)
   return sections(
-    factsOf(report, look),
-    failuresView(report, look),
-    plan ? planView(plan, look) : '',
-    titled('Timeline', timelineView(report, look), look),
-    report.steps.length > 0 ? titled('Steps of the boxes', table(look, stepColumns, report.steps), look) : '',
-    plan ? '' : boxesView(report, look),
-    stepsView(stepsFromAside(rollout, open), look),
+    factsOf(report, style),
+    failuresView(report, style),
+    plan ? planView(plan, style) : '',
+    titled('Timeline', timelineView(report, style), style),
+    report.steps.length > 0 ? titled('Steps of the boxes', table(style, stepColumns, report.steps), style) : '',
+    plan ? '' : boxesView(report, style),
+    stepsView(stepsFromAside(rollout, open), style),
   )
 }
 
-const titled = (title: string, text: string, { paint }: Look) => (text === '' ? '' : `${paint.bold(title)}\n${text}`)
+const titled = (title: string, text: string, { paint }: Style) => (text === '' ? '' : `${paint.bold(title)}\n${text}`)
 
-function factsOf(report: Report, look: Look): string {
+function factsOf(report: Report, style: Style): string {
   const { rollout } = report
-  const { paint, now } = look
-  return fields(look, [
+  const { paint, now } = style
+  return fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
     ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
@@ -79,7 +79,7 @@ function wayBackText({ undo }: Report): string | null {
 /** So many are told in full; who has more has one cause, or wants the table. */
 const mostTold = 10
 
-function failuresView({ rollout, boxes }: Report, look: Look): string {
+function failuresView({ rollout, boxes }: Report, style: Style): string {
   const failures = boxes.filter(hasFailed)
   if (failures.length === 0) return ''
   const { counts } = rollout
@@ -88,15 +88,15 @@ function failuresView({ rollout, boxes }: Report, look: Look): string {
     ? counts.undo.failed - boxes.filter(({ status, undo }) => undo?.status === 'failed' && status !== 'succeeded').length
     : 0
   const more = counts.failed + counts.rolledBack - undone + counts.rollbackFailed + left - Math.min(failures.length, mostTold)
-  const told = failures.slice(0, mostTold).map((failure) => failureText(failure, look))
+  const told = failures.slice(0, mostTold).map((failure) => failureText(failure, style))
   return titled(
     'Failures',
     [...told, ...(more > 0 ? [`and ${more} more: tenantry rollouts show ${rollout.id} --boxes`] : [])].join('\n'),
-    look,
+    style,
   )
 }
 
-function failureText(action: RolloutAction, { paint }: Look): string {
+function failureText(action: RolloutAction, { paint }: Style): string {
   const { tenantSlug, phase, attempt, waived } = action
   const error = errorOf(action)
   const head = `${paint.bold(clean(tenantSlug))}  ${paint[outcomeTint(action)](outcomeWord(action))} in ${phase}${attempt > 1 ? `, attempt ${attempt}` : ''}`
@@ -118,22 +118,22 @@ function outcomeOf({ status, updateOk, snapshotOk, undo, error }: RolloutAction)
 }
 
 const stepColumns: readonly Column<StepSpread>[] = [
-  { title: 'STEP', value: ({ step }) => stepWord(step) || step, priority: 1, least: 12 },
+  { title: 'STEP', value: ({ step }) => stepWord(step) || step, priority: 1, minWidth: 12 },
   { title: 'BOXES', value: ({ boxes }) => boxes, priority: 3, align: 'right' },
   { title: 'MIDDLE', value: ({ medianMs }) => duration(medianMs), priority: 1, align: 'right' },
   { title: 'WORST', value: ({ worstMs }) => duration(worstMs), priority: 1, align: 'right' },
-  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, least: 20 },
+  { title: 'IN', value: ({ worstSlug }) => worstSlug, priority: 2, minWidth: 20 },
 ]
 
 /** A rollout of a few boxes is shown whole; of a large one what matters. Failures were told. */
 const mostShown = 20
 
-function boxesView({ rollout, boxes, boxesTotal }: Report, look: Look): string {
+function boxesView({ rollout, boxes, boxesTotal }: Report, style: Style): string {
   const others = boxes.filter((box) => !hasFailed(box))
   const shown = others.slice(0, mostShown)
   if (shown.length === 0) return ''
   const left = boxesTotal - (boxes.length - others.length) - shown.length
   const title = left <= 0 ? 'Boxes' : shown.some(isUnderWay) ? 'Boxes under way, then the longest' : 'Boxes that took longest'
   const more = left > 0 ? `\n${left} more: tenantry rollouts show ${rollout.id} --boxes` : ''
-  return titled(title, `${table(look, actionColumns, shown)}${more}`, look)
+  return titled(title, `${table(style, actionColumns, shown)}${more}`, style)
 }

@@ -1,4 +1,4 @@
-import { command, flag, list } from '../kit/index.ts'
+import { command, flag, many } from '../kit/index.ts'
 import { followed, followedExit, followedView, followOptions } from './followed.ts'
 
 export const resume = command(
@@ -6,7 +6,7 @@ export const resume = command(
   'Go on after a pause: failed boxes are tried again',
   {
     skipFailed: flag('--skip-failed', 'leave the failed boxes out'),
-    skip: list('--skip <slugs>', 'leave these waiting boxes out (commas, or several times)'),
+    skip: many('--skip <slugs>', 'leave these waiting boxes out (commas, or several times)'),
     ...followOptions,
   },
   async (context, { id, skipFailed, skip, ...how }) => {

@@ -1,6 +1,6 @@
 import { plural, problem } from '../../core/kit/index.ts'
 import type { RollbackMode, RollbackPlan, Rollout, RolloutDetail } from '../../core/rollouts/index.ts'
-import { type Context, command, flag, mustConfirm, oneOf, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, flag, oneOf, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
 import { undoPlanView } from './undo-plan.view.ts'
 import { exitOfUndo } from './words.ts'
@@ -25,11 +25,11 @@ export const rollback = command(
     if (plan) return planned(context, id, mode)
     if (!reason) throw problem('USAGE', "give --reason '…': it stands in the audit log")
     if (mode) await askForBoxes(context, id, mode, skipRefused)
-    else await mustConfirm(ask, `End ${id} as rolled back? Boxes that were updated stay so.`)
+    else await assertConfirmed(ask, `End ${id} as rolled back? Boxes that were updated stay so.`)
     const body = { reason, ...(boxes ? { boxes } : {}), skipRefused }
     return followed(context, await api.rollouts.rollbackRollout({ params: { id }, body }), { watch, wait })
   },
-  (result, look, how) => ('mode' in result ? undoPlanView(result, look) : followedView(result, look, how)),
+  (result, style, how) => ('mode' in result ? undoPlanView(result, style) : followedView(result, style, how)),
   {
     exit: (result, { watch, wait }) => ('mode' in result || !(watch || wait) ? 0 : exitOfUndo(result)),
     examples: [
@@ -47,16 +47,16 @@ function planned({ api }: Context, id: string, mode: RollbackMode | undefined): 
 
 /** What cannot be taken back by a keystroke takes more than one to ask for. */
 async function askForBoxes(context: Context, id: string, mode: RollbackMode, skipRefused: boolean): Promise<void> {
-  const { ask, say, yes } = context
+  const { ask, notify, yes } = context
   const plan = await planned(context, id, mode)
-  say((look) => `${undoPlanView(plan, look)}\n`)
+  notify((style) => `${undoPlanView(plan, style)}\n`)
   if (plan.refusals > 0 && !skipRefused)
     throw problem(
       'PLAN_REFUSED',
       `${plural(plan.refusals, 'box', 'boxes')} cannot go back by ${mode}; nothing was changed. Leave them as they are with --skip-refused${mode === 'images' ? ', or go back by --boxes snapshot' : ''}`,
     )
   const boxes = plural(plan.undoes, 'box', 'boxes')
-  if (mode === 'images') return mustConfirm(ask, `End ${id} as rolled back and bring ${boxes} back to the former images?`)
+  if (mode === 'images') return assertConfirmed(ask, `End ${id} as rolled back and bring ${boxes} back to the former images?`)
   if (yes) return
   const typed = await ask.text(`Type ${id} to bring ${boxes} back to snapshots:`, 'give --yes to go on without being asked')
   if (typed.trim() !== id) throw problem('CANCELLED', `that is not ${id}; nothing was changed`)

@@ -9,7 +9,7 @@ import type {
   RolloutSummary,
 } from '../../core/rollouts/index.ts'
 import { versionMoves } from '../boxes/index.ts'
-import { ago, type Column, clean, fields, type Look, lasted, padEnd, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, lasted, padEnd, type Style, sections, stamp, table } from '../kit/index.ts'
 import {
   emergencyPhases,
   errorOf,
@@ -57,10 +57,10 @@ const undoText = ({ total, undone, running, pending, failed }: RollbackCounts): 
     .join(', ')
 
 /** After a verb: what it is now, and what can be typed next. */
-export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): string {
-  const { paint, now } = look
+export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): string {
+  const { paint, now } = style
   const actions = 'actions' in rollout ? rollout.actions : []
-  const facts = fields(look, [
+  const facts = fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
@@ -78,8 +78,8 @@ export function rolloutView(rollout: Rollout | RolloutDetail, look: Look): strin
   ])
   return sections(
     facts,
-    actions.length > 0 ? table(look, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    stepsView(stepsFromAside(rollout, actions.filter(openFailure)), look),
+    actions.length > 0 ? table(style, actionColumns, [...actions].sort(byPhase(rollout))) : '',
+    stepsView(stepsFromAside(rollout, actions.filter(openFailure)), style),
   )
 }
 
@@ -109,7 +109,7 @@ export const beforeThat = ({ status, previousStatus }: Pick<Rollout, 'status' | 
   status === 'paused' && previousStatus ? ` in ${previousStatus}` : ''
 
 /** What each does, then the command; never cut, so that it can be copied. */
-export function stepsView(steps: readonly NextStep[], { paint }: Look): string {
+export function stepsView(steps: readonly NextStep[], { paint }: Style): string {
   const left = Math.max(0, ...steps.map(({ does }) => does.length))
   return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
 }
@@ -124,19 +124,19 @@ const leftOutFor = ({ status, findings }: RolloutAction): string | null =>
   status === 'skipped' ? findings.map(({ code }) => code).join(' ') : null
 
 export const actionColumns: readonly Column<RolloutAction>[] = [
-  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, least: 12 },
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1, minWidth: 12 },
   { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
   { title: 'STATUS', value: (action) => outcomeWord(action), priority: 1, paint: (action) => outcomeTint(action) },
-  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, least: 16 },
+  { title: 'FROM → TO', value: ({ from, to }) => versionMoves(from, to), priority: 3, minWidth: 16 },
   { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 3, align: 'right' },
   { title: 'FENCED', value: ({ fencedMs }) => (fencedMs === null ? null : duration(fencedMs)), priority: 4, align: 'right' },
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
-  { title: 'WAITS', value: (action) => waitOf(action), priority: 3, least: 14 },
-  { title: 'LEFT OUT FOR', value: leftOutFor, priority: 3, least: 14, paint: () => 'yellow' },
-  { title: 'ERROR', value: errorText, priority: 2, least: 14, paint: () => 'red' },
+  { title: 'WAITS', value: (action) => waitOf(action), priority: 3, minWidth: 14 },
+  { title: 'LEFT OUT FOR', value: leftOutFor, priority: 3, minWidth: 14, paint: () => 'yellow' },
+  { title: 'ERROR', value: errorText, priority: 2, minWidth: 14, paint: () => 'red' },
 ]
 
-const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
+const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [
   { title: 'ROLLOUT', value: ({ id }) => id, priority: 1 },
   { title: 'STATUS', value: ({ status }) => rolloutWord(status), priority: 1, paint: ({ status }) => rolloutTint(status) },
   { title: 'UPDATED', value: ({ counts }) => `${counts.succeeded}/${counts.total - counts.skipped}`, priority: 1, align: 'right' },
@@ -159,17 +159,17 @@ const listColumns = ({ now }: Look): Column<RolloutSummary>[] => [
     priority: 2,
   },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
-  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, least: 8 },
+  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 4, minWidth: 8 },
   { title: 'KIND', value: ({ kind }) => kind, priority: 5 },
-  { title: 'WHY', value: (rollout) => whyOf(rollout) ?? rollout.reason, priority: 3, least: 14 },
+  { title: 'WHY', value: (rollout) => whyOf(rollout) ?? rollout.reason, priority: 3, minWidth: 14 },
 ]
 
 type Page = Readonly<{ rollouts: readonly RolloutSummary[]; nextCursor: string | null }>
 
 /** `narrowed`: only some were asked for. */
-export const rolloutList = ({ rollouts, nextCursor }: Page, look: Look, narrowed = false): string =>
+export const rolloutList = ({ rollouts, nextCursor }: Page, style: Style, narrowed = false): string =>
   rollouts.length === 0
     ? narrowed
       ? 'No rollout fits. All of them: tenantry rollouts list'
       : 'No rollouts yet. See what one would do: tenantry rollouts plan'
-    : sections(table(look, listColumns(look), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    : sections(table(style, listColumns(style), rollouts), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')

@@ -25,10 +25,10 @@ export const show = command(
     if (boxes || plan || (context.json && !report)) return context.api.rollouts.getRollout({ params })
     return withPlan(context, await context.api.rollouts.reportRollout({ params }))
   },
-  (result, look, { plan }) => {
-    if ('attempts' in result) return actionView(result, look)
-    if ('timeline' in result) return reportView(result, look)
-    return plan ? planView(result.plan, look) : rolloutView(result, look)
+  (result, style, { plan }) => {
+    if ('attempts' in result) return actionView(result, style)
+    if ('timeline' in result) return reportView(result, style)
+    return plan ? planView(result.plan, style) : rolloutView(result, style)
   },
   { examples: ['show ro_8x2m4k7p9q3r5t6v1w0y', 'show ro_8x2m4k7p9q3r5t6v1w0y --box anna-schule'] },
 )

@@ -1,14 +1,14 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { PhaseSpan, RollbackCounts, RollbackSpan, RolloutReport, TimelineEntry } from '../../core/rollouts/index.ts'
-import { clean, fields, type Look } from '../kit/index.ts'
+import { clean, fields, type Style } from '../kit/index.ts'
 import { whyOf } from './words.ts'
 
 type Story = Pick<RolloutReport, 'timeline' | 'phases' | 'pauses' | 'undo' | 'rollout'>
 
 /** Who did what when, a sentence each, none of it cut; phases without boxes passed at once and are not told. */
-export function timelineView(story: Story, look: Look): string {
+export function timelineView(story: Story, style: Style): string {
   const told = story.timeline.flatMap((entry) => sentences(entry, story).map((text) => [utc(entry.at), text] as const))
-  return fields(look, told)
+  return fields(style, told)
 }
 
 /** What was lost by it, or not. */

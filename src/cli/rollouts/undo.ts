@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { command, flag, mustConfirm, text } from '../kit/index.ts'
+import { assertConfirmed, command, flag, text } from '../kit/index.ts'
 import { followed, followedView, followOptions } from './followed.ts'
 import { exitOfUndo } from './words.ts'
 
@@ -17,7 +17,7 @@ export const undo = command(
     if (resume === stop) throw problem('USAGE', 'give --resume or --stop')
     if (resume) return followed(context, await api.rollouts.resumeUndo({ params: { id } }), how)
     if (!reason) throw problem('USAGE', "--stop needs --reason '…': it stands in the audit log")
-    await mustConfirm(ask, `Bring no further box of ${id} back? Those that wait stay as they were updated.`)
+    await assertConfirmed(ask, `Bring no further box of ${id} back? Those that wait stay as they were updated.`)
     return followed(context, await api.rollouts.stopUndo({ params: { id }, body: { reason } }), how)
   },
   followedView,

@@ -1,10 +1,10 @@
 import type { EndedBy, Session } from '../../core/sessions/index.ts'
-import { ago, type Column, clean, command, count, flag, type Look, sections, table, text } from '../kit/index.ts'
+import { ago, type Column, clean, command, count, flag, type Style, sections, table, text } from '../kit/index.ts'
 
-const columns = ({ now }: Look): Column<Session>[] => [
+const columns = ({ now }: Style): Column<Session>[] => [
   { title: 'SESSION', value: ({ id }) => id, priority: 1 },
-  { title: 'DEVICE', value: ({ deviceName }) => clean(deviceName), priority: 1, least: 12 },
-  { title: 'FROM', value: ({ network }) => clean(network), priority: 3, least: 10 },
+  { title: 'DEVICE', value: ({ deviceName }) => clean(deviceName), priority: 1, minWidth: 12 },
+  { title: 'FROM', value: ({ network }) => clean(network), priority: 3, minWidth: 10 },
   { title: 'SINCE', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
   { title: 'REFRESHED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
   { title: 'ENDS', value: ({ expiresAt }) => ago(expiresAt, now), priority: 4 },
@@ -22,9 +22,9 @@ const why = {
   too_many: 'too many sessions',
 } as const satisfies Record<EndedBy, string>
 
-const endedColumns = (look: Look): Column<Ended>[] => [
-  ...columns(look).slice(0, 4),
-  { title: 'ENDED', value: ({ endedAt }) => endedAt && ago(endedAt, look.now), priority: 1 },
+const endedColumns = (style: Style): Column<Ended>[] => [
+  ...columns(style).slice(0, 4),
+  { title: 'ENDED', value: ({ endedAt }) => endedAt && ago(endedAt, style.now), priority: 1 },
   { title: 'WHY', value: ({ endedBy }) => endedBy && why[endedBy], priority: 1 },
 ]
 
@@ -38,10 +38,10 @@ export const listSessions = command(
   },
   ({ api }, { tenant, ended, ...query }) =>
     api.sessions.listUserSessions({ params: { slug: tenant }, query: { ...query, ...(ended ? { ended: 'true' } : {}) } }),
-  ({ sessions, nextCursor, most }, look, { user, ended }) => {
+  ({ sessions, nextCursor, most }, style, { user, ended }) => {
     if (sessions.length === 0) return `${clean(user)} has no ${ended ? 'ended' : 'open'} session.`
     return sections(
-      table(look, ended ? endedColumns(look) : columns(look), sessions),
+      table(style, ended ? endedColumns(style) : columns(style), sessions),
       nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '',
       !ended && sessions.length >= most
         ? `At most ${most} are open at a time: the next login ends the one that was unused for longest.`

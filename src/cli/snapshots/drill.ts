@@ -1,7 +1,7 @@
 import type { DrillResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
-import { clean, command, flag, type Look, sections, text } from '../kit/index.ts'
+import { clean, command, flag, type Style, sections, text } from '../kit/index.ts'
 import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
 import { shortId } from './snapshots.view.ts'
@@ -27,7 +27,7 @@ export const drill = command(
   { exit: (drilled) => (resultOf(drilled)?.ok === false ? 1 : 0) },
 )
 
-function drillView(drilled: CommandView | Asked, { paint }: Look, { slug }: { slug: string }): string {
+function drillView(drilled: CommandView | Asked, { paint }: Style, { slug }: { slug: string }): string {
   const result = resultOf(drilled)
   if (!result) return `The agent was asked. Its answer: tenantry snapshots list --slug ${slug}`
   const { ok, snapshotId, restoreMs, tables, rows, error } = result

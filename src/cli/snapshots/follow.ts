@@ -6,7 +6,7 @@ import type { Context } from '../kit/index.ts'
 export async function follow(context: Context, slug: string, commandId: string, doing: string): Promise<CommandView> {
   const progress = await context.progress(`${slug}: ${doing}`)
   try {
-    return await awaitCommand(context, commandId, (line) => progress.tell(`${slug}: ${line}`))
+    return await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
   } finally {
     progress.stop()
   }

@@ -2,7 +2,7 @@ import { type ReopenedHole, type RestoreResult, reopenedText } from '../../core/
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { type Context, clean, command, flag, type Look, lasted, required, sections, stamp, text } from '../kit/index.ts'
+import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
 import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
 import { shortId } from './snapshots.view.ts'
@@ -26,7 +26,7 @@ export const restore = command(
     const meant = await findSnapshot(context, slug, snapshot)
     if (!context.yes) await askPerson(context, slug, meant)
     const asked = await askDaemon(context, slug, { snapshotId: meant.snapshotId, reason }, allowHole)
-    if (asked.reopens?.length) context.say(clean(reopenedText(slug, asked.reopens)))
+    if (asked.reopens?.length) context.notify(clean(reopenedText(slug, asked.reopens)))
     return wait ? follow(context, slug, asked.commandId, 'restoring') : asked
   },
   restoreView,
@@ -39,7 +39,7 @@ export const restore = command(
 type Body = Readonly<{ snapshotId: string; reason: string }>
 
 /** Where it would open a hole again a person is asked once more, who sees which; a script must have said so before. */
-async function askDaemon({ api, yes, ask, say }: Context, slug: string, body: Body, allowHole: boolean): Promise<Asked> {
+async function askDaemon({ api, yes, ask, notify }: Context, slug: string, body: Body, allowHole: boolean): Promise<Asked> {
   // Said only where it is meant: an older daemon refuses what it does not know, and its restores must not fail for that.
   const restoreBox = (allowed: boolean) =>
     api.snapshots.restoreBox({ params: { slug }, body: { ...body, ...(allowed ? { allowHole: true } : {}) } })
@@ -47,7 +47,7 @@ async function askDaemon({ api, yes, ask, say }: Context, slug: string, body: Bo
     return await restoreBox(allowHole)
   } catch (error) {
     if (yes || !isProblem(error, 'REOPENS_HOLE')) throw error
-    say(`\n${clean(error.message)}`)
+    notify(`\n${clean(error.message)}`)
     const typed = await ask.text('Type "open" to do it all the same:', 'give --allow-hole to go on without being asked')
     if (typed.trim() !== 'open') throw problem('CANCELLED', 'nothing was changed')
     return restoreBox(true)
@@ -55,8 +55,8 @@ async function askDaemon({ api, yes, ask, say }: Context, slug: string, body: Bo
 }
 
 /** A restore cannot be taken back by a keystroke, so it takes more than one to ask for it. */
-async function askPerson({ ask, say }: Context, slug: string, snapshot: Snapshot): Promise<void> {
-  say((look) => lossView(slug, snapshot, look))
+async function askPerson({ ask, notify }: Context, slug: string, snapshot: Snapshot): Promise<void> {
+  notify((style) => lossView(slug, snapshot, style))
   const typed = await ask.text(
     `Type ${slug} to bring it back to ${shortId(snapshot.snapshotId)}:`,
     'give --yes to go on without being asked',
@@ -64,7 +64,7 @@ async function askPerson({ ask, say }: Context, slug: string, snapshot: Snapshot
   if (typed.trim() !== slug) throw problem('CANCELLED', `that is not ${slug}; nothing was changed`)
 }
 
-function lossView(slug: string, snapshot: Snapshot, { now, paint }: Look): string {
+function lossView(slug: string, snapshot: Snapshot, { now, paint }: Style): string {
   const { snapshotId, tier, takenAt, lastProof, status } = snapshot
   const proof = lastProof
     ? `It was proven ${stamp(lastProof.at, now)}${lastProof.durationMs === null ? '' : ` and took ${duration(lastProof.durationMs)}`}.`
@@ -83,7 +83,7 @@ const words = {
   restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must look.`,
 } as const satisfies Record<RestoreResult['outcome'], (slug: string) => string>
 
-function restoreView(restored: CommandView | Asked, { paint }: Look, { slug }: { slug: string }): string {
+function restoreView(restored: CommandView | Asked, { paint }: Style, { slug }: { slug: string }): string {
   const result = outcomeOf(restored)
   if (!result) return `The agent was asked, and ${slug} is held until it has answered: tenantry boxes show ${slug}`
   const { outcome, error, preRestore, fencedMs } = result

@@ -1,6 +1,6 @@
 import { duration } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
-import { ago, type Column, type Look, type Paint, sections, table } from '../kit/index.ts'
+import { ago, type Column, type Paint, type Style, sections, table } from '../kit/index.ts'
 
 /** As much of an id as a person copies; its beginning is enough wherever it is the only one. */
 export const shortId = (id: string): string => id.slice(0, 8)
@@ -28,9 +28,9 @@ function proof(snapshot: Snapshot, now: Date): string | null {
   return lastProof && `${ago(lastProof.at, now)}${lastProof.durationMs === null ? '' : `, in ${duration(lastProof.durationMs)}`}`
 }
 
-const columns = ({ now }: Look): Column<Snapshot>[] => [
+const columns = ({ now }: Style): Column<Snapshot>[] => [
   { title: 'SNAPSHOT', value: ({ snapshotId }) => shortId(snapshotId), priority: 1 },
-  { title: 'BOX', value: ({ slug }) => slug, priority: 1, least: 12 },
+  { title: 'BOX', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
   { title: 'TIER', value: ({ tier }) => tier, priority: 2 },
   { title: 'TAKEN', value: ({ takenAt }) => ago(takenAt, now), priority: 1 },
   { title: 'STATUS', value: ({ status }) => status, priority: 1, paint: ({ status }) => tint[status] },
@@ -40,7 +40,7 @@ const columns = ({ now }: Look): Column<Snapshot>[] => [
     priority: 2,
     paint: (snapshot) => (failedSince(snapshot) ? 'red' : undefined),
   },
-  { title: 'KEPT BECAUSE', value: ({ keptBecause }) => keptBecause, priority: 3, least: 16 },
+  { title: 'KEPT BECAUSE', value: ({ keptBecause }) => keptBecause, priority: 3, minWidth: 16 },
   { title: 'ADDED', value: ({ addedBytes }) => (addedBytes === null ? null : size(addedBytes)), priority: 4, align: 'right' },
   { title: 'TOOK', value: ({ durationMs }) => (durationMs === null ? null : duration(durationMs)), priority: 5, align: 'right' },
   { title: 'SYNAPSE', value: ({ installed }) => installed?.synapse, priority: 5 },
@@ -48,9 +48,9 @@ const columns = ({ now }: Look): Column<Snapshot>[] => [
 
 type Page = Readonly<{ snapshots: readonly Snapshot[]; nextCursor: string | null }>
 
-export function snapshotList({ snapshots, nextCursor }: Page, look: Look, filters: Readonly<Record<string, unknown>>): string {
+export function snapshotList({ snapshots, nextCursor }: Page, style: Style, filters: Readonly<Record<string, unknown>>): string {
   if (snapshots.length > 0)
-    return sections(table(look, columns(look), snapshots), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    return sections(table(style, columns(style), snapshots), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
   const filtered = Object.values(filters).some((value) => value !== undefined)
   return filtered ? 'No snapshot fits. tenantry snapshots list shows all.' : 'No snapshots yet. Take one: tenantry snapshots take <slug>'
 }

@@ -1,6 +1,6 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import { awaitCommand, everyBox } from '../boxes/index.ts'
-import { type Context, command, flag, mustConfirm } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, flag } from '../kit/index.ts'
 import { takenView } from './take.view.ts'
 
 type Asked = Readonly<{ slug: string; commandId: string }>
@@ -16,7 +16,7 @@ export const take = command(
   async (context, { slugs = [], all, wait }): Promise<Taken> => {
     if (all === slugs.length > 0) throw problem('USAGE', 'name boxes, or give --all')
     const wanted = all ? await managedBoxes(context) : slugs
-    if (all) await mustConfirm(context.ask, `Take a snapshot of ${plural(wanted.length, 'box', 'boxes')} now?`)
+    if (all) await assertConfirmed(context.ask, `Take a snapshot of ${plural(wanted.length, 'box', 'boxes')} now?`)
     const { asked, failed } = await askAll(context, wanted)
     if (!wait) return { asked, taken: [], failed }
     return { asked, ...(await awaitAll(context, asked, failed)) }
@@ -57,13 +57,13 @@ async function awaitAll(context: Context, asked: readonly Asked[], refused: read
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const { slug, commandId } = next
       try {
-        await awaitCommand(context, commandId, (line) => progress.tell(`${slug}: ${line}`))
+        await awaitCommand(context, commandId, (line) => progress.update(`${slug}: ${line}`))
         taken.push(slug)
       } catch (error) {
         if (!isProblem(error) || asked.length + refused.length === 1) throw error
         failed.push({ slug, error: error.message })
       }
-      progress.tell(`${taken.length} of ${plural(asked.length, 'snapshot')} taken`)
+      progress.update(`${taken.length} of ${plural(asked.length, 'snapshot')} taken`)
     }
   }
   await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())

@@ -1,8 +1,8 @@
 import { plural } from '../../core/kit/index.ts'
-import { clean, type Look, sections } from '../kit/index.ts'
+import { clean, type Style, sections } from '../kit/index.ts'
 import type { Taken } from './take.ts'
 
-export function takenView({ asked, taken, failed }: Taken, { paint }: Look): string {
+export function takenView({ asked, taken, failed }: Taken, { paint }: Style): string {
   const failures = failed.map(({ slug, error }) => `${paint.red(slug)}: ${clean(error)}`).join('\n')
   return sections(failures, summary(asked, taken))
 }

@@ -1,4 +1,4 @@
-import { command, mustConfirm, required, text } from '../kit/index.ts'
+import { assertConfirmed, command, required, text } from '../kit/index.ts'
 import { tenantView } from './tenants.view.ts'
 
 export const suspend = command(
@@ -6,7 +6,7 @@ export const suspend = command(
   'Refuse logins and tokens of all its users within a second; its box and its chat run on',
   { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
   async ({ api, ask }, { slug, reason }) => {
-    await mustConfirm(ask, `Shut all users of ${slug} out of the platform?`)
+    await assertConfirmed(ask, `Shut all users of ${slug} out of the platform?`)
     return api.tenants.suspendTenant({ params: { slug }, body: { reason } })
   },
   tenantView,

@@ -1,16 +1,16 @@
 import { type FileUse, sizeOf } from '../../core/files/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
-import { ago, type Column, clean, fields, type Look, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from './window-words.ts'
 
-const columns = ({ now }: Look): Column<Tenant>[] => [
-  { title: 'TENANT', value: ({ slug }) => slug, priority: 1, least: 12 },
-  { title: 'NAME', value: ({ name }) => name, priority: 3, least: 10 },
+const columns = ({ now }: Style): Column<Tenant>[] => [
+  { title: 'TENANT', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
+  { title: 'NAME', value: ({ name }) => name, priority: 3, minWidth: 10 },
   { title: 'PLAN', value: ({ plan }) => plan, priority: 2 },
   { title: 'STATUS', value: ({ status }) => status, priority: 2, paint: ({ status }) => (status === 'suspended' ? 'yellow' : undefined) },
-  { title: 'CHAT DOMAIN', value: ({ chatDomain }) => chatDomain, priority: 4, least: 12 },
-  { title: 'MAINTENANCE WINDOW', value: ({ window }) => windowWords(window), priority: 2, least: 16 },
+  { title: 'CHAT DOMAIN', value: ({ chatDomain }) => chatDomain, priority: 4, minWidth: 12 },
+  { title: 'MAINTENANCE WINDOW', value: ({ window }) => windowWords(window), priority: 2, minWidth: 16 },
   { title: 'OPENS', value: ({ window }) => window && opens(window.opensAt, now), priority: 3 },
 ]
 
@@ -18,14 +18,14 @@ const opens = (opensAt: string, now: Date): string => (Date.parse(opensAt) <= no
 
 type Page = Readonly<{ tenants: readonly Tenant[]; nextCursor: string | null }>
 
-export const tenantList = ({ tenants, nextCursor }: Page, look: Look): string =>
+export const tenantList = ({ tenants, nextCursor }: Page, style: Style): string =>
   tenants.length === 0
     ? 'No tenant fits. `tenantry boxes provision` makes one with its box, `tenantry tenants create` one without'
-    : sections(table(look, columns(look), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
+    : sections(table(style, columns(style), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
 
-export const tenantView = (tenant: Tenant, look: Look): string =>
-  fields(look, [
-    ['tenant', look.paint.bold(tenant.slug)],
+export const tenantView = (tenant: Tenant, style: Style): string =>
+  fields(style, [
+    ['tenant', style.paint.bold(tenant.slug)],
     ['name', clean(tenant.name)],
     ['plan', `${tenant.plan} (tier ${tenant.tier})`],
     ['status', tenant.suspendedReason ? `${tenant.status}: ${clean(tenant.suspendedReason)}` : tenant.status],
@@ -37,16 +37,17 @@ export const tenantView = (tenant: Tenant, look: Look): string =>
     ['organisation', clean(tenant.orgId)],
     ['payment customer', tenant.paymentCustomerId && clean(tenant.paymentCustomerId)],
     ['window', windowWords(tenant.window)],
-    ['', tenant.window && openingWords(tenant.window, look.now)],
+    ['', tenant.window && openingWords(tenant.window, style.now)],
     ['time zone', tenant.timeZone ?? tenant.window?.timeZone],
-    ['created', stamp(tenant.createdAt, look.now)],
+    ['created', stamp(tenant.createdAt, style.now)],
     ['id', tenant.id],
   ])
 
-export const tenantInFull = (tenant: TenantInFull, look: Look): string => sections(tenantView(tenant, look), fileUse(tenant.files, look))
+export const tenantInFull = (tenant: TenantInFull, style: Style): string =>
+  sections(tenantView(tenant, style), fileUse(tenant.files, style))
 
-const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUse, look: Look): string =>
-  fields(look, [
+const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUse, style: Style): string =>
+  fields(style, [
     ['files', `${sizeOf(usedBytes)} of ${sizeOf(quotaBytes)}${usedBytes >= quotaBytes ? ': full, nothing more is taken' : ''}`],
     ['', `${plural(kept.count, 'file')}, ${sizeOf(kept.bytes)}`],
     ['', deleted.count === 0 ? null : `${deleted.count} deleted and not erased yet, ${sizeOf(deleted.bytes)}`],

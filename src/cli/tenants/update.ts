@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { command, list, oneOf, text } from '../kit/index.ts'
+import { command, many, oneOf, text } from '../kit/index.ts'
 import { tenantView } from './tenants.view.ts'
 
 export const update = command(
@@ -11,7 +11,7 @@ export const update = command(
     schoolId: text('--school-id <id>', 'as other systems know the school'),
     orgId: text('--org-id <id>', 'as other systems know its organisation'),
     brand: text('--brand <name>', 'what clients show as its name'),
-    flags: list('--flag <name=on>', 'a feature flag: newChat=on, newChat=off, or newChat=clear to take it out'),
+    flags: many('--flag <name=on>', 'a feature flag: newChat=on, newChat=off, or newChat=clear to take it out'),
     paymentCustomer: text('--payment-customer <id>', 'at the payment provider; none takes it out'),
   },
   ({ api }, { slug, brand, flags, paymentCustomer, ...given }) => {

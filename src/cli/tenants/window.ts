@@ -1,13 +1,13 @@
 import { problem } from '../../core/kit/index.ts'
 import { parseWindow, type WindowPart } from '../../core/wall-clock/index.ts'
-import { command, flag, list, text } from '../kit/index.ts'
+import { command, flag, many, text } from '../kit/index.ts'
 import { tenantView } from './tenants.view.ts'
 
 export const window = command(
   'window <slug>',
   'Say when rollouts may disturb a tenant; boxes that have not begun keep to it at once',
   {
-    days: list('--days <days>', 'on which it opens: mon,tue or mon-fri or daily'),
+    days: many('--days <days>', 'on which it opens: mon,tue or mon-fri or daily'),
     from: text('--from <time>', 'when it opens by its own clock: 02:00'),
     to: text('--to <time>', 'when it closes; at or before --from is on the following day'),
     at: text('--at <windows>', 'several at once: "mon-fri 02:00-05:00; sun 22:00-06:00"'),

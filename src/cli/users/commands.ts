@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { type Context, command, count, flag, list as many, mustConfirm, oneOf, readTextFile, required, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, count, flag, many, oneOf, readTextFile, required, text } from '../kit/index.ts'
 import { createdView, resetView, userList, userView } from './users.view.ts'
 
 export const list = command(
@@ -69,7 +69,7 @@ export const resetPassword = command(
   },
   async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
     const password = await passwordIn(context, passwordFile)
-    await mustConfirm(ask, `Give ${user} of ${tenant} another password and end its platform sessions?`)
+    await assertConfirmed(ask, `Give ${user} of ${tenant} another password and end its platform sessions?`)
     const body = { logOutDevices, ...(password === undefined ? {} : { password }) }
     return api.users.resetUserPassword({ params: { slug: tenant, localpart: user }, body })
   },
@@ -113,7 +113,7 @@ export const disable = command(
   'End all sessions of a user within a second and lock it out of the chat',
   { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
   async ({ api, ask }, { tenant, user, reason }) => {
-    await mustConfirm(ask, `Shut ${user} of ${tenant} out of platform and chat?`)
+    await assertConfirmed(ask, `Shut ${user} of ${tenant} out of platform and chat?`)
     return api.users.disableUser({ params: { slug: tenant, localpart: user }, body: { reason } })
   },
   userView,

@@ -1,6 +1,6 @@
 import { isProblem, type Problem, plural, problem } from '../../core/kit/index.ts'
 import type { ImportLine, ImportReport } from '../../core/users/index.ts'
-import { type Context, command, flag, mustConfirm, readTextFile, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, flag, readTextFile, text } from '../kit/index.ts'
 import { importView } from './users.view.ts'
 
 export const importFile = command(
@@ -39,7 +39,7 @@ type All = Readonly<{ tenant: string; csv: string; passwords: string }>
 async function doAll(context: Context, { tenant, csv, passwords: file }: All): Promise<ImportReport> {
   const looked = await lookOnly(context, tenant, csv)
   const fresh = looked.lines.filter(({ outcome }) => outcome === 'would_create')
-  if (fresh.length > 0) await mustConfirm(context.ask, `Make ${plural(fresh.length, 'user')} in ${tenant}?`)
+  if (fresh.length > 0) await assertConfirmed(context.ask, `Make ${plural(fresh.length, 'user')} in ${tenant}?`)
   const passwords = await makePasswords(fresh)
   await createPasswordFile(file, passwords)
   const reports = await inTurns(context, tenant, { csv, passwords }).catch((error) => {
@@ -75,7 +75,7 @@ async function inTurns({ api, progress, clock, signal }: Context, slug: string, 
       inVain = report.stopped && report.nextLine === fromLine ? inVain + 1 : 0
       if (inVain >= mostInVain) throw problem('UNAVAILABLE', `line ${fromLine} cannot be done: ${report.stopped}`)
       fromLine = report.nextLine
-      if (fromLine !== null) telling.tell(`making users in ${slug}: at line ${fromLine}${report.stopped ? `, ${report.stopped}` : ''}`)
+      if (fromLine !== null) telling.update(`making users in ${slug}: at line ${fromLine}${report.stopped ? `, ${report.stopped}` : ''}`)
       if (report.stopped) await clock.sleep(waitMs, signal)
       signal.throwIfAborted()
     }

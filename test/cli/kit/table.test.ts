@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { boxList } from '../../../src/cli/boxes/boxes.view.ts'
 import { hostList } from '../../../src/cli/hosts/hosts.view.ts'
-import { ago, type Column, type Look, paintWith, stamp, table } from '../../../src/cli/kit/index.ts'
+import { ago, type Column, paintWith, type Style, stamp, table } from '../../../src/cli/kit/index.ts'
 import { planView } from '../../../src/cli/rollouts/plan.view.ts'
 import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view.ts'
 import { aBoxRow, aHost, anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at } from '../../support/records.ts'
 
 const now = new Date(at('02:00:00'))
-const look = (width: number, colour = false): Look => ({ width, colour, paint: paintWith(colour), now })
+const style = (width: number, colour = false): Style => ({ width, colour, paint: paintWith(colour), now })
 const widest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length))
 
 type Row = { name: string; count: number; note: string | null }
 const columns: Column<Row>[] = [
-  { title: 'NAME', value: ({ name }) => name, priority: 1, least: 6 },
+  { title: 'NAME', value: ({ name }) => name, priority: 1, minWidth: 6 },
   { title: 'COUNT', value: ({ count }) => count, priority: 2, align: 'right' },
-  { title: 'NOTE', value: ({ note }) => note, priority: 3, least: 8 },
+  { title: 'NOTE', value: ({ note }) => note, priority: 3, minWidth: 8 },
 ]
 const rows: Row[] = [
   { name: 'kita-nord', count: 7, note: 'a note that is rather long' },
@@ -28,32 +28,32 @@ describe('a table', () => {
     [20, ['NAME       COUNT', 'kita-nord      7', 'a           1200']],
     [8, ['NAME', 'kita-no…', 'a']],
   ])('in %i columns shortens first, then drops what matters least', (width, expected) => {
-    expect(table(look(width), columns, rows).split('\n')).toEqual(expected)
+    expect(table(style(width), columns, rows).split('\n')).toEqual(expected)
   })
 
   test('drops another column before it cuts a name of usual length, which is typed next', () => {
     const slugs = [{ name: 'gesamtschule-mitte', count: 7, note: 'short' }]
-    const [head, line] = table(look(30), columns, slugs).split('\n')
+    const [head, line] = table(style(30), columns, slugs).split('\n')
     expect([head, line]).toEqual(['NAME                COUNT', 'gesamtschule-mitte      7'])
-    expect(table(look(30), columns, [{ ...(slugs[0] as Row), name: 'a'.repeat(40) }]).split('\n')[1]).toContain('a…')
+    expect(table(style(30), columns, [{ ...(slugs[0] as Row), name: 'a'.repeat(40) }]).split('\n')[1]).toContain('a…')
   })
 
   test('is never cut where there is no terminal', () => {
-    expect(table(look(Number.POSITIVE_INFINITY), columns, rows)).toContain('a note that is rather long')
+    expect(table(style(Number.POSITIVE_INFINITY), columns, rows)).toContain('a note that is rather long')
   })
 
   test('leaves out a column that says nothing', () => {
-    expect(table(look(60), columns, [{ name: 'a', count: 1, note: null }])).not.toContain('NOTE')
+    expect(table(style(60), columns, [{ name: 'a', count: 1, note: null }])).not.toContain('NOTE')
   })
 
   test('strips control characters and line breaks of what is not ours', () => {
-    const text = table(look(80), columns, [{ name: 'x\u001b[2J\u0007', count: 1, note: 'two\nlines' }])
+    const text = table(style(80), columns, [{ name: 'x\u001b[2J\u0007', count: 1, note: 'two\nlines' }])
     expect([text.includes('\u0007'), text.includes('\u001b')]).toEqual([false, false])
     expect(text.split('\n')).toHaveLength(2)
   })
 
   test('counts wide characters as two', () => {
-    const [, first, second] = table(look(60), columns, [
+    const [, first, second] = table(style(60), columns, [
       { name: '学校', count: 1, note: null },
       { name: 'abcd', count: 1, note: null },
     ]).split('\n') as [string, string, string]
@@ -63,7 +63,7 @@ describe('a table', () => {
   test('pads before it paints, so that colour moves nothing', () => {
     const painted: Column<Row>[] = [{ title: 'NAME', value: ({ name }) => name, priority: 1, paint: () => 'red' }, ...columns.slice(1)]
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the colours themselves
-    expect(table(look(60, true), painted, rows).replace(/\u001b\[\d+m/g, '')).toBe(table(look(60), columns, rows))
+    expect(table(style(60, true), painted, rows).replace(/\u001b\[\d+m/g, '')).toBe(table(style(60), columns, rows))
   })
 })
 
@@ -78,18 +78,19 @@ describe('every list and view keeps within the terminal', () => {
   const texts = (width: number) => ({
     hosts: hostList(
       { hosts: [aHost(), aHost({ name: 'a-host-with-a-long-name.example', status: 'frozen', reason: 'two agents used its key' })] },
-      look(width),
+      style(width),
     ),
     boxes: boxList(
       { boxes: [aBoxRow(), aBoxRow({ slug: 'a-school-with-a-long-slug-of-40-character', canary: true })], nextCursor: null },
-      look(width),
+      style(width),
       {},
     ),
-    rollouts: rolloutList({ rollouts: [aRollout(), paused], nextCursor: null }, look(width)),
+    rollouts: rolloutList({ rollouts: [aRollout(), paused], nextCursor: null }, style(width)),
     plan:
-      planView(aPlan([aPlannedBox('kita-nord', { findings }), aPlannedBox('hort-sued', { phase: 'pro' })]), look(width)).split('\n\n')[0] ??
-      '',
-    rollout: rolloutView(paused, look(width)).split('\n\n')[1] ?? '',
+      planView(aPlan([aPlannedBox('kita-nord', { findings }), aPlannedBox('hort-sued', { phase: 'pro' })]), style(width)).split(
+        '\n\n',
+      )[0] ?? '',
+    rollout: rolloutView(paused, style(width)).split('\n\n')[1] ?? '',
   })
 
   test.each([60, 80, 120])('in %i columns', (width) => {
@@ -103,10 +104,10 @@ describe('every list and view keeps within the terminal', () => {
 
 describe('an empty list says what to type next', () => {
   test.each([
-    ['hosts', hostList({ hosts: [] }, look(80)), 'tenantry hosts invite'],
-    ['boxes', boxList({ boxes: [], nextCursor: null }, look(80), { tier: undefined }), 'tenantry boxes provision'],
-    ['boxes behind a filter', boxList({ boxes: [], nextCursor: null }, look(80), { tier: 'pro' }), 'tenantry boxes list'],
-    ['rollouts', rolloutList({ rollouts: [], nextCursor: null }, look(80)), 'tenantry rollouts plan'],
+    ['hosts', hostList({ hosts: [] }, style(80)), 'tenantry hosts invite'],
+    ['boxes', boxList({ boxes: [], nextCursor: null }, style(80), { tier: undefined }), 'tenantry boxes provision'],
+    ['boxes behind a filter', boxList({ boxes: [], nextCursor: null }, style(80), { tier: 'pro' }), 'tenantry boxes list'],
+    ['rollouts', rolloutList({ rollouts: [], nextCursor: null }, style(80)), 'tenantry rollouts plan'],
   ])('%s', (_, text, next) => {
     expect(text).toContain(next)
   })

@@ -83,9 +83,9 @@ describe('limits top', () => {
 })
 
 describe('the board', () => {
-  const look = { width: 80, colour: false, paint: paintWith(false), now: new Date(at('02:07:09')) }
+  const style = { width: 80, colour: false, paint: paintWith(false), now: new Date(at('02:07:09')) }
   const frame = (state: TopState, rows = 24, keys = true) => {
-    const { lastFrame, unmount } = render(<Screen state={state} look={look} rows={rows} keys={keys} />)
+    const { lastFrame, unmount } = render(<Screen state={state} style={style} rows={rows} keys={keys} />)
     const text = lastFrame() ?? ''
     unmount()
     return text

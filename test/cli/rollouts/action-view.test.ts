@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
+import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
 import { actionView } from '../../../src/cli/rollouts/action.view.ts'
 import { errorOf } from '../../../src/cli/rollouts/words.ts'
 import type { RolloutAction, RolloutAttempt } from '../../../src/core/rollouts/index.ts'
 import { at } from '../../support/records.ts'
 
-const look: Look = { width: 120, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
+const style: Style = { width: 120, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
 const action = { tenantSlug: 'oak', rolloutId: 'ro_1', phase: 'canary', status: 'succeeded', from: {}, to: {}, findings: [], undo: null }
 const steps = [
   { step: 'pull', at: at('01:00:00'), durationMs: 9000 },
@@ -24,7 +24,10 @@ const shown = (durationMs: number | null, restored: RolloutAttempt['restored'] =
     restored,
   }
   const proof = { probes: [], digestsBefore: {}, digestsAfter: {}, snapshotId: null, snapshotSha256: null, composeBackup: null }
-  return actionView({ action: action as unknown as RolloutAction, attempts: [{ ...attempt, ...proof } as unknown as RolloutAttempt] }, look)
+  return actionView(
+    { action: action as unknown as RolloutAction, attempts: [{ ...attempt, ...proof } as unknown as RolloutAttempt] },
+    style,
+  )
 }
 
 test('a step without an end goes on while its attempt does; afterwards it has no time, and no dots either', () => {

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
+import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
 import { planSummary, planView } from '../../../src/cli/rollouts/plan.view.ts'
 import type { Finding } from '../../../src/core/rollouts/finding.ts'
 import { aPlan, aPlannedBox, at } from '../../support/records.ts'
 
-const look: Look = { width: 200, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
+const style: Style = { width: 200, colour: false, paint: paintWith(false), now: new Date(at('02:00:00')) }
 const refused = (slug: string, finding: Finding) => aPlannedBox(slug, { does: 'refuse', findings: [finding] })
 
 test('refusals stand first, each with what to do and its code; warnings of boxes that move follow; both by kind', () => {
@@ -16,7 +16,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
   const sick: Finding = { severity: 'refuse', code: 'BOX_UNHEALTHY', message: 'in elm minio is exited\u001b[2J: repair it' }
   const other: Finding = { severity: 'warn', code: 'OTHER_SERVICES', message: '1 service that no box has (bridge)' }
   const many = Array.from({ length: 7 }, (_, n) => refused(`t${n}`, offline(`t${n}`)))
-  const shown = planView(aPlan([refused('elm', sick), ...many, aPlannedBox('oak', { findings: [other] })]), look)
+  const shown = planView(aPlan([refused('elm', sick), ...many, aPlannedBox('oak', { findings: [other] })]), style)
   const lines = shown.split('\n')
   expect(lines[0]).toBe('Refused (8): the rollout does not start with them')
   expect(lines.slice(1, 7)).toEqual([
@@ -31,7 +31,7 @@ test('refusals stand first, each with what to do and its code; warnings of boxes
 
 test('on a narrow terminal the codes of findings go first: boxes and where they move stay whole, and each finding stands below', () => {
   const finding: Finding = { severity: 'warn', code: 'SCHEMA_UNKNOWN', message: 'try it on a canary' }
-  const shown = planView(aPlan([aPlannedBox('schulverbund-kueste', { phase: 'enterprise', findings: [finding] })]), { ...look, width: 80 })
+  const shown = planView(aPlan([aPlannedBox('schulverbund-kueste', { phase: 'enterprise', findings: [finding] })]), { ...style, width: 80 })
   expect(shown).toMatch(/^enterprise +schulverbund-kueste .*synapse 1\.157\.1 → 1\.163\.2 /m)
   expect(shown).not.toContain('…')
   expect(shown).toContain('schulverbund-kueste: try it on a canary [SCHEMA_UNKNOWN]')
@@ -40,7 +40,7 @@ test('on a narrow terminal the codes of findings go first: boxes and where they 
 test('the longest name of a box stays whole on 80 columns: it is what is typed next', () => {
   const slug = 'gemeinschaftsschule-am-hohen-ufer-ost-40'
   const window = { opensAt: at('05:00:00'), closesAt: at('06:00:00') }
-  const shown = planView(aPlan([aPlannedBox(slug, { phase: 'enterprise', window })]), { ...look, width: 80 })
+  const shown = planView(aPlan([aPlannedBox(slug, { phase: 'enterprise', window })]), { ...style, width: 80 })
   expect(shown).toMatch(new RegExp(`^enterprise +${slug} +synapse 1\\.157`, 'm'))
 })
 
@@ -52,7 +52,7 @@ test('which images they get stands below once each, and whence it is known; what
     { image: 'registry.example/synapse:v1.163.2', digest, from: 'fleet' },
   ] as const
   for (const view of [planView, planSummary]) {
-    const shown = view(aPlan([aPlannedBox('ash')], { images: [...images] }), look)
+    const shown = view(aPlan([aPlannedBox('ash')], { images: [...images] }), style)
     expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
       '  registry.example/minio:R2          as the first pull finds it: nobody could say (amsel: no such tag\ufffd[2J)',
       `  registry.example/postgres:17.7     ${digest} as its registry told amsel`,
@@ -65,7 +65,7 @@ test('a plan of an earlier version tells which images the fleet runs already', (
   const digest = `sha256:${'a'.repeat(64)}`
   const known = { synapse: { image: 'registry.example/synapse:v1.163.2', digest } }
   const unknown = { postgres: { image: 'registry.example/postgres:17.7', digest: null } }
-  const shown = planView(aPlan([aPlannedBox('ash', { images: { ...known, ...unknown } }), aPlannedBox('elm', { images: known })]), look)
+  const shown = planView(aPlan([aPlannedBox('ash', { images: { ...known, ...unknown } }), aPlannedBox('elm', { images: known })]), style)
   expect(shown.split('\n').filter((line) => line.includes('registry.example'))).toEqual([
     '  registry.example/postgres:17.7     as the first pull finds it',
     `  registry.example/synapse:v1.163.2  ${digest} as it runs here`,
@@ -73,16 +73,16 @@ test('a plan of an earlier version tells which images the fleet runs already', (
 })
 
 test('where there is room each box has its worst fence and the time that it takes', () => {
-  const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), look)
+  const shown = planView(aPlan([aPlannedBox('oak', { expectedFenceMs: 60_000, worstFenceMs: 600_000, expectedMs: 90_000 })]), style)
   expect(shown).toMatch(/FENCE +AT WORST +TAKES$/m)
   expect(shown).toMatch(/^canary +oak .* 1 min +10 min +1 min 30 s$/m)
 })
 
 test('what evidence speaks for is proposed at the end, with what is given up', () => {
   const plan = aPlan([aPlannedBox('oak')])
-  expect(planView(plan, look)).not.toContain('--fence-mode')
+  expect(planView(plan, style)).not.toContain('--fence-mode')
   for (const view of [planView, planSummary])
-    expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, look)).toMatch(
+    expect(view({ ...plan, proposedFenceMode: 'until-first-ok' }, style)).toMatch(
       /`--fence-mode until-first-ok` .* stays until you decide\.$/,
     )
 })

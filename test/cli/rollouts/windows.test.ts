@@ -11,7 +11,7 @@ import { anAction, anEvent, aPlan, aPlannedBox, aRollout, aRolloutDetail, at, ro
 // It is Monday, the 5th of January 2026, 02:00 UTC.
 
 const now = new Date(at('02:00:00'))
-const look = { width: 160, paint: paintWith(false), colour: false, now }
+const style = { width: 160, paint: paintWith(false), colour: false, now }
 const opens = '2026-01-06T01:00:00.000Z'
 const why = 'waits for its maintenance window, opens at Tue 2026-01-06 02:00 Europe/Berlin (2026-01-06 01:00 UTC)'
 const waiting = anAction('anna-schule', { waitsUntil: opens, progress: { step: 'wait', detail: why, at: at('02:00:00') } })
@@ -22,7 +22,7 @@ describe('a plan with windows', () => {
   const boxes = [aPlannedBox('anna-schule', { window }), aPlannedBox('beta', { window: open }), aPlannedBox('cora', { window: null })]
 
   test('shows when each opens, and says that its time counts from now', () => {
-    const shown = planView(aPlan(boxes), look)
+    const shown = planView(aPlan(boxes), style)
     expect(shown).toMatch(/anna-schule .* in 23 h +3 min +\d/m)
     expect(shown).toMatch(/beta .* open +3 min +\d/m)
     expect(shown).toMatch(/cora .* - +3 min +\d/m)
@@ -30,7 +30,7 @@ describe('a plan with windows', () => {
   })
 
   test('without any says nothing of them', () => {
-    const shown = planView(aPlan([aPlannedBox('cora', { window: null })]), look)
+    const shown = planView(aPlan([aPlannedBox('cora', { window: null })]), style)
     expect(shown).not.toMatch(/window/i)
   })
 })
@@ -39,14 +39,14 @@ describe('a rollout that only waits', () => {
   const rollout = aRollout({ waitingUntil: opens })
 
   test('says until when, in its list and in full', () => {
-    expect(rolloutList({ rollouts: [rollout], nextCursor: null }, look)).toMatch(/WAITING UNTIL[\s\S]*2026-01-06 01:00 UTC/)
-    const shown = rolloutView({ ...aRolloutDetail([waiting]), ...rollout }, look)
+    expect(rolloutList({ rollouts: [rollout], nextCursor: null }, style)).toMatch(/WAITING UNTIL[\s\S]*2026-01-06 01:00 UTC/)
+    const shown = rolloutView({ ...aRolloutDetail([waiting]), ...rollout }, style)
     expect(shown).toMatch(/waiting +until 2026-01-06 01:00:00 UTC \(in 23 h\): no maintenance window opens before/)
     expect(shown).toMatch(/anna-schule .* waits for its maintenance window, opens at Tue/)
   })
 
   test('says nothing of an hour that has passed', () => {
-    expect(rolloutView(aRollout({ waitingUntil: at('01:59:59') }), look)).not.toContain('waiting')
+    expect(rolloutView(aRollout({ waitingUntil: at('01:59:59') }), style)).not.toContain('waiting')
   })
 
   test('tells each box once in plain lines, and again when it is for something else', () => {

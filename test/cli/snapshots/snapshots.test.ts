@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Look, paintWith } from '../../../src/cli/kit/index.ts'
+import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
 import { restore } from '../../../src/cli/snapshots/restore.ts'
 import { problem } from '../../../src/core/kit/index.ts'
 import type { Snapshot } from '../../../src/core/snapshots/index.ts'
@@ -240,7 +240,7 @@ describe('restore', () => {
       const context = {
         yes,
         ask: { text: async () => answers.shift() ?? '' },
-        say: (said: string | ((look: Look) => string)) =>
+        say: (said: string | ((style: Style) => string)) =>
           told.push(
             typeof said === 'string' ? said : said({ now: new Date(at('02:00:00')), colour: false, paint: paintWith(false), width: 100 }),
           ),

@@ -15,8 +15,8 @@ export async function showTop(context: Context, query: TopQuery, everyMs: number
   let instance: Instance | undefined
   let stopped: (() => void) | undefined
   const draw = (keys: boolean) => {
-    const look = { ...context.look(), width: context.stdout.columns || 80 }
-    const screen = <Screen state={state} look={look} rows={context.stdout.rows || 24} keys={keys} />
+    const style = { ...context.style(), width: context.stdout.columns || 80 }
+    const screen = <Screen state={state} style={style} rows={context.stdout.rows || 24} keys={keys} />
     const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screen} />
     if (instance) return instance.rerender(tree)
     instance = render(tree, { stdout: keptScrollback(process.stdout), exitOnCtrlC: false, patchConsole: false })

@@ -64,11 +64,11 @@ async function redraw({ clock }: Context, board: { stale: boolean; ended: boolea
   }
 }
 
-const screenOf = ({ clock, stdout, look }: Context, state: BoardState, keys: boolean): ReactNode => (
+const screenOf = ({ clock, stdout, style }: Context, state: BoardState, keys: boolean): ReactNode => (
   <Screen
     model={boardModel(state, clock.now().getTime())}
     size={{ columns: stdout.columns || 80, rows: stdout.rows || 24 }}
-    colour={look().colour}
+    colour={style().colour}
     keys={keys}
   />
 )

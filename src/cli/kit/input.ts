@@ -6,7 +6,7 @@ export type Ask = Readonly<{
   interactive: boolean
   text: (message: string, instead: string) => Promise<string>
   /** May be left empty. */
-  maybe: (message: string, instead: string) => Promise<string>
+  optionalText: (message: string, instead: string) => Promise<string>
   /** Typed without echo. */
   password: (message: string, instead: string) => Promise<string>
   /** Yes or no; `--yes` answers for the person. */
@@ -16,9 +16,9 @@ export type Ask = Readonly<{
 type AskDeps = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSignal }>
 
 /** Prompts on stderr, so that a redirected stdout holds results only. `instead` says how a script would give the answer. */
-export function askPerson({ interactive, yes, signal }: AskDeps): Ask {
+export function promptOn({ interactive, yes, signal }: AskDeps): Ask {
   const place = { output: process.stderr, signal }
-  const asked = async <Answer>(what: string, instead: string, prompt: (prompts: Prompts) => Promise<Answer>): Promise<Answer> => {
+  const asked = async <Answer>(what: string, instead: string, prompt: (prompts: PromptLibrary) => Promise<Answer>): Promise<Answer> => {
     if (!interactive) throw problem('USAGE', `"${what.replace(/:$/, '')}" would be asked for, but stdin is no terminal: ${instead}`)
     return prompt(await import('@inquirer/prompts')).catch((error: Error) => {
       throw leftPrompt.test(error.name) ? problem('CANCELLED', 'stopped at the question; nothing was changed') : error
@@ -26,7 +26,7 @@ export function askPerson({ interactive, yes, signal }: AskDeps): Ask {
   }
   return {
     interactive,
-    maybe: (message, instead) => asked(message, instead, ({ input }) => input({ message }, place)),
+    optionalText: (message, instead) => asked(message, instead, ({ input }) => input({ message }, place)),
     text: (message, instead) => asked(message, instead, ({ input }) => input({ message, required: true }, place)),
     password: (message, instead) => asked(message, instead, ({ password }) => password({ message, mask: false }, place)),
     confirm: async (message) =>
@@ -34,10 +34,18 @@ export function askPerson({ interactive, yes, signal }: AskDeps): Ask {
   }
 }
 
-type Prompts = typeof import('@inquirer/prompts')
+type PromptLibrary = typeof import('@inquirer/prompts')
 const leftPrompt = /^(Exit|Abort)Prompt/
 
 /** Asks, and throws when the answer is no. */
-export async function mustConfirm({ confirm }: Ask, message: string): Promise<void> {
+export async function assertConfirmed({ confirm }: Ask, message: string): Promise<void> {
   if (!(await confirm(message))) throw problem('CANCELLED', 'the answer was no; nothing was changed')
+}
+
+/** The text of a file that was named on the command line; throws USAGE when it cannot be read. */
+export async function readTextFile(file: string): Promise<string> {
+  const { readFile } = await import('node:fs/promises')
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw problem('USAGE', `${file} cannot be read (${error.code}): give the path of a file that you may read`)
+  })
 }

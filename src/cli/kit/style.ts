@@ -4,7 +4,7 @@ import { displayWidth } from '../../core/kit/index.ts'
 export type Paint = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>>
 
 /** How a view may look: columns to fill (endless when stdout is no terminal), colours, and the time that ages are told by; `url` is the daemon's. */
-export type Look = Readonly<{ width: number; colour: boolean; paint: Paint; now: Date; url?: string }>
+export type Style = Readonly<{ width: number; colour: boolean; paint: Paint; now: Date; url?: string }>
 
 const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const
 
