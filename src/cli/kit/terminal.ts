@@ -50,12 +50,12 @@ export type Progress = Readonly<{
 /** One line each time something changes: for logs and pipes. */
 export function plainProgress(output: Output, firstLine: string): Progress {
   let last = ''
-  const tell = (line: string) => {
+  const update = (line: string) => {
     if (line !== last) output.write(`${line}\n`)
     last = line
   }
-  tell(firstLine)
-  return { update, done: tell, fail: tell, stop: () => undefined }
+  update(firstLine)
+  return { update, done: update, fail: update, stop: () => undefined }
 }
 
 /** What is over sooner needs no clock beside it. */
@@ -69,17 +69,17 @@ export async function spinner(stream: NodeJS.WriteStream, firstLine: string, clo
     const ms = clock.monotonicMs() - begun
     return ms < quickMs ? '' : duration(ms)
   }
-  const turning = ora({ text: firstLine, stream, discardStdin: false, suffixText: elapsed }).start()
+  const animation = ora({ text: firstLine, stream, discardStdin: false, suffixText: elapsed }).start()
   return {
     update: (line) => {
-      turning.text = line
+      animation.text = line
     },
     done: (line) => {
       const took = elapsed()
-      turning.suffixText = ''
-      turning.succeed(took ? `${line} in ${took}` : line)
+      animation.suffixText = ''
+      animation.succeed(took ? `${line} in ${took}` : line)
     },
-    fail: (line) => turning.fail(line),
-    stop: () => turning.stop(),
+    fail: (line) => animation.fail(line),
+    stop: () => animation.stop(),
   }
 }
