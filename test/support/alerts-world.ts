@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { alertOf, type NewAlert } from '../../src/core/alerts/index.ts'
 import { type AdminActor, manualClock } from '../../src/core/kit/index.ts'
-import { alertWork, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
+import { alertJobs, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
 import { makeMailer } from '../../src/daemon/mail/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
@@ -25,7 +25,7 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
   const mailer = makeMailer(clock, { dataDir, mail: { from: 'tenantry@school.example', ...(smtp ? { smtp } : {}) } })
   const send = makeSender({ clock, mailer, daemonUrl: 'https://tenantry.example', settings })
   const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
-  const outbox = { db, clock, log: silentLogger(), handlers: alertWork(deps) }
+  const outbox = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
   /** What one replica does once a second. */
   const drain = (signal?: AbortSignal) => drainOutbox(outbox, signal)
   /** Until nothing is left to be done or to be tried again. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Timestamp } from '../contract/index.ts'
 
-/** What an operator is woken for. A kind of its own for each thing that wants another answer. */
+/** Each kind calls for a different reaction. */
 export const AlertKind = z.enum([
   'probe_failed',
   'action_rolled_back',
@@ -32,38 +32,38 @@ export const AlertKind = z.enum([
 ])
 export type AlertKind = z.infer<typeof AlertKind>
 
-/** What an update that failed left a box in, users on it: over once the box is proven after it was brought back. */
-export const mendedByWayBack = ['probe_failed', 'box_reopened_unproven', 'wrong_image'] as const satisfies readonly AlertKind[]
+/** Alerts about a failed update that close once the box was restored and passed its probe. */
+export const closedByRestore = ['probe_failed', 'box_reopened_unproven', 'wrong_image'] as const satisfies readonly AlertKind[]
 
-/** `critical`: users are cut off or data is in danger. `warning`: something waits for a person. `info`: worth knowing. */
+/** `critical`: users are cut off or data is at risk. `warning`: an operator must decide. `info`: no action needed. */
 export const AlertSeverity = z.enum(['info', 'warning', 'critical'])
 export type AlertSeverity = z.infer<typeof AlertSeverity>
 
-/** Open until somebody acknowledges it or the daemon sees that it is over. */
+/** Open until it is acknowledged, or until the daemon detects that its cause is gone. */
 export const AlertStatus = z.enum(['open', 'acknowledged', 'closed'])
 export type AlertStatus = z.infer<typeof AlertStatus>
 
-/** What is told. It never holds a secret, and nothing of a stack trace. */
+/** Never contains a secret or a stack trace. */
 export type NewAlert = Readonly<{
   kind: AlertKind
-  /** The same thing has the same key: while its alert is open it is counted, not raised again. */
+  /** Deduplication key: while an alert with this key is open, further occurrences are counted. */
   key: string
-  /** What it is about: a tenant's slug, a rollout's id, a host's name. */
+  /** A tenant's slug, a rollout's id or a host's name. */
   subject: string
   severity: AlertSeverity
-  /** What a person reads first, on a phone, woken up: which one, and what became of it. */
+  /** Which thing, and what happened to it; readable on a phone. */
   title: string
-  /** What happened, what is safe, what may be done. */
+  /** What happened, what is safe, what to do. */
   body: string
-  /** The exact line to type next. */
+  /** The exact command to run next. */
   command: string
-  /** It is looked at again and again while it lasts: who acknowledged it is not told anew until it was over. */
+  /** A lasting condition that is detected repeatedly: after an acknowledgement it stays quiet until it was resolved once. */
   standing?: boolean
 }>
 
 export const AlertId = z.coerce.number().int().min(1).max(2_147_483_647)
 
-/** How its messages fared; null counts nothing. */
+/** Messages by status. */
 const DeliveryCounts = z.object({ pending: z.number(), sent: z.number(), dead: z.number() })
 
 export const Alert = z.object({
@@ -76,14 +76,14 @@ export const Alert = z.object({
   title: z.string(),
   body: z.string(),
   command: z.string(),
-  /** How often it happened while the alert was open. */
+  /** Occurrences while the alert was open. */
   count: z.number(),
   firstAt: Timestamp,
   lastAt: Timestamp,
   acknowledgedAt: Timestamp.nullable(),
   acknowledgedBy: z.string().nullable(),
   closedAt: Timestamp.nullable(),
-  /** Why the daemon took it as over. */
+  /** Why the daemon closed it. */
   closedBecause: z.string().nullable(),
   deliveries: DeliveryCounts,
 })
@@ -95,11 +95,11 @@ export type AlertChannel = z.infer<typeof AlertChannel>
 export const DeliveryStatus = z.enum(['pending', 'sent', 'dead'])
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>
 
-/** One message to one place. A receiver that got it twice (its sender died in between) knows it by the same id. */
+/** One message to one recipient. A receiver can drop duplicates by the id, which a resend keeps. */
 export const AlertDelivery = z.object({
   id: z.string(),
   channel: AlertChannel,
-  /** The address, or the webhook's origin: its path may be a secret. */
+  /** The mail address, or the webhook's origin (its path may be secret). */
   target: z.string(),
   status: DeliveryStatus,
   attempts: z.number(),
@@ -109,7 +109,7 @@ export const AlertDelivery = z.object({
 })
 export type AlertDelivery = z.infer<typeof AlertDelivery>
 
-/** Follow-up work of any room that was tried to no avail and given up. */
+/** A job of any feature that failed on its last attempt. */
 export const DeadLetter = z.object({
   id: z.number(),
   topic: z.string(),

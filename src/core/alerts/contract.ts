@@ -8,7 +8,7 @@ const one = z.strictObject({ id: AlertId })
 export const AlertDetail = z.object({ alert: Alert, deliveries: z.array(AlertDelivery) })
 export type AlertDetail = z.infer<typeof AlertDetail>
 
-/** What became of a test message at one place. */
+/** The result of one test message. */
 export const TriedChannel = z.object({ channel: AlertChannel, target: z.string(), ok: z.boolean(), says: z.string() })
 export type TriedChannel = z.infer<typeof TriedChannel>
 
@@ -21,10 +21,10 @@ export const alertsContract = {
     returns: z.object({
       alerts: z.array(Alert),
       nextCursor: z.string().nullable(),
-      /** Follow-up work of any room that was given up, newest first, at most 50. */
+      /** Jobs of any feature that failed on their last attempt, newest first, at most 50. */
       deadLetters: z.array(DeadLetter),
     }),
-    summary: 'List alerts, those that happened last first, and follow-up work that was given up',
+    summary: 'List alerts, latest occurrence first, and dead jobs',
   }),
   getAlert: endpoint({
     method: 'GET',
@@ -32,7 +32,7 @@ export const alertsContract = {
     auth: admin('viewer'),
     params: one,
     returns: AlertDetail,
-    summary: 'Show an alert with each message of it',
+    summary: 'Show an alert and its messages',
   }),
   acknowledgeAlert: endpoint({
     method: 'POST',
@@ -41,18 +41,18 @@ export const alertsContract = {
     params: one,
     returns: AlertDetail,
     problems: ['CONFLICT'],
-    summary: 'Somebody is on it: it is not sent again; a second call changes nothing',
+    summary: 'Acknowledge an alert; it is not sent again (idempotent)',
   }),
   resendAlert: endpoint({
     method: 'POST',
     path: `${base}/:id/resend`,
     auth: admin('operator'),
     params: one,
-    /** `dead`: what was given up, under its old ids. `all`: anew, to every place that is set now. */
+    /** `dead`: retry failed messages under their ids. `all`: new messages to every configured recipient. */
     body: z.strictObject({ which: z.enum(['dead', 'all']).default('dead') }),
     returns: AlertDetail,
     problems: ['CONFLICT', 'CONFIG'],
-    summary: 'Send its messages again',
+    summary: 'Send the messages of an alert again',
   }),
   testAlerts: endpoint({
     method: 'POST',
@@ -62,6 +62,6 @@ export const alertsContract = {
     body: z.strictObject({ channel: AlertChannel.optional() }),
     returns: z.object({ tried: z.array(TriedChannel) }),
     problems: ['CONFIG'],
-    summary: 'Send a test through every channel at once, and answer what each said',
+    summary: 'Send a test message through every channel and return each result',
   }),
 } as const satisfies Contract

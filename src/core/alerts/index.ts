@@ -1,5 +1,5 @@
-// What an operator is told of when nobody looks: which kinds there are, what each says, and the line that a person types next.
-// The texts are made of facts that rooms give; it sends nothing, and no secret is ever among the facts.
+// Alerts to operators: the kinds, the text of each, and the command to run next.
+// Texts are built from facts of the features. Nothing is sent from here, and no fact is ever a secret.
 export {
   Alert,
   AlertChannel,
@@ -7,12 +7,11 @@ export {
   AlertKind,
   AlertSeverity,
   AlertStatus,
+  closedByRestore,
   DeadLetter,
   DeliveryStatus,
-  mendedByWayBack,
   type NewAlert,
 } from './alert.ts'
 export { AlertDetail, alertsContract, type TriedChannel } from './contract.ts'
-export { manyAlerts, mostOfAKind, standsAlone } from './many-alerts.ts'
-export { type AlertMessage, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
+export { type AlertMessage, foldLimit, isNeverFolded, manyAlerts, messageText, subjectLine, testMessage, webhookBody } from './message.ts'
 export { alertOf } from './texts.ts'

@@ -1,7 +1,7 @@
-import type { Alert, AlertKind } from './alert.ts'
-import { spoken } from './rollout-texts.ts'
+import type { Alert, AlertKind, AlertSeverity, NewAlert } from './alert.ts'
+import { humanTime } from './rollout-texts.ts'
 
-type Told = Pick<
+type MessageFacts = Pick<
   Alert,
   'id' | 'subject' | 'severity' | 'title' | 'body' | 'command' | 'count' | 'firstAt' | 'lastAt' | 'closedAt' | 'closedBecause'
 > &
@@ -9,13 +9,13 @@ type Told = Pick<
 
 const marks = { critical: 'CRITICAL', warning: 'Warning', info: 'Info' } as const
 
-/** One line that says enough on a locked phone. */
-export const subjectLine = ({ severity, title, count, closedAt }: Told): string =>
-  `${closedAt === null ? marks[severity] : 'Over'}: ${title}${count > 1 ? ` (${count} times)` : ''}`
+/** The subject line: readable on a locked phone. */
+export const subjectLine = ({ severity, title, count, closedAt }: MessageFacts): string =>
+  `${closedAt === null ? marks[severity] : 'Resolved'}: ${title}${count > 1 ? ` (${count} times)` : ''}`
 
 const columns = 72
 
-/** Lines that every mail program shows as they are; a long word stays whole. */
+/** Wraps text for plain mail; long words are not split. */
 const wrapped = (text: string): string =>
   text
     .split('\n')
@@ -25,28 +25,28 @@ const wrapped = (text: string): string =>
 const gapBefore = (whole: string, word: string): string =>
   whole.length - (whole.lastIndexOf('\n') + 1) + 1 + word.length > columns ? '\n' : ' '
 
-/** The mail: what, which one, since when, what is safe; its last line is the one to type. `url` is that of the daemon. */
-export function messageText(alert: Told, url: string): string {
+/** The text of the mail; its last line is the command to run. `url`: the daemon's public URL. */
+export function messageText(alert: MessageFacts, url: string): string {
   const { id, subject, title, body, command, count, firstAt, lastAt, closedAt, closedBecause } = alert
   const facts = [
     ['About', subject],
-    ['Since', spoken(firstAt)],
-    ...(count > 1 ? [['Again', `${count} times, last at ${spoken(lastAt)}`]] : []),
-    ...(closedAt === null ? [] : [['Over', `${spoken(closedAt)}${closedBecause === null ? '' : `: ${closedBecause}`}`]]),
+    ['Since', humanTime(firstAt)],
+    ...(count > 1 ? [['Count', `${count} times, last at ${humanTime(lastAt)}`]] : []),
+    ...(closedAt === null ? [] : [['Closed', `${humanTime(closedAt)}${closedBecause === null ? '' : `: ${closedBecause}`}`]]),
     ['Daemon', url],
   ]
-  const care = alert.kind === 'test' ? [] : [`Alert ${id}. Once somebody is on it: tenantry alerts acknowledge ${id}`]
+  const acknowledge = alert.kind === 'test' ? [] : [`Alert ${id}. Acknowledge it: tenantry alerts acknowledge ${id}`]
   return [
     wrapped(`${title}.`),
     wrapped(body),
     facts.map(([name, value]) => `${`${name}:`.padEnd(8)} ${value}`).join('\n'),
-    ...care,
-    `Type this next:\n\n    ${command}`,
+    ...acknowledge,
+    `Next command:\n\n    ${command}`,
   ].join('\n\n')
 }
 
 /** The body of a signed webhook (Standard Webhooks). */
-export const webhookBody = (alert: Told, url: string) => ({
+export const webhookBody = (alert: MessageFacts, url: string) => ({
   type: alert.kind === 'test' ? 'alert.test' : 'alert.raised',
   timestamp: alert.lastAt,
   data: {
@@ -65,20 +65,42 @@ export const webhookBody = (alert: Told, url: string) => ({
   },
 })
 
-export type AlertMessage = Told
+export type AlertMessage = MessageFacts
 
-/** What `alerts test` sends, so that one knows at noon whether the night would be heard of. */
+/** The message of `tenantry alerts test`. */
 export const testMessage = (by: string, at: string): AlertMessage => ({
   id: 0,
   kind: 'test',
   subject: 'this installation',
   severity: 'info',
-  title: 'This is a test of the alerts of Tenantry',
-  body: `${by} asked for it. Nothing is wrong. If you were woken by it at night, tell ${by}.`,
+  title: 'Test alert of Tenantry',
+  body: `Sent by ${by}. Nothing is wrong, no action is needed.`,
   command: 'tenantry alerts list',
   count: 1,
   firstAt: at,
   lastAt: at,
   closedAt: null,
   closedBecause: null,
+})
+
+/** More alerts of one kind than this are folded into one message. */
+export const foldLimit = { count: 20, withinMs: 15 * 60_000 } as const
+
+const foldedPrefix = 'many:'
+
+/** True for alerts that are always sent: a signed log head, and the folded message itself. */
+export const isNeverFolded = ({ kind, key }: Readonly<{ kind: AlertKind; key: string }>): boolean =>
+  kind === 'rollout_signed' || key.startsWith(foldedPrefix)
+
+/** The one message for all folded alerts of a kind. */
+export const manyAlerts = ({ kind, severity }: Readonly<{ kind: AlertKind; severity: AlertSeverity }>): NewAlert => ({
+  kind,
+  key: `${foldedPrefix}${kind}`,
+  subject: 'many alerts',
+  severity,
+  title: `Many alerts at once: ${kind}`,
+  body:
+    `More than ${foldLimit.count} alerts of kind ${kind} were raised within ${foldLimit.withinMs / 60_000} minutes. Further ones are stored and ` +
+    'listed, but not sent one by one. They usually have one common cause: find it first.',
+  command: `tenantry alerts list --kind ${kind} --status open`,
 })

@@ -1,112 +1,111 @@
 import { plural, printable } from '../kit/index.ts'
 import type { NewAlert } from './alert.ts'
 
-// Alerts about rollouts: what a person reads at night, and the line to type next.
+// Alerts about rollouts. Shared phrases of all alert texts are here too.
 
-/** An error as it is kept with an action; what a box or agent wrote is foreign text. */
-export type Told = Readonly<{ code: string; message: string }> | null
+/** The stored error of an action. Text from a box or an agent is untrusted. */
+export type AlertError = Readonly<{ code: string; message: string }> | null
 
-type OfBox = Readonly<{ rolloutId: string; slug: string; attempt: number; error: Told }>
+type OfBox = Readonly<{ rolloutId: string; slug: string; attempt: number; error: AlertError }>
 
-/** A time as people say it. */
-export const spoken = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`
+/** Formats an ISO time for a message: `2026-01-05 02:00:00 UTC`. */
+export const humanTime = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 
-/** One line of foreign text that fits a message. */
-export const said = (text: string, longest = 400): string => {
+/** Reduces untrusted text to one printable line of at most `maxLength` characters. */
+export const quoted = (text: string, maxLength = 400): string => {
   const line = printable(text.replace(/\s+/g, ' ')).trim()
-  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line
+  return line.length > maxLength ? `${line.slice(0, maxLength - 1)}…` : line
 }
 
-export const because = (error: Told): string => (error ? `${said(error.code, 60)}: ${said(error.message)}` : 'The agent did not say why.')
+export const reasonText = (error: AlertError): string =>
+  error ? `${quoted(error.code, 60)}: ${quoted(error.message)}` : 'The agent gave no reason.'
 
 type AboutBox = Pick<NewAlert, 'kind' | 'title' | 'body'> & Readonly<{ severity?: NewAlert['severity'] }>
 
-/** Of one attempt at one box, and to be looked at there. */
+/** An alert about one attempt at one box. */
 const aboutBox = (of: Omit<OfBox, 'error'>, { kind, severity = 'critical', title, body }: AboutBox): NewAlert => ({
   ...{ kind, key: `${kind}:${of.rolloutId}:${of.slug}:${of.attempt}`, subject: of.slug, severity, title, body },
   command: `tenantry rollouts show ${of.rolloutId} --box ${of.slug}`,
 })
 
-/** It ended failed, and its chat was open by then: nothing goes back by itself. */
+/** The attempt failed after the box was open to users, so nothing is rolled back automatically. */
 export const probeFailed = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'probe_failed',
     title: `${of.slug} is not healthy after its update`,
     body:
-      `The update of ${of.slug} in rollout ${of.rolloutId} failed its health probe and was not restored.\n${because(of.error)}\n` +
-      'Its users may be on the new version already, so nothing goes back by itself. Its snapshot from before the update is kept.',
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed its health probe and was not rolled back.\n${reasonText(of.error)}\n` +
+      'Users may already be on the new version, so it was not rolled back automatically. The snapshot from before the update is kept.',
   })
 
 export const actionRolledBack = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'action_rolled_back',
     severity: 'warning',
-    title: `${of.slug} could not be updated and was restored`,
+    title: `${of.slug}: update failed, box rolled back`,
     body:
-      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and its agent brought the box back as it was before.\n${because(of.error)}\n` +
-      'The box serves its users on its former version, proven healthy. Nothing was lost.',
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and the agent rolled the box back to its previous version.\n${reasonText(of.error)}\n` +
+      'The box serves its users on the previous version and passed its health probe. No data was lost.',
   })
 
 export const rollbackFailed = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'rollback_failed',
-    title: `${of.slug} is DOWN: its update failed and so did the way back`,
+    title: `${of.slug} is DOWN: update and rollback failed`,
     body:
-      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and bringing it back failed too.\n${because(of.error)}\n` +
-      'Its users see a maintenance notice. The box rests stopped with its former data, its new data and its snapshot; nothing of it is deleted ' +
-      'until a person has decided.',
+      `The update of ${of.slug} in rollout ${of.rolloutId} failed, and the rollback failed too.\n${reasonText(of.error)}\n` +
+      'Users see a maintenance page. The box is stopped; its previous data, its new data and its snapshot are kept until an operator decides.',
   })
 
-/** An agent took an update and says nothing. */
+/** An agent took an update and did not report a result in time. */
 export const deadlineOverdue = (of: Readonly<{ rolloutId: string; slug: string; attempt: number; host: string }>): NewAlert =>
   aboutBox(of, {
     kind: 'deadline_overdue',
-    title: `${of.slug}: nothing is heard of its update`,
+    title: `${of.slug}: no result of its update`,
     body:
-      `The agent on ${of.host} took the update of ${of.slug} in rollout ${of.rolloutId} and has not said in time how it ended.\n` +
-      `The agent decides alone whether the update is kept or taken back, also without the daemon. The box may be shut to its users until then. ` +
-      `Look whether ${of.host} runs; its answer is taken whenever it comes.`,
+      `The agent on ${of.host} took the update of ${of.slug} in rollout ${of.rolloutId} and did not report a result before the deadline.\n` +
+      `The agent commits or rolls back on its own, without the daemon. Until then the box may be in maintenance. ` +
+      `Check that ${of.host} is running; a late result is still accepted.`,
   })
 
-export const undoFailed = (of: OfBox): NewAlert =>
+export const boxRollbackFailed = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'undo_failed',
-    title: `${of.slug} could not be brought back`,
+    title: `${of.slug}: rollback failed`,
     body:
-      `Rollout ${of.rolloutId} is being taken back, and ${of.slug} could not be.\n${because(of.error)}\n` +
-      'The snapshots from before the update and from before the way back are kept until a person has decided.',
+      `Rollout ${of.rolloutId} is being rolled back, and the rollback of ${of.slug} failed.\n${reasonText(of.error)}\n` +
+      'The snapshots from before the update and from before the rollback are kept until an operator decides.',
   })
 
-/** A box was open to its users when it turned out that it is not proven. */
+/** A box failed its health probe after it was opened to its users. */
 export const boxReopenedUnproven = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'box_reopened_unproven',
-    title: `${of.slug} is open to its users, but not proven healthy`,
+    title: `${of.slug} is open to its users but unhealthy`,
     body:
-      `${of.slug} was opened early in rollout ${of.rolloutId}, as its fence mode asks for, and did not stay healthy.\n${because(of.error)}\n` +
-      'Messages may have been written since, so nothing goes back by itself. Its snapshot from before the update is kept.',
+      `${of.slug} was opened early in rollout ${of.rolloutId}, because of its fence mode, and did not stay healthy.\n${reasonText(of.error)}\n` +
+      'Users may have written messages since, so it was not rolled back automatically. The snapshot from before the update is kept.',
   })
 
-/** Its agent calls the update done, or taken back, and what runs bears it out for an image that nobody asked for. */
+/** The agent reported success or a rollback, but another image than the expected one is running. */
 export const wrongImage = (of: OfBox): NewAlert =>
   aboutBox(of, {
     kind: 'wrong_image',
-    title: `${of.slug} runs an image that it should not`,
+    title: `${of.slug} runs an unexpected image`,
     body:
-      `After its update in rollout ${of.rolloutId} another image runs in ${of.slug} than was planned, or than ran before.\n${because(of.error)}\n` +
-      'Its users may be on it already, and nothing goes back by itself. Find out where that image comes from before any box is updated again. ' +
-      'The snapshot of the box from before the update is kept.',
+      `After its update in rollout ${of.rolloutId}, ${of.slug} runs neither the planned image nor the previous one.\n${reasonText(of.error)}\n` +
+      'Users may already be on it, so it was not rolled back automatically. Find out where the image comes from before you update another box. ' +
+      'The snapshot from before the update is kept.',
   })
 
-/** The engine paused it, or a person (`by`). `held`: as it was asked to. */
+/** Paused by the engine, or by a person (`by`). `held`: paused at the point set by `holdAfter`. */
 type Paused = Readonly<{ rolloutId: string; reason: string; held?: boolean; by?: string }>
 
 const pauseTitle = ({ rolloutId, held, by }: Paused): string => {
-  if (by !== undefined) return `Rollout ${rolloutId} was paused by ${said(by, 80)}`
-  return held ? `Rollout ${rolloutId} holds as asked` : `Rollout ${rolloutId} paused and waits for you`
+  if (by !== undefined) return `Rollout ${rolloutId} was paused by ${quoted(by, 80)}`
+  return held ? `Rollout ${rolloutId} reached its hold point` : `Rollout ${rolloutId} paused and needs a decision`
 }
 
-/** Somebody meant it to rest. */
 const isMeant = ({ held, by }: Paused): boolean => held === true || by !== undefined
 
 export const rolloutPaused = (of: Paused): NewAlert => ({
@@ -116,23 +115,23 @@ export const rolloutPaused = (of: Paused): NewAlert => ({
   severity: isMeant(of) ? 'info' : 'warning',
   title: pauseTitle(of),
   body:
-    `${of.by === undefined ? '' : 'Reason: '}${said(typed(of.reason), 1500)}\nNo further box is begun. Boxes that are done stay as they are; boxes under way finish.\n` +
-    `To go on: tenantry rollouts resume ${of.rolloutId}${isStuck(of.reason) ? ' --skip-failed' : ''}\nTo end it: tenantry rollouts abort ${of.rolloutId}`,
+    `${of.by === undefined ? '' : 'Reason: '}${quoted(typed(of.reason), 1500)}\nNo further box is started. Updated boxes stay updated; running updates finish.\n` +
+    `To continue: tenantry rollouts resume ${of.rolloutId}${isStuck(of.reason) ? ' --skip-failed' : ''}\nTo abort: tenantry rollouts abort ${of.rolloutId}`,
   command: isMeant(of) ? `tenantry rollouts resume ${of.rolloutId}` : `tenantry rollouts show ${of.rolloutId}`,
 })
 
-/** The reason names the field of the API; who reads mail types. */
+/** Replaces the API field name with the CLI flag. */
 const typed = (reason: string): string => reason.replace('(skipFailed)', '(--skip-failed)')
 
-/** A box that could not be restored is not tried again: resumed without a word about it, the rollout is refused. */
+/** A box whose rollback failed is not retried; resume is refused unless it is skipped. */
 const isStuck = (reason: string): boolean => reason.includes('Next: mend by hand what could not be restored')
 
 type RolledBack = Readonly<{ rolloutId: string; by: string; reason: string; boxes: 'none' | 'images' | 'snapshot' }>
 
 const backward = {
-  none: 'Boxes that are updated stay so.',
-  images: 'Updated boxes go back to the images they had, newest first.',
-  snapshot: 'Updated boxes go back to their snapshots from before, newest first: what was written since is lost there.',
+  none: 'Updated boxes stay updated.',
+  images: 'Updated boxes are rolled back to their previous images, newest first.',
+  snapshot: 'Updated boxes are restored from the snapshot before their update, newest first. Data written since is lost.',
 } as const
 
 export const rolloutRolledBack = (of: RolledBack): NewAlert => ({
@@ -140,8 +139,8 @@ export const rolloutRolledBack = (of: RolledBack): NewAlert => ({
   key: `rollout_rolled_back:${of.rolloutId}`,
   subject: of.rolloutId,
   severity: of.boxes === 'none' ? 'info' : 'warning',
-  title: `Rollout ${of.rolloutId} was rolled back by ${said(of.by, 80)}`,
-  body: `Reason: ${said(of.reason)}\n${backward[of.boxes]} No further box is begun.`,
+  title: `Rollout ${of.rolloutId} was rolled back by ${quoted(of.by, 80)}`,
+  body: `Reason: ${quoted(of.reason)}\n${backward[of.boxes]} No further box is started.`,
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
@@ -154,8 +153,8 @@ export const emergencyCreated = (of: Emergency): NewAlert => ({
   severity: 'warning',
   title: `Emergency ${of.cveId}: ${plural(of.boxes, 'box', 'boxes')} to be updated`,
   body:
-    `${said(of.by, 120)} made the emergency rollout ${of.rolloutId}.\nReason: ${said(of.reason)}\n` +
-    'It is queued; nothing is updated before it is started. Maintenance windows will not hold it.',
+    `${quoted(of.by, 120)} created the emergency rollout ${of.rolloutId}.\nReason: ${quoted(of.reason)}\n` +
+    'It is queued: no box is updated until it is started. It ignores maintenance windows.',
   command: `tenantry rollouts show ${of.rolloutId}`,
 })
 
@@ -168,10 +167,8 @@ export const emergencyStarted = (of: Started): NewAlert => ({
   severity: 'warning',
   title: `Emergency ${of.cveId} has started`,
   body:
-    `${said(of.by, 120)} started the emergency rollout ${of.rolloutId}. Maintenance windows do not hold it.\n` +
-    (of.paused.length === 0 ? 'No other rollout was running.' : `Paused for it, to be resumed afterwards: ${of.paused.join(', ')}.`) +
-    (of.stoppedUndos.length === 0
-      ? ''
-      : `\nNo more boxes are brought back of ${of.stoppedUndos.join(', ')}: decide about them afterwards.`),
+    `${quoted(of.by, 120)} started the emergency rollout ${of.rolloutId}. It ignores maintenance windows.\n` +
+    (of.paused.length === 0 ? 'No other rollout was running.' : `Paused, resume afterwards: ${of.paused.join(', ')}.`) +
+    (of.stoppedUndos.length === 0 ? '' : `\nRollbacks stopped, decide afterwards: ${of.stoppedUndos.join(', ')}.`),
   command: `tenantry rollouts watch ${of.rolloutId}`,
 })

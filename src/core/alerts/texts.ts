@@ -1,12 +1,20 @@
 import type { AlertKind, NewAlert } from './alert.ts'
-import { auditBroken, rolloutSigned } from './audit-texts.ts'
-import { drillFailed, fenceStuck, hostFrozen, proofOverdue, snapshotDamaged, snapshotOverdue } from './box-texts.ts'
-import { followupsLate } from './followup-texts.ts'
-import { moveStranded, restoreFailed } from './life-texts.ts'
-import { budgetHigh } from './limit-texts.ts'
+import {
+  drillFailed,
+  fenceStuck,
+  hostFrozen,
+  moveStranded,
+  proofOverdue,
+  restoreFailed,
+  snapshotDamaged,
+  snapshotOverdue,
+} from './fleet-texts.ts'
+import { accountsRemade, auditBroken, budgetHigh, chatRefused, followupsLate, passwordsOld, rolloutSigned } from './platform-texts.ts'
+
 import {
   actionRolledBack,
   boxReopenedUnproven,
+  boxRollbackFailed,
   deadlineOverdue,
   emergencyCreated,
   emergencyStarted,
@@ -14,18 +22,16 @@ import {
   rollbackFailed,
   rolloutPaused,
   rolloutRolledBack,
-  undoFailed,
   wrongImage,
 } from './rollout-texts.ts'
-import { accountsRemade, chatRefused, passwordsOld } from './user-texts.ts'
 
-/** The text of every kind of alert, from the facts of the case. */
+/** Builds the text of each kind of alert from its facts. */
 export const alertOf = {
   probe_failed: probeFailed,
   action_rolled_back: actionRolledBack,
   rollback_failed: rollbackFailed,
   deadline_overdue: deadlineOverdue,
-  undo_failed: undoFailed,
+  undo_failed: boxRollbackFailed,
   box_reopened_unproven: boxReopenedUnproven,
   wrong_image: wrongImage,
   rollout_paused: rolloutPaused,

@@ -2,11 +2,11 @@ import { Gauge, type Registry } from 'prom-client'
 import { AlertSeverity, DeliveryStatus } from '../../core/alerts/index.ts'
 import type { Db } from '../db/index.ts'
 
-type Deps = Readonly<{ db: Db; registry: Registry }>
+type MetricsDeps = Readonly<{ db: Db; registry: Registry }>
 type Counted = readonly Readonly<{ label: string; count: number | string | bigint }>[]
 
-/** What waits for a person, and what could not be told to one: somebody else's alerts should look at the second. */
-export function alertMetrics({ db, registry }: Deps): void {
+/** Open alerts and undelivered messages. Monitor the second from outside: it counts alerts that reached no operator. */
+export function alertMetrics({ db, registry }: MetricsDeps): void {
   const counted = db.fn.countAll().as('count')
   const gauge = (name: string, help: string, label: string, labels: readonly string[], count: () => Promise<Counted>) =>
     new Gauge({
@@ -20,10 +20,10 @@ export function alertMetrics({ db, registry }: Deps): void {
       },
     })
 
-  gauge('tenantry_alerts_open', 'Alerts that nobody has acknowledged and that are not over', 'severity', AlertSeverity.options, () =>
+  gauge('tenantry_alerts_open', 'Open alerts, not acknowledged', 'severity', AlertSeverity.options, () =>
     db.selectFrom('alerts').select(['severity as label', counted]).where('status', '=', 'open').groupBy('severity').execute(),
   )
-  gauge('tenantry_alert_deliveries', 'Messages of alerts that were not sent; dead is one that was given up', 'status', unsent, () =>
+  gauge('tenantry_alert_deliveries', 'Alert messages not sent; dead: failed on the last attempt', 'status', unsent, () =>
     db.selectFrom('alert_deliveries').select(['status as label', counted]).where('status', 'in', unsent).groupBy('status').execute(),
   )
 }

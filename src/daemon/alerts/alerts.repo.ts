@@ -9,17 +9,17 @@ export type AlertRow = Omit<AlertTable, 'id'> & { id: number }
 /** Throws NOT_FOUND. */
 export async function alertById(db: DbOrTx, id: number): Promise<AlertRow> {
   const row = await db.selectFrom('alerts').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no alert ${id}: \`tenantry alerts list\` shows them`)
+  if (!row) throw problem('NOT_FOUND', `alert ${id} does not exist. fix: tenantry alerts list`)
   return { ...row, id: Number(row.id) }
 }
 
-/** The same, kept from others until the transaction ends: an update that changes nothing locks in both dialects. */
+/** Locks the row until the transaction ends; a no-op update locks in both dialects. */
 export async function lockAlert(tx: Tx, id: number): Promise<AlertRow> {
   await tx.updateTable('alerts').set({ told: sql`told` }).where('id', '=', id).execute()
   return alertById(tx, id)
 }
 
-/** Ever, as far as alerts are kept, also when it is over. */
+/** True if an alert with this key was ever raised, closed ones included, within retention. */
 export async function wasRaised(db: DbOrTx, key: string): Promise<boolean> {
   return (await db.selectFrom('alerts').select('id').where('key', '=', key).limit(1).executeTakeFirst()) !== undefined
 }
@@ -52,7 +52,7 @@ export async function deliveriesOf(db: DbOrTx, alertId: number): Promise<AlertDe
 type Filter = Readonly<{ status?: AlertStatus | undefined; kind?: AlertKind | undefined; subject?: string | undefined }>
 type Page = Filter & Readonly<{ limit: number; before?: Readonly<{ lastAt: string; id: number }> | undefined }>
 
-/** Those that happened last come first. */
+/** Latest occurrence first. */
 export async function pageOfAlerts(db: DbOrTx, { status, kind, subject, limit, before }: Page): Promise<AlertRow[]> {
   let query = db.selectFrom('alerts').selectAll().orderBy('last_at', 'desc').orderBy('id', 'desc').limit(limit)
   if (status) query = query.where('status', '=', status)
@@ -80,7 +80,7 @@ export async function countDeliveries(db: DbOrTx, alertIds: readonly number[]): 
   }
 }
 
-/** What any room asked for to be done afterwards and nobody could, newest first. */
+/** Jobs of any feature that failed on their last attempt, newest first. */
 export async function deadLetters(db: DbOrTx, limit: number): Promise<DeadLetter[]> {
   const rows = await db
     .selectFrom('outbox')

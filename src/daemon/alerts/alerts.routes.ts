@@ -1,12 +1,9 @@
 import { alertsContract } from '../../core/alerts/index.ts'
 import type { Random } from '../../core/kit/index.ts'
 import { type Served, serve } from '../http/index.ts'
-import { acknowledgeAlert } from './acknowledge-alert.ts'
-import type { AlertsDeps } from './deps.ts'
-import { listAlerts } from './list-alerts.ts'
-import { resendAlert } from './resend-alert.ts'
-import { showAlert } from './show-alert.ts'
-import { testAlerts } from './test-alerts.ts'
+import type { AlertsDeps } from './channels.ts'
+import { acknowledgeAlert, resendAlert, testAlerts } from './operator-actions.ts'
+import { listAlerts, showAlert } from './read-alerts.ts'
 
 export const alertsRoutes = (deps: AlertsDeps & Readonly<{ random: Random }>): Served[] => [
   serve(alertsContract.listAlerts, ({ query }) => listAlerts(deps, query)),

@@ -5,7 +5,7 @@ export type AlertTable = {
   id: Generated<number>
   kind: AlertKind
   key: string
-  /** The key while a further occurrence is counted instead of raised; null after that. Unique. */
+  /** The key while further occurrences are counted; null afterwards. Unique. */
   open_key: string | null
   subject: string
   severity: AlertSeverity
@@ -17,7 +17,7 @@ export type AlertTable = {
   count: number
   first_at: string
   last_at: string
-  /** When its messages were last made, and how often; null before the first time. */
+  /** Time of the latest notification; null before the first. `told` counts them. */
   told_at: string | null
   told: number
   acknowledged_at: string | null
@@ -31,7 +31,7 @@ export type AlertDeliveryTable = {
   id: string
   alert_id: number
   channel: AlertChannel
-  /** Where to: an address. For the webhook its origin. */
+  /** The mail address, or the origin of the webhook. */
   target: string
   status: DeliveryStatus
   attempts: number

@@ -1,21 +1,24 @@
-import type { AlertKind } from '../../core/alerts/index.ts'
+import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
+import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, preparedFor, preparedRows, type Tx } from '../db/index.ts'
+import { appendEvent, type Db, preparedFor, preparedRows, type Tx } from '../db/index.ts'
 
-export type Over = Readonly<{
-  /** What the alerts are about; of any kind unless `kinds` says which. */
+import { raiseAlert } from './raise-alert.ts'
+
+export type Resolved = Readonly<{
+  /** The alerts' subject; all kinds unless `kinds` is set. */
   subject: string
   kinds?: readonly AlertKind[]
-  /** What the daemon saw: "the rollout was resumed". */
+  /** The reason shown to operators, such as `the rollout was resumed`. */
   because: string
 }>
 
-/** What they warned of is over, and the daemon knows: nobody need close them. Messages that wait are sent all the same and say so. */
-export const closeAlerts = (tx: Tx, clock: Clock, over: Over): Promise<void> => closeAlertsOf(tx, clock, [over])
+/** Closes alerts whose cause is gone. Messages that still wait are sent and say so. */
+export const closeAlerts = (tx: Tx, clock: Clock, over: Resolved): Promise<void> => closeAlertsOf(tx, clock, [over])
 
-/** The same of several, each subject once: those that are over for the same reason by one statement. */
-export async function closeAlertsOf(tx: Tx, clock: Clock, all: readonly Over[]): Promise<void> {
-  const alike = new Map<string, Over[]>()
+/** Closes alerts of several subjects; equal reasons share a statement. */
+export async function closeAlertsOf(tx: Tx, clock: Clock, all: readonly Resolved[]): Promise<void> {
+  const alike = new Map<string, Resolved[]>()
   for (const over of all) {
     const reason = `${over.kinds?.join() ?? 'all'} ${over.because}`
     alike.set(reason, [...(alike.get(reason) ?? []), over])
@@ -23,8 +26,8 @@ export async function closeAlertsOf(tx: Tx, clock: Clock, all: readonly Over[]):
   for (const some of alike.values()) await closeAlike(tx, clock, some)
 }
 
-async function closeAlike(tx: Tx, clock: Clock, over: readonly Over[]): Promise<void> {
-  const { kinds, because } = over[0] as Over
+async function closeAlike(tx: Tx, clock: Clock, over: readonly Resolved[]): Promise<void> {
+  const { kinds, because } = over[0] as Resolved
   const at = isoNow(clock)
   const rows = await close(kinds?.join() ?? 'all')(
     tx,
@@ -39,7 +42,6 @@ async function closeAlike(tx: Tx, clock: Clock, over: readonly Over[]): Promise<
 
 type Closing = Readonly<{ subject: string; at: string; because: string }>
 
-/** By the kinds: every update of a box that went well asks for the same few. */
 const close = preparedFor((kinds: string) =>
   preparedRows<Closing, { id: number; subject: string }>(['subject', 'at', 'because'], (db, rows) => {
     const update = db
@@ -55,3 +57,16 @@ const close = preparedFor((kinds: string) =>
     return narrowed.returning(['id', 'subject'])
   }),
 )
+
+type AuditDeps = Readonly<{ db: Db; clock: Clock }>
+
+/** Raised at each failed attempt to sign the log. */
+export const raiseAuditBroken = ({ db, clock }: AuditDeps, facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    await raiseAlert(tx, clock, alertOf.audit_broken(facts))
+  })
+
+export const closeAuditBroken = ({ db, clock }: AuditDeps, chain: string): Promise<void> =>
+  db
+    .transaction()
+    .execute((tx) => closeAlerts(tx, clock, { subject: chain, kinds: ['audit_broken'], because: 'the log matches its signed head again' }))

@@ -3,14 +3,14 @@ import { type AlertMessage, webhookBody } from '../../core/alerts/index.ts'
 import { type Clock, forbiddenPort, problem } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
 
-const longestMs = 10_000
+const timeoutMs = 10_000
 
 type Deps = Readonly<{ clock: Clock; daemonUrl: string }>
 type Hook = Readonly<{ url: string; secret: string }>
 
 /**
- * Posts it, signed as Standard Webhooks. Only 2xx counts; a redirect is not followed, because whoever answers there was not set by an operator,
- * and the answer is not read. Throws UNAVAILABLE; neither the secret nor the path is in it.
+ * Posts a message signed as Standard Webhooks. Only 2xx counts as delivered; redirects are not followed, because their target was not configured.
+ * Throws UNAVAILABLE; neither the secret nor the path is part of the error.
  */
 export async function sendWebhook(
   { clock, daemonUrl }: Deps,
@@ -22,7 +22,7 @@ export async function sendWebhook(
   const address = new URL(url)
   const { origin } = address
   const never = forbiddenPort(address)
-  if (never) throw problem('UNAVAILABLE', `the webhook at ${origin} cannot be called: ${never}, in alerts.webhook.url`)
+  if (never) throw problem('UNAVAILABLE', `the webhook at ${origin} cannot be called: ${never} (setting alerts.webhook.url)`)
   const body = JSON.stringify(webhookBody(message, daemonUrl))
   const at = clock.now()
   const headers = {
@@ -32,7 +32,7 @@ export async function sendWebhook(
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': new Webhook(secret).sign(id, at, body),
   }
-  const limit = AbortSignal.timeout(longestMs)
+  const limit = AbortSignal.timeout(timeoutMs)
   const call = { method: 'POST', headers, body, redirect: 'manual' as const, signal: signal ? AbortSignal.any([signal, limit]) : limit }
   const response = await settlingFetch(url, call).catch((error: FetchError) => {
     throw problem('UNAVAILABLE', `the webhook at ${origin} does not answer (${reasonOf(error)})`)

@@ -1,5 +1,5 @@
 import { cleanExpiredCredentials } from '../admin/index.ts'
-import { forgetAlerts } from '../alerts/index.ts'
+import { deleteOldAlerts } from '../alerts/index.ts'
 import { boxesJobs, commandsOfLife, commandsOfSetUp, lifeJobs } from '../boxes/index.ts'
 import { passwordCleanup, trackRuns } from '../crons/index.ts'
 import type { DbOrTx } from '../db/index.ts'
@@ -34,7 +34,7 @@ export const cronsRoom = (deps: FeatureDeps, holder: string, { boxes, snapshots,
 }
 
 const whatIsForgotten = (deps: FeatureDeps): Parameters<typeof hostsJobs>[0]['others'] => [
-  () => forgetAlerts(deps),
+  () => deleteOldAlerts(deps),
   (signal) => forgetRollouts(deps, signal),
   (signal) => forgetSessions(deps, signal),
   (signal) => forgetEvents(deps, signal),

@@ -1,4 +1,4 @@
-import { alertWork } from '../alerts/index.ts'
+import { alertJobs } from '../alerts/index.ts'
 import { checkpointAudit, checkpointHandler, checkpointTopic } from '../audit/index.ts'
 import { rotateSigningKeys } from '../auth/index.ts'
 import { forgetLogs, watchFences } from '../boxes/index.ts'
@@ -51,7 +51,7 @@ export function beginLoops(deps: FeatureDeps, holder: string, rooms: Rooms): rea
 
 const handlersOf = ({ audit, alerts, users, spaces }: Rooms) => ({
   [checkpointTopic]: checkpointHandler(audit),
-  ...alertWork(alerts),
+  ...alertJobs(alerts),
   ...usersWork(users),
   ...restoreWork(users),
   ...spacesWork(spaces),

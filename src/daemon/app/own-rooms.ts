@@ -1,6 +1,6 @@
 import type { Checkpoint } from '../../core/audit/index.ts'
 import type { AdminDeps } from '../admin/index.ts'
-import { channelsOf, makeSender, tellBrokenAudit, tellWholeAudit } from '../alerts/index.ts'
+import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../alerts/index.ts'
 import { openSigningKeys, watchRevocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
 import { tellHead } from '../rollouts/index.ts'
@@ -24,6 +24,6 @@ export const alertsRoom = ({ config, db, clock, random }: FeatureDeps) => {
 export const auditRoom = (deps: FeatureDeps) => ({
   ...{ db: deps.db, clock: deps.clock, log: deps.log, dataDir: deps.config.dataDir },
   signed: (head: Checkpoint) => tellHead(deps, head),
-  broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => tellBrokenAudit(deps, facts),
-  whole: (chain: string) => tellWholeAudit(deps, chain),
+  broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => raiseAuditBroken(deps, facts),
+  whole: (chain: string) => closeAuditBroken(deps, chain),
 })

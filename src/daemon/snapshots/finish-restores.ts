@@ -1,4 +1,4 @@
-import { alertOf, mendedByWayBack } from '../../core/alerts/index.ts'
+import { alertOf, closedByRestore } from '../../core/alerts/index.ts'
 import type { AgentError, BoxId, RestoreResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type SystemActor } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'
@@ -47,7 +47,7 @@ type Ended = Readonly<{ slug: string; snapshot_id: string }>
 async function wake({ clock }: Deps, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
   if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
   if (status !== 'restored') return
-  await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...mendedByWayBack], because: 'the box was restored' })
+  await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...closedByRestore], because: 'the box was restored' })
 }
 
 const actor: SystemActor = { kind: 'system', name: 'snapshots' }

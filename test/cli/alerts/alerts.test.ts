@@ -25,7 +25,7 @@ describe('list', () => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) } })
     const [head, row, , letterHead, letterRow] = ran.stdout.split('\n')
     expect(head).toMatch(/NO +SEVERITY +STATUS +WHAT +TIMES +LAST +TOLD/)
-    expect(row).toMatch(/12 +critical +open +anna-schule is shut to its users for too long +3 +2 min ago +1 sent, 1 dead/)
+    expect(row).toMatch(/12 +critical +open +anna-schule has been in maintenance too long +3 +2 min ago +1 sent, 1 dead/)
     expect(letterHead).toMatch(/LETTER +WORK/)
     expect(letterRow).toMatch(/7 +audit\.checkpoint +2 h ago +12 +the disk is full/)
     expect(ran.stdout).toContain('tenantry followups retry')
@@ -53,7 +53,7 @@ describe('list', () => {
 
 test('show tells it in full, who was told, and ends with what to type', async () => {
   const ran = await tenantry(['alerts', 'show', '12'], { answers: { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [dead] } } })
-  expect(ran.stdout).toContain('CRITICAL anna-schule is shut to its users for too long')
+  expect(ran.stdout).toContain('CRITICAL anna-schule has been in maintenance too long')
   expect(ran.stdout).toMatch(/webhook +https:\/\/hooks\.example +dead/)
   expect(ran.stdout).not.toContain('\u001b[31m')
   expect(ran.stdout.trim().split('\n').slice(-3)).toEqual([

@@ -63,52 +63,52 @@ const url = 'https://tenantry.school.example'
 
 describe.each(AlertKind.options)('%s', (kind) => {
   const alert = raised(cases[kind])
-  test('reads like this', () => {
+  test('subject and mail text', () => {
     expect(`${subjectLine(alert)}\n\n${messageText(alert, url)}`).toMatchSnapshot()
   })
-  test('ends with one line to type, and its subject fits a phone', () => {
+  test('ends with one command, and the subject is under 100 characters', () => {
     expect(messageText(alert, url).split('\n').at(-1)).toBe(`    ${alert.command}`)
     expect(alert.command).toMatch(/^tenantry [a-z]+ [a-z]+ \S+/)
     expect(subjectLine(alert).length).toBeLessThan(100)
   })
 })
 
-test('the same thing has the same key, another attempt or rollout another', () => {
+test('the key depends on kind, box, rollout and attempt, not on the error', () => {
   const key = (more: object) => alertOf.rollback_failed({ ...ofBox, ...more }).key
   expect(key({ error: null })).toBe(key({}))
   expect(new Set([key({}), key({ attempt: 2 }), key({ slug: 'north' }), key({ rolloutId: 'ro_1' }), cases.undo_failed.key]).size).toBe(5)
 })
 
-test('what a box or agent wrote brings no line break and no escape into a message, and no novel', () => {
+test('untrusted text adds no line break, no escape sequence and at most 400 characters', () => {
   const foreign = { code: 'X', message: `one\r\nBcc: x@y.example\u001b[31m${'long '.repeat(1000)}` }
   const { body } = alertOf.action_rolled_back({ ...ofBox, error: foreign })
   expect(body).toContain('X: one Bcc: x@y.example\ufffd[31mlong')
   expect(body.length).toBeLessThan(1000)
 })
 
-test('an alert that happened again, or is over, says so first', () => {
+test('a repeated alert shows its count, a closed one starts with Resolved', () => {
   const again = { ...raised(cases.fence_stuck), count: 3, lastAt: '2026-01-05T03:00:00.000Z' }
-  expect(subjectLine(again)).toBe('CRITICAL: anna-schule is shut to its users for too long (3 times)')
+  expect(subjectLine(again)).toBe('CRITICAL: anna-schule has been in maintenance too long (3 times)')
   expect(messageText(again, url)).toContain('3 times, last at 2026-01-05 03:00:00 UTC')
   const over = { ...again, closedAt: at, closedBecause: 'the fence was lifted' }
-  expect(subjectLine(over)).toMatch(/^Over: /)
+  expect(subjectLine(over)).toMatch(/^Resolved: /)
   expect(messageText(over, url)).toContain('2026-01-05 02:00:00 UTC: the fence was lifted')
 })
 
-test('the webhook carries what the mail says, for programs', () => {
+test('the webhook body has the fields of the mail', () => {
   expect(webhookBody(raised(cases.host_frozen), url)).toMatchSnapshot()
 })
 
-test('what a box or agent wrote stays on its line, its code too', () => {
+test('untrusted error codes stay on one line', () => {
   const { body } = alertOf.probe_failed({ ...ofBox, error: { code: 'X\r\nNothing to do.\u001b[2J', message: 'a\nb' } })
   expect(body.split('\n')).toHaveLength(3)
   expect(body).not.toContain('\u001b')
 })
 
 test.each([
-  ['rolled_back', `To go on: tenantry rollouts resume ${rolloutId}\n`],
-  ['rollback_failed', `To go on: tenantry rollouts resume ${rolloutId} --skip-failed\n`],
-] as const)('a pause over a box that is %s names what the daemon takes', (status, line) => {
+  ['rolled_back', `To continue: tenantry rollouts resume ${rolloutId}\n`],
+  ['rollback_failed', `To continue: tenantry rollouts resume ${rolloutId} --skip-failed\n`],
+] as const)('a pause because of a box in %s names a resume command that the daemon accepts', (status, line) => {
   const paused = explainPause('canary', [{ slug: 'anna-schule', status, error }])
   expect(alertOf.rollout_paused({ rolloutId, reason: paused }).body).toContain(line)
 })

@@ -3,12 +3,10 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { acknowledgeAlert } from '../../../src/daemon/alerts/acknowledge-alert.ts'
-import { alertMetrics, closeAlerts, forgetAlerts } from '../../../src/daemon/alerts/index.ts'
-import { listAlerts } from '../../../src/daemon/alerts/list-alerts.ts'
-import { resendAlert } from '../../../src/daemon/alerts/resend-alert.ts'
-import { showAlert } from '../../../src/daemon/alerts/show-alert.ts'
-import { testAlerts } from '../../../src/daemon/alerts/test-alerts.ts'
+import { alertMetrics, closeAlerts, deleteOldAlerts } from '../../../src/daemon/alerts/index.ts'
+import { acknowledgeAlert, resendAlert, testAlerts } from '../../../src/daemon/alerts/operator-actions.ts'
+import { listAlerts, showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
+
 import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
 import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
 import { retryFollowups } from '../../../src/daemon/outbox/retry-followups.ts'
@@ -27,8 +25,8 @@ const codeOf = (work: Promise<unknown>) =>
 const actions = async (db: Db) =>
   (await listAudit({ db }, { chain: 'admin', limit: 50 })).entries.map(({ action, actor }) => [action, actor])
 
-onBothDialects('what an operator does about alerts', (fresh) => {
-  test('the list tells what happened last first, in pages, by status, kind and subject', async () => {
+onBothDialects('operator actions on alerts', (fresh) => {
+  test('the list is paged, latest occurrence first, filtered by status, kind and subject', async () => {
     const db = await fresh()
     const { clock, raise } = await alertsWorld(db, {})
     const ids: number[] = []
@@ -47,7 +45,7 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(await codeOf(listAlerts({ db }, { limit: 3, cursor: 'x' }))).toBe('VALIDATION')
   })
 
-  test('acknowledging says who, once; what is over or unknown is refused', async () => {
+  test('acknowledge records who, once; a closed or unknown alert is refused', async () => {
     const db = await fresh()
     const { deps, clock, raise } = await alertsWorld(db, {})
     const id = await raise(stuck)
@@ -63,7 +61,7 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(await codeOf(acknowledgeAlert(deps, anna, { id: 9999 }))).toBe('NOT_FOUND')
   })
 
-  test('a dead message is sent again under its old id; one that was sent is not', async () => {
+  test('resend retries a dead message under its id, and no sent one', async () => {
     const [db, hook] = [await fresh(), await webhookServer(...Array.from({ length: 12 }, () => ({ status: 500 })), { status: 204 })]
     const { deps, drain, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
@@ -77,7 +75,7 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(await actions(db)).toEqual([['alert.resent', 'admin:anna']])
   })
 
-  test('all of an alert goes anew to every place that is set now, under new ids, and counts as told', async () => {
+  test('resend --all creates new messages for every configured recipient', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
@@ -91,7 +89,7 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(await codeOf(resendAlert({ ...deps, channels: [] }, anna, { id, which: 'all' }))).toBe('CONFIG')
   })
 
-  test('a message to somebody who is in the settings no more is not sent', async () => {
+  test('a message to a recipient that is no longer configured is not sent', async () => {
     const db = await fresh()
     const { deps, raise } = await alertsWorld(db, { mailTo: ['old@school.example'] })
     const id = await raise(stuck)
@@ -103,11 +101,11 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     await world.clock.advance(60_000)
     await world.drain()
     expect((await showAlert(deps, { id })).deliveries).toMatchObject([
-      { status: 'pending', lastError: 'old@school.example is in the settings no more' },
+      { status: 'pending', lastError: 'old@school.example is no longer configured as a recipient' },
     ])
   })
 
-  test('a test goes through every channel at once, tells what each said, and is no alert', async () => {
+  test('a test message uses every channel, reports each result, and creates no alert', async () => {
     const [db, mail, hook] = [await fresh(), await smtpServer(), await webhookServer({ status: 403 })]
     const { deps } = await alertsWorld(db, { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
     const { tried } = await testAlerts({ ...deps, random: systemRandom }, anna, {})
@@ -115,21 +113,21 @@ onBothDialects('what an operator does about alerts', (fresh) => {
       { channel: 'mail', target: 'ops@school.example', ok: true, says: 'taken by 127.0.0.1' },
       { channel: 'webhook', target: new URL(hook.url).origin, ok: false, says: `the webhook at ${new URL(hook.url).origin} answered 403` },
     ])
-    expect(mail.received[0]?.message).toMatch(/^Subject: Info: This is a test/m)
+    expect(mail.received[0]?.message).toMatch(/^Subject: Info: Test alert/m)
     expect((await listAlerts({ db }, { limit: 9 })).alerts).toEqual([])
     expect(await actions(db)).toEqual([['alerts.tested', 'admin:anna']])
     expect((await testAlerts({ ...deps, random: systemRandom }, anna, { channel: 'mail' })).tried).toHaveLength(1)
     expect(await codeOf(testAlerts({ ...deps, channels: [], random: systemRandom }, anna, {}))).toBe('CONFIG')
   })
 
-  test('without a mail server a test says in which file it is', async () => {
+  test('without a mail server the test reports the file the mail was written to', async () => {
     const { deps, dataDir } = await alertsWorld(await fresh(), { mailTo: ['ops@school.example'] })
     const { tried } = await testAlerts({ ...deps, random: systemRandom }, anna, {})
     const [file] = await readdir(join(dataDir, 'mail'))
     expect(tried).toMatchObject([{ ok: true, says: `written to ${join(dataDir, 'mail', file as string)}` }])
   })
 
-  test('what any room could not get done is listed, and has all its tries again', async () => {
+  test('dead jobs of any feature are listed and can be retried with all attempts', async () => {
     const db = await fresh()
     const { deps, clock, outbox, drainAll } = await alertsWorld(db, {})
     const done: unknown[] = []
@@ -147,21 +145,21 @@ onBothDialects('what an operator does about alerts', (fresh) => {
     expect(await actions(db)).toEqual([['outbox.retried', 'admin:anna']])
   })
 
-  test('ninety days after somebody saw to it an alert is forgotten with its messages; an open one stays', async () => {
+  test('an alert is deleted with its messages 90 days after it was acknowledged; an open one stays', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const [seen, open] = [await raise(restored(1)), await raise(stuck)]
     await drain()
     await acknowledgeAlert(deps, anna, { id: seen })
     await clock.advance(90 * dayMs - 1000)
-    expect(await forgetAlerts(deps)).toBe('0 alerts, 0 dead letters')
+    expect(await deleteOldAlerts(deps)).toBe('0 alerts, 0 dead letters')
     await clock.advance(1000)
-    expect(await forgetAlerts(deps)).toBe('1 alert, 0 dead letters')
+    expect(await deleteOldAlerts(deps)).toBe('1 alert, 0 dead letters')
     expect((await listAlerts({ db }, { limit: 9 })).alerts.map(({ id }) => id)).toEqual([open])
     expect((await db.selectFrom('alert_deliveries').select('alert_id').execute()).map(({ alert_id }) => Number(alert_id))).toEqual([open])
   })
 
-  test('metrics count open alerts by severity and messages that were not sent', async () => {
+  test('metrics count open alerts by severity and unsent messages', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 })]
     const registry = new Registry()
     alertMetrics({ db, registry })

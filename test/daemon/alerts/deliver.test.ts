@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { acknowledgeAlert } from '../../../src/daemon/alerts/acknowledge-alert.ts'
-import { deliverHandler } from '../../../src/daemon/alerts/deliver-alert.ts'
+import { deliverHandler } from '../../../src/daemon/alerts/alerts.jobs.ts'
 import { closeAlerts } from '../../../src/daemon/alerts/index.ts'
-import { showAlert } from '../../../src/daemon/alerts/show-alert.ts'
+import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
+import { showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
 import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -21,8 +21,8 @@ const everything = async (db: Db) =>
 
 const subjectOf = (post: Parameters<typeof proven>[0]) => (proven(post) as { data: { subject: string } }).data.subject
 
-onBothDialects('telling of alerts', (fresh) => {
-  test('two replicas that work at once send one message to each place', async () => {
+onBothDialects('alert delivery', (fresh) => {
+  test('two concurrent replicas send one message per recipient', async () => {
     const [db, mail, hook] = [await fresh(), await smtpServer(), await webhookServer()]
     const { drain, raise } = await alertsWorld(db, { smtp: mail.url, mailTo: both, webhook: hook.url })
     await raise(stuck)
@@ -34,7 +34,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('of a thousand boxes that fail at once twenty are told one by one, and one message that counts speaks for the others', async () => {
+  test('when 1,000 boxes fail, 20 alerts are sent one by one and the others are folded into one message', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { clock, drain, raise, outbox, deps } = await alertsWorld(db, { webhook: hook.url })
     const boxes = 60
@@ -42,7 +42,7 @@ onBothDialects('telling of alerts', (fresh) => {
     await drain()
     const subjects = hook.posts.map(subjectOf)
     expect(subjects.filter((subject) => subject === 'north')).toHaveLength(20)
-    expect(subjects.filter((subject) => subject === 'many at once')).toHaveLength(1)
+    expect(subjects.filter((subject) => subject === 'many alerts')).toHaveLength(1)
     const rows = await db.selectFrom('alerts').select(['id', 'key', 'count', 'status']).orderBy('id').execute()
     expect(rows).toHaveLength(boxes + 1) // none is lost: each is listed
     expect(rows.find(({ key }) => key === 'many:action_rolled_back')).toMatchObject({ status: 'open', count: boxes - 20 })
@@ -57,7 +57,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(hook.posts).toHaveLength(23) // and so is this kind, once it is quiet again
   })
 
-  test('what is sent is signed, says what to type, and its mail ends with it', async () => {
+  test('the webhook is signed, and the mail ends with the command', async () => {
     const [mail, hook] = [await smtpServer(), await webhookServer()]
     const { drain, raise } = await alertsWorld(await fresh(), { smtp: mail.url, mailTo: ['ops@school.example'], webhook: hook.url })
     const alertId = await raise(stuck)
@@ -67,11 +67,11 @@ onBothDialects('telling of alerts', (fresh) => {
       type: 'alert.raised',
       data: { alertId, kind: 'fence_stuck', severity: 'critical', subject: 'north', command, daemon: 'https://tenantry.example' },
     })
-    expect(mail.received[0]?.message).toMatch(/^Subject: CRITICAL: north is shut to its users for too long$/m)
+    expect(mail.received[0]?.message).toMatch(/^Subject: CRITICAL: north has been in maintenance too long$/m)
     expect(mail.received[0]?.message.trim().endsWith(command)).toBe(true)
   })
 
-  test('a webhook on a port that can never be called says so, and not where its path leads', async () => {
+  test('a webhook on a forbidden port fails with a reason that hides the path', async () => {
     const db = await fresh()
     const { drain, raise } = await alertsWorld(db, { webhook: 'http://127.0.0.1:6667/hunter2' })
     const alertId = await raise(stuck)
@@ -81,7 +81,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(told?.lastError).not.toContain('hunter2')
   })
 
-  test('a replica that dies after sending and before noting it sends again, under the same id', async () => {
+  test('a replica that dies between sending and recording sends again under the same id', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { outbox, deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     await raise(stuck)
@@ -106,7 +106,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(hook.posts).toHaveLength(2)
   })
 
-  test('a replica that dies between making messages and ticking that off makes them once', async () => {
+  test('a replica that dies after creating messages does not create them twice', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { outbox, drain, raise, deps } = await alertsWorld(db, { webhook: hook.url })
     const alertId = await raise(stuck)
@@ -116,7 +116,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect((await showAlert(deps, { id: alertId })).deliveries).toHaveLength(1)
   })
 
-  test('a webhook that answers 500 and then 204 has the message once, and the first answer is forgotten', async () => {
+  test('a webhook that answers 500, then 204, gets the message once and the error is cleared', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 }, { status: 204 })]
     const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
@@ -132,7 +132,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(hook.posts).toHaveLength(2)
   })
 
-  test('a mail server that was down has each mail once when it is up again', async () => {
+  test('a mail server that was down gets each mail once', async () => {
     const [db, mail] = [await fresh(), await smtpServer()]
     await mail.close()
     const { clock, drain, raise } = await alertsWorld(db, { smtp: mail.url, mailTo: both })
@@ -146,7 +146,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(again.received.flatMap(({ to }) => to).toSorted()).toEqual(both.toSorted())
   })
 
-  test('one reader who cannot be reached keeps no other from being told', async () => {
+  test('an unreachable recipient does not delay the others', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { deps, drain, raise } = await alertsWorld(db, { smtp: 'smtp://127.0.0.1:1', mailTo: ['ops@school.example'], webhook: hook.url })
     const id = await raise(stuck)
@@ -157,7 +157,7 @@ onBothDialects('telling of alerts', (fresh) => {
     ])
   })
 
-  test('after twelve tries a message is dead, with its reason, and nothing tries it further', async () => {
+  test('after twelve attempts a message is dead, with its reason, and is not retried', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 302, headers: { location: 'https://evil.example/' } })]
     const { deps, drainAll, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
@@ -169,7 +169,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('what breaks off because its process ends is not dead, even at its last try', async () => {
+  test('a message interrupted by shutdown is not dead, even on its last attempt', async () => {
     const [db, hook] = [await fresh(), await webhookServer({ status: 500 })]
     const { deps, outbox, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const id = await raise(stuck)
@@ -183,7 +183,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'queued' }])
   })
 
-  test('what happens again within the hour is counted and not told; after it, it is told with its count', async () => {
+  test('an occurrence within the hour is only counted; a later one is sent with the count', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     await raise(stuck)
@@ -199,7 +199,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(hook.posts[0]?.headers['webhook-id']).not.toBe(hook.posts[1]?.headers['webhook-id'])
   })
 
-  test('after it was acknowledged, an occurrence is a new alert and told; what lasts is not', async () => {
+  test('after an acknowledgement an occurrence raises a new alert, except for a standing one', async () => {
     const [db, hook] = [await fresh(), await webhookServer()]
     const { deps, clock, drain, raise } = await alertsWorld(db, { webhook: hook.url })
     const [fence, first] = [await raise(stuck), await raise(restored(1))]
@@ -216,18 +216,18 @@ onBothDialects('telling of alerts', (fresh) => {
     ])
   })
 
-  test('one that was over before anybody was told is told all the same, and says that it is over', async () => {
+  test('an alert closed before it was sent is sent as resolved', async () => {
     const [db, hook, mail] = [await fresh(), await webhookServer(), await smtpServer()]
     const { clock, drain, raise } = await alertsWorld(db, { webhook: hook.url, smtp: mail.url, mailTo: ['ops@school.example'] })
     await raise(stuck)
     await db.transaction().execute((tx) => closeAlerts(tx, clock, { subject: 'north', because: 'the fence was lifted' }))
     await drain()
     expect(proven(hook.posts[0] as never)).toMatchObject({ data: { status: 'closed' } })
-    expect(mail.received[0]?.message).toMatch(/^Subject: Over: north is shut/m)
+    expect(mail.received[0]?.message).toMatch(/^Subject: Resolved: north has been in maintenance/m)
     expect(mail.received[0]?.message).toContain('the fence was lifted')
   })
 
-  test('without anybody to tell, the alert stands and nothing is tried', async () => {
+  test('without recipients the alert is stored and nothing is sent', async () => {
     const db = await fresh()
     const { deps, drain, raise } = await alertsWorld(db, {})
     const id = await raise(stuck)
@@ -236,7 +236,7 @@ onBothDialects('telling of alerts', (fresh) => {
     expect(await db.selectFrom('outbox').selectAll().execute()).toEqual([])
   })
 
-  test('neither rows nor messages hold a secret', async () => {
+  test('neither rows nor messages contain a secret', async () => {
     const [db, mail] = [await fresh(), await smtpServer()]
     mail.behave({ auth: '535 wrong: hunter2' })
     const hook = await webhookServer({ status: 500, body: 'our secret is hunter2' })

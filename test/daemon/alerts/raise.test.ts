@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { alertOf, type NewAlert } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { closeAlerts, closeAlertsOf, raiseAlert, tellBrokenAudit, tellWholeAudit } from '../../../src/daemon/alerts/index.ts'
+import { closeAlerts, closeAlertsOf, closeAuditBroken, raiseAlert, raiseAuditBroken } from '../../../src/daemon/alerts/index.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -13,7 +13,7 @@ onBothDialects('raising alerts', (fresh) => {
   const raise = (db: Db, alert: NewAlert) => db.transaction().execute((tx) => raiseAlert(tx, clock, alert))
   const rows = (db: Db) => db.selectFrom('alerts').select(['id', 'subject', 'status', 'count', 'title', 'last_at']).orderBy('id').execute()
 
-  test('the same key is counted while its alert is open, with its newest text, and another key is another alert', async () => {
+  test('an open alert with the same key is counted and gets the newest text; another key is another alert', async () => {
     const db = await fresh()
     const first = await raise(db, stuck)
     await clock.advance(1000)
@@ -25,13 +25,13 @@ onBothDialects('raising alerts', (fresh) => {
     ])
   })
 
-  test('twenty at once are one alert that counts twenty', async () => {
+  test('twenty concurrent raises are one alert with count twenty', async () => {
     const db = await fresh()
     await Promise.all(Array.from({ length: 20 }, () => raise(db, stuck)))
     expect(await rows(db)).toMatchObject([{ count: 20 }])
   })
 
-  test('one that is over makes room for a new one', async () => {
+  test('after a close the same key raises a new alert', async () => {
     const db = await fresh()
     await raise(db, stuck)
     const over = { subject: 'north', kinds: ['fence_stuck' as const], because: 'the fence was lifted' }
@@ -43,21 +43,21 @@ onBothDialects('raising alerts', (fresh) => {
     ])
   })
 
-  test('a broken audit log is over when it holds again what was signed, also when somebody was on it: the next time is told anew', async () => {
+  test('a broken audit log closes when it matches again, even if acknowledged; the next break raises a new alert', async () => {
     const db = await fresh()
     const deps = { db, clock }
     const facts = { chain: 'admin', count: 3, at: '2026-01-05T02:00:00.000Z' }
-    await tellBrokenAudit(deps, facts)
-    await tellBrokenAudit(deps, facts)
+    await raiseAuditBroken(deps, facts)
+    await raiseAuditBroken(deps, facts)
     await db.updateTable('alerts').set({ status: 'acknowledged' }).execute()
-    await tellWholeAudit(deps, 'rollout:1')
+    await closeAuditBroken(deps, 'rollout:1')
     expect(await rows(db)).toMatchObject([{ status: 'acknowledged', count: 2 }])
-    await tellWholeAudit(deps, 'admin')
-    await tellBrokenAudit(deps, facts)
+    await closeAuditBroken(deps, 'admin')
+    await raiseAuditBroken(deps, facts)
     expect(await rows(db)).toMatchObject([{ status: 'closed' }, { status: 'open', count: 1 }])
   })
 
-  test('closing leaves alerts of other kinds and subjects open', async () => {
+  test('closing leaves other kinds and subjects open', async () => {
     const db = await fresh()
     await raise(db, stuck)
     await raise(db, paused)
@@ -66,7 +66,7 @@ onBothDialects('raising alerts', (fresh) => {
     expect((await rows(db)).map(({ status }) => status)).toEqual(['open', 'open'])
   })
 
-  test('several are closed as one is: each of its own kinds and for its own reason, and each is told of alone', async () => {
+  test('closing several closes each by its kinds and reason, with one event per subject', async () => {
     const db = await fresh()
     const south = alertOf.fence_stuck({ slug: 'south', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
     const east = alertOf.fence_stuck({ slug: 'east', holder: 'move', since: '2026-01-05T02:00:00.000Z' })
@@ -91,7 +91,7 @@ onBothDialects('raising alerts', (fresh) => {
     expect(told.map(({ payload }) => (payload as { subject: string }).subject).toSorted()).toEqual(['north', 'ro_1', 'south'])
   })
 
-  test('what is rolled back leaves no alert, no event and no message', async () => {
+  test('a rolled back transaction leaves no alert, event or message', async () => {
     const db = await fresh()
     const failed = db.transaction().execute(async (tx) => {
       await raiseAlert(tx, clock, stuck)

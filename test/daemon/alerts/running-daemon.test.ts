@@ -6,7 +6,7 @@ import { stuck } from '../../support/alerts-world.ts'
 import { aRunningDaemon, clientOf, loggedIn } from '../../support/running-daemon.ts'
 import { proven, webhookSecret, webhookServer } from '../../support/webhook-server.ts'
 
-test('a running daemon sends what anybody raised, tests its channels, and shows all that over its API', async () => {
+test('a running daemon delivers alerts, tests its channels and lists both over the API', async () => {
   const hook = await webhookServer()
   const env = { TENANTRY_ALERTS_WEBHOOK_URL: hook.url, TENANTRY_ALERTS_WEBHOOK_SECRET: webhookSecret }
   const daemon = await aRunningDaemon({ env })

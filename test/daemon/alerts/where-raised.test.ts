@@ -80,7 +80,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     ])
   })
 
-  test('is not raised for a box that was not touched, but for the pause; the pause is over when somebody resumes', async () => {
+  test('is raised for the pause, not for an untouched box, and closes on resume', async () => {
     const { db, id, deps, settle } = await withFate('pull-fails')
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} open`])
     await resumeRollout(deps, anOperator, { id, skipFailed: false })
@@ -88,7 +88,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`])
   })
 
-  test('says who, when a person pauses it, as something that nobody need see to; an abort ends it', async () => {
+  test('of a pause by a person names the person, has severity info and closes on abort', async () => {
     const { db, id, deps } = await withFate('pull-fails')
     await resumeRollout(deps, anOperator, { id, skipFailed: true })
     await pauseRollout(deps, anOperator, { id, reason: 'lunch' })
@@ -100,7 +100,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`, `rollout_paused ${id} closed`])
   })
 
-  test('is raised where it holds as asked, and a second pause is another', async () => {
+  test('is raised at the hold point; a second pause raises another', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }, { slug: 'beta' }])
     const id = await world.started({ holdAfter: 'canary' })
     await world.settle()
@@ -116,7 +116,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     ])
   })
 
-  test('is raised for an update of which nothing is heard, once, and is over when its agent answers', async () => {
+  test('is raised once for an update without a result and closes when the agent reports', async () => {
     const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
     const id = await world.started()
     for (let step = 0; step < 2; step++) {
@@ -136,7 +136,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
     expect((await alertsOf(world.deps.db))[0]).toBe('deadline_overdue acme closed')
   })
 
-  test('is raised when a person takes it back, in the transaction of that', async () => {
+  test('is raised in the transaction of a rollback', async () => {
     const { db, id, rollBack } = await withFate('pull-fails')
     await rollBack(id, 'none')
     expect(await alertsOf(db)).toEqual([`rollout_paused ${id} closed`, `rollout_rolled_back ${id} open`])
@@ -144,7 +144,7 @@ onBothDialects('an alert of a rollout', (fresh) => {
 })
 
 onBothDialects('an alert of a host', (fresh) => {
-  test('is raised when it is frozen, and is over when it is revoked', async () => {
+  test('is raised when the host is frozen and closes when it is revoked', async () => {
     const { deps, enrol } = await hostWorld(await fresh())
     const { hostId } = await enrol('host-1')
     await freezeHost(deps, await hostById(deps.db, hostId), 'another')
@@ -156,7 +156,7 @@ onBothDialects('an alert of a host', (fresh) => {
 })
 
 onBothDialects('an alert of a fence', (fresh) => {
-  test('is raised when it stands for too long, and is over when the box is open', async () => {
+  test('is raised when the fence lasts too long and closes when the box is open', async () => {
     const world = await lifeWorld(await fresh())
     await world.aBox('north')
     const { db } = world.room
@@ -180,7 +180,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
     return { ...world, box }
   }
 
-  test('is raised when one cannot be proven, counts, and is over when one is', async () => {
+  test('is raised when a drill fails, counts, and closes when one succeeds', async () => {
     const { api, answer, db } = await setUp()
     const drill = async (given: Parameters<typeof aDrill>[0]) => {
       await api.drillBox({ params: { slug: 'north' }, body: {} })
@@ -194,7 +194,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
     expect(await alertsOf(db)).toEqual(['drill_failed north closed'].map((one) => `${one} 2x`))
   })
 
-  test('is raised when one is missing or the repository fails its check, and is over when a check finds it whole', async () => {
+  test('is raised for a missing snapshot or a failed check and closes after a good check', async () => {
     const { deps, box, answer, db } = await setUp()
     const tend = async (tended: ReturnType<typeof aTended>) => {
       await askForTurns(deps, 'check', [box.tenantId])
@@ -208,7 +208,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
     expect(await alertsOf(db)).toEqual(['snapshot_damaged north closed 2x'])
   })
 
-  test('is raised once for all boxes without a fresh one, and is over when each has one', async () => {
+  test('is raised once for all boxes without a recent one and closes when each has one', async () => {
     const { deps, clock, heard, aBox, aSnapshot, db } = await setUp()
     await aBox('south')
     const daily = snapshotsJobs(deps).find(({ key }) => key === 'snapshot-daily')
@@ -221,7 +221,7 @@ onBothDialects('an alert of snapshots', (fresh) => {
     const [alert] = await db.selectFrom('alerts').selectAll().execute()
     expect(alert).toMatchObject({
       kind: 'snapshot_overdue',
-      title: '2 boxes have no fresh snapshot',
+      title: '2 boxes have no recent snapshot',
       command: 'tenantry snapshots take south --wait',
     })
     for (const [slug, word] of [

@@ -8,7 +8,7 @@ import { smtpServer } from '../../support/smtp-server.ts'
 
 const clock = manualClock()
 const from = 'Tenantry <tenantry@school.example>'
-const mail = { id: 'msg_1', to: 'anna@school.example', subject: 'north is DOWN', text: 'Type this next:\n\n    tenantry boxes show north' }
+const mail = { id: 'msg_1', to: 'anna@school.example', subject: 'north is DOWN', text: 'Next command:\n\n    tenantry boxes show north' }
 const bySmtp = (smtp: string) => makeMailer(clock, { dataDir: '/nowhere', mail: { smtp, from } })
 const withLogin = (url: string) => url.replace('//', '//tenantry:hunter2%2Fzwei@')
 

@@ -1,4 +1,4 @@
-import { alertOf, mendedByWayBack, type NewAlert } from '../../../core/alerts/index.ts'
+import { alertOf, closedByRestore, type NewAlert } from '../../../core/alerts/index.ts'
 import type { Clock } from '../../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
 import type { Tx } from '../../db/index.ts'
@@ -20,7 +20,7 @@ export async function tellOutcome(tx: Tx, clock: Clock, { before, settled, ...ho
 }
 
 /** What an earlier attempt, of whichever rollout, left to be seen to: the box is proven now. */
-const mendedByUpdate = ['action_rolled_back', ...mendedByWayBack] as const
+const mendedByUpdate = ['action_rolled_back', ...closedByRestore] as const
 
 type How = Pick<Outcome, 'leftOpen' | 'runsOther'>
 

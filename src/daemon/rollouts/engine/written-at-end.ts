@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/kit/index.ts'
-import { closeAlertsOf, type Over } from '../../alerts/index.ts'
+import { closeAlertsOf, type Resolved } from '../../alerts/index.ts'
 import { type BoxHold, holdBoxes, releaseHolds } from '../../boxes/index.ts'
 import type { Tx } from '../../db/index.ts'
 import { enqueueCommands, type NewCommand } from '../../hosts/index.ts'
@@ -8,7 +8,13 @@ import { insertAttempts, type NewAttempt } from '../attempts.repo.ts'
 // Several boxes that are due together take and give back their holds, begin their attempts, get their commands and have their alerts closed by one
 // statement for all of them at the end of their transaction. A hold that somebody else has, or a command that is another's, then undoes all of it, and each is taken alone.
 
-type Kept = Readonly<{ held: BoxHold[]; released: Omit<BoxHold, 'until'>[]; attempts: NewAttempt[]; commands: NewCommand[]; over: Over[] }>
+type Kept = Readonly<{
+  held: BoxHold[]
+  released: Omit<BoxHold, 'until'>[]
+  attempts: NewAttempt[]
+  commands: NewCommand[]
+  over: Resolved[]
+}>
 
 const gathered = new WeakMap<Tx, Kept>()
 

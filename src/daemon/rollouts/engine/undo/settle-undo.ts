@@ -1,4 +1,4 @@
-import { alertOf, mendedByWayBack } from '../../../../core/alerts/index.ts'
+import { alertOf, closedByRestore } from '../../../../core/alerts/index.ts'
 import type { BoxId } from '../../../../core/boxes/index.ts'
 import { isoNow, spanMs } from '../../../../core/kit/index.ts'
 import type { ActionStatus, RollbackVerdict } from '../../../../core/rollouts/index.ts'
@@ -65,7 +65,7 @@ const attemptStatus = ({ undo, status }: RollbackVerdict): ActionStatus =>
 
 const overBy = ({ undo }: RollbackVerdict) =>
   undo === 'undone'
-    ? { kinds: ['deadline_overdue', 'undo_failed', ...mendedByWayBack] as const, because: 'the box was brought back' }
+    ? { kinds: ['deadline_overdue', 'undo_failed', ...closedByRestore] as const, because: 'the box was brought back' }
     : { kinds: ['deadline_overdue'] as const, because: 'its agent has answered' }
 
 async function alert(

@@ -1,11 +1,11 @@
 import { type Clock, isoIn, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 
-const keptMs = 90 * 24 * 60 * 60_000
+const retentionMs = 90 * 24 * 60 * 60_000
 
-/** What is over or was seen to 90 days ago, with its messages, and as old follow-up work that nobody wanted back; open alerts stay. Says what it was. */
-export async function forgetAlerts({ db, clock }: { db: Db; clock: Clock }): Promise<string> {
-  const before = isoIn(clock, -keptMs)
+/** Deletes alerts closed or acknowledged 90 days ago, with their messages, and dead jobs of that age. Open alerts stay. Returns a summary. */
+export async function deleteOldAlerts({ db, clock }: { db: Db; clock: Clock }): Promise<string> {
+  const before = isoIn(clock, -retentionMs)
   const alerts = await db
     .deleteFrom('alerts')
     .where('status', 'in', ['acknowledged', 'closed'])

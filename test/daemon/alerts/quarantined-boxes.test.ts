@@ -28,7 +28,7 @@ onBothDialects('an alert of a restore', (fresh) => {
     return { ...world, end }
   }
 
-  test('is raised when the box rests shut, counts, and is over when it is restored after all', async () => {
+  test('is raised when the restore leaves the box down, counts, and closes after a good restore', async () => {
     const { db, end } = await setUp()
     await end('restore_failed')
     await end('restore_failed')
@@ -43,7 +43,7 @@ onBothDialects('an alert of a restore', (fresh) => {
     expect(await alertsOf(db)).toEqual(['restore_failed north critical closed'])
   })
 
-  test('is over with what an update left the box in, when that is brought back by hand, and not before', async () => {
+  test('and alerts of the failed update close together after a manual restore, not before', async () => {
     const { db, deps, end } = await setUp()
     const failed = { rolloutId: 'ro_1', slug: 'north', attempt: 1, error: { code: 'PROBE_FAILED', message: 'it does not answer' } }
     const left = [alertOf.probe_failed(failed), alertOf.box_reopened_unproven(failed), alertOf.wrong_image(failed)]
@@ -57,7 +57,7 @@ onBothDialects('an alert of a restore', (fresh) => {
     expect(await alertsOf(db)).toEqual([...all('closed'), 'wrong_image south critical open'])
   })
 
-  test('is not raised for a box that is as it was', async () => {
+  test('is not raised when the box kept its previous data', async () => {
     const { db, end } = await setUp()
     await end('failed')
     expect(await alertsOf(db)).toEqual([])
@@ -65,7 +65,7 @@ onBothDialects('an alert of a restore', (fresh) => {
 })
 
 onBothDialects('an alert of a move', (fresh) => {
-  test('is raised when neither host runs the box, and is over when one does', async () => {
+  test('is raised when neither host runs the box and closes when one does', async () => {
     const world = await lifeWorld(await fresh())
     const { db } = world
     await world.aBox('north')
@@ -83,7 +83,7 @@ onBothDialects('an alert of a move', (fresh) => {
     expect(await alertsOf(db)).toEqual(['move_stranded north critical closed'])
   })
 
-  test('is over when another host has the box from a snapshot', async () => {
+  test('closes when another host runs the box from a snapshot', async () => {
     const snapshot = { snapshotId: 'a'.repeat(64), snapshotSha256: null, takenAt: '2026-01-01T00:00:00.000Z' }
     const world = await lifeWorld(await fresh(), { newestSnapshot: async () => snapshot })
     await world.aBox('north')
@@ -101,7 +101,7 @@ onBothDialects('an alert of a move', (fresh) => {
 })
 
 onBothDialects('an alert of proofs', (fresh) => {
-  test('is raised weekly for boxes that nobody checked or brought back for five weeks, and is over when all were', async () => {
+  test('is raised for boxes not checked or test-restored for five weeks and closes when all were', async () => {
     const world = await snapshotsWorld(await fresh())
     const { deps, clock, db, answer, heard, api } = world
     const box = await world.aBox('north')

@@ -1,0 +1,72 @@
+import type { Alert, AlertDetail, AlertKind, AlertStatus, DeadLetter } from '../../core/alerts/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { Db, DbOrTx } from '../db/index.ts'
+import { type AlertRow, alertById, countDeliveries, deadLetters, deliveriesOf, pageOfAlerts } from './alerts.repo.ts'
+
+/** An alert with its messages. Throws NOT_FOUND. */
+export async function showAlert({ db }: { db: DbOrTx }, { id }: { id: number }): Promise<AlertDetail> {
+  const [alert] = await describeAlerts(db, [await alertById(db, id)])
+  return { alert: alert as Alert, deliveries: await deliveriesOf(db, id) }
+}
+
+async function describeAlerts(db: DbOrTx, rows: readonly AlertRow[]): Promise<Alert[]> {
+  const countsOf = await countDeliveries(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => ({ ...publicAlert(row), deliveries: countsOf(row.id) }))
+}
+
+/** Converts a row to its form on the wire. */
+export const publicAlert = (row: AlertRow): Omit<Alert, 'deliveries'> => ({
+  id: row.id,
+  kind: row.kind,
+  key: row.key,
+  subject: row.subject,
+  severity: row.severity,
+  status: row.status,
+  title: row.title,
+  body: row.body,
+  command: row.command,
+  count: row.count,
+  firstAt: row.first_at,
+  lastAt: row.last_at,
+  acknowledgedAt: row.acknowledged_at,
+  acknowledgedBy: row.acknowledged_by,
+  closedAt: row.closed_at,
+  closedBecause: row.closed_because,
+})
+
+type Query = Readonly<{
+  limit: number
+  cursor?: string | undefined
+  status?: AlertStatus | undefined
+  kind?: AlertKind | undefined
+  subject?: string | undefined
+}>
+
+const maxDeadLetters = 50
+
+/** A page of alerts, and the newest dead jobs of any feature. */
+export async function listAlerts(
+  { db }: { db: Db },
+  { cursor, limit, ...filter }: Query,
+): Promise<{ alerts: Alert[]; nextCursor: string | null; deadLetters: DeadLetter[] }> {
+  const before = cursor === undefined ? undefined : readCursor(cursor)
+  const found = await pageOfAlerts(db, { ...filter, limit: limit + 1, before })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    alerts: await describeAlerts(db, page),
+    nextCursor: found.length > limit && last ? `${last.last_at}_${last.id}` : null,
+    deadLetters: await deadLetters(db, maxDeadLetters),
+  }
+}
+
+function readCursor(cursor: string): { lastAt: string; id: number } {
+  const [, lastAt, id] = /^([0-9TZ:.-]+)_([0-9]{1,10})$/.exec(cursor) ?? []
+  if (lastAt && id) return { lastAt, id: Number(id) }
+  throw problem('VALIDATION', 'cursor: not a cursor. fix: pass the nextCursor of the previous page', {
+    details: [{ path: 'cursor', reason: 'is not a cursor' }],
+  })
+}
