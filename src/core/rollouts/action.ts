@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { DatabaseBack, InstalledVersions, ProbeResult, Progress, TierVersions, VersionsReport } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
+import type { FirstTold } from '../hosts/index.ts'
 import { Finding } from './finding.ts'
 import { Phase } from './rollout.ts'
 
@@ -108,3 +109,59 @@ export const RolloutAttempt = z.object({
   error: ActionError.nullable(),
 })
 export type RolloutAttempt = z.infer<typeof RolloutAttempt>
+
+type Whose = Readonly<{ rolloutId: string; tenantSlug: string }>
+
+/**
+ * What one attempt left behind, as it is bound to the audit chain: the entry of its end holds the sum of this. The fields are named one by
+ * one and stay for ever: sums that are written must fit what is read years later. New facts belong into a new version: the second tells how
+ * the database came back, and is written only where there is that to tell.
+ */
+export function evidenceOf({ rolloutId, tenantSlug }: Whose, attempt: RolloutAttempt) {
+  const { kind, status, startedAt, finishedAt, durationMs, fencedMs, error } = attempt
+  const { imagesBefore, digestsBefore, digestsAfter, snapshotId, snapshotSha256, composeBackup, probes, steps, report, restored } = attempt
+  return {
+    ...(restored === null ? { version: 1 as const } : { version: 2 as const, restored }),
+    rolloutId,
+    tenantSlug,
+    attempt: attempt.attempt,
+    ...{ kind, status, startedAt, finishedAt, durationMs, fencedMs, error },
+    ...{ imagesBefore, digestsBefore, digestsAfter, snapshotId, snapshotSha256, composeBackup, probes, steps, report },
+  }
+}
+
+/** On the wire nothing of it is taken away or put in: its sum would not fit any more. */
+export const AttemptEvidence = z.looseObject({
+  version: z.literal([1, 2]),
+  rolloutId: z.string(),
+  tenantSlug: z.string(),
+  attempt: z.int(),
+  status: z.string(),
+})
+export type AttemptEvidence = z.infer<typeof AttemptEvidence>
+
+/** One command of an attempt: its steps as they were first told, and its end; null while nothing is known of it. */
+type CommandSteps = Readonly<{ steps: readonly FirstTold[]; endedAt: string | null }>
+
+/**
+ * The steps of an attempt over all its commands: each lasts until the next one of its command, the last one until the command's end. All times
+ * are those of the agent's clock; what would come out negative (its clock was set back) counts as nothing.
+ */
+export const attemptSteps = (commands: readonly CommandSteps[]): AttemptStep[] =>
+  commands.flatMap(({ steps, endedAt }) =>
+    steps.map(({ step, at }, index) => ({ step, at, durationMs: between(at, steps[index + 1]?.at ?? endedAt) })),
+  )
+
+function between(from: string, to: string | null): number | null {
+  const ms = to === null ? Number.NaN : Date.parse(to) - Date.parse(from)
+  return Number.isNaN(ms) ? null : Math.max(0, ms)
+}
+
+/**
+ * When a command that took so long by its agent's own clock ended, by that same clock; null when the agent did not say. When the daemon heard
+ * of it says nothing: two clocks that disagree would turn a short step into a long one.
+ */
+export function endOfCommand(steps: readonly FirstTold[], durationMs: number | null): string | null {
+  const begun = Date.parse(steps[0]?.at ?? '')
+  return durationMs === null || Number.isNaN(begun) ? null : new Date(begun + durationMs).toISOString()
+}

@@ -4,11 +4,11 @@ import { admin, type Contract, endpoint, Paging, sse, Timestamp } from '../contr
 import { RollbackMode, RolloutAction, RolloutAttempt } from './action.ts'
 import { EmergencyTargets, hasNoTarget, targetNames } from './emergency.ts'
 import { RolloutPlan } from './plan.ts'
-import { proofContract } from './proof-contract.ts'
+import { RollbackPlan } from './plan-rollback.ts'
 import { rehearseRollout } from './rehearsal-contract.ts'
+import { proofContract } from './report-contract.ts'
 import { FenceMode, Phase, Rollout, RolloutId, RolloutKind, RolloutStatus, RolloutSummary } from './rollout.ts'
 import { RolloutEvent } from './rollout-event.ts'
-import { RollbackPlan } from './undo-plan.ts'
 
 const base = '/admin/tenant-boxes/rollouts'
 const one = z.strictObject({ id: RolloutId })

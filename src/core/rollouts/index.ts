@@ -4,27 +4,17 @@ export {
   ActionError,
   type ActionRollback,
   ActionStatus,
+  AttemptEvidence,
   type AttemptStep,
+  attemptSteps,
+  endOfCommand,
+  evidenceOf,
   RollbackMode,
   RolloutAction,
   RolloutAttempt,
 } from './action.ts'
-export { aheadOfPlanFinding, isDowngrade } from './ahead-of-plan.ts'
-export { attemptSteps, endOfCommand } from './attempt-steps.ts'
+export { type BoxRollbackSpan, buildTimeline, type PhaseBoxes, rollbackSpanOf, spreadOf, stepSpreads } from './build-report.ts'
 export { IdempotencyKey, RolloutDetail, rolloutsContract } from './contract.ts'
-export {
-  type CommandStep,
-  type EngineAction,
-  type EngineCommand,
-  type EngineRollout,
-  failedStatuses,
-  inFlightStatuses,
-  isFailure,
-  isInFlight,
-  planSteps,
-  type Step,
-} from './decide.ts'
-export { awaitsRollback, isRollbackStalled, planRollbackSteps } from './decide-undo.ts'
 export {
   cveIdIn,
   type EmergencyOrder,
@@ -37,23 +27,39 @@ export {
   type UncheckedOrder,
 } from './emergency.ts'
 export { emergencyContract } from './emergency-contract.ts'
-export { AttemptEvidence, evidenceOf } from './evidence.ts'
-export { isAtTarget, type Preflight, preflightBox, preflightRetry } from './examine-box.ts'
+export { evaluateImageRollback, evaluateSnapshotRollback, evaluateUpdate, type RollbackVerdict, rollbackFailed } from './evaluate-result.ts'
 export { FindingCode, refusalsOf, refusalText } from './finding.ts'
-export { evaluateImageRollback, evaluateSnapshotRollback, type RollbackVerdict, rollbackFailed } from './judge-undo.ts'
-export { evaluateUpdate } from './judge-update.ts'
-export type { KnownBox } from './known-box.ts'
-export { buildTimeline, type PhaseBoxes, spreadOf, stepSpreads } from './make-report.ts'
-export { assignSlots, makespanMs, type Parallelism } from './makespan.ts'
 export { type ClosedWindow, explainEmergencyPause, explainEmergencyStop, explainHold, explainOverdue, explainWait } from './pause-reason.ts'
-export { assignPhases, type Candidate, chooseCanaries } from './phases.ts'
 export { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
+export type { PastRollback } from './plan-expectations.ts'
 export { dumpMsOf, type Expectation, type PastUpdate } from './plan-expectations.ts'
 export { type HostToAsk, hostsToAsk, pinnedDigests, type RegistryAnswer, type RegistryAnswers, unresolvedImages } from './plan-images.ts'
+export {
+  type CompletedUpdate,
+  imageRollbackVulnerabilities,
+  PlannedRollback,
+  planBoxRollback,
+  planRollback,
+  RollbackPlan,
+} from './plan-rollback.ts'
+export { awaitsRollback, isRollbackStalled, planRollbackSteps } from './plan-rollback-steps.ts'
 export { changedImages, type PlanInput, planRollout } from './plan-rollout.ts'
-export { type CompletedUpdate, imageRollbackVulnerabilities, planBoxRollback, planRollback } from './plan-undo.ts'
-export { statusAfter } from './progress.ts'
-export type { PastRollback } from './propose-fence.ts'
+export {
+  type CommandStep,
+  type EngineAction,
+  type EngineCommand,
+  type EngineRollout,
+  failedStatuses,
+  inFlightStatuses,
+  isFailure,
+  isInFlight,
+  planSteps,
+  type Step,
+  statusAfter,
+} from './plan-steps.ts'
+export type { KnownBox } from './preflight.ts'
+export { aheadOfPlanFinding, isAtTarget, isDowngrade, type Preflight, preflightBox, preflightRetry } from './preflight.ts'
+export type { RehearsalInput, RehearsalSettings } from './rehearsal-contract.ts'
 export {
   Rehearsal,
   RehearsalRequest,
@@ -61,22 +67,25 @@ export {
   type RehearsedFaults,
   type RehearsedPause,
 } from './rehearsal-contract.ts'
-export type { RehearsalInput, RehearsalSettings } from './rehearsal-settings.ts'
-export { type PhaseSpan, type RollbackSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report.ts'
+export { type PhaseSpan, type RollbackSpan, RolloutReport, type StepSpread, type TimelineEntry } from './report-contract.ts'
+export type { Fixes } from './rollback-findings.ts'
 export {
   ActionCounts,
   type AuditLine,
   FenceMode,
+  isOver,
   Phase,
+  phaseOf,
+  phaseOrder,
   type RollbackCounts,
   Rollout,
   RolloutKind,
+  type RolloutMove,
+  type RolloutState,
   RolloutStatus,
   RolloutSummary,
+  transition,
 } from './rollout.ts'
 export { RolloutEvent, RolloutEventType } from './rollout-event.ts'
-export { type BoxRollbackSpan, rollbackSpanOf } from './tell-way-back.ts'
-export { isOver, phaseOf, phaseOrder, type RolloutMove, type RolloutState, transition } from './transition.ts'
-export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './turn-windows.ts'
-export type { Fixes } from './undo-findings.ts'
-export { PlannedRollback, RollbackPlan } from './undo-plan.ts'
+export { assignPhases, assignSlots, type Candidate, chooseCanaries, makespanMs, type Parallelism } from './scheduling.ts'
+export { calendarsFrom, closedWindow, fenceNeedsMs, updateNeedsMs } from './update-windows.ts'

@@ -1,5 +1,5 @@
-import type { KnownBox } from './known-box.ts'
 import type { PlannedBox, PlannedImage, RolloutPlan } from './plan.ts'
+import type { KnownBox } from './preflight.ts'
 
 // Which image stands behind each tag of a plan: what the fleet runs under it, else what its registry said. What nobody can tell is decided
 // by the first pull.

@@ -1,16 +1,14 @@
 import { type Component, type Manifest, type ProbeRule, type Tier, targetImage, VersionedService } from '../boxes/index.ts'
 import { problem } from '../kit/index.ts'
-import { isRefused, type Preflight, preflightBox } from './examine-box.ts'
-import type { KnownBox, Limits } from './known-box.ts'
-import { makespanMs, type Parallelism } from './makespan.ts'
-import { assignPhases } from './phases.ts'
 import type { PlannedBox, PlannedImage, PlannedPhase, RolloutPlan } from './plan.ts'
-import { type Expectation, expectations, fenceFindings, type PastUpdate } from './plan-expectations.ts'
+import { type Expectation, expectations, fenceFindings, type PastRollback, type PastUpdate, proposeFenceMode } from './plan-expectations.ts'
 import { imagesOf, knownImages, type RegistryAnswers } from './plan-images.ts'
-import { type PastRollback, proposeFenceMode } from './propose-fence.ts'
-import type { Phase, RolloutKind } from './rollout.ts'
-import { phaseOrder } from './transition.ts'
-import { type PlannedWindow, planWindows } from './turn-windows.ts'
+import { isRefused, type KnownBox, type Limits, type Preflight, preflightBox } from './preflight.ts'
+
+import { type Phase, phaseOrder, type RolloutKind } from './rollout.ts'
+import { assignPhases, makespanMs, type Parallelism } from './scheduling.ts'
+
+import { type PlannedWindow, planWindows } from './update-windows.ts'
 
 export type PlanInput = Limits &
   Readonly<{

@@ -1,9 +1,11 @@
 import { z } from 'zod'
-import { Slug } from '../boxes/index.ts'
+import { type BoxMigration, type ProbeRule, Slug, type SynapseSchemas } from '../boxes/index.ts'
 import { admin, endpoint, Timestamp } from '../contract/index.ts'
+import type { WindowRules } from '../windows/index.ts'
 import { ActionError, ActionStatus } from './action.ts'
 import { Finding } from './finding.ts'
 import { FenceMode, Phase } from './rollout.ts'
+import type { Parallelism } from './scheduling.ts'
 
 const Chance = z.number().min(0).max(1).default(0)
 const Slugs = z.array(Slug).max(10_000)
@@ -110,3 +112,23 @@ export const rehearseRollout = endpoint({
   summary:
     'Play a staged rollout to the current manifest through on a simulated copy of the fleet in virtual time; nothing is stored or touched',
 })
+
+/** What the daemon goes by, as far as a rollout depends on it. Plain values: a rehearsal is played where the daemon is not. */
+export type RehearsalSettings = Readonly<{
+  rollouts: Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
+  probe: ProbeRule
+  staleAfterMs: number
+  offlineAfterMs: number
+  fenceMaxMs: number
+  windows: WindowRules
+  schemas: SynapseSchemas
+  migrations: readonly BoxMigration[]
+  daemonVersion: string
+}>
+
+export type RehearsalInput = Readonly<{
+  settings: RehearsalSettings
+  wanted: RehearsalRequest
+  /** The moment at which the rollout starts. */
+  startIso: string
+}>

@@ -1,7 +1,7 @@
-import { type EngineAction, type EngineCommand, isInFlight, type Step, stepsFromCommand } from './decide.ts'
-import { assignSlots, type Parallelism } from './makespan.ts'
 import { explainWait } from './pause-reason.ts'
-import { newestFirst } from './plan-undo.ts'
+import { newestFirst } from './plan-rollback.ts'
+import { type EngineAction, type EngineCommand, isInFlight, type Step, stepsFromCommand } from './plan-steps.ts'
+import { assignSlots, type Parallelism } from './scheduling.ts'
 
 // What the engine does next for a rollout that was rolled back with its boxes. Updates that were in flight end first and are undone then;
 // the last that was updated goes back first. Phases play no part, nor do maintenance windows: somebody wants the boxes back now.

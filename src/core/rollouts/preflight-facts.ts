@@ -1,7 +1,7 @@
 import { type BoxFacts, type Component, synapseSchemaOf, type TierVersions, VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './known-box.ts'
+import type { KnownBox, Limits } from './preflight.ts'
 
 /** What the agent told beside versions. An agent that told nothing finds what it refuses itself, before any outage. */
 export function factFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {

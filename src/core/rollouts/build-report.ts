@@ -1,7 +1,6 @@
 import { spanMs } from '../kit/index.ts'
-import { type Pause, type PhaseSpan, type Spread, type StepSpread, TimelineEntry } from './report.ts'
-import { Phase, type RolloutKind } from './rollout.ts'
-import { phaseOrder } from './transition.ts'
+import { type Pause, type PhaseSpan, type RollbackSpan, type Spread, type StepSpread, TimelineEntry } from './report-contract.ts'
+import { Phase, phaseOrder, type RollbackCounts, type RolloutKind } from './rollout.ts'
 
 /** An entry of the rollout's audit chain that is about the rollout itself. */
 type StoryLine = Readonly<{ at: string; actor: string; action: string; data: unknown }>
@@ -68,7 +67,7 @@ const overlap = (pause: Pause, from: string, to: string, now: string): number =>
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
 
 /** One box and how long something took there. */
-export type TimedBox = Readonly<{ slug: string; ms: number }>
+type TimedBox = Readonly<{ slug: string; ms: number }>
 
 /** Of none there is nothing to tell. Among equals the first by name is the worst. */
 export function spreadOf(took: readonly TimedBox[]): Spread | null {
@@ -78,7 +77,7 @@ export function spreadOf(took: readonly TimedBox[]): Spread | null {
 }
 
 /** What the steps of one box took together, whatever the attempts. */
-export type BoxSteps = Readonly<{ slug: string; steps: readonly Readonly<{ step: string; durationMs: number | null }>[] }>
+type BoxSteps = Readonly<{ slug: string; steps: readonly Readonly<{ step: string; durationMs: number | null }>[] }>
 
 /** Per step over all boxes, in the order in which steps come; what has not ended counts nowhere. */
 export function stepSpreads(boxes: readonly BoxSteps[]): StepSpread[] {
@@ -98,4 +97,27 @@ export function stepSpreads(boxes: readonly BoxSteps[]): StepSpread[] {
     const spread = spreadOf(took.get(step) ?? [])
     return spread ? [{ step, ...spread }] : []
   })
+}
+
+/** One box that was on its way back once. */
+export type BoxRollbackSpan = Readonly<{ slug: string; startedAt: string; finishedAt: string | null }>
+
+type Whole = Readonly<{ rolledBackAt: string | null; counts: RollbackCounts | null; boxes: readonly BoxRollbackSpan[]; now: string }>
+
+/** How long the way back of a whole rollout took, from the word for it to the end of its last box. Pure. */
+export function rollbackSpanOf({ rolledBackAt, counts, boxes, now }: Whole): RollbackSpan | null {
+  if (rolledBackAt === null || counts === null) return null
+  const goesOn = counts.pending + counts.running > 0
+  const ends = boxes.flatMap(({ finishedAt }) => finishedAt ?? []).sort()
+  const last = ends.at(-1)
+  if (!goesOn && last === undefined) return null
+  const endedAt = goesOn ? null : (last ?? null)
+  return { startedAt: rolledBackAt, endedAt, durationMs: spanMs(rolledBackAt, endedAt ?? now), boxes: spreadOf(tookOf(boxes)) }
+}
+
+function tookOf(boxes: readonly BoxRollbackSpan[]): TimedBox[] {
+  const took = new Map<string, number>()
+  for (const { slug, startedAt, finishedAt } of boxes)
+    if (finishedAt !== null) took.set(slug, (took.get(slug) ?? 0) + spanMs(startedAt, finishedAt))
+  return [...took].map(([slug, ms]) => ({ slug, ms }))
 }

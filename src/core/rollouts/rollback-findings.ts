@@ -1,9 +1,9 @@
 import { type Fix, holesText, type InstalledVersions, reopenedHoles, VersionedService } from '../boxes/index.ts'
 import type { RollbackMode } from './action.ts'
-import { fenceFindings, hostFindings, reportFindings } from './examine-state.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './known-box.ts'
-import type { CompletedUpdate } from './plan-undo.ts'
+import type { CompletedUpdate } from './plan-rollback.ts'
+import type { KnownBox, Limits } from './preflight.ts'
+import { fenceFindings, hostFindings, reportFindings } from './preflight-state.ts'
 
 /** Services whose image the update changed, as its own evidence says. */
 export const changedServices = ({
@@ -83,3 +83,18 @@ function syncFindings({ from, to }: CompletedUpdate, { slug }: KnownBox): Findin
 }
 
 const minorOf = (version: string): string => /^\d+\.\d+/.exec(version)?.[0] ?? version
+
+const gone: Readonly<Record<string, string>> = {
+  forgotten: 'was given up by retention',
+  missing: 'is missing from its repository',
+  damaged: 'could not be read back when it was last tried',
+}
+
+/** Whether the snapshot from before the update is there to go back to. */
+export function snapshotFindings({ slug, snapshot }: CompletedUpdate): Finding[] {
+  const list = `\`tenantry snapshots list --slug ${slug}\` shows all`
+  if (!snapshot) return [refusal('SNAPSHOT_GONE', `no snapshot of ${slug} from before this rollout is known: ${list}`)]
+  const why = gone[snapshot.status]
+  if (why === undefined) return []
+  return [refusal('SNAPSHOT_GONE', `the snapshot ${snapshot.snapshotId.slice(0, 8)} of ${slug} from before this rollout ${why}: ${list}`)]
+}

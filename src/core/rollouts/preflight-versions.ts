@@ -8,7 +8,7 @@ import {
   type TierVersions,
 } from '../boxes/index.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './known-box.ts'
+import type { KnownBox, Limits } from './preflight.ts'
 
 /** What speaks against the way from what is installed to the target. */
 export function versionFindings(box: KnownBox, target: TierVersions, changes: readonly Component[], limits: Limits): Finding[] {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type PastRollback, proposeFenceMode } from '../../../src/core/rollouts/propose-fence.ts'
+import { type PastRollback, proposeFenceMode } from '../../../src/core/rollouts/plan-expectations.ts'
 
 const from = { migrationsHead: '0000', postgres: '15.15', synapse: '1.157.1', minio: '2026-01-01' }
 const to = { ...from, synapse: '1.163.2' }

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { Timestamp } from '../contract/index.ts'
-import { RollbackMode, RolloutAction } from './action.ts'
-import { Phase, RolloutSummary } from './rollout.ts'
+import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
+import { AttemptEvidence, RollbackMode, RolloutAction } from './action.ts'
+
+import { Phase, RolloutId, RolloutSummary } from './rollout.ts'
 
 /** One thing that somebody or the engine did, from the rollout's audit chain. */
 export const TimelineEntry = z.object({
@@ -84,3 +85,27 @@ export const RolloutReport = z.object({
   boxesTotal: z.number().int(),
 })
 export type RolloutReport = z.infer<typeof RolloutReport>
+
+const one = z.strictObject({ id: RolloutId })
+const base = '/admin/tenant-boxes/rollouts'
+
+/** What a rollout leaves behind when it is over: its story, and what proves it. */
+export const proofContract = {
+  reportRollout: endpoint({
+    method: 'GET',
+    path: `${base}/:id/report`,
+    auth: admin('viewer'),
+    params: one,
+    returns: RolloutReport,
+    summary: 'What became of a rollout: timeline, phases, pauses, fences, steps, and the boxes that matter most',
+  }),
+  listEvidence: endpoint({
+    method: 'GET',
+    path: `${base}/:id/evidence`,
+    auth: admin('viewer'),
+    params: one,
+    query: Paging,
+    returns: z.object({ evidence: z.array(AttemptEvidence), nextCursor: z.string().nullable() }),
+    summary: 'What each attempt that ended left behind, as the audit chain names it by its sum',
+  }),
+} as const satisfies Contract

@@ -1,12 +1,11 @@
 import { type BoxFacts, ImageRef, isUnknown, Service, synapseSchemaOf, type VersionedService } from '../boxes/index.ts'
 import { plural } from '../kit/index.ts'
-import { composeFindings, spaceFindings } from './examine-facts.ts'
-import { majorOf, schemaTooNew } from './examine-versions.ts'
 import { type Finding, refusal, warning } from './finding.ts'
-import type { KnownBox, Limits } from './known-box.ts'
-import type { CompletedUpdate } from './plan-undo.ts'
-import { changedServices } from './undo-findings.ts'
-import type { PlannedRollback } from './undo-plan.ts'
+import type { CompletedUpdate, PlannedRollback } from './plan-rollback.ts'
+import type { KnownBox, Limits } from './preflight.ts'
+import { composeFindings, spaceFindings } from './preflight-facts.ts'
+import { majorOf, schemaTooNew } from './preflight-versions.ts'
+import { changedServices } from './rollback-findings.ts'
 
 // Going back by images leaves the data where it is, so the older program must be able to read what the newer one wrote (SAFETY, Restore).
 // What nobody knows counts as a no: then only the snapshot leads back.

@@ -1,11 +1,9 @@
-import type { Progress } from '../boxes/index.ts'
+import type { Progress, UpdateStep } from '../boxes/index.ts'
 import type { CommandStatus } from '../hosts/index.ts'
 import type { ActionError, ActionRollback, ActionStatus } from './action.ts'
-import { assignSlots, longestFirst, type Parallelism, type Slot } from './makespan.ts'
 import { explainPause, explainWait, type Held } from './pause-reason.ts'
-import { progressShown, statusAfter } from './progress.ts'
-import type { Phase } from './rollout.ts'
-import { phaseOf, type RolloutState } from './transition.ts'
+import { type Phase, phaseOf, type RolloutState } from './rollout.ts'
+import { assignSlots, longestFirst, type Parallelism, type Slot } from './scheduling.ts'
 
 // What the engine does next, given what is stored and what the agents said. Invariants: no tenant starts while the rollout is not in
 // its phase; never more in flight than the limits say; a box that somebody else holds waits, and its phase with it; an update that an
@@ -154,3 +152,45 @@ function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[]
   const begun = new Set(turns.map(({ slug }) => slug))
   return [...turns, ...told.filter(({ slug }) => !begun.has(slug))]
 }
+
+/** What agents tell: the steps of the guarded update, and those of the pull before it. */
+type ToldStep = UpdateStep | 'pull' | 'warm-snapshot' | 'migrate'
+
+/** What each step means for the action. Lifting the fence ends the way there as well as the way back, so it means neither. */
+const statusOfStep: Readonly<Record<ToldStep, ActionStatus | null>> = {
+  pull: 'pulling',
+  'warm-snapshot': 'pulling',
+  prefetch: 'pulling',
+  fence: 'snapshotting',
+  stop: 'snapshotting',
+  snapshot: 'snapshotting',
+  'cold-copy': 'snapshotting',
+  rewrite: 'updating',
+  recreate: 'updating',
+  migrate: 'updating',
+  serve: 'updating',
+  'first-ok': 'probing',
+  probe: 'probing',
+  commit: 'probing',
+  unfence: null,
+  'restore-stop': 'rolling_back',
+  'restore-data': 'rolling_back',
+  'restore-start': 'rolling_back',
+  'restore-probe': 'rolling_back',
+}
+
+/**
+ * Where an action stands after these steps, oldest first. Agents tell several at once, so the last alone would leave the status behind
+ * its step. Nothing leads out of `rolling_back` but the end of the attempt.
+ */
+export const statusAfter = (steps: readonly string[], before: ActionStatus): ActionStatus =>
+  steps.reduce<ActionStatus>((status, step) => (status === 'rolling_back' ? status : (meaning(step) ?? status)), before)
+
+const meaning = (step: string): ActionStatus | null => (Object.hasOwn(statusOfStep, step) ? statusOfStep[step as ToldStep] : null)
+
+/** Per cent are told in tens: events are kept, and nobody reads a hundred of them per box. */
+const tens = (progress: Progress | null): number => Math.floor((progress?.percent ?? 0) / 10)
+
+/** True when what was stored already tells the same. */
+const progressShown = (stored: Progress | null, now: Progress): boolean =>
+  stored !== null && stored.step === now.step && stored.detail === now.detail && tens(stored) === tens(now)
