@@ -48,7 +48,7 @@ async function ours() {
   }
   const bus = makeEventBus(deps)
   const all = makeEventStreams({ ...deps, bus })
-  const app = buildApp(eventsRoutes({ ...deps, streams: all }), {
+  const app = buildApp(eventsRoutes({ ...deps, streams: all, tenantIdOf: async () => undefined }), {
     ...deps,
     authenticate: { platform: authenticate },
     metrics: makeMetrics(),

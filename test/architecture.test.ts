@@ -70,6 +70,23 @@ test('boxes never import rollouts', () => {
   expect(list(imports.filter(({ from, to }) => /\/boxes\//.test(from) && /^(core|daemon|cli)\/rollouts/.test(to)))).toEqual([])
 })
 
+test.each(['core', 'daemon', 'agent', 'cli'])('the features of %s form no import circle, types included', (name) => {
+  const below = new Map<string, Set<string>>()
+  for (const { from, to } of imports)
+    if (tree(from) === name && tree(to) === name && room(from) !== room(to))
+      below.set(room(from), (below.get(room(from)) ?? new Set()).add(room(to)))
+  const circles: string[] = []
+  const done = new Set<string>()
+  const visit = (feature: string, path: readonly string[]): void => {
+    if (path.includes(feature)) circles.push([...path.slice(path.indexOf(feature)), feature].join(' -> '))
+    if (path.includes(feature) || done.has(feature)) return
+    for (const next of below.get(feature) ?? []) visit(next, [...path, feature])
+    done.add(feature)
+  }
+  for (const feature of below.keys()) visit(feature, [])
+  expect(circles).toEqual([])
+})
+
 test('the clock and chance are parameters outside kit and node', () => {
   const impure = /Date\.now\(|new Date\(\)|Math\.random\(/
   const wrong = sources.filter((file) => !/^(core\/kit|node)\//.test(file) && impure.test(readFileSync(join(root, file), 'utf8')))

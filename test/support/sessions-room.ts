@@ -5,9 +5,11 @@ import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.t
 import type { Db } from '../../src/daemon/db/index.ts'
 import { type AuthenticateUser, authenticateUser, type SessionsDeps, waitingLogins } from '../../src/daemon/sessions/index.ts'
 import { login } from '../../src/daemon/sessions/login.ts'
+import type { UsersPorts } from '../../src/daemon/users/index.ts'
 import { silentLogger, systemRandom } from '../../src/node/index.ts'
 import { aKeyring } from './admin-room.ts'
 import { type ChatServer, chatServer, homeserversOf } from './homeservers.ts'
+import { userPorts } from './user-ports.ts'
 
 export const roleBook = RoleBook.parse({
   defaultRole: 'member',
@@ -49,7 +51,7 @@ function waitedClock(unseen = manualClock()): WaitedClock {
   return { ...unseen, sleep, waiting: () => waiting, unseen }
 }
 
-export type SessionsRoom = SessionsDeps & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
+export type SessionsRoom = SessionsDeps & UsersPorts & Readonly<{ clock: WaitedClock; authenticate: AuthenticateUser; stop: () => void }>
 
 type Options = Readonly<{ clock?: WaitedClock; rules?: Partial<SessionRules>; log?: SessionsDeps['log'] }>
 
@@ -65,7 +67,7 @@ export async function aSessionsRoom(
   const revocations = await watchRevocations({ db, log, clock: clock.unseen }, abort.signal)
   const whole = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 100, ...rules }
   const deps = { ...base, keys, revocations, homeservers: homeserversOf(servers), roles: roleBook, rules: whole, waiting: waitingLogins() }
-  return { ...deps, authenticate: authenticateUser(deps), stop: () => abort.abort() }
+  return { ...deps, ...userPorts, authenticate: authenticateUser(deps), stop: () => abort.abort() }
 }
 
 export const aChatUser = (server: ChatServer, localpart = 'anna', password = aPassword) =>

@@ -1,5 +1,4 @@
-import { type Clock, manualClock, problem } from '../../src/core/kit/index.ts'
-import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
+import { type Clock, manualClock, type PlatformPrincipal, problem } from '../../src/core/kit/index.ts'
 import type { Served } from '../../src/daemon/http/index.ts'
 import { servedApp } from './served-app.ts'
 

@@ -1,7 +1,6 @@
 import { onTestFinished } from 'vitest'
-import { isoNow, newId } from '../../src/core/kit/index.ts'
-import type { PlatformPrincipal } from '../../src/core/sessions/index.ts'
-import { type Capability, matrixUserIdOf, type UserId } from '../../src/core/users/index.ts'
+import { type Capability, isoNow, newId, type PlatformPrincipal, type UserId } from '../../src/core/kit/index.ts'
+import { matrixUserIdOf } from '../../src/core/users/index.ts'
 import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
 import { createSpace } from '../../src/daemon/spaces/create-space.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
@@ -9,6 +8,7 @@ import { insertUser } from '../../src/daemon/users/users.repo.ts'
 import { type Logger, silentLogger } from '../../src/node/index.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld, type HomeserverWorld } from './homeserver-world.ts'
+import { userPorts } from './user-ports.ts'
 import { aRoleBook } from './users-room.ts'
 
 type Given = Readonly<{ tenantId?: string; capabilities?: readonly Capability[]; inChat?: boolean }>
@@ -68,5 +68,5 @@ export function spacesOver(world: HomeserverWorld & Readonly<{ log: Logger }>, m
     const rows = await db.selectFrom('revocations').select('subject').where('kind', '=', 'space').orderBy('seq').execute()
     return rows.map(({ subject }) => subject)
   }
-  return { roles: aRoleBook, aUser, aSpace, work, events, revoked }
+  return { roles: aRoleBook, ...userPorts, aUser, aSpace, work, events, revoked }
 }

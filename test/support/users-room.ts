@@ -13,6 +13,7 @@ import { anOperator } from './boxes-room.ts'
 import { aChatServer } from './chat-server.ts'
 import { aHomeserverWorld } from './homeserver-world.ts'
 import { servedApp } from './served-app.ts'
+import { userPorts } from './user-ports.ts'
 
 export const aRoleBook: RoleBook = {
   defaultRole: 'member',
@@ -26,7 +27,7 @@ export const aRoleBook: RoleBook = {
 /** The users of the tenant `acme` over an empty database, with the stand-in of its chat server, and the room's endpoints over HTTP. */
 export async function aUsersRoom(db: Db) {
   const chat = await aChatServer()
-  const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger() }
+  const world = { ...(await aHomeserverWorld(db, chat)), roles: aRoleBook, log: silentLogger(), ...userPorts }
   onTestFinished(async () => {
     await world.close()
     await chat.close()

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
+import { Capability } from '../kit/index.ts'
 import { Profile } from '../profile/index.ts'
 import { Space } from '../spaces/index.ts'
 import { TaskStatus } from '../tasks/index.ts'
-import { Capability } from '../users/index.ts'
 
 /** A module as clients need to know it (spec 2.6). */
 export const BootstrapModule = z.object({

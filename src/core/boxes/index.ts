@@ -116,7 +116,6 @@ export {
   pathWords,
   Service,
   Slug,
-  type TenantId,
   Tier,
   tierOf,
   VersionedService,

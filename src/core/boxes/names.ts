@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Branded } from '../kit/index.ts'
 
 export type BoxId = Branded<'BoxId'>
-export type TenantId = Branded<'TenantId'>
 export type HostId = Branded<'HostId'>
 
 const slug = '[a-z][a-z0-9-]{1,38}[a-z0-9]'

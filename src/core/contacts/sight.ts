@@ -1,5 +1,6 @@
 import type { Audience } from '../events/index.ts'
-import { type Capability, listedRoles, type RoleBook } from '../users/index.ts'
+import type { Capability } from '../kit/index.ts'
+import { listedRoles, type RoleBook } from '../users/index.ts'
 
 /** Whom a caller sees beside itself and whoever shares a space with it: everybody, or whoever has one of these roles. */
 export type Sight = 'everybody' | Readonly<{ roles: readonly string[] }>

@@ -1,7 +1,5 @@
 import type { z } from 'zod'
-import type { AdminActor, AgentActor, ProblemCode, TokenActor } from '../kit/index.ts'
-import type { PlatformPrincipal } from '../sessions/index.ts'
-import type { Capability } from '../users/index.ts'
+import type { AdminActor, AgentActor, Capability, PlatformPrincipal, ProblemCode, TokenActor } from '../kit/index.ts'
 
 /** Admin roles from least to most; each may do all that the ones before it may (SECURITY, Identity). */
 export const adminRoles = ['viewer', 'reviewer', 'operator', 'admin'] as const

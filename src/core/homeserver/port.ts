@@ -1,5 +1,4 @@
-import type { TenantId } from '../boxes/index.ts'
-import type { Secret } from '../kit/index.ts'
+import type { Secret, TenantId } from '../kit/index.ts'
 
 /**
  * Nothing was said about the question, and asking again later may help. `fenced`: the box is being updated and takes no writes;

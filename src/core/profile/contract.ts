@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type Contract, endpoint, platform } from '../contract/index.ts'
-import { Capability, DisplayName, Locale } from '../users/index.ts'
+import { Capability } from '../kit/index.ts'
+import { DisplayName, Locale } from '../users/index.ts'
 
 /** What a user says of itself. */
 export const Profile = z.object({ displayName: z.string().nullable(), avatarUrl: z.string().nullable(), locale: z.string().nullable() })

@@ -1,4 +1,4 @@
-import type { Capability } from '../users/index.ts'
+import type { Capability } from '../kit/index.ts'
 import type { SpaceRole, SpaceVisibility } from './space.ts'
 
 type Seen = Readonly<{ visibility: SpaceVisibility; role: SpaceRole | null }>

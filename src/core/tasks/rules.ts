@@ -1,5 +1,5 @@
 import type { Audience } from '../events/index.ts'
-import type { Capability } from '../users/index.ts'
+import type { Capability } from '../kit/index.ts'
 import { roleKey, type Task } from './task.ts'
 import type { TaskMove } from './transition.ts'
 

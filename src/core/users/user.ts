@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import { type Branded, isVisible, visiblePattern } from '../kit/index.ts'
+import { isVisible, visiblePattern } from '../kit/index.ts'
 import { RoleName } from './role-book.ts'
-
-export type UserId = Branded<'UserId'>
 
 /** As callers name one. */
 export const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')

@@ -2,7 +2,7 @@ import type { Account } from '../../core/admin/index.ts'
 import type { AdminRole } from '../../core/contract/index.ts'
 import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { accountById, refuseLastAdmin, shownAccount } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 
@@ -19,7 +19,7 @@ export async function changeAccountRole(
     const account = await accountById(tx, id)
     if (!account.active) throw problem('CONFLICT', `${account.name} is disabled`)
     await tx.updateTable('admin_accounts').set({ role }).where('id', '=', id).execute()
-    await revoke(tx, clock, { kind: 'admin-account', subject: id })
+    await publishRevocation(tx, clock, { kind: 'admin-account', subject: id })
     await recordAudit(tx, clock, { actor, action: 'account.role-changed', subject: account.name, data: { from: account.role, to: role } })
   })
   await revocations.readNow()

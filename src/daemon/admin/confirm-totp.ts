@@ -1,6 +1,6 @@
 import { type AdminActor, isoNow, problem, randomText } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { accountById } from './accounts.repo.ts'
 import type { AdminDeps } from './deps.ts'
 import { grouped } from './passwords.ts'
@@ -25,7 +25,7 @@ export async function confirmTotp(deps: Deps, actor: AdminActor, { totp }: { tot
       .where('id', '=', account.id)
       .execute()
     await replaceRecoveryCodes(tx, account.id, recoveryCodes)
-    await revoke(tx, clock, { kind: 'admin-account', subject: account.id })
+    await publishRevocation(tx, clock, { kind: 'admin-account', subject: account.id })
     await recordAudit(tx, clock, { actor, action: 'account.totp-enabled', subject: account.name })
   })
   await revocations.readNow()

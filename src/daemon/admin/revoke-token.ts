@@ -1,6 +1,6 @@
 import { type Actor, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import type { AdminDeps } from './deps.ts'
 
 type Deps = Pick<AdminDeps, 'db' | 'clock' | 'revocations'>
@@ -10,7 +10,7 @@ export async function revokeToken({ db, clock, revocations }: Deps, actor: Actor
   await db.transaction().execute(async (tx) => {
     const row = await tx.deleteFrom('api_tokens').where('id', '=', id).returning('name').executeTakeFirst()
     if (!row) throw problem('NOT_FOUND', `there is no API token ${id}`)
-    await revoke(tx, clock, { kind: 'api-token', subject: id })
+    await publishRevocation(tx, clock, { kind: 'api-token', subject: id })
     await recordAudit(tx, clock, { actor, action: 'token.revoked', subject: row.name, data: { id } })
   })
   await revocations.readNow()

@@ -1,5 +1,5 @@
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 
 /** Twelve hours: one working day. */
@@ -48,7 +48,7 @@ export async function endSession(tx: Tx, clock: Clock, id: string): Promise<bool
     .where('revoked_at', 'is', null)
     .executeTakeFirst()
   if (ended.numUpdatedRows === 0n) return false
-  await revoke(tx, clock, { kind: 'admin-session', subject: id })
+  await publishRevocation(tx, clock, { kind: 'admin-session', subject: id })
   return true
 }
 
@@ -61,5 +61,5 @@ export async function endSessions(tx: Tx, clock: Clock, accountId: string, excep
     .where('revoked_at', 'is', null)
     .$if(except !== undefined, (query) => query.where('id', '!=', except as string))
     .execute()
-  await revoke(tx, clock, { kind: 'admin-account', subject: accountId })
+  await publishRevocation(tx, clock, { kind: 'admin-account', subject: accountId })
 }

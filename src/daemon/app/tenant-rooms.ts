@@ -1,13 +1,14 @@
 import { quotasOf } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { openEdge } from '../edge/index.ts'
-import { openEvents } from '../events/index.ts'
+import { openEvents, type TenantIdOf } from '../events/index.ts'
 import { makeAsk, makeHomeservers, plainNetworks } from '../homeserver/index.ts'
 import type { HttpMetrics } from '../http/index.ts'
 import { openLimits } from '../limits/index.ts'
 import { openObjectStore } from '../objects/index.ts'
-import { authenticateUser, waitingLogins } from '../sessions/index.ts'
-import { membersOf } from '../spaces/index.ts'
+import { authenticateUser, endUserSessions, liftLock, waitingLogins } from '../sessions/index.ts'
+import { followWholeTenant, membersOf } from '../spaces/index.ts'
+import { tenantBySlug } from '../tenants/index.ts'
 import type { FeatureDeps } from './wire-needs.ts'
 
 type Shared = Readonly<{ holder: string; revocations: Revocations; registry: HttpMetrics['registry'] }>
@@ -19,7 +20,7 @@ export async function tenantRooms(deps: FeatureDeps, { holder, revocations, regi
   const { config, db, clock, log } = deps
   const networks = plainNetworks(config.homeservers.privateNetworks)
   const homeservers = makeHomeservers({ ...deps, networks, ask: makeAsk().ask })
-  const users = { ...deps, homeservers }
+  const users = { ...deps, homeservers, endUserSessions, unlockLogin: liftLock, resyncSpaces: followWholeTenant }
   const sessions = {
     ...users,
     keys: await openSigningKeys(deps, 'platform'),
@@ -38,7 +39,9 @@ export async function tenantRooms(deps: FeatureDeps, { holder, revocations, regi
     platform,
     limits,
     budgets: { db, clock, holder, store: limits.store, budgets: config.limits },
-    events: openEvents({ ...deps, replica: holder, registry, revocations, authenticate: platform, membersOf }),
+    events: { ...openEvents({ ...deps, replica: holder, registry, revocations, authenticate: platform, membersOf }), tenantIdOf },
     edge: openEdge({ ...deps, revocations }),
   }
 }
+
+const tenantIdOf: TenantIdOf = async (db, slug) => (await tenantBySlug(db, slug))?.id

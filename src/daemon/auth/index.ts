@@ -5,7 +5,7 @@ import './auth.tables.ts'
 
 export { authRoutes } from './auth.routes.ts'
 export { orUnavailable } from './or-unavailable.ts'
-export { type Revocations, type Revoked, revoke, watchRevocations } from './revocations.ts'
+export { publishRevocation, type Revocations, type Revoked, watchRevocations } from './revocations.ts'
 export { rotateSigningKeys } from './rotate-signing-keys.ts'
 export { authSealedColumns } from './sealed-columns.ts'
 export { openSigningKeys, type SigningKeys } from './signing-keys.ts'

@@ -32,7 +32,7 @@ const staleAfterMs = 1000
  * Tells every replica within a second, in the transaction of the change. All tenants share its counter, which is held until the commit: call it after
  * the events, whose counter is the tenant's own and may be waited for, and right before the audit entry.
  */
-export async function revoke(tx: Tx, clock: Clock, { kind, subject }: Revoked): Promise<void> {
+export async function publishRevocation(tx: Tx, clock: Clock, { kind, subject }: Revoked): Promise<void> {
   const seq = await nextSeq(tx, stream)
   await tx
     .insertInto('revocations')

@@ -1,4 +1,4 @@
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { eventsAfter } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'
 import { type Tagged, tagged } from '../http/index.ts'

@@ -1,6 +1,5 @@
 import type { Bootstrap, MadeOf } from '../../core/bootstrap/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
 import { headOf, type Tx } from '../db/index.ts'
 import { streamOf } from '../events/index.ts'

@@ -9,11 +9,11 @@ import {
   type ProbeResult,
   portsFrom,
   type Severity,
-  type TenantId,
   type Tier,
   tierOf,
   type VersionsReport,
 } from '../../core/boxes/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
 import { ownWindowOf } from '../tenants/index.ts'
 import type { BoxTable } from './boxes.tables.ts'

@@ -1,6 +1,6 @@
-import type { BoxCommandKind, BoxCommandPayload, BoxDetail, BoxId, HostId, Plan, TenantId } from '../../core/boxes/index.ts'
+import type { BoxCommandKind, BoxCommandPayload, BoxDetail, BoxId, HostId, Plan } from '../../core/boxes/index.ts'
 import { isFinal } from '../../core/hosts/index.ts'
-import { type Actor, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { type Actor, isoNow, newId, problem, type Random, type TenantId } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { type CommandBus, commandsByIds, enqueueCommand, type Host, hostByName } from '../hosts/index.ts'

@@ -1,7 +1,6 @@
 import { type Contact, sightOf } from '../../core/contacts/index.ts'
 import { noSuchPage } from '../../core/contract/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { contactsAfter, findContact, type Onlooker, placeOf } from './contacts.repo.ts'

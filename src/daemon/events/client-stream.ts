@@ -1,6 +1,5 @@
 import { type IsMember, positionMessage, type ResetReason, reaches, resetMessage } from '../../core/events/index.ts'
-import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type Clock, isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Channel } from '../http/index.ts'
 import type { EventBus } from './event-bus.ts'
 import type { Told } from './read-page.ts'

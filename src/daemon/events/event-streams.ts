@@ -1,6 +1,5 @@
 import { readCursor } from '../../core/events/index.ts'
-import type { Random } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { PlatformPrincipal, Random } from '../../core/kit/index.ts'
 import type { Revoked } from '../auth/index.ts'
 import { headOf } from '../db/index.ts'
 import type { PushStream } from '../http/index.ts'

@@ -2,10 +2,12 @@ import type { StreamMessage } from '../../core/contract/index.ts'
 import { type Audience, type EventRecord, idsOf } from '../../core/events/index.ts'
 import { type Clock, problem } from '../../core/kit/index.ts'
 import { type Db, eventsAfter, type StoredEvent, toEvent } from '../db/index.ts'
-import { tenantBySlug } from '../tenants/index.ts'
 import { streamOf } from './record-event.ts'
 
-type Deps = Readonly<{ db: Db; clock: Clock }>
+/** The tenant that a slug names, if there is one: the app wires the registry. */
+export type TenantIdOf = (db: Db, slug: string) => Promise<string | undefined>
+
+type Deps = Readonly<{ db: Db; clock: Clock; tenantIdOf: TenantIdOf }>
 
 type Wanted = Readonly<{
   tenant?: string | undefined
@@ -20,17 +22,21 @@ const pageOf = 500
 
 /** Stored events as they come, of all streams or of one tenant; before them some that came earlier. Throws NOT_FOUND for an unknown tenant. */
 export async function tailEvents(deps: Deps, wanted: Wanted): Promise<AsyncIterable<StreamMessage<EventRecord>>> {
-  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(deps.db, wanted.tenant)
+  const stream = wanted.tenant === undefined ? undefined : await streamOfSlug(deps, wanted.tenant)
   return messages(deps, wanted, stream)
 }
 
-async function streamOfSlug(db: Db, slug: string): Promise<string> {
-  const tenant = await tenantBySlug(db, slug)
-  if (!tenant) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
-  return streamOf(tenant.id)
+async function streamOfSlug({ db, tenantIdOf }: Deps, slug: string): Promise<string> {
+  const tenantId = await tenantIdOf(db, slug)
+  if (tenantId === undefined) throw problem('NOT_FOUND', `there is no tenant ${slug}: \`tenantry tenants list\` shows all`)
+  return streamOf(tenantId)
 }
 
-async function* messages({ db, clock }: Deps, wanted: Wanted, stream: string | undefined): AsyncGenerator<StreamMessage<EventRecord>> {
+async function* messages(
+  { db, clock }: Omit<Deps, 'tenantIdOf'>,
+  wanted: Wanted,
+  stream: string | undefined,
+): AsyncGenerator<StreamMessage<EventRecord>> {
   const { signal } = wanted
   const describe = describer(db)
   const fits = typeFilter(wanted.type)

@@ -1,6 +1,5 @@
 import type { File } from '../../core/files/index.ts'
-import { isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoIn, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
 import { type FilesDeps, keptDeletedMs, type OneFile } from './deps.ts'

@@ -1,6 +1,5 @@
 import type { Folder } from '../../core/files/index.ts'
-import { type Clock, isoIn, isoNow, newId, plural, problem, type Random } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type Clock, isoIn, isoNow, newId, type PlatformPrincipal, plural, problem, type Random } from '../../core/kit/index.ts'
 import { type Db, forUpdate, type Tx } from '../db/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'
 import { keptDeletedMs, type OfSpace } from './deps.ts'

@@ -1,4 +1,4 @@
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { openSpace } from '../spaces/index.ts'
 import type { FilesDeps, OfSpace } from './deps.ts'
 

@@ -1,7 +1,6 @@
 import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
 import type { File } from '../../core/files/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { FileBody } from '../http/index.ts'
 import { openSpace } from '../spaces/index.ts'
 import type { FilesDeps, OfSpace, OneFile } from './deps.ts'

@@ -9,8 +9,7 @@ import {
   shownType,
   type UploadFields,
 } from '../../core/files/index.ts'
-import { isoIn, isoNow, newId, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoIn, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { FilePart, Upload } from '../http/index.ts'
 import type { Kept } from '../objects/index.ts'
 import { openSpace, recordInSpace } from '../spaces/index.ts'

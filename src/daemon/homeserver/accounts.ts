@@ -1,6 +1,5 @@
-import type { TenantId } from '../../core/boxes/index.ts'
 import { type ChatAnswer, type Created, type Done, errcodeOf, errorOf, type NewChatUser, unexpected } from '../../core/homeserver/index.ts'
-import type { Secret } from '../../core/kit/index.ts'
+import type { Secret, TenantId } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import { type CallDeps, type Caller, enter, isAnswer, isCaller } from './call.ts'

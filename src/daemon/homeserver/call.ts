@@ -1,6 +1,5 @@
-import type { TenantId } from '../../core/boxes/index.ts'
 import { type ChatAnswer, errcodeOf, type Fault, faultOf } from '../../core/homeserver/index.ts'
-import { type Clock, type Random, Secret } from '../../core/kit/index.ts'
+import { type Clock, type Random, Secret, type TenantId } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import { keptAdminToken, renewAdminToken } from './admin-token.ts'
 import { type Ask, NoAnswer, type Question, TooMany } from './ask.ts'

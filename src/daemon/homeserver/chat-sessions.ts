@@ -1,4 +1,3 @@
-import type { TenantId } from '../../core/boxes/index.ts'
 import {
   type ChatAnswer,
   type Done,
@@ -8,7 +7,7 @@ import {
   unexpected,
   type WhoIs,
 } from '../../core/homeserver/index.ts'
-import { Secret } from '../../core/kit/index.ts'
+import { Secret, type TenantId } from '../../core/kit/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { type CallDeps, enter, isAnswer, isCaller } from './call.ts'
 

@@ -1,6 +1,6 @@
-import { type BoxId, portsFrom, type TenantId } from '../../core/boxes/index.ts'
+import { type BoxId, portsFrom } from '../../core/boxes/index.ts'
 import { type Fault, platformUrl } from '../../core/homeserver/index.ts'
-import type { Secret } from '../../core/kit/index.ts'
+import type { Secret, TenantId } from '../../core/kit/index.ts'
 import { boxSecret } from '../boxes/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'

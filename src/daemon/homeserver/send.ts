@@ -1,5 +1,5 @@
-import type { TenantId } from '../../core/boxes/index.ts'
 import { errcodeOf, errorOf, type ServiceAnswer, type ServiceRequest } from '../../core/homeserver/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
 import { type CallDeps, enter, isAnswer, isCaller } from './call.ts'
 
 /** A request of the application service, or of the box's administrator: for rooms and what is in them. */

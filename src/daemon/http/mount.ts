@@ -1,7 +1,14 @@
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { type Auth, type EndpointShape, isSchema, roleAtLeast } from '../../core/contract/index.ts'
-import { type Actor, type AdminActor, type AgentActor, type Clock, problem, type TokenActor } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import {
+  type Actor,
+  type AdminActor,
+  type AgentActor,
+  type Clock,
+  type PlatformPrincipal,
+  problem,
+  type TokenActor,
+} from '../../core/kit/index.ts'
 import { addressLimit } from './address-limit.ts'
 import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'

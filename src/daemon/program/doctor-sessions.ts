@@ -1,6 +1,4 @@
-import type { TenantId } from '../../core/boxes/index.ts'
-import type { Clock } from '../../core/kit/index.ts'
-import { isProblem } from '../../core/kit/index.ts'
+import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
 import { type Check, doubtful, failing, well } from '../../node/checks.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'

@@ -1,10 +1,8 @@
-import type { TenantId } from '../../core/boxes/index.ts'
-import { type Clock, problem } from '../../core/kit/index.ts'
-import { credentialForm, type PlatformPrincipal } from '../../core/sessions/index.ts'
-import { capabilitiesOf, matrixUserIdOf, type UserId } from '../../core/users/index.ts'
+import { type Clock, type PlatformPrincipal, problem, type TenantId, type UserId } from '../../core/kit/index.ts'
+import { credentialForm } from '../../core/sessions/index.ts'
+import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
 import { orUnavailable } from '../auth/index.ts'
 import type { SessionsDeps } from './deps.ts'
-import { kindOf } from './revocations.ts'
 import { type FoundSession, standingSession } from './sessions.repo.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'keys' | 'revocations' | 'roles'>
@@ -49,9 +47,9 @@ function principalCache({ db, clock, revocations, roles }: Deps): (sessionId: st
   const kept = new Map<string, Kept>()
   revocations.onRevoked((revoked) => {
     if (revoked === 'everything') return kept.clear()
-    if (revoked.kind === kindOf.session) return void kept.delete(revoked.subject)
-    if (revoked.kind === kindOf.user) forget(kept, ({ userId }) => userId === revoked.subject)
-    if (revoked.kind === kindOf.tenant) forget(kept, ({ tenantId }) => tenantId === revoked.subject)
+    if (revoked.kind === 'user-session') return void kept.delete(revoked.subject)
+    if (revoked.kind === 'user') forget(kept, ({ userId }) => userId === revoked.subject)
+    if (revoked.kind === 'tenant') forget(kept, ({ tenantId }) => tenantId === revoked.subject)
   })
   const read = async (sessionId: string): Promise<Kept | undefined> => {
     const session = await orUnavailable(() => standingSession(db, clock, sessionId))

@@ -1,5 +1,4 @@
-import { problem, secret } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem, secret } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'

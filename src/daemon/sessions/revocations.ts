@@ -1,25 +1,15 @@
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { EndedBy } from '../../core/sessions/index.ts'
-import { revoke as tellReplicas } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
 
-/** What lost its standing: one session, all of a user's, or a whole tenant. */
-type Lost = Readonly<{ kind: 'session' | 'user' | 'tenant'; id: string }>
-
 /**
- * Ends sessions in the transaction of the change that ends them; every replica knows within a second, and so do their streams. A user's
- * sessions end for good: enabling the user again brings none back. Those of a tenant rest while the tenant's record says that it is suspended.
- * Call it late in the transaction: it holds the counter of the sequence until the commit.
+ * Ends all sessions of a user in the transaction of the change; every replica and its streams know within a second. Enabling the user again restores
+ * none. Call it late in the transaction: it holds the counter of the revocations until the commit.
  */
-export async function revoke(
-  tx: Tx,
-  clock: Clock,
-  { kind, id }: Lost,
-  by: EndedBy = kind === 'user' ? 'disabled' : 'admin',
-): Promise<void> {
-  if (kind === 'session') return endSessions(tx, clock, [id], by)
-  if (kind === 'user') await endAllOf(tx, clock, id, by)
-  await tellReplicas(tx, clock, { kind: kindOf[kind], subject: id })
+export async function endUserSessions(tx: Tx, clock: Clock, { userId, by }: Readonly<{ userId: string; by: EndedBy }>): Promise<void> {
+  await endAllOf(tx, clock, userId, by)
+  await publishRevocation(tx, clock, { kind: 'user', subject: userId })
 }
 
 /**
@@ -29,7 +19,7 @@ export async function revoke(
 export async function endSessions(tx: Tx, clock: Clock, ids: readonly string[], by: EndedBy): Promise<void> {
   const ended: string[] = []
   for (const id of [...ids].sort()) if (await end(tx, clock, id, by)) ended.push(id)
-  for (const id of ended) await tellReplicas(tx, clock, { kind: kindOf.session, subject: id })
+  for (const id of ended) await publishRevocation(tx, clock, { kind: 'user-session', subject: id })
 }
 
 /** A user's, in the order in which everybody ends several. */
@@ -54,9 +44,3 @@ async function end(tx: Tx, clock: Clock, id: string, by: EndedBy): Promise<boole
     .executeTakeFirst()
   return numUpdatedRows > 0n
 }
-
-/** For what changes a user or tenant and ends nothing, such as other roles: replicas read the record again within a second. */
-export const lookAgain = (tx: Tx, clock: Clock, { kind, id }: Lost): Promise<void> =>
-  tellReplicas(tx, clock, { kind: kindOf[kind], subject: id })
-
-export const kindOf = { session: 'user-session', user: 'user', tenant: 'tenant' } as const

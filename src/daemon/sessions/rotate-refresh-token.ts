@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow } from '../../core/kit/index.ts'
 import type { SessionRules } from '../../core/sessions/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
-import { revoke } from './revocations.ts'
+import { endSessions } from './revocations.ts'
 import { insertRefreshToken } from './sessions.repo.ts'
 
 type Rotation = Readonly<{ hash: string; successor: string; rules: SessionRules }>
@@ -77,6 +77,6 @@ async function passOverSiblings(tx: Tx, clock: Clock, hash: string): Promise<voi
 async function refused(tx: Tx, clock: Clock, hash: string): Promise<Rotated> {
   const token = await tx.selectFrom('refresh_tokens').select(['session_id', 'used_at']).where('hash', '=', hash).executeTakeFirst()
   if (!token || token.used_at === null) return { kind: 'invalid' }
-  await revoke(tx, clock, { kind: 'session', id: token.session_id }, 'reuse')
+  await endSessions(tx, clock, [token.session_id], 'reuse')
   return { kind: 'reused' }
 }

@@ -1,11 +1,10 @@
-import { type Actor, isoNow, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type Actor, isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { canonicalLocalpart } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tenantBySlug } from '../tenants/index.ts'
 import { findUser } from '../users/index.ts'
 import type { SessionsDeps } from './deps.ts'
-import { revoke } from './revocations.ts'
+import { endSessions } from './revocations.ts'
 import { type Place, sessionsBefore } from './sessions.repo.ts'
 
 type Deps = Pick<SessionsDeps, 'db' | 'clock' | 'revocations'>
@@ -57,7 +56,7 @@ export async function revokeOwnSession(
       .where('expires_at', '>', isoNow(clock))
       .executeTakeFirst()
     if (!session) throw problem('NOT_FOUND', `you have no open session ${id}`)
-    await revoke(tx, clock, { kind: 'session', id }, 'user')
+    await endSessions(tx, clock, [id], 'user')
   })
   await revocations.readNow()
 }
@@ -90,7 +89,7 @@ export async function revokeUserSession({ db, clock, revocations }: Deps, actor:
       .where('ended_at', 'is', null)
       .executeTakeFirst()
     if (!session) throw problem('NOT_FOUND', `${slug} has no open session ${id}`)
-    await revoke(tx, clock, { kind: 'session', id }, 'admin')
+    await endSessions(tx, clock, [id], 'admin')
     await recordAudit(tx, clock, { actor, action: 'user-session.revoked', subject: `${slug}/${session.localpart}`, data: { session: id } })
   })
   await revocations.readNow()

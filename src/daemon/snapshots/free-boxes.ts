@@ -1,4 +1,5 @@
-import { type BoxId, isQuestion, type TenantId } from '../../core/boxes/index.ts'
+import { type BoxId, isQuestion } from '../../core/boxes/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
 import { type BoxRecord, boxById, boxesInScope, holdsOf, lookAtFleet } from '../boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'

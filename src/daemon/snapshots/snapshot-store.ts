@@ -1,6 +1,6 @@
 import { hkdfSync } from 'node:crypto'
-import type { BoxId, CommandSecrets, TenantId } from '../../core/boxes/index.ts'
-import { problem } from '../../core/kit/index.ts'
+import type { BoxId, CommandSecrets } from '../../core/boxes/index.ts'
+import { problem, type TenantId } from '../../core/kit/index.ts'
 import { readStoreAddress, type StoreAddress } from '../../core/snapshots/index.ts'
 import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'

@@ -1,5 +1,4 @@
-import type { TenantId } from '../../core/boxes/index.ts'
-import { isoNow, isProblem } from '../../core/kit/index.ts'
+import { isoNow, isProblem, type TenantId } from '../../core/kit/index.ts'
 import type { SnapshotTask } from '../../core/snapshots/index.ts'
 import { acquireLease, appendEvent, holdLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'

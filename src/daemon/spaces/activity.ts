@@ -1,7 +1,6 @@
 import type { Expression, SqlBool } from 'kysely'
 import { noSuchPage } from '../../core/contract/index.ts'
-import { isoIn, plural } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoIn, type PlatformPrincipal, plural } from '../../core/kit/index.ts'
 import type { Activity } from '../../core/spaces/index.ts'
 import type { SpacesDeps } from './deps.ts'
 import { openSpace } from './open-space.ts'

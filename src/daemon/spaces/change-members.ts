@@ -1,8 +1,7 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { SpaceMember, SpaceRole } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { maySee } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'
@@ -84,6 +83,6 @@ export const removeSpaceMember = ({ db, clock }: Deps, actor: PlatformPrincipal,
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
     await followInChat(tx, clock, space)
     await endMembership(tx, clock, { space, userId, actorId: actor.userId, reason: isOwn ? 'left' : 'removed' })
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
+    await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
     await recordAudit(tx, clock, { actor, action: 'space.member-removed', subject: tenantSlug, data: { spaceId, userId } })
   })

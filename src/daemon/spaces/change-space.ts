@@ -1,8 +1,7 @@
-import { isoNow } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Space, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { tellDeleted } from './add-member.ts'
 import type { SpacesDeps } from './deps.ts'
 import { followInChat } from './follow-in-chat.ts'
@@ -54,6 +53,6 @@ export const deleteSpace = ({ db, clock }: Deps, actor: PlatformPrincipal, { spa
     await tellDeleted(tx, clock, { space, actorId: userId, userIds: members })
     const audience = space.visibility === 'PRIVATE' && members.length > 0 ? { users: members } : 'tenant'
     await recordInSpace(tx, clock, { space, type: 'space.deleted', payload: { spaceId }, actorId: userId, audience })
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
+    await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
     await recordAudit(tx, clock, { actor, action: 'space.deleted', subject: tenantSlug, data: { spaceId, name: space.name } })
   })

@@ -1,5 +1,4 @@
-import { isoNow, newId } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, newId, type PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Space, SpaceId, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tellJoined } from './add-member.ts'

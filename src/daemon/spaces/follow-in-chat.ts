@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import type { TenantId } from '../../core/boxes/index.ts'
-import { type Clock, isProblem } from '../../core/kit/index.ts'
+import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
 import { inChatQueue } from '../../core/outbox/index.ts'
 import type { SpaceId } from '../../core/spaces/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'

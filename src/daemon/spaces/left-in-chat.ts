@@ -1,5 +1,5 @@
 import { isoNow } from '../../core/kit/index.ts'
-import { revoke } from '../auth/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { endMembership } from './add-member.ts'
 import type { SpacesDeps } from './deps.ts'
 import { changeSpaceRow, lockSpace, type SpaceRecord } from './spaces.repo.ts'
@@ -20,5 +20,5 @@ export const hasLeftInChat = ({ db, clock }: Pick<SpacesDeps, 'db' | 'clock'>, {
     if (member?.chat_joined_at !== chatJoinedAt) return // put in anew since it was looked at
     await changeSpaceRow(tx, { tenantId, spaceId }, isoNow(clock))
     await endMembership(tx, clock, { space, userId, actorId: userId, reason: 'chat' })
-    await revoke(tx, clock, { kind: 'space', subject: spaceId })
+    await publishRevocation(tx, clock, { kind: 'space', subject: spaceId })
   })

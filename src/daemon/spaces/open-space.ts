@@ -1,5 +1,4 @@
-import { problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { type SpaceRights, type SpaceRole, spaceRights } from '../../core/spaces/index.ts'
 import type { DbOrTx } from '../db/index.ts'
 import { roleIn } from './members.repo.ts'

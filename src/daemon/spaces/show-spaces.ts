@@ -1,4 +1,4 @@
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import { type Space, type SpaceRole, spaceRights } from '../../core/spaces/index.ts'
 import type { Db } from '../db/index.ts'
 import { membersAfter } from './members.repo.ts'

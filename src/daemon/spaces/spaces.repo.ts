@@ -1,4 +1,4 @@
-import type { TenantId } from '../../core/boxes/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
 import type { OwnSpace, SpaceId, SpaceRole, SpaceType, SpaceVisibility } from '../../core/spaces/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import type { SpaceTable } from './spaces.tables.ts'

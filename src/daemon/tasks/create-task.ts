@@ -1,5 +1,4 @@
-import { isoNow, newId, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { Task } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
 import { findUserById } from '../users/index.ts'

@@ -1,5 +1,5 @@
 import { pageEnd, readPageEnd } from '../../core/contract/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../core/kit/index.ts'
 import type { Task, TaskStatus } from '../../core/tasks/index.ts'
 import type { TasksDeps } from './deps.ts'
 import { taskView } from './read-task.ts'

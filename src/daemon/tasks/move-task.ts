@@ -1,5 +1,4 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { mayMove, type Task, type TaskMove, transition } from '../../core/tasks/index.ts'
 import type { Tx } from '../db/index.ts'
 import { inUtc, refuseAssignee } from './create-task.ts'

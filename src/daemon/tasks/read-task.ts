@@ -1,6 +1,5 @@
 import { reaches } from '../../core/events/index.ts'
-import { problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { audienceOf, type Task } from '../../core/tasks/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { SpacesOf } from './spaces-of.ts'

@@ -3,9 +3,9 @@ import { type Actor, type Clock, isoNow, problem, type Random } from '../../core
 import type { Branding, FeatureFlags, Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow, WindowRules } from '../../core/windows/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { type Db, isUniqueViolation, type Tx } from '../db/index.ts'
 import { recordEvent, recordInternalEvent } from '../events/index.ts'
-import { lookAgain } from '../sessions/index.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { lockTenant, setKnown, setWindow, type TenantRecord } from './tenants.repo.ts'
 
@@ -76,7 +76,7 @@ async function changeKnown(
   await setKnown(tx, id, isoNow(clock), { ...known, featureFlags: flags })
   if (flags) await recordEvent(tx, clock, { tenantId: id, type: 'tenant.flags_changed', payload: {}, audience: 'tenant' })
   if (shown.some((field) => known[field] !== undefined)) await recordInternalEvent(tx, clock, { tenantId: id, type: 'tenant.changed' })
-  await lookAgain(tx, clock, { kind: 'tenant', id })
+  await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   await recordAudit(tx, clock, { actor, action: 'tenant.changed', subject: slug, data: known })
 }
 

@@ -1,7 +1,7 @@
-import { isPathWord, type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
-import { type Clock, isoNow, newId, problem, type Random } from '../../core/kit/index.ts'
+import { isPathWord, type Plan, tierOf } from '../../core/boxes/index.ts'
+import { type Clock, isoNow, newId, problem, type Random, type TenantId } from '../../core/kit/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import type { Tx } from '../db/index.ts'
-import { lookAgain } from '../sessions/index.ts'
 import { insertTenant, type TenantRecord, tenantByChatDomain, tenantBySlug } from './tenants.repo.ts'
 
 type Deps = Readonly<{ clock: Clock; random: Random }>
@@ -43,7 +43,7 @@ export async function createTenant({ clock, random }: Deps, tx: Tx, wanted: NewT
   }
   await insertTenant(tx, tenant)
   // Its domain is one that replicas let web pages of in.
-  await lookAgain(tx, clock, { kind: 'tenant', id })
+  await publishRevocation(tx, clock, { kind: 'tenant', subject: id })
   return tenant
 }
 

@@ -1,7 +1,7 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { lookAgain, revoke } from '../sessions/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { lockedTenant, type TenantsDeps } from './change-tenant.ts'
 import { existingTenant, tenantView } from './show-tenants.ts'
 import { setStatus, type TenantRecord } from './tenants.repo.ts'
@@ -23,7 +23,7 @@ const toStatus = (deps: TenantsDeps, actor: Actor, slug: string, to: Status): Pr
     const { id, status } = await lockedTenant(tx, slug)
     if (status !== to.status) {
       await setStatus(tx, id, isoNow(deps.clock), to)
-      await (to.status === 'suspended' ? revoke : lookAgain)(tx, deps.clock, { kind: 'tenant', id })
+      await publishRevocation(tx, deps.clock, { kind: 'tenant', subject: id })
       const action = to.status === 'suspended' ? 'tenant.suspended' : 'tenant.resumed'
       const data = to.suspendedReason === null ? {} : { reason: to.suspendedReason }
       await recordAudit(tx, deps.clock, { actor, action, subject: slug, data })

@@ -1,4 +1,5 @@
-import { type Plan, type TenantId, tierOf } from '../../core/boxes/index.ts'
+import { type Plan, tierOf } from '../../core/boxes/index.ts'
+import type { TenantId } from '../../core/kit/index.ts'
 import type { Tenant } from '../../core/tenants/index.ts'
 import type { OwnWindow } from '../../core/windows/index.ts'
 import { type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'

@@ -9,8 +9,8 @@ import { boxById } from '../boxes/index.ts'
 import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
-import { followWholeTenant } from '../spaces/index.ts'
 import { alignUser, lockSide, nameSide } from './align-chat.ts'
+import type { UsersDeps } from './deps.ts'
 import { markOldPasswords } from './old-passwords.ts'
 import { type RemakeDeps, remakeInChat } from './remake-in-chat.ts'
 import { tellUnsaid } from './tell-unsaid.ts'
@@ -56,6 +56,8 @@ async function momentOf(tx: Tx, tenantId: string, id: string | null): Promise<st
 }
 
 type Again = Readonly<{ tenantId: string; takenAt: string | null }>
+type AgainDeps = Pick<UsersDeps, 'clock' | 'resyncSpaces'>
+type RestoreDeps = RemakeDeps & AgainDeps
 
 /** Answers how many have an older password again; null where nobody knows of when the data is. */
 async function sayUsersAgain(tx: Tx, clock: Clock, { tenantId, takenAt }: Again): Promise<number | null> {
@@ -64,13 +66,13 @@ async function sayUsersAgain(tx: Tx, clock: Clock, { tenantId, takenAt }: Again)
 }
 
 /** The same for one that went back without any command, with the rooms of its spaces. */
-export async function sayAllAgain(tx: Tx, clock: Clock, again: Again): Promise<number | null> {
-  await followWholeTenant(tx, clock, again.tenantId)
+export async function sayAllAgain({ clock, resyncSpaces }: AgainDeps, tx: Tx, again: Again): Promise<number | null> {
+  await resyncSpaces(tx, clock, again.tenantId)
   return sayUsersAgain(tx, clock, again)
 }
 
 /** Goes through a tenant's users by name. A page that breaks off is gone through again: saying it twice changes nothing. */
-export const restoreWork = (deps: RemakeDeps): Readonly<Record<string, OutboxHandler>> => ({
+export const restoreWork = (deps: RestoreDeps): Readonly<Record<string, OutboxHandler>> => ({
   [topic]: async (payload, { signal }) => {
     const { tenantId, after } = Payload.parse(payload)
     const users = await usersAfter(deps.db, { tenantId, after, limit: atOnce })
@@ -96,11 +98,11 @@ async function sayOf(deps: RemakeDeps, user: UserRecord): Promise<Fault | undefi
 }
 
 /** Their rooms were made right before they had an account, and the chat let none of them in. */
-async function goOn({ clock }: RemakeDeps, tx: Tx, tenantId: string, last: UserRecord | undefined): Promise<void> {
+async function goOn({ clock, resyncSpaces }: RestoreDeps, tx: Tx, tenantId: string, last: UserRecord | undefined): Promise<void> {
   if (last) return nextPage(tx, clock, { tenantId, after: last.localpart })
   const count = await countWithoutPassword(tx, tenantId)
   if (count === 0) return
-  await followWholeTenant(tx, clock, tenantId)
+  await resyncSpaces(tx, clock, tenantId)
   const { slug } = await tx.selectFrom('tenants').select('slug').where('id', '=', tenantId).executeTakeFirstOrThrow()
   await raiseAlert(tx, clock, alertOf.accounts_remade({ slug, count }))
 }

@@ -1,5 +1,4 @@
-import { isoNow, problem } from '../../core/kit/index.ts'
-import type { PlatformPrincipal } from '../../core/sessions/index.ts'
+import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'

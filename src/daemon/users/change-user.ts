@@ -1,10 +1,10 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { lookAgain } from '../sessions/index.ts'
 import { followName } from './align-chat.ts'
 import { refuseRoles } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
@@ -41,7 +41,7 @@ async function tellOf(deps: Deps, tx: Tx, user: UserRecord, { roles, displayName
   if (isCalledElse) await tellContacts(tx, deps, { type: 'user.contact_changed', user, roles: roles ?? user.roles })
   if (displayName !== undefined || locale !== undefined)
     await recordEvent(tx, clock, { tenantId, type: 'user.profile_changed', payload: { userId: id }, audience: { users: [id] } })
-  await lookAgain(tx, clock, { kind: 'user', id })
+  await publishRevocation(tx, clock, { kind: 'user', subject: id })
 }
 
 const given = ({ displayName, locale, roles }: Changes): Partial<UserRecord> => ({

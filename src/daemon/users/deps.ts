@@ -2,7 +2,7 @@ import type { Homeservers } from '../../core/homeserver/index.ts'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import type { Logger } from '../../node/index.ts'
-import type { Db } from '../db/index.ts'
+import type { Db, Tx } from '../db/index.ts'
 
 /** All that this room needs; each verb takes the part it uses. */
 export type UsersDeps = Readonly<{
@@ -14,4 +14,14 @@ export type UsersDeps = Readonly<{
   homeservers: Homeservers
   /** Aborts when the daemon ends. */
   draining?: AbortSignal | undefined
+}> &
+  UsersPorts
+
+/** Effects in features that build on this one; the app wires them. Each belongs to the transaction that it gets. */
+export type UsersPorts = Readonly<{
+  /** Holds the counter of the revocations until the commit: call it late. */
+  endUserSessions(tx: Tx, clock: Clock, ended: Readonly<{ userId: string; by: 'disabled' | 'reset' }>): Promise<void>
+  unlockLogin(tx: Tx, user: Readonly<{ tenantId: string; localpart: string }>): Promise<void>
+  /** Sends all spaces and members of a tenant to its chat server again. */
+  resyncSpaces(tx: Tx, clock: Clock, tenantId: string): Promise<void>
 }>

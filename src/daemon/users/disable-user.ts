@@ -1,14 +1,14 @@
 import { type Actor, isoNow } from '../../core/kit/index.ts'
 import type { User, UserStatus } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
+import { publishRevocation } from '../auth/index.ts'
 import { tellContacts } from '../contacts/index.ts'
-import { lookAgain, revoke } from '../sessions/index.ts'
 import { followLock } from './align-chat.ts'
 import type { UsersDeps } from './deps.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
 import { lockUser, updateUser } from './users.repo.ts'
 
-type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>
+type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles' | 'endUserSessions'>
 
 /** Ends all sessions within a second and locks the chat account, once its server takes writes. Throws NOT_FOUND. */
 export const disableUser = (deps: Deps, actor: Actor, { reason, ...one }: OneUser & Readonly<{ reason: string }>): Promise<User> =>
@@ -19,7 +19,7 @@ export const enableUser = (deps: Deps, actor: Actor, one: OneUser): Promise<User
 
 type Change = Readonly<{ status: UserStatus; reason?: string }>
 
-const setStatus = ({ db, clock, roles }: Deps, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
+const setStatus = ({ db, clock, roles, endUserSessions }: Deps, actor: Actor, one: OneUser, { status, reason }: Change): Promise<User> =>
   db.transaction().execute(async (tx) => {
     await lockUser(tx, one)
     const { tenant, user } = await existingUser(tx, one)
@@ -31,7 +31,8 @@ const setStatus = ({ db, clock, roles }: Deps, actor: Actor, one: OneUser, { sta
     await updateUser(tx, user, at, { status })
     const type = status === 'disabled' ? 'user.disabled' : 'user.enabled'
     await tellContacts(tx, { clock, roles }, { type, user, roles: user.roles })
-    await (status === 'disabled' ? revoke : lookAgain)(tx, clock, { kind: 'user', id })
+    if (status === 'disabled') await endUserSessions(tx, clock, { userId: id, by: 'disabled' })
+    else await publishRevocation(tx, clock, { kind: 'user', subject: id })
     const data = reason === undefined ? { userId: id } : { userId: id, reason }
     await recordAudit(tx, clock, { actor, action: type, subject: `${one.slug}/${one.localpart}`, data })
     return userView(tenant, { ...user, status, updatedAt: at })

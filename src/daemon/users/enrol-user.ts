@@ -1,6 +1,5 @@
-import type { TenantId } from '../../core/boxes/index.ts'
-import { type Actor, type Clock, isoNow, newId, type Random } from '../../core/kit/index.ts'
-import type { RoleBook, UserId } from '../../core/users/index.ts'
+import { type Actor, type Clock, isoNow, newId, type Random, type TenantId, type UserId } from '../../core/kit/index.ts'
+import type { RoleBook } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import type { Db } from '../db/index.ts'

@@ -14,20 +14,20 @@ type Wanted = Readonly<{ slug: string; snapshot?: string | undefined }>
  * for a box that does not run or an id that several snapshots begin with.
  */
 export const reconcileBox = (
-  { db, clock }: Pick<UsersDeps, 'db' | 'clock'>,
+  deps: Pick<UsersDeps, 'db' | 'clock' | 'resyncSpaces'>,
   actor: Actor,
   { slug, snapshot }: Wanted,
 ): Promise<ReconciledBox> =>
-  db.transaction().execute(async (tx) => {
+  deps.db.transaction().execute(async (tx) => {
     const box = await existingBox(tx, slug)
     requireLive(box)
     const { tenantId } = box
     const takenAt = snapshot === undefined ? null : await takenAtOf(tx, { tenantId, slug, snapshot })
-    const oldPasswords = await sayAllAgain(tx, clock, { tenantId, takenAt })
+    const oldPasswords = await sayAllAgain(deps, tx, { tenantId, takenAt })
     const users = await countUsers(tx, tenantId)
     const spaces = await countSpaces(tx, tenantId)
     const data = { boxId: box.id, users, spaces, takenAt, oldPasswords }
-    await recordAudit(tx, clock, { actor, action: 'box.reconcile', subject: slug, data })
+    await recordAudit(tx, deps.clock, { actor, action: 'box.reconcile', subject: slug, data })
     return { slug, users, spaces, takenAt, oldPasswords }
   })
 

@@ -5,8 +5,6 @@ import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
-import { liftLock, revoke } from '../sessions/index.ts'
-import { followWholeTenant } from '../spaces/index.ts'
 import type { UsersDeps } from './deps.ts'
 import { recordPasswordSet } from './old-passwords.ts'
 import { endPasswordTurn, type PasswordTurn, passwordBeingSet, waitForPasswordTurn } from './password-turn.ts'
@@ -14,7 +12,7 @@ import { existingUser, type OneUser, userView } from './show-users.ts'
 import { countWithoutPassword, findUserById, lockUser, recordPasswordKnown, type UserRecord, updateUser } from './users.repo.ts'
 import { noting, writing } from './write-password.ts'
 
-type Deps = Pick<UsersDeps, 'db' | 'clock' | 'random' | 'log' | 'homeservers' | 'draining'>
+type Deps = Omit<UsersDeps, 'roles'>
 type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices: boolean }>
 
 /**
@@ -52,10 +50,10 @@ const recordReset = (deps: Deps, actor: Actor, { tenant, user, turn, chat, logOu
     const updatedAt = isoNow(deps.clock)
     if (!(await endPasswordTurn(tx, turn))) throw await passwordBeingSet({ ...deps, db: tx }, user.id)
     await updateUser(tx, user, updatedAt, {})
-    await liftLock(tx, { tenantId: tenant.id, localpart: user.localpart })
+    await deps.unlockLogin(tx, { tenantId: tenant.id, localpart: user.localpart })
     if (now.passwordUnknownSince !== null) await tellLeft(deps, tx, tenant)
-    if (chat === 'created') await followWholeTenant(tx, deps.clock, tenant.id) // whom the chat did not know it let into no room
-    await revoke(tx, deps.clock, { kind: 'user', id: user.id }, 'reset')
+    if (chat === 'created') await deps.resyncSpaces(tx, deps.clock, tenant.id) // whom the chat did not know it let into no room
+    await deps.endUserSessions(tx, deps.clock, { userId: user.id, by: 'reset' })
     const data = { userId: user.id, chat, logOutDevices }
     await recordAudit(tx, deps.clock, { actor, action: 'user.password-reset', subject: `${one.slug}/${user.localpart}`, data })
     return { ...now, updatedAt, passwordUnknownSince: null }

@@ -1,5 +1,5 @@
-import type { TenantId } from '../../core/boxes/index.ts'
-import { searchNameOf, type UserId, type UserStatus } from '../../core/users/index.ts'
+import type { TenantId, UserId } from '../../core/kit/index.ts'
+import { searchNameOf, type UserStatus } from '../../core/users/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
 import type { UserRow } from './users.tables.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Capability } from '../../../src/core/kit/index.ts'
 import { type SpaceRole, type SpaceVisibility, spaceRights } from '../../../src/core/spaces/index.ts'
-import type { Capability } from '../../../src/core/users/index.ts'
 
 const granted = (visibility: SpaceVisibility, role: SpaceRole | null, capabilities: Capability[] = []) =>
   Object.entries(spaceRights({ visibility, role }, { capabilities }))

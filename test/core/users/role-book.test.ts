@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isProblem } from '../../../src/core/kit/index.ts'
-import { Capability, capabilitiesOf, type RoleBook, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
+import { Capability, isProblem } from '../../../src/core/kit/index.ts'
+import { capabilitiesOf, type RoleBook, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
 import { loadRoleBook } from '../../../src/daemon/users/index.ts'
 
 const book = readRoleBook(

@@ -1,12 +1,12 @@
 import { expect, test, vi } from 'vitest'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { type Revoked, revoke, watchRevocations } from '../../../src/daemon/auth/index.ts'
+import { publishRevocation, type Revoked, watchRevocations } from '../../../src/daemon/auth/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
 const revokeOne = (db: Db, clock = manualClock(), subject = 'ses_1') =>
-  db.transaction().execute((tx) => revoke(tx, clock, { kind: 'admin-session', subject }))
+  db.transaction().execute((tx) => publishRevocation(tx, clock, { kind: 'admin-session', subject }))
 
 onBothDialects('revocations', (fresh) => {
   test('another replica hears of a revocation at its next read, half a second later', async () => {

@@ -1,9 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { reaches } from '../../../src/core/events/index.ts'
-import { isoNow, isProblem, manualClock, newId, type Problem, type ProblemCode } from '../../../src/core/kit/index.ts'
-import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
-import { capabilitiesOf, matrixUserIdOf, readRoleBook, type UserId } from '../../../src/core/users/index.ts'
+import {
+  isoNow,
+  isProblem,
+  manualClock,
+  newId,
+  type PlatformPrincipal,
+  type Problem,
+  type ProblemCode,
+  type UserId,
+} from '../../../src/core/kit/index.ts'
+import { capabilitiesOf, matrixUserIdOf, readRoleBook } from '../../../src/core/users/index.ts'
 import { contactsAfter, findContact } from '../../../src/daemon/contacts/contacts.repo.ts'
 import { listContacts, maySee, showContact } from '../../../src/daemon/contacts/show-contacts.ts'
 import { tellContacts } from '../../../src/daemon/contacts/tell-contacts.ts'

@@ -2,8 +2,10 @@ import { type ClientRequest, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { manualClock, problem } from '../../../src/core/kit/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
 import { eventsRoutes } from '../../../src/daemon/events/index.ts'
 import { buildApp, makeMetrics } from '../../../src/daemon/http/index.ts'
+import { tenantBySlug } from '../../../src/daemon/tenants/index.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -14,6 +16,8 @@ afterEach(() => {
   for (const close of closing.splice(0).reverse()) close()
 })
 
+const tenantIdOf = async (db: Db, slug: string) => (await tenantBySlug(db, slug))?.id
+
 async function server() {
   const clock = manualClock()
   const { db } = await emptyDatabase('sqlite')
@@ -21,7 +25,7 @@ async function server() {
   const draining = new AbortController()
   const refuse = () => Promise.reject(problem('UNAUTHENTICATED', 'nobody'))
   const operator = { stands: true, role: anOperator.role as 'operator' | 'viewer' | 'reviewer' }
-  const app = buildApp(eventsRoutes(one), {
+  const app = buildApp(eventsRoutes({ ...one, tenantIdOf }), {
     authenticate: {
       admin: async () => (operator.stands ? { ...anOperator, role: operator.role } : refuse()),
       agent: refuse,

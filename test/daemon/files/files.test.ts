@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isProblem, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
-import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import { isProblem, type PlatformPrincipal, type ProblemCode, problem } from '../../../src/core/kit/index.ts'
 import { changeFile, deleteFile, restoreFile } from '../../../src/daemon/files/change-file.ts'
 import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'
 import { spacesWithFiles } from '../../../src/daemon/files/files.repo.ts'

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { deleteFile } from '../../../src/daemon/files/change-file.ts'
 import { cleanUpFiles } from '../../../src/daemon/files/clean-up-files.ts'

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
-import { openSigningKeys, rotateSigningKeys } from '../../../src/daemon/auth/index.ts'
+import { openSigningKeys, publishRevocation, rotateSigningKeys } from '../../../src/daemon/auth/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { authenticateUser, lookAgain, revoke } from '../../../src/daemon/sessions/index.ts'
+import { authenticateUser, endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { logout } from '../../../src/daemon/sessions/logout.ts'
 import { refresh } from '../../../src/daemon/sessions/refresh.ts'
 import { revokeOwnSession } from '../../../src/daemon/sessions/user-sessions.ts'
@@ -54,13 +54,13 @@ onBothDialects('who calls with a platform token', (fresh) => {
       room.authenticate(`Bearer ${token}`).then(({ userId }) =>
         db.transaction().execute(async (tx) => {
           await tx.updateTable('users').set({ status: 'disabled' }).where('id', '=', userId).execute()
-          await revoke(tx, room.clock, { kind: 'user', id: userId })
+          await endUserSessions(tx, room.clock, { userId, by: 'disabled' })
         }),
       ),
     'the tenant was suspended': (room, db) =>
       db.transaction().execute(async (tx) => {
         await tx.updateTable('tenants').set({ status: 'suspended' }).where('id', '=', 'ten_one').execute()
-        await revoke(tx, room.clock, { kind: 'tenant', id: 'ten_one' })
+        await publishRevocation(tx, room.clock, { kind: 'tenant', subject: 'ten_one' })
       }),
   }
 
@@ -108,7 +108,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     ] as const) {
       await db.transaction().execute(async (tx) => {
         await tx.updateTable('tenants').set({ status }).execute()
-        await lookAgain(tx, here.clock, { kind: 'tenant', id: 'ten_one' })
+        await publishRevocation(tx, here.clock, { kind: 'tenant', subject: 'ten_one' })
       })
       await here.revocations.readNow()
       expect(await ask(here, token)).toBe(expected)
@@ -124,7 +124,7 @@ onBothDialects('who calls with a platform token', (fresh) => {
     const before = there.revocations.position()
     await db.transaction().execute(async (tx) => {
       await tx.updateTable('users').set({ roles: '["head"]' }).execute()
-      await lookAgain(tx, here.clock, { kind: 'user', id: userId })
+      await publishRevocation(tx, here.clock, { kind: 'user', subject: userId })
     })
     await halfASecond(there, before + 1)
     expect(await there.authenticate(`Bearer ${token}`)).toMatchObject({ roles: ['head'], capabilities: ['manageSpaces', 'manageUsers'] })

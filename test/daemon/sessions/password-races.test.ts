@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TenantId } from '../../../src/core/boxes/index.ts'
-import type { UserId } from '../../../src/core/users/index.ts'
+import type { TenantId, UserId } from '../../../src/core/kit/index.ts'
 import { remakeInChat } from '../../../src/daemon/users/remake-in-chat.ts'
 import { resetPassword } from '../../../src/daemon/users/reset-password.ts'
 import { findUser } from '../../../src/daemon/users/users.repo.ts'

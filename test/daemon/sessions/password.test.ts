@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { changePassword } from '../../../src/daemon/sessions/change-password.ts'
-import { revoke } from '../../../src/daemon/sessions/index.ts'
+import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { logout } from '../../../src/daemon/sessions/logout.ts'
 import { listOwnSessions, listUserSessions, revokeOwnSession, revokeUserSession } from '../../../src/daemon/sessions/user-sessions.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -212,7 +212,7 @@ onBothDialects('sessions', (fresh) => {
       ...others.map(({ refreshToken, token }, n) =>
         logout(room, { refreshToken, authorization: `Bearer ${others[others.length - 1 - n]?.token ?? token}` }),
       ),
-      db.transaction().execute((tx) => revoke(tx, room.clock, { kind: 'user', id: user_id })),
+      db.transaction().execute((tx) => endUserSessions(tx, room.clock, { userId: user_id, by: 'disabled' })),
     ])
     expect(await db.selectFrom('sessions').select('id').where('ended_at', 'is', null).execute()).toEqual([])
   })

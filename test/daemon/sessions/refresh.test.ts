@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { forgetSessions, revoke } from '../../../src/daemon/sessions/index.ts'
+import { endUserSessions, forgetSessions } from '../../../src/daemon/sessions/index.ts'
 import { logout } from '../../../src/daemon/sessions/logout.ts'
 import { refresh } from '../../../src/daemon/sessions/refresh.ts'
 import { rotateRefreshToken } from '../../../src/daemon/sessions/rotate-refresh-token.ts'
@@ -141,7 +141,7 @@ onBothDialects('refresh', (fresh) => {
     const [room] = await replicas(db, 1)
     const { token, refreshToken } = await logIn(room)
     const { userId } = await room.authenticate(`Bearer ${token}`)
-    await db.transaction().execute((tx) => revoke(tx, room.clock, { kind: 'user', id: userId }))
+    await db.transaction().execute((tx) => endUserSessions(tx, room.clock, { userId, by: 'disabled' }))
     await room.revocations.readNow()
     expect(await codeOf(room, refreshToken as string)).toBe('REFRESH_TOKEN_INVALID')
     await expect(room.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' })

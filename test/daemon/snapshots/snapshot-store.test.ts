@@ -1,7 +1,6 @@
 import { hkdfSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { TenantId } from '../../../src/core/boxes/index.ts'
-import { isProblem } from '../../../src/core/kit/index.ts'
+import { isProblem, type TenantId } from '../../../src/core/kit/index.ts'
 import {
   commandSecrets,
   reachesStore,

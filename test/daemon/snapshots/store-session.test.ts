@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TenantId } from '../../../src/core/boxes/index.ts'
-import { manualClock, printable } from '../../../src/core/kit/index.ts'
+import { manualClock, printable, type TenantId } from '../../../src/core/kit/index.ts'
 import { agentRepository, snapshotRepository } from '../../../src/daemon/snapshots/index.ts'
 import { sessionPolicy } from '../../../src/daemon/snapshots/store-session.ts'
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
-import { revoke } from '../../../src/daemon/auth/index.ts'
+import { publishRevocation } from '../../../src/daemon/auth/index.ts'
 import { nextSeq } from '../../../src/daemon/db/index.ts'
 import { streamOf } from '../../../src/daemon/events/index.ts'
 import { removeSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
@@ -41,7 +41,7 @@ test.each(acts)('while %s in a tenant whose events are held up, sessions of othe
     await expect.poll(() => heldUp(db)).toBe(1)
     await db.transaction().execute(async (tx) => {
       await sql`set local lock_timeout = '20s'`.execute(tx)
-      await revoke(tx, room.clock, { kind: 'user-session', subject: 'ses_of_another' })
+      await publishRevocation(tx, room.clock, { kind: 'user-session', subject: 'ses_of_another' })
     })
   })
   await acting

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { spacesRoutes } from '../../../src/daemon/spaces/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'

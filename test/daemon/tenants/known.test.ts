@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { isProblem, type ProblemCode } from '../../../src/core/kit/index.ts'
 import { recordAudit } from '../../../src/daemon/audit/index.ts'
-import { revoke } from '../../../src/daemon/sessions/index.ts'
+import { endUserSessions } from '../../../src/daemon/sessions/index.ts'
 import { aBoxesRoom, aLiveBox, anApi, anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -99,7 +99,7 @@ onBothDialects('what is known of a tenant', (fresh) => {
     const { db, clock } = room
     let change: Promise<unknown> | undefined
     await db.transaction().execute(async (tx) => {
-      await revoke(tx, clock, { kind: 'user', id: 'usr_1' })
+      await endUserSessions(tx, clock, { userId: 'usr_1', by: 'disabled' })
       change = api.changeTenant({ ...acme, body: { timeZone: 'Europe/Berlin', featureFlags: { newChat: true } } })
       await setTimeout(300) // it is at the counter of the sequence by now
       await recordAudit(tx, clock, { actor: anOperator, action: 'user.disabled' })

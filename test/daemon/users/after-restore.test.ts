@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { secret } from '../../../src/core/kit/index.ts'
-import type { UserId } from '../../../src/core/users/index.ts'
+import { secret, type UserId } from '../../../src/core/kit/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { createSpace } from '../../../src/daemon/spaces/create-space.ts'

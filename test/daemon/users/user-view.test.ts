@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { TenantId } from '../../../src/core/boxes/index.ts'
-import { User, type UserId } from '../../../src/core/users/index.ts'
+import type { TenantId, UserId } from '../../../src/core/kit/index.ts'
+import { User } from '../../../src/core/users/index.ts'
 import { userView } from '../../../src/daemon/users/show-users.ts'
 
 const at = '2026-01-05T02:00:00.000Z'

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { secret } from '../../../src/core/kit/index.ts'
-import type { PlatformPrincipal } from '../../../src/core/sessions/index.ts'
+import { type PlatformPrincipal, secret } from '../../../src/core/kit/index.ts'
 import { spacesListener } from '../../../src/daemon/spaces/after-restore.ts'
 import { putSpaceMember } from '../../../src/daemon/spaces/change-members.ts'
 import { deleteSpace } from '../../../src/daemon/spaces/change-space.ts'

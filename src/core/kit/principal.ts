@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import type { Branded } from './ids.ts'
+
+export type TenantId = Branded<'TenantId'>
+export type UserId = Branded<'UserId'>
+
+/** A right of a tenant's user beyond those of every user. Roles grant it. */
+export const Capability = z.enum([
+  'manageModules',
+  'manageMarketplace',
+  'manageSpaces',
+  'manageBoards',
+  'manageUsers',
+  'readContacts',
+  'reviewStore',
+])
+export type Capability = z.infer<typeof Capability>
+
+/**
+ * The caller behind a verified platform token. The token names user and session only; tenant, roles and capabilities come from the record, so a change
+ * of them counts within a second.
+ */
+export type PlatformPrincipal = Readonly<{
+  kind: 'user'
+  /** Row of the registry. */
+  userId: UserId
+  /** `@local:chat_domain`; the claim `sub`. */
+  matrixUserId: string
+  tenantId: TenantId
+  tenantSlug: string
+  /** The claim `fam`. */
+  sessionId: string
+  roles: readonly string[]
+  capabilities: readonly Capability[]
+}>
