@@ -1,10 +1,10 @@
-import type { BoxDetail, BoxRow } from '../../core/boxes/index.ts'
+import type { BoxDetail, BoxRow, Component, InstalledVersions } from '../../core/boxes/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 import { openingWords, windowWords } from '../tenants/index.ts'
-import { lifeSections } from './life.view.ts'
+import { lifeSections } from './lifecycle.view.ts'
 
-/** Severity as it is shown: `none` reads as a failure to look, so in sync is said in words. */
+/** Severity as it is shown: `none` reads as a failure to style, so in sync is said in words. */
 const severityWord = { none: 'in sync', minor: 'minor', major: 'major', unknown: 'unknown' } as const
 export const severityTint = { none: 'green', minor: 'yellow', major: 'red', unknown: 'dim' } as const satisfies Record<string, keyof Paint>
 
@@ -137,3 +137,12 @@ const probeLine = ({ probe }: BoxDetail, { paint, now }: Style) =>
 
 const findings = ({ findings }: BoxDetail) =>
   findings.length > 0 ? `Findings:\n${findings.map((finding) => `  ${clean(finding)}`).join('\n')}` : undefined
+
+const components = ['synapse', 'postgres', 'minio', 'migrationsHead'] as const satisfies readonly Component[]
+
+/** `synapse 1.157.1 → 1.163.2`, for each component that moves. */
+export const versionMoves = (from: InstalledVersions, to: InstalledVersions): string =>
+  components
+    .filter((component) => from[component] !== to[component])
+    .map((component) => `${component === 'migrationsHead' ? 'migrations' : component} ${from[component]} → ${to[component]}`)
+    .join(', ')

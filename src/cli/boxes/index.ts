@@ -1,26 +1,20 @@
 // `tenantry boxes` and `tenantry manifest`: the registry of tenant boxes, what they run, and what they should run.
 // It decides nothing about drift or health; daemon and agents do, and this shows it.
 import { noun } from '../kit/index.ts'
-import { adopt } from './adopt.ts'
 import { check } from './check.ts'
-import { list } from './list.ts'
 import { logs } from './logs.ts'
-import { maintenance } from './maintenance.ts'
-import { apply } from './manifest-apply.ts'
-import { diff } from './manifest-diff.ts'
-import { show as showManifest } from './manifest-show.ts'
+import { maintenance, reconcile, release } from './maintenance.ts'
+import { apply, diff, show as showManifest } from './manifest.ts'
 import { move } from './move.ts'
-import { provision } from './provision.ts'
-import { reconcile } from './reconcile.ts'
-import { release } from './release.ts'
+import { adopt, provision } from './provision.ts'
+
 import { remove } from './remove.ts'
 import { scan } from './scan.ts'
-import { show } from './show.ts'
+import { list, show } from './show.ts'
 
 export { awaitCommand } from './await-command.ts'
-export { everyBox } from './every-box.ts'
-export { shownBox } from './shown-box.ts'
-export { versionMoves } from './version-moves.ts'
+export { versionMoves } from './boxes.view.ts'
+export { everyBox, shownBox } from './show.ts'
 
 export const boxes = noun('boxes', 'Tenant boxes: chat server, database, object store', [
   list,

@@ -1,8 +1,11 @@
-import { problem } from '../../core/kit/index.ts'
-import { command, flag, text } from '../kit/index.ts'
+import { plural, problem } from '../../core/kit/index.ts'
+import type { ReconciledBox } from '../../core/users/index.ts'
+import { clean, command, fields, flag, required, type Style, sections, stamp, text } from '../kit/index.ts'
+import { toldCommand } from './await-command.ts'
 import { boxView } from './boxes.view.ts'
-import { toldCommand } from './follow-commands.ts'
-import { shownBox } from './shown-box.ts'
+
+import { typedSlug } from './remove.ts'
+import { shownBox } from './show.ts'
 
 export const maintenance = command(
   'maintenance <on|off> <slug>',
@@ -29,3 +32,47 @@ const neither = (state: string, slug: string) =>
   slug === 'on' || slug === 'off'
     ? problem('USAGE', `${slug} comes first, then the box: \`tenantry boxes maintenance ${slug} ${state}\``)
     : problem('USAGE', `${state} is neither on nor off: \`tenantry boxes maintenance on ${slug}\``)
+
+export const release = command(
+  'release <slug>',
+  'Take the hold of a box from an action or a host that will not come back for it; the box itself is not touched',
+  {
+    reason: required(text('--reason <text>', 'why it is certain that nobody comes back')),
+    confirm: text('--confirm <slug>', 'the slug once more, instead of being asked'),
+  },
+  async (context, { slug, reason, confirm }) =>
+    context.api.boxes.releaseBox({ params: { slug }, body: { reason, confirm: await typedSlug(context, slug, confirm, 'release') } }),
+  ({ released, fenced, next }, { paint }, { slug }) =>
+    [
+      `${slug} is free: ${clean(released).replace(':', ' ')} holds it no longer.${fenced ? paint.yellow(' It rests fenced: its users are still shut out.') : ''}`,
+      'Next:',
+      ...next.map((line) => `  ${clean(line)}`),
+    ].join('\n'),
+)
+
+export const reconcile = command(
+  'reconcile <slug>',
+  'Say users and spaces to the chat of a box again, after its data was brought back by hand',
+  { snapshot: text('--snapshot <id>', 'whose data it has now; eight characters of its id are enough') },
+  ({ api }, { slug, snapshot }) => api.users.reconcileBox({ params: { slug }, body: snapshot === undefined ? {} : { snapshot } }),
+  reconciledView,
+  { examples: ['reconcile anna-schule --snapshot 3f2a91c0'] },
+)
+
+function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: ReconciledBox, style: Style): string {
+  return sections(
+    `What the platform knows is being said to the chat of ${slug} again; once more does no harm.`,
+    fields(style, [
+      ['users', `${users}: locks, names, accounts that are missing`],
+      ['spaces', `${spaces}: rooms and who is in them`],
+      ['data of', takenAt && stamp(takenAt, style.now)],
+      ['old passwords', oldPasswords === null ? 'not looked for: --snapshot <id> says whose data it has' : String(oldPasswords)],
+    ]),
+    oldPasswords
+      ? `${plural(oldPasswords, 'user')} with an older password than the newest: tenantry users list ${slug} --old-password`
+      : '',
+    ['What is not done yet: tenantry followups list', `Whose account was made anew: tenantry users list ${slug} --without-password`].join(
+      '\n',
+    ),
+  )
+}

@@ -1,9 +1,9 @@
 import { type BoxMove, reopenedText } from '../../core/boxes/index.ts'
 import { duration, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, clean, command, flag, stamp, text } from '../kit/index.ts'
-import { followCommands } from './follow-commands.ts'
-import { moveView } from './life.view.ts'
-import { shownBox } from './shown-box.ts'
+import { followCommands } from './await-command.ts'
+import { moveView } from './lifecycle.view.ts'
+import { shownBox } from './show.ts'
 
 export const move = command(
   'move <slug>',

@@ -1,10 +1,9 @@
 import type { BoxRemoval } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { assertConfirmed, type Context, command, flag, text } from '../kit/index.ts'
-import { followCommands } from './follow-commands.ts'
-import { removalView } from './life.view.ts'
-import { shownBox } from './shown-box.ts'
-import { typedSlug } from './typed-slug.ts'
+import { followCommands } from './await-command.ts'
+import { removalView } from './lifecycle.view.ts'
+import { shownBox } from './show.ts'
 
 export const remove = command(
   'remove <slug>',
@@ -51,4 +50,12 @@ async function latest(context: Context, slug: string, begun: BoxRemoval): Promis
     if (!isProblem(error, 'NOT_FOUND')) throw error
     return { ...begun, state: 'erased', commandId: null, keepUntil: null }
   }
+}
+
+/** What cannot be taken back is meant only by who types its name; throws CANCELLED for another. `--yes` and `--confirm` are for scripts. */
+export async function typedSlug({ ask, yes }: Context, slug: string, given: string | undefined, verb: string): Promise<string> {
+  if (given !== undefined || yes) return given ?? slug
+  const typed = (await ask.text(`Type ${slug} to ${verb} it:`, `give --confirm ${slug}`)).trim()
+  if (typed !== slug) throw problem('CANCELLED', `that is not ${slug}; nothing was changed`)
+  return typed
 }

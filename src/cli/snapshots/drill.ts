@@ -2,9 +2,8 @@ import type { DrillResult } from '../../core/boxes/index.ts'
 import type { CommandView } from '../../core/hosts/index.ts'
 import { duration } from '../../core/kit/index.ts'
 import { clean, command, flag, type Style, sections, text } from '../kit/index.ts'
-import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
-import { shortId } from './snapshots.view.ts'
+import { findSnapshot, shortId } from './list.ts'
 
 type Asked = Readonly<{ commandId: string; snapshotId: string }>
 

@@ -3,9 +3,8 @@ import type { CommandView } from '../../core/hosts/index.ts'
 import { duration, isProblem, problem } from '../../core/kit/index.ts'
 import type { Snapshot } from '../../core/snapshots/index.ts'
 import { type Context, clean, command, flag, lasted, required, type Style, sections, stamp, text } from '../kit/index.ts'
-import { findSnapshot } from './find-snapshot.ts'
 import { follow } from './follow.ts'
-import { shortId } from './snapshots.view.ts'
+import { findSnapshot, shortId } from './list.ts'
 
 /** `reopens`: a daemon from before it knew of holes says nothing of them. */
 type Asked = Readonly<{ commandId: string; snapshotId: string; reopens?: readonly ReopenedHole[] }>
@@ -80,7 +79,7 @@ function lossView(slug: string, snapshot: Snapshot, { now, paint }: Style): stri
 const words = {
   restored: (slug: string) => `${slug} runs again, with the data of the snapshot, proven.`,
   failed: (slug: string) => `${slug} is as it was before, proven: nothing of it was changed.`,
-  restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must look.`,
+  restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must style.`,
 } as const satisfies Record<RestoreResult['outcome'], (slug: string) => string>
 
 function restoreView(restored: CommandView | Asked, { paint }: Style, { slug }: { slug: string }): string {

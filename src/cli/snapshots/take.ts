@@ -1,13 +1,12 @@
 import { isProblem, plural, problem } from '../../core/kit/index.ts'
 import { awaitCommand, everyBox } from '../boxes/index.ts'
-import { assertConfirmed, type Context, command, flag } from '../kit/index.ts'
-import { takenView } from './take.view.ts'
+import { assertConfirmed, type Context, clean, command, flag, type Style, sections } from '../kit/index.ts'
 
 type Asked = Readonly<{ slug: string; commandId: string }>
 type Failed = Readonly<{ slug: string; error: string }>
 
 /** What became of each box; `taken` is empty unless it was waited for. */
-export type Taken = Readonly<{ asked: readonly Asked[]; taken: readonly string[]; failed: readonly Failed[] }>
+type Taken = Readonly<{ asked: readonly Asked[]; taken: readonly string[]; failed: readonly Failed[] }>
 
 export const take = command(
   'take [slugs...]',
@@ -68,4 +67,17 @@ async function awaitAll(context: Context, asked: readonly Asked[], refused: read
   }
   await Promise.all(Array.from({ length: parallel }, worker)).finally(() => progress.stop())
   return { taken, failed }
+}
+
+function takenView({ asked, taken, failed }: Taken, { paint }: Style): string {
+  const failures = failed.map(({ slug, error }) => `${paint.red(slug)}: ${clean(error)}`).join('\n')
+  return sections(failures, summary(asked, taken))
+}
+
+function summary(asked: Taken['asked'], taken: Taken['taken']): string {
+  if (asked.length === 0) return ''
+  const [only] = asked
+  const see = asked.length === 1 && only ? `tenantry snapshots list --slug ${only.slug}` : 'tenantry snapshots list'
+  if (taken.length > 0) return `${plural(taken.length, 'snapshot')} taken: ${see}`
+  return `${plural(asked.length, 'snapshot is', 'snapshots are')} asked for. What comes of it: ${see}`
 }

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
 import { BoxWindow } from '../windows/index.ts'
-import { BoxSnapshots } from './box-snapshots.ts'
-import { InstalledVersions, VersionsReport } from './command-parts.ts'
+import { InstalledVersions, SnapshotTier, VersionsReport } from './command-parts.ts'
 import { ComponentSeverity, DriftReport, Freshness, Severity } from './drift.ts'
-import { BoxFence } from './fence-watch.ts'
-import { lifeContract } from './life-contract.ts'
-import { TierVersions } from './manifest.ts'
-import { manifestContract } from './manifest-contract.ts'
+import { BoxFence } from './fences.ts'
+import { lifeContract } from './lifecycle-contract.ts'
+import { manifestContract, TierVersions } from './manifest.ts'
 import { BoxMove, MoveState } from './move.ts'
 import { BoxKey, ChatDomain, Component, Plan, Slug, Tier } from './names.ts'
 import { ProbeResult } from './probe.ts'
@@ -54,6 +52,15 @@ export const BoxRow = z.object({
   moving: z.object({ state: MoveState, to: z.string() }).nullable(),
 })
 export type BoxRow = z.infer<typeof BoxRow>
+
+/** What a box could be brought back to, and the proof that it would work. */
+export const BoxSnapshots = z.object({
+  /** The newest one; null when it has none. */
+  lastSnapshot: z.object({ snapshotId: z.string(), tier: SnapshotTier, takenAt: Timestamp }).nullable(),
+  /** When its data last came back, in a drill or for good, and how long that took. */
+  lastProvenRestore: z.object({ at: Timestamp, durationMs: z.number().nullable(), snapshotId: z.string() }).nullable(),
+})
+export type BoxSnapshots = z.infer<typeof BoxSnapshots>
 
 /** A command that nobody has said the end of. */
 const OpenCommand = z.object({

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import type { InstalledVersions } from './command-parts.ts'
 import type { Manifest, TierVersions } from './manifest.ts'
 import { Component, type Tier } from './names.ts'
-import { isUnknown } from './older.ts'
 
 // How far a box is from the manifest (spec 4.10). What is not known is never called in sync.
 
@@ -22,14 +21,14 @@ export type Severity = z.infer<typeof Severity>
 export const Freshness = z.enum(['fresh', 'stale', 'offline', 'never', 'stopped'])
 export type Freshness = z.infer<typeof Freshness>
 
-export const DriftItem = z.object({
+const DriftItem = z.object({
   component: Component,
   installed: z.string(),
   target: z.string(),
   severity: ComponentSeverity,
   explanation: z.string(),
 })
-export type DriftItem = z.infer<typeof DriftItem>
+type DriftItem = z.infer<typeof DriftItem>
 
 /** What is stored per box (spec 2.10). */
 export const DriftReport = z.object({
@@ -134,3 +133,24 @@ export function freshnessOf({ reportedAt, hostOnline, stopped }: Known, now: num
   if (now - Date.parse(reportedAt) > staleAfterMs) return 'stale'
   return hostOnline ? 'fresh' : 'offline'
 }
+
+/** Nobody could read it, or it is a tag that says nothing. */
+export const isUnknown = (version: string): boolean => version === 'unknown' || version === 'latest' || version === ''
+
+/**
+ * Whether a version lies before another of the same component. What cannot be compared does not; but of object storage one that names no time
+ * of release lies before all that do.
+ */
+export function isOlder(component: Component, version: string, than: string): boolean {
+  if (component === 'migrationsHead') return isHead(version) && isHead(than) && version < than
+  if (component === 'minio') return releaseTime(version) < releaseTime(than)
+  // PostgreSQL has two numbers and maybe the name of a build; Synapse has release candidates, which count.
+  const read = (text: string) => (component === 'synapse' ? semver.parse(text, { loose: true }) : null) ?? semver.coerce(text)
+  const [here, there] = [read(version), read(than)]
+  return here !== null && there !== null && semver.lt(here, there)
+}
+
+const isHead = (text: string): boolean => /^[0-9]{4}$/.test(text)
+
+/** `RELEASE.2025-09-07T16-13-09Z` and `2025-09-07T16:13:09Z` are the same moment: its digits in their order sort as time. */
+const releaseTime = (version: string): string => (/\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\d/.exec(version)?.[0] ?? '').replace(/\D/g, '')

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { isProblem, problem } from '../kit/index.ts'
+import type { CommandSecrets } from './commands.ts'
 
 const host = '(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?/)?'
 const repository = `${host}[a-z0-9]+(?:[._/-][a-z0-9]+)*`
@@ -41,3 +43,70 @@ export function registryOf(repository: string): Readonly<{ registry: string; pat
 }
 
 export const imageOf = (pattern: string, version: string): string => pattern.replace('{version}', version)
+
+/** A repository to pull from, and as whom; the account is for memory only. */
+export type PullSource = Readonly<{ repository: string; account?: RegistryAccount | undefined }>
+type RegistryAccount = Readonly<{ registry: string; username: string; password: string }>
+
+type Registries = NonNullable<CommandSecrets['registries']>
+
+/** Where a repository is found: in its own registry, and first in that one's mirror. No account is ever shown to another registry. */
+export function pullSources(repository: string, registries: Registries = {}): Readonly<{ mirror?: PullSource; origin: PullSource }> {
+  const { registry, path } = registryOf(repository)
+  const origin = { repository, account: accountAt(registry, registries) }
+  const mirror = Object.hasOwn(registries, registry) ? registries[registry]?.mirror : undefined
+  if (mirror === undefined) return { origin }
+  return { mirror: { repository: `${mirror}/${path}`, account: accountAt(mirror.split('/')[0] ?? '', registries) }, origin }
+}
+
+function accountAt(registry: string, registries: Registries): RegistryAccount | undefined {
+  const { username, password } = (Object.hasOwn(registries, registry) && registries[registry]) || {}
+  return username === undefined || password === undefined ? undefined : { registry, username, password }
+}
+
+type From = Readonly<{ registries?: CommandSecrets['registries']; signal?: AbortSignal }>
+
+/** Asks the mirror of an image first, where there is one, and the registry itself if that one has it not. Both reasons are told when both fail. */
+export async function fromSources<Answer>(
+  image: string,
+  { registries, signal }: From,
+  ask: (source: PullSource) => Promise<Answer>,
+): Promise<Answer> {
+  const { mirror, origin } = pullSources(parseImage(image).repository, registries)
+  if (!mirror) return ask(origin)
+  try {
+    return await ask(mirror)
+  } catch (error) {
+    signal?.throwIfAborted()
+    if (!isProblem(error) || !lacking.includes(error.code)) throw error
+    return ask(origin).catch((second) => {
+      throw isProblem(second) ? problem(second.code, `${second.message}; and from its mirror: ${error.message}`, { cause: second }) : second
+    })
+  }
+}
+
+/** The mirror does not answer, does not have it, or has something else. */
+const lacking: readonly string[] = ['PULL_FAILED', 'REGISTRY_UNAVAILABLE', 'DIGEST_MISMATCH']
+
+/** An image on a host, as far as it is asked whether it may go. */
+type KeptImage = Readonly<{ names: readonly string[]; pulled: boolean; pinned: boolean; used: boolean; namedAt: string | null }>
+
+type Rule<Image> = Readonly<{
+  /** Whether a name is of a repository that this host may run. What else lies on it is none of ours. */
+  isOurs(name: string): boolean
+  /** Names that compose files of boxes hold: they may be started at any moment. */
+  wanted(name: string): boolean
+  /** ISO; who got a name since then may still be gone back to. */
+  before: string
+  images: readonly Image[]
+}>
+
+/**
+ * The images that no box needs any more (SAFETY, update: disk is given back by retention). What cannot be pulled again stays, and so does
+ * what nobody knows the age of, and what somebody else has a name for.
+ */
+export const unneededImages = <Image extends KeptImage>({ images, isOurs, wanted, before }: Rule<Image>): Image[] =>
+  images.filter(
+    ({ names, pulled, pinned, used, namedAt }) =>
+      pulled && !pinned && !used && namedAt !== null && namedAt < before && names.length > 0 && names.every(isOurs) && !names.some(wanted),
+  )

@@ -11,7 +11,6 @@ export {
   planMigrations,
   readBoxMigrations,
 } from './box-migrations.ts'
-export { BoxSnapshots } from './box-snapshots.ts'
 export {
   type AgentError,
   type BoxFacts,
@@ -50,6 +49,7 @@ export {
   AdoptBody,
   BoxDetail,
   BoxRow,
+  BoxSnapshots,
   BoxStatus,
   boxesContract,
   ProvisionBody,
@@ -71,18 +71,15 @@ export {
   driftReport,
   Freshness,
   freshnessOf,
+  isOlder,
+  isUnknown,
   Severity,
   worstOf,
 } from './drift.ts'
-export { BoxFence, fenceDueAt, maintenanceHolder } from './fence-watch.ts'
-export { type Fix, holesText, ReopenedHole, reopenedHoles, reopenedText } from './fixes.ts'
-export { fromSources } from './from-sources.ts'
-export { boxHeld, holdText } from './held.ts'
-export { unneededImages } from './image-retention.ts'
-export { Digest, ImageRef, isRegistry, parseImage, registryOf } from './images.ts'
-export { Manifest, parseManifest, TierVersions, targetImage } from './manifest.ts'
-export { ManifestRevision } from './manifest-contract.ts'
-export { diffManifests, type ManifestChange } from './manifest-diff.ts'
+export { BoxFence, boxHeld, fenceDueAt, holdText, maintenanceHolder, whyAtRest } from './fences.ts'
+export type { PullSource } from './images.ts'
+export { Digest, fromSources, ImageRef, isRegistry, parseImage, registryOf, unneededImages } from './images.ts'
+export { diffManifests, Manifest, type ManifestChange, ManifestRevision, parseManifest, TierVersions, targetImage } from './manifest.ts'
 export {
   BoxMove,
   eventOfFailure,
@@ -120,12 +117,9 @@ export {
   tierOf,
   VersionedService,
 } from './names.ts'
-export { isOlder, isUnknown } from './older.ts'
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
-export type { PullSource } from './pull-sources.ts'
 export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
-export { whyAtRest } from './resting.ts'
 export {
   foldRestore,
   planRestore,
@@ -151,3 +145,4 @@ export {
   type UpdateFacts,
   type UpdateWorld,
 } from './update-plan.ts'
+export { type Fix, holesText, ReopenedHole, reopenedHoles, reopenedText } from './vulnerabilities.ts'

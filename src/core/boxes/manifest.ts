@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { fieldReasons } from '../contract/index.ts'
+import { admin, type Contract, CounterText, endpoint, fieldReasons, Paging, Timestamp } from '../contract/index.ts'
 import { problem } from '../kit/index.ts'
 import { ImagePattern, ImageRef, imageOf } from './images.ts'
 import type { Tier, VersionedService } from './names.ts'
@@ -39,3 +39,75 @@ export function parseManifest(value: unknown): Manifest {
 /** The image that a box of the tier should run for a service. */
 export const targetImage = (manifest: Manifest, tier: Tier, service: VersionedService): string =>
   imageOf(manifest.images[service], manifest.tiers[tier][service])
+
+/** What changes from one manifest to the next, by dotted path; from nothing when there was none. */
+export function diffManifests(from: Manifest | undefined, to: Manifest): ManifestChange[] {
+  const [before, after] = [from ? leaves(from) : new Map<string, string>(), leaves(to)]
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .map((path) => ({ path, from: before.get(path) ?? null, to: after.get(path) ?? null }))
+    .filter((change) => change.from !== change.to)
+}
+
+function leaves(value: object, root = ''): Map<string, string> {
+  const entries = Object.entries(value).flatMap(([key, inner]): [string, string][] =>
+    typeof inner === 'object' ? [...leaves(inner, `${root}${key}.`)] : [[`${root}${key}`, String(inner)]],
+  )
+  return new Map(entries)
+}
+
+const manifestBase = '/api/admin/v1/manifest'
+
+const ManifestBody = z.strictObject({ manifest: z.unknown().meta({ description: 'A manifest; see GET for its form' }) })
+
+/** A manifest as it was applied. */
+export const ManifestRevision = z.object({
+  revision: z.number().int(),
+  manifest: Manifest,
+  appliedAt: Timestamp,
+  appliedBy: z.string(),
+})
+export type ManifestRevision = z.infer<typeof ManifestRevision>
+
+/** One value that differs; null where a side has none. */
+export const ManifestChange = z.object({ path: z.string(), from: z.string().nullable(), to: z.string().nullable() })
+export type ManifestChange = z.infer<typeof ManifestChange>
+
+/** The canonical versions, which boxes are compared with and moved to. */
+export const manifestContract = {
+  showManifest: endpoint({
+    method: 'GET',
+    path: manifestBase,
+    auth: admin('viewer'),
+    returns: ManifestRevision,
+    problems: ['NOT_FOUND'],
+    summary: 'The canonical version manifest',
+    spec: '9',
+  }),
+  diffManifest: endpoint({
+    method: 'POST',
+    path: `${manifestBase}/diff`,
+    auth: admin('viewer'),
+    body: ManifestBody,
+    returns: z.object({ revision: z.number().int(), changes: z.array(ManifestChange) }),
+    problems: ['MANIFEST_INVALID'],
+    summary: 'What applying a manifest would change; changes nothing',
+  }),
+  applyManifest: endpoint({
+    method: 'POST',
+    path: manifestBase,
+    auth: admin('operator'),
+    body: ManifestBody,
+    returns: z.object({ revision: z.number().int(), changed: z.boolean(), changes: z.array(ManifestChange) }),
+    problems: ['MANIFEST_INVALID', 'CONFLICT'],
+    summary: 'Make a manifest the canonical one; the same content keeps its revision',
+    spec: '9',
+  }),
+  listManifestRevisions: endpoint({
+    method: 'GET',
+    path: `${manifestBase}/revisions`,
+    auth: admin('viewer'),
+    query: Paging.extend({ cursor: CounterText.optional() }),
+    returns: z.object({ revisions: z.array(ManifestRevision), nextCursor: z.string().nullable() }),
+    summary: 'All manifests that were applied, newest first',
+  }),
+} as const satisfies Contract

@@ -1,6 +1,16 @@
 import type { z } from 'zod'
-import type { AdoptBody } from '../../core/boxes/index.ts'
-import type { Actor } from '../../core/kit/index.ts'
+import { type AdoptBody, allocatePorts, type BoxCommandResult, type BoxPorts, boxHeld, portsFrom } from '../../core/boxes/index.ts'
+import { type Actor, newId, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import { type Command, enqueueCommand, lockHost } from '../hosts/index.ts'
+import { applyReport } from './apply-report.ts'
+import { requireLive, requireOnline } from './ask-boxes.ts'
+import { holdsOf } from './box-holds.ts'
+import type { BoxRecord } from './box-record.ts'
+import { boxById, changeBox, existingBox, lockBox, portsTaken } from './boxes.repo.ts'
+import { type LifeDeps, patienceMs, type StepDeps } from './lifecycle/deps.ts'
+import { currentManifest } from './manifests.ts'
 import { type SetUpDeps, setUpBox } from './set-up-box.ts'
 
 /** Reading a stack takes moments; the time is for a host that is briefly away. */
@@ -28,4 +38,69 @@ export const adoptBox = (deps: SetUpDeps, actor: Actor, wanted: z.output<typeof 
       payload: async (_, box) => ({ slug: box.slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch, folder, project }),
     },
   )
+}
+
+/** Besides the probes: an image may have to be pulled, and services started again. */
+const workMs = 60 * 60_000
+
+type Wanted = Readonly<{ slug: string; expected: string | null }>
+
+/**
+ * Asks what an observed box lacks, or, with the sum of the diff that a person saw, has exactly that done. The ports are chosen at the first
+ * asking and stay: they stand in the diff. Throws NOT_FOUND, CONFLICT, BOX_HELD, HOST_OFFLINE, PORT_TAKEN.
+ */
+export async function completeBox(deps: LifeDeps, actor: Actor, { slug, expected }: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus, probe } = deps
+  const commandId = newId(random, 'cmd')
+  const { hostId } = await db.transaction().execute(async (tx) => {
+    const box = await lockBoxForPorts(tx, slug)
+    await refuse(deps, tx, box)
+    const ports = box.ports ?? (await choosePorts(deps, tx, box))
+    const { manifest } = await currentManifest(tx)
+    const { chatDomain, publicUrl } = box
+    const addressed = { slug, boxId: box.id, ownershipEpoch: box.ownershipEpoch }
+    const payload = { ...addressed, chatDomain, publicUrl, ports, edgeImage: manifest.images.edge, probe, expected }
+    const deadlineMs = expected === null ? patienceMs : workMs + probe.timeoutMs + patienceMs
+    await enqueueCommand(tx, clock, { id: commandId, hostId: box.hostId, boxId: box.id, kind: 'tenant-box.complete', payload, deadlineMs })
+    const action = expected === null ? 'box.complete.asked' : 'box.complete'
+    await recordAudit(tx, clock, { actor, action, subject: slug, data: { commandId, expected } })
+    return box
+  })
+  bus.queued(hostId)
+  return { commandId }
+}
+
+/** Ports are chosen with the host locked, as its agent has it while it tells of its boxes: the host comes first there too. */
+async function lockBoxForPorts(tx: Tx, slug: string): Promise<BoxRecord> {
+  const { ports, hostId } = await existingBox(tx, slug)
+  if (!ports) await lockHost(tx, hostId)
+  return lockBox(tx, slug)
+}
+
+async function refuse(deps: LifeDeps, tx: Tx, box: BoxRecord): Promise<void> {
+  const { slug, id, managed } = box
+  requireLive(box)
+  if (managed) throw problem('CONFLICT', `the box ${slug} is managed already: there is nothing to complete`)
+  const hold = (await holdsOf(tx, deps.clock, [id])).get(id)
+  if (hold) throw boxHeld({ slug, ...hold })
+  await requireOnline(deps, tx, box)
+}
+
+async function choosePorts({ firstPort }: LifeDeps, tx: Tx, box: BoxRecord): Promise<BoxPorts> {
+  const ports = allocatePorts(await portsTaken(tx, box.hostId), firstPort)
+  await changeBox(tx, box, { first_port: ports.public })
+  return ports
+}
+
+/** Applied, the box is what its report says; shown, nothing has changed but what is known to be missing. */
+export async function completed(deps: StepDeps, tx: Tx, command: Command, result: BoxCommandResult<'tenant-box.complete'>): Promise<void> {
+  const box = await boxById(tx, command.boxId as never)
+  if (!box || box.removal) return
+  const { applied, findings, report, probe } = result
+  await applyReport(deps, tx, box, report, probe ?? undefined)
+  const internal = applied && box.ports ? { internal_url: `http://127.0.0.1:${portsFrom(box.ports.public).platform}` } : {}
+  await changeBox(tx, box, { findings: JSON.stringify(findings), ...internal })
+  if (!applied) return
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId, managed: report.managed }
+  await appendEvent(tx, deps.clock, { stream: 'admin', source: 'boxes', eventType: 'box.completed', payload })
 }

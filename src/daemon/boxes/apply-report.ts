@@ -5,8 +5,8 @@ import type { Tx } from '../db/index.ts'
 import { type BoxRecord, installedColumns } from './box-record.ts'
 import { boxesBySlugs, saveReport } from './boxes.repo.ts'
 import type { BoxTable } from './boxes.tables.ts'
-import { boxesCalledDead } from './life/ownership.ts'
-import { newestManifest } from './manifests.repo.ts'
+import { boxesCalledDead } from './lifecycle/ownership.ts'
+import { newestManifest } from './manifests.ts'
 
 type Deps = Readonly<{ clock: Clock }>
 

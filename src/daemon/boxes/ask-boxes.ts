@@ -1,7 +1,9 @@
-import { type Actor, newId, plural, problem, type Random } from '../../core/kit/index.ts'
+import type { z } from 'zod'
+import { type boxesContract, Service } from '../../core/boxes/index.ts'
+import { type Actor, actorLabel, isoIn, newId, plural, problem, type Random, sha256Hex } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db, DbOrTx, Tx } from '../db/index.ts'
-import { type CommandBus, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
+import { type CommandBus, commandsByIds, enqueueCommand, enqueueCommands } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { addressesInScope, type BoxAddress, boxesBySlugs, existingBox } from './boxes.repo.ts'
 import { type FleetDeps, lookAtFleet, lookAtHost } from './fleet.ts'
@@ -12,7 +14,7 @@ export type AskDeps = FleetDeps & Readonly<{ db: Db; random: Random; bus: Comman
 
 type Question = Readonly<{ slug: string; commandId: string }>
 type Unreachable = Readonly<{ slug: string; host: string }>
-export type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] }>
+type Asked = Readonly<{ commands: Question[]; unreachable: Unreachable[] }>
 
 /** An answer that takes longer is of no use: the next question comes anyway. */
 const deadlineMs = 10 * 60_000
@@ -127,4 +129,66 @@ function mendOf(slug: string, host: Awaited<ReturnType<typeof lookAtHost>>): str
   if (host?.status !== 'revoked' && host?.status !== 'frozen') return 'start its agent, then try again'
   const anew = `\`tenantry hosts invite ${host.name}\` and \`tenantry-agent enrol --anew\` there bring it back`
   return `${anew}; if it is gone for good: \`tenantry boxes move ${slug} --to <host> --old-host-is-dead ${host.name} --reason <why>\``
+}
+
+type Wanted = { slug: string } & z.output<typeof boxesContract.readLogs.body>
+
+/** Whoever asks waits for it. */
+const logsDeadlineMs = 60_000
+/** Long enough for whoever asked to fetch them: what people write may stand in logs. */
+const keptMs = 10 * 60_000
+
+/**
+ * Asks for what the services of a box print. One who goes on reading names the own command before, and only the first is written into the
+ * audit log. Throws NOT_FOUND, CONFLICT, HOST_OFFLINE.
+ */
+export async function readLogs(deps: AskDeps, actor: Actor, wanted: Wanted): Promise<{ commandId: string }> {
+  const { db, clock, random, bus } = deps
+  const { slug, services = Service.options, lines, since, continues } = wanted
+  const commandId = newLogsId(random, actor)
+  const box = await existingBox(db, slug)
+  requireLive(box)
+  await requireOnline(deps, db, box)
+  await db.transaction().execute(async (tx) => {
+    await forgetLogs(deps, tx, box.id)
+    const payload = {
+      slug,
+      boxId: box.id,
+      ownershipEpoch: box.ownershipEpoch,
+      services: [...services],
+      lines,
+      ...(since === undefined ? {} : { since }),
+    }
+    await enqueueCommand(tx, clock, {
+      id: commandId,
+      hostId: box.hostId,
+      boxId: box.id,
+      kind: 'tenant-box.logs',
+      payload,
+      deadlineMs: logsDeadlineMs,
+    })
+    if (continues === undefined || !(await isLogsOf(tx, continues, box.id, actor)))
+      await recordAudit(tx, clock, { actor, action: 'box.logs', subject: slug, data: { services, commandId } })
+  })
+  bus.queued(box.hostId)
+  return { commandId }
+}
+
+/** Its end says who asked. */
+const newLogsId = (random: Random, actor: Actor): string => `${newId(random, 'cmd')}${endFor(actor)}`
+const endFor = (actor: Actor): string => `.${sha256Hex(actorLabel(actor)).slice(0, 12)}`
+
+const isLogsOf = async (tx: Tx, commandId: string, boxId: string, actor: Actor): Promise<boolean> =>
+  commandId.endsWith(endFor(actor)) &&
+  (await commandsByIds(tx, [commandId])).some((command) => command.kind === 'tenant-box.logs' && command.boxId === boxId)
+
+/** Logs that were fetched, or that nobody fetched in time; of one box, or of all. */
+export async function forgetLogs({ clock }: Pick<AskDeps, 'clock'>, db: DbOrTx, boxId?: string): Promise<void> {
+  let old = db
+    .deleteFrom('commands')
+    .where('kind', '=', 'tenant-box.logs')
+    .where('status', 'in', ['succeeded', 'failed', 'expired'])
+    .where('finished_at', '<=', isoIn(clock, -keptMs))
+  if (boxId !== undefined) old = old.where('box_id', '=', boxId)
+  await old.execute()
 }

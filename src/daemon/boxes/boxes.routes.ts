@@ -1,13 +1,20 @@
 import { boxesContract } from '../../core/boxes/index.ts'
+import type { Actor, Clock } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Db } from '../db/index.ts'
 import { type Served, serve } from '../http/index.ts'
-import { adoptBox } from './adopt-box.ts'
-import { applyManifest, compareManifest, type ManifestDeps } from './apply-manifest.ts'
-import { checkBox, scanBoxes } from './ask-boxes.ts'
+import { adoptBox, completeBox } from './adopt-box.ts'
+import { checkBox, readLogs, scanBoxes } from './ask-boxes.ts'
+import type { BoxRecord } from './box-record.ts'
+import { changeBox, existingBoxBy } from './boxes.repo.ts'
 import { type DriftDeps, detectDrift } from './detect-drift.ts'
-import type { LifeDeps } from './life/deps.ts'
-import { lifeRoutes } from './life/life.routes.ts'
-import { currentManifest, manifestsBefore } from './manifests.repo.ts'
-import { markCanary } from './mark-canary.ts'
+import type { LifeDeps } from './lifecycle/deps.ts'
+import { confirmMove, giveBackBox } from './lifecycle/end-move.ts'
+import { maintainBox } from './lifecycle/maintain-box.ts'
+import { moveBox, showMovePlan } from './lifecycle/move-box.ts'
+import { releaseBox } from './lifecycle/release-box.ts'
+import { removeBox, undoRemoval } from './lifecycle/remove-box.ts'
+import { applyManifest, compareManifest, currentManifest, type ManifestDeps, manifestsBefore } from './manifests.ts'
 import { type ProvisionDeps, provisionBox } from './provision-box.ts'
 import { describeBox, listBoxes, showBox } from './show-boxes.ts'
 
@@ -45,3 +52,28 @@ const copy = <Answer extends { changes: readonly unknown[] }>(
   ...answer,
   changes: [...answer.changes],
 })
+
+/** What befalls boxes beside updates. */
+const lifeRoutes = (deps: LifeDeps): Served[] => [
+  serve(boxesContract.maintainBox, ({ actor, params, body }) => maintainBox(deps, actor, { ...params, ...body })),
+  serve(boxesContract.readLogs, ({ actor, params, body }) => readLogs(deps, actor, { ...params, ...body })),
+  serve(boxesContract.planMove, ({ params, body }) => showMovePlan(deps, params.slug, body)),
+  serve(boxesContract.moveBox, ({ actor, params, body }) => moveBox(deps, actor, { ...params, ...body })),
+  serve(boxesContract.confirmMove, ({ actor, params }) => confirmMove(deps, actor, params.slug)),
+  serve(boxesContract.giveBackBox, ({ actor, params, body }) => giveBackBox(deps, actor, { ...params, ...body })),
+  serve(boxesContract.removeBox, ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body })),
+  serve(boxesContract.undoRemoval, ({ actor, params }) => undoRemoval(deps, actor, params.slug)),
+  serve(boxesContract.completeBox, ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body })),
+  serve(boxesContract.releaseBox, ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body })),
+]
+
+type Deps = Readonly<{ db: Db; clock: Clock }>
+
+/** A canary goes first in every rollout. Marking a box twice changes nothing but the log. */
+const markCanary = ({ db, clock }: Deps, actor: Actor, { slug: key, canary }: { slug: string; canary: boolean }): Promise<BoxRecord> =>
+  db.transaction().execute(async (tx) => {
+    const box = await existingBoxBy(tx, key)
+    await changeBox(tx, box, { canary: canary ? 1 : 0 })
+    await recordAudit(tx, clock, { actor, action: 'box.canary', subject: box.slug, data: { canary } })
+    return { ...box, canary }
+  })

@@ -4,7 +4,7 @@ import { isoNow, plural } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 import { type InstalledColumns, installedOf } from './box-record.ts'
 import { type Fleet, type FleetDeps, lookAtFleet } from './fleet.ts'
-import { newestManifest } from './manifests.repo.ts'
+import { newestManifest } from './manifests.ts'
 
 export type DriftDeps = FleetDeps & Readonly<{ db: Db }>
 

@@ -5,7 +5,7 @@ import type { DbOrTx } from '../db/index.ts'
 import { type Command, commandsByIds, type HostSighting, hostSightings } from '../hosts/index.ts'
 import { type BoxHold, holdsOf } from './box-holds.ts'
 import type { BoxRecord } from './box-record.ts'
-import { boxesBetweenHosts, latestMoves, type Move } from './life/moves.repo.ts'
+import { boxesBetweenHosts, latestMoves, type Move } from './lifecycle/moves.repo.ts'
 
 export type FleetDeps = Readonly<{ clock: Clock; staleAfterMs: number; offlineAfterMs: number }>
 

@@ -12,7 +12,7 @@ import { type Actor, problem } from '../../core/kit/index.ts'
 import type { Tx } from '../db/index.ts'
 import type { BoxRecord } from './box-record.ts'
 import { portsTaken } from './boxes.repo.ts'
-import { currentManifest } from './manifests.repo.ts'
+import { currentManifest } from './manifests.ts'
 import { type SetUp, type SetUpDeps, setUpBox } from './set-up-box.ts'
 
 export type ProvisionDeps = SetUpDeps & Readonly<{ firstPort: number; probe: ProbeRule }>

@@ -1,14 +1,26 @@
-import type { BoxDetail, BoxRow, BoxSnapshots, Severity, Tier } from '../../core/boxes/index.ts'
+import {
+  type BoxDetail,
+  type BoxRow,
+  type BoxSnapshots,
+  type Component,
+  type ComponentSeverity,
+  type HostId,
+  moveIsOver,
+  type Severity,
+  type Tier,
+} from '../../core/boxes/index.ts'
+import { platformUrl } from '../../core/homeserver/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
-import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
+import { type BoxWindow, type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
-import { hostByName } from '../hosts/index.ts'
+import { type Command, hostByName } from '../hosts/index.ts'
 import type { BoxRecord } from './box-record.ts'
-import { detailOf, rowOf } from './box-view.ts'
 import { boxesAfter, existingBoxBy } from './boxes.repo.ts'
-import { type FleetDeps, lookAtFleet, surroundingsOf } from './fleet.ts'
-import { openCommands } from './life/open-commands.ts'
-import { latestRemoval } from './life/removals.repo.ts'
+import { type FleetDeps, lookAtFleet, type Surroundings, surroundingsOf } from './fleet.ts'
+import { openCommands } from './in-use.ts'
+import { forever } from './lifecycle/deps.ts'
+import { moveView } from './lifecycle/moves.repo.ts'
+import { latestRemoval, type Removal, removalView } from './lifecycle/removals.repo.ts'
 
 /** What one box is described with; its snapshots are another room's. */
 export type DescribeDeps = FleetDeps &
@@ -63,3 +75,86 @@ async function addressOf(db: DbOrTx, { hostId }: BoxRecord): Promise<string | nu
   const row = await db.selectFrom('platform_addresses').select('address').where('host_id', '=', hostId).executeTakeFirst()
   return row?.address ?? null
 }
+
+/** A box as lists show it. What was found at the last check counts only while its report does. */
+function rowOf(box: BoxRecord, around: Surroundings): BoxRow {
+  const { fleet, hold, status, reportAgeMs, move } = around
+  const freshness = fleet.freshness(box)
+  const host = fleet.host(box.hostId)
+  return {
+    boxId: box.id,
+    slug: box.slug,
+    tenant: box.tenantName,
+    plan: box.plan,
+    tier: box.tier,
+    host: host?.name ?? box.hostId,
+    hostOnline: host?.status === 'online',
+    status,
+    live: box.live,
+    managed: box.managed,
+    canary: box.canary,
+    fenced: box.fenced,
+    installed: box.installed,
+    severity: freshness === 'fresh' ? box.severity : 'unknown',
+    components: componentsOf(box),
+    last_drift_check_at: box.lastDriftCheckAt,
+    reportedAt: box.reportedAt,
+    reportAgeMs,
+    freshness,
+    heldBy: hold?.holder ?? null,
+    heldUntil: hold && hold.until < forever ? hold.until : null,
+    maintenance: box.maintenance,
+    fenceOverdue: Boolean(box.fence?.overdueSince),
+    moving: move && !moveIsOver(move.state) ? { state: move.state, to: nameOf(around, move.toHostId) } : null,
+  }
+}
+
+const componentsOf = ({ driftReport }: BoxRecord): Partial<Record<Component, ComponentSeverity>> =>
+  Object.fromEntries((driftReport?.components ?? []).map(({ component, severity }) => [component, severity]))
+
+const nameOf = ({ fleet }: Surroundings, hostId: HostId): string => fleet.host(hostId)?.name ?? hostId
+
+/** What only one box at a time is looked at for. */
+type Closer = Readonly<{
+  removal: Removal | undefined
+  open: readonly Command[]
+  snapshots: BoxSnapshots
+  window: BoxWindow | null
+  /** Of the platform listeners on its host, as an operator said it; null: loopback. */
+  address: string | null
+}>
+
+/** All that is known about it. */
+const detailOf = (box: BoxRecord, around: Surroundings, { removal, open, snapshots, window, address }: Closer): BoxDetail => ({
+  ...rowOf(box, around),
+  tenantId: box.tenantId,
+  hostStatus: around.fleet.host(box.hostId)?.status ?? 'offline',
+  chatDomain: box.chatDomain,
+  window,
+  publicUrl: box.publicUrl,
+  internalUrl: platformUrl({ ...box, address }),
+  ports: box.ports,
+  folder: box.folder,
+  project: box.project,
+  ownershipEpoch: box.ownershipEpoch,
+  driftReport: box.driftReport,
+  report: box.report,
+  probe: box.probe,
+  findings: [...box.findings],
+  setUp: { ...box.setUp, error: around.setUpError },
+  ...snapshots,
+  fence: box.fence,
+  move: around.move ? moveView(around.move, (id) => nameOf(around, id)) : null,
+  removal: removal ? removalView(removal) : null,
+  openCommands: open.map((command) => openCommand(command, nameOf(around, command.hostId as HostId))),
+  createdAt: box.createdAt,
+})
+
+const openCommand = ({ id, kind, status, startedAt, createdAt, deadlineAt }: Command, host: string): BoxDetail['openCommands'][number] => ({
+  commandId: id,
+  kind,
+  status: status === 'queued' || status === 'leased' || status === 'running' ? status : 'expired',
+  host,
+  since: startedAt ?? createdAt,
+  deadlineAt,
+})

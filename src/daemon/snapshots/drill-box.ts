@@ -1,12 +1,15 @@
-import { type Actor, newId, problem } from '../../core/kit/index.ts'
+import { alertOf } from '../../core/alerts/index.ts'
+import type { DrillResult } from '../../core/boxes/index.ts'
+import { type Actor, type Clock, isoNow, newId, problem } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { type BoxRecord, existingBox } from '../boxes/index.ts'
-import type { Tx } from '../db/index.ts'
-import { enqueueCommand } from '../hosts/index.ts'
+import { appendEvent, type Tx } from '../db/index.ts'
+import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { addressed, readyBox, waitingMs } from './ready-box.ts'
 import { restorable } from './restore-box.ts'
-import { lockRepository, newestPresent, type SnapshotRow } from './snapshots.repo.ts'
+import { cameBack, lockRepository, moveSnapshots, newestPresent, type SnapshotRow } from './snapshots.repo.ts'
+import { addressed, boxOf, readyBox, waitingMs } from './take-snapshot.ts'
 
 type Wanted = Readonly<{ slug: string; snapshotId?: string | undefined }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string }>
@@ -37,3 +40,40 @@ export async function enqueueDrill({ clock, random, deadlineMs }: Queue, tx: Tx,
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.drill', payload })
   return id
 }
+
+type Deps = Readonly<{ clock: Clock }>
+type Found = Pick<DrillResult, 'ok' | 'error'> & Readonly<{ durationMs: number | null; restoreMs: number | null }>
+
+/** What a drill found stands beside its snapshot: proof, or why there is none. */
+export const drillResults = (deps: Deps): ResultHandlers => ({
+  'tenant-box.drill': (tx, command, result) => note(deps, tx, command, result),
+})
+
+/** A drill that could not be held is no proof either, but says nothing against the snapshot. */
+export const drillFailures = (deps: Deps): FailureHandlers => ({
+  'tenant-box.drill': (tx, command) => note(deps, tx, command, { ok: false, durationMs: null, restoreMs: null, error: command.error }),
+})
+
+const rounded = (ms: number | null) => (ms === null ? null : Math.round(ms))
+
+async function note({ clock }: Deps, tx: Tx, command: Command, { ok, durationMs, restoreMs, error }: Found): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box) return
+  const { snapshotId } = command.payload as { snapshotId: string }
+  const found = { at: isoNow(clock), ok: ok ? 1 : 0, duration_ms: rounded(durationMs), restore_ms: rounded(restoreMs) }
+  const row = { ...found, error: error && JSON.stringify(error) }
+  await tx
+    .insertInto('snapshot_drills')
+    .values({ command_id: command.id, tenant_id: box.tenantId, snapshot_id: snapshotId, ...row })
+    .onConflict((c) => c.column('command_id').doUpdateSet(row))
+    .execute()
+  if (ok) await cameBack(tx, box.tenantId, snapshotId)
+  if (!ok && isDamage(error)) await moveSnapshots(tx, box.tenantId, [snapshotId], ['present'], { status: 'damaged', damaged_by: 'drill' })
+  if (ok) await closeAlerts(tx, clock, { subject: box.slug, kinds: ['drill_failed'], because: 'a drill succeeded' })
+  else await raiseAlert(tx, clock, alertOf.drill_failed({ slug: box.slug, snapshotId, error: error ?? null }))
+  const payload = { boxId: box.id, slug: box.slug, snapshotId, commandId: command.id, restoreMs, error }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType: ok ? 'box.drilled' : 'box.drill_failed', payload })
+}
+
+/** Only what speaks against the snapshot itself: a full disk or a store that does not answer does not. */
+const isDamage = (error: DrillResult['error']) => error?.code === 'RESTORE_FAILED'

@@ -3,15 +3,14 @@
 // No password is ever stored; each is derived from a key of the settings when it is asked for.
 import './snapshots.tables.ts'
 
-export { commandsOfRestores } from './commands-in-use.ts'
 export type { SnapshotsDeps } from './deps.ts'
-export { keptSnapshots } from './kept-snapshots.ts'
-export { recordRestore } from './note-restore.ts'
-export { slugsBeingRestored } from './restore-box.ts'
-export { snapshotForMove } from './snapshot-for-move.ts'
+export { runStoreUpkeep } from './maintain-stores.ts'
+export { snapshotForMove } from './move-snapshots.ts'
+export { snapshotsOfBox } from './proofs.ts'
+export { commandsOfRestores, recordRestore, slugsBeingRestored } from './restore-box.ts'
+export { snapshotRule } from './retention.ts'
 export { snapshotListener } from './snapshot-listener.ts'
 export { snapshotMetrics } from './snapshot-metrics.ts'
-export { snapshotRule } from './snapshot-rule.ts'
 export {
   agentRepository,
   commandSecrets,
@@ -21,8 +20,7 @@ export {
   requireSnapshots,
   snapshotRepository,
 } from './snapshot-store.ts'
+export { runSnapshotTurns } from './snapshot-tasks.ts'
 export { snapshotsJobs } from './snapshots.jobs.ts'
+export { keptSnapshots } from './snapshots.repo.ts'
 export { snapshotsRoutes } from './snapshots.routes.ts'
-export { snapshotsOfBox } from './snapshots-of-box.ts'
-export { runSnapshotTurns } from './take-turns.ts'
-export { runStoreUpkeep } from './tend-stores.ts'

@@ -3,8 +3,8 @@ import { problem } from '../../core/kit/index.ts'
 import type { Snapshot, SnapshotStatus } from '../../core/snapshots/index.ts'
 import type { Db } from '../db/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { judgeSnapshots } from './judge-snapshots.ts'
 import { lastDrills, type Proof } from './proofs.ts'
+import { judgeSnapshots } from './retention.ts'
 import type { SnapshotRow } from './snapshots.repo.ts'
 
 type Deps = Pick<SnapshotsDeps, 'db' | 'clock' | 'rule' | 'references'>

@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
+import type { BoxSnapshots } from '../../core/boxes/index.ts'
 import type { DbOrTx } from '../db/index.ts'
+import { newestPresent } from './snapshots.repo.ts'
 import type { SnapshotDrillTable } from './snapshots.tables.ts'
 
 type Drill = Selectable<SnapshotDrillTable>
@@ -8,7 +10,7 @@ type Drill = Selectable<SnapshotDrillTable>
 export type Proof = Readonly<{ tenantId: string; snapshotId: string; at: string; durationMs: number | null }>
 
 /** All proofs of these tenants' snapshots, newest first. */
-export async function proofsOf(db: DbOrTx, tenantIds: readonly string[]): Promise<Proof[]> {
+async function proofsOf(db: DbOrTx, tenantIds: readonly string[]): Promise<Proof[]> {
   const among = tenantIds.length > 0 ? tenantIds : ['']
   const drills = db.selectFrom('snapshot_drills').selectAll().where('ok', '=', 1).where('tenant_id', 'in', among)
   const restores = db.selectFrom('box_restores').selectAll().where('status', '=', 'restored').where('tenant_id', 'in', among)
@@ -70,4 +72,14 @@ export async function lastTried(db: DbOrTx): Promise<ReadonlyMap<string, string>
     .groupBy('tenant_id')
     .execute()
   return new Map(rows.map(({ tenant_id, at }) => [tenant_id, at]))
+}
+
+/** What is told of a box: its newest snapshot, and when its data last came back and how long that took. */
+export async function snapshotsOfBox(db: DbOrTx, { tenantId }: { tenantId: string }): Promise<BoxSnapshots> {
+  const newest = await newestPresent(db, tenantId)
+  const [proof] = await proofsOf(db, [tenantId])
+  return {
+    lastSnapshot: newest ? { snapshotId: newest.snapshot_id, tier: newest.tier, takenAt: newest.taken_at } : null,
+    lastProvenRestore: proof ? { at: proof.at, durationMs: proof.durationMs, snapshotId: proof.snapshotId } : null,
+  }
 }

@@ -1,14 +1,23 @@
-import type { ReopenedHole } from '../../core/boxes/index.ts'
-import { type Actor, isoIn, newId, problem } from '../../core/kit/index.ts'
+import { alertOf, closedByRestore } from '../../core/alerts/index.ts'
+import {
+  type AgentError,
+  type BoxId,
+  holesText,
+  InstalledVersions,
+  type ReopenedHole,
+  type RestoreResult,
+  reopenedHoles,
+} from '../../core/boxes/index.ts'
+import { type Actor, type Clock, isoIn, isoNow, newId, problem, type SystemActor } from '../../core/kit/index.ts'
+import { closeAlerts, raiseAlert } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
-import { type BoxRecord, holdBox, lockBox } from '../boxes/index.ts'
-import type { DbOrTx, Tx } from '../db/index.ts'
-import { enqueueCommand } from '../hosts/index.ts'
+import { type BoxRecord, boxById, holdBox, lockBox, releaseHold } from '../boxes/index.ts'
+import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import { type Command, enqueueCommand, type FailureHandlers, type ResultHandlers } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { holesOfSnapshot, refuseHoles } from './holes-of-snapshot.ts'
-import { recordRestore } from './note-restore.ts'
-import { addressed, readyBox, waitingMs } from './ready-box.ts'
-import { lockRepository, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
+import { cameBack, lockRepository, recordSnapshot, type SnapshotRow, snapshotById } from './snapshots.repo.ts'
+import type { BoxRestoreStatus } from './snapshots.tables.ts'
+import { addressed, boxOf, readyBox, takenBy, takenFacts, waitingMs } from './take-snapshot.ts'
 
 type Wanted = Readonly<{ slug: string; snapshotId: string; reason: string; allowHole: boolean }>
 type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: ReopenedHole[] }>
@@ -17,7 +26,7 @@ type Accepted = Readonly<{ commandId: string; snapshotId: string; reopens: Reope
 const silentMs = 24 * 60 * 60_000
 
 /** Who holds a box that is being restored. */
-export const restoreHolder = (commandId: string): string => `restore:${commandId}`
+const restoreHolder = (commandId: string): string => `restore:${commandId}`
 
 /** Boxes that are being brought back to a snapshot, or may be: also where the hold is over, its agent may only not have told yet. */
 export async function slugsBeingRestored(db: DbOrTx): Promise<string[]> {
@@ -73,4 +82,115 @@ async function enqueueRestore(deps: SnapshotsDeps, tx: Tx, { box, snapshot, comm
   const command = { id: commandId, hostId: box.hostId, boxId: box.id, deadlineMs: expiresMs(deps) }
   await enqueueCommand(tx, clock, { ...command, kind: 'tenant-box.restore', payload })
   await recordRestore(tx, clock, { commandId, boxId: box.id, snapshotId: snapshot_id, reason })
+}
+
+type Noted = Readonly<{ commandId: string; boxId: string; snapshotId: string; reason: string }>
+
+/**
+ * A restore that another room has ordered is a restore like any other: its snapshot is kept meanwhile, how it ended is told, and a good one
+ * proves the snapshot. Whoever ordered it holds the box.
+ */
+export async function recordRestore(tx: Tx, clock: Clock, { commandId, boxId, snapshotId, reason }: Noted): Promise<void> {
+  const box = await boxById(tx, boxId as BoxId)
+  if (!box) return
+  const asked = { command_id: commandId, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId, reason }
+  await tx
+    .insertInto('box_restores')
+    .values({ ...asked, status: 'open', asked_at: isoNow(clock), ended_at: null, duration_ms: null })
+    .execute()
+}
+
+type Deps = Readonly<{ clock: Clock }>
+type Told = Readonly<{ snapshotId?: string; durationMs?: number; error: AgentError | null }>
+
+/** A restore is over when its agent said how it ended; the box is free again then, however that was. */
+export const restoreResults = (deps: Deps): ResultHandlers => ({
+  'tenant-box.restore': async (tx, command, result) => {
+    await keepFormer(deps, tx, command, result)
+    const { outcome, durationMs, error } = result
+    await end(deps, tx, command, outcome, { durationMs, error })
+  },
+})
+
+/**
+ * A restore that its agent took and that nobody heard of since may be under way: the box stays held, for a day at most, and the agent's own word
+ * is taken in when it comes.
+ */
+export const restoreFailures = (deps: Deps): FailureHandlers => ({
+  'tenant-box.restore': (tx, command, { told }) => {
+    const isKnown = told || command.leaseToken === 0
+    return end(deps, tx, command, isKnown ? 'failed' : 'unheard', { error: command.error })
+  },
+})
+
+/** What a restore replaced is a snapshot of its own. */
+async function keepFormer({ clock }: Deps, tx: Tx, command: Command, { preRestore }: RestoreResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!preRestore || !box) return
+  await recordSnapshot(tx, clock, box, { ...takenFacts(preRestore), tier: 'pre-restore', ...takenBy(command) })
+}
+
+type Ended = Readonly<{ slug: string; snapshot_id: string }>
+
+/** A box that rests shut is for a person to hear of at once, and not when its fence has stood for hours. */
+async function wake({ clock }: Deps, tx: Tx, { slug, snapshot_id: snapshotId }: Ended, status: BoxRestoreStatus, error: Told['error']) {
+  if (status === 'restore_failed') await raiseAlert(tx, clock, alertOf.restore_failed({ slug, snapshotId, error }))
+  if (status !== 'restored') return
+  await closeAlerts(tx, clock, { subject: slug, kinds: ['restore_failed', ...closedByRestore], because: 'the box was restored' })
+}
+
+const actor: SystemActor = { kind: 'system', name: 'snapshots' }
+
+async function end({ clock }: Deps, tx: Tx, command: Command, status: BoxRestoreStatus, { durationMs, error }: Told): Promise<void> {
+  const ended = await tx
+    .updateTable('box_restores')
+    .set({
+      status,
+      ended_at: status === 'unheard' ? null : isoNow(clock),
+      duration_ms: durationMs === undefined ? null : Math.round(durationMs),
+    })
+    .where('command_id', '=', command.id)
+    .where('status', 'in', ['open', 'unheard'])
+    .returning(['slug', 'tenant_id', 'snapshot_id'])
+    .executeTakeFirst()
+  if (!ended) return
+  const boxId = command.boxId as BoxId
+  if (status === 'restored') await cameBack(tx, ended.tenant_id, ended.snapshot_id)
+  if (status !== 'unheard') await releaseHold(tx, { boxId, holder: restoreHolder(command.id) })
+  const data = { boxId, commandId: command.id, snapshotId: ended.snapshot_id, outcome: status, error }
+  const eventType = status === 'restored' ? 'box.restored' : 'box.restore_failed'
+  await wake({ clock }, tx, ended, status, error)
+  await appendEvent(tx, clock, { stream: 'admin', source: 'snapshots', eventType, payload: { slug: ended.slug, ...data } })
+  await recordAudit(tx, clock, { actor, action: eventType, subject: ended.slug, data })
+}
+
+export type HoleDeps = Pick<SnapshotsDeps, 'fixes' | 'versionsBefore'>
+
+/** The holes that a box has again with a snapshot. One of which nobody knows what it holds has those of emergencies that were not over when it was taken. */
+export async function holesOfSnapshot(deps: HoleDeps, tx: Tx, box: BoxRecord, snapshot: SnapshotRow): Promise<ReopenedHole[]> {
+  const fixes = await deps.fixes(tx)
+  const to = await versionsIn(deps, tx, snapshot)
+  const about = to ? fixes : fixes.filter(({ overAt }) => overAt === null || snapshot.taken_at <= overAt)
+  return reopenedHoles(about, { from: box.installed, to })
+}
+
+async function versionsIn({ versionsBefore }: HoleDeps, tx: Tx, { installed, command_id }: SnapshotRow): Promise<InstalledVersions | null> {
+  if (installed !== null) return InstalledVersions.parse(JSON.parse(installed))
+  return command_id === null ? null : versionsBefore(tx, command_id)
+}
+
+/** Throws REOPENS_HOLE. */
+function refuseHoles(slug: string, snapshotId: string, holes: readonly ReopenedHole[]): void {
+  if (holes.length === 0) return
+  throw problem(
+    'REOPENS_HOLE',
+    `with the snapshot ${snapshotId.slice(0, 8)} ${slug} would have ${holesText(holes)} again: choose a newer snapshot, or, where its data ` +
+      `matter more, say so with \`--allow-hole\` (allowHole) and close it at once: \`tenantry rollouts create --target ${slug} --start\``,
+  )
+}
+
+/** Commands of restores whose agent was not heard of: it may still tell. */
+export async function commandsOfRestores(db: DbOrTx): Promise<string[]> {
+  const rows = await db.selectFrom('box_restores').select('command_id').where('status', 'in', ['open', 'unheard']).execute()
+  return rows.map((row) => row.command_id)
 }

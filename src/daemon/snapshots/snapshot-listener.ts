@@ -1,11 +1,11 @@
 import type { Clock } from '../../core/kit/index.ts'
 import type { CommandListener } from '../hosts/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
-import { drillFailures, drillResults } from './finish-drills.ts'
-import { restoreFailures, restoreResults } from './finish-restores.ts'
-import { snapshotFailures, snapshotResults } from './finish-snapshots.ts'
-import { takeOverResults } from './finish-take-overs.ts'
-import { tendingFailures, tendingResults } from './finish-tending.ts'
+import { drillFailures, drillResults } from './drill-box.ts'
+import { tendingFailures, tendingResults } from './maintain-repository.ts'
+import { takeOverResults } from './move-snapshots.ts'
+import { restoreFailures, restoreResults } from './restore-box.ts'
+import { snapshotFailures, snapshotResults } from './take-snapshot.ts'
 
 /** What this room takes in of how commands end. */
 export const snapshotListener = (deps: Readonly<{ clock: Clock }> & Pick<SnapshotsDeps, 'versionsBefore'>): CommandListener => ({

@@ -5,8 +5,7 @@ import { readStoreAddress, type StoreAddress } from '../../core/snapshots/index.
 import { boxById } from '../boxes/index.ts'
 import type { Config } from '../config/index.ts'
 import type { DbOrTx } from '../db/index.ts'
-import type { AccessKey } from './sign-request.ts'
-import { type SessionDeps, storeSession } from './store-session.ts'
+import { type AccessKey, type SessionDeps, storeSession } from './store-session.ts'
 
 /** The part of the settings that says where snapshots go and what opens them. */
 export type SnapshotSettings = Pick<

@@ -6,9 +6,8 @@ import { type DefinedJob, defineJob } from '../crons/index.ts'
 import type { SnapshotsDeps } from './deps.ts'
 import { lastProofs, lastTried } from './proofs.ts'
 import { requireSnapshots } from './snapshot-store.ts'
-import { askForTurns } from './snapshot-turns.ts'
+import { askForTurns, freshMs } from './snapshot-tasks.ts'
 import { newestPerTenant } from './snapshots.repo.ts'
-import { freshMs } from './take-turns.ts'
 
 /** Jobs only ask; each box has its turn when it and its host are free. None of them starts an update. */
 export const snapshotsJobs = (deps: SnapshotsDeps): DefinedJob[] => {

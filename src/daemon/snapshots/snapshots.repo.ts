@@ -126,3 +126,25 @@ export async function lockRepository(tx: Tx, tenantId: string): Promise<void> {
     .onConflict((c) => c.column('tenant_id').doUpdateSet({ tenant_id: tenantId }))
     .execute()
 }
+
+type Which = Readonly<{ boxId: string; snapshotId: string }>
+type Kept = Readonly<{ snapshotId: string; sha256: string | null; takenAt: string; status: SnapshotStatus }>
+
+/** Far below what either dialect takes in parameters. */
+const idsPerQuery = 500
+
+/** What the registry knows of these snapshots, by `boxId/snapshotId`; what it does not know is not in it. */
+export async function keptSnapshots(db: DbOrTx, which: readonly Which[]): Promise<ReadonlyMap<string, Kept>> {
+  const kept = new Map<string, Kept>()
+  for (let from = 0; from < which.length; from += idsPerQuery) {
+    const ids = which.slice(from, from + idsPerQuery).map(({ snapshotId }) => snapshotId)
+    const rows = await db
+      .selectFrom('snapshots')
+      .select(['box_id', 'snapshot_id', 'sha256', 'taken_at', 'status'])
+      .where('snapshot_id', 'in', ids)
+      .execute()
+    for (const { box_id, snapshot_id: snapshotId, sha256, taken_at: takenAt, status } of rows)
+      kept.set(`${box_id}/${snapshotId}`, { snapshotId, sha256, takenAt, status })
+  }
+  return kept
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdBox, releaseHold } from '../../../src/daemon/boxes/index.ts'
-import { moveBox } from '../../../src/daemon/boxes/life/begin-move.ts'
+import { moveBox } from '../../../src/daemon/boxes/lifecycle/move-box.ts'
 import { fixesOfEmergencies, versionsBeforeUpdate } from '../../../src/daemon/rollouts/index.ts'
 import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
 import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'

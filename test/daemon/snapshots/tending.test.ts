@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { isoIn } from '../../../src/core/kit/index.ts'
 import { snapshotForMove } from '../../../src/daemon/snapshots/index.ts'
-import { askForTurns } from '../../../src/daemon/snapshots/snapshot-turns.ts'
+import { askForTurns, takeTurns } from '../../../src/daemon/snapshots/snapshot-tasks.ts'
 import { recordSnapshot } from '../../../src/daemon/snapshots/snapshots.repo.ts'
-import { takeTurns } from '../../../src/daemon/snapshots/take-turns.ts'
+
 import { onBothDialects } from '../../support/databases.ts'
 import { aListed, aTended, dayMs, idOf, snapshotsWorld } from '../../support/snapshots-world.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isoNow, isProblem, sha256Hex } from '../../../../src/core/kit/index.ts'
+import { readLogs } from '../../../../src/daemon/boxes/ask-boxes.ts'
 import { forgetLogs, watchFences } from '../../../../src/daemon/boxes/index.ts'
-import { readLogs } from '../../../../src/daemon/boxes/life/read-logs.ts'
 import { enqueueCommand } from '../../../../src/daemon/hosts/index.ts'
 import { makeMetrics } from '../../../../src/daemon/http/index.ts'
 import { fleetMetrics } from '../../../../src/daemon/service/index.ts'

@@ -1,0 +1,122 @@
+import type { ManifestRevision } from '../../core/boxes/index.ts'
+
+import { fold, plural, problem } from '../../core/kit/index.ts'
+import {
+  assertConfirmed,
+  type Column,
+  type Context,
+  clean,
+  command,
+  fields,
+  readTextFile,
+  type Style,
+  sections,
+  stamp,
+  table,
+  tableWithText,
+} from '../kit/index.ts'
+
+export const show = command(
+  'show',
+  'The canonical versions per tier, and the images',
+  {},
+  ({ api }) => api.boxes.showManifest(),
+  manifestView,
+)
+
+export const diff = command(
+  'diff <file>',
+  'What applying a manifest file would change; changes nothing',
+  {},
+  async (context, { file }) => context.api.boxes.diffManifest({ body: { manifest: await readManifest(context, file) } }),
+  ({ changes, revision }, style) => (changes.length === 0 ? `Nothing: revision ${revision} says the same.` : changesView(changes, style)),
+)
+
+export const apply = command(
+  'apply <file>',
+  'Make a manifest file the canonical one; boxes move only by a rollout',
+  {},
+  async ({ api, ask, yes, notify, readStdin }, { file }) => {
+    const body = { manifest: await readManifest({ readStdin }, file) }
+    if (!yes) {
+      const { changes, revision } = await api.boxes.diffManifest({ body })
+      if (changes.length > 0) {
+        notify((style) => changesView(changes, style))
+        await assertConfirmed(ask, `Apply ${plural(changes.length, 'change')} to revision ${revision}?`)
+      }
+    }
+    return api.boxes.applyManifest({ body })
+  },
+  ({ changed, changes, revision }, { paint }) =>
+    changed
+      ? `${paint.green(`Revision ${revision}`)} is the manifest now (${plural(changes.length, 'change')}). Boxes have not moved: tenantry rollouts plan`
+      : `Nothing to change: revision ${revision} says the same.`,
+)
+
+function manifestView({ revision, manifest, appliedAt, appliedBy }: ManifestRevision, style: Style): string {
+  return sections(
+    fields(style, [
+      ['revision', style.paint.bold(String(revision))],
+      ['applied', `${stamp(appliedAt, style.now)} by ${clean(appliedBy)}`],
+    ]),
+    table(
+      style,
+      [
+        { title: 'TIER', value: ([tier]) => tier, priority: 1 },
+        { title: 'SYNAPSE', value: ([, { synapse }]) => synapse, priority: 1 },
+        { title: 'POSTGRES', value: ([, { postgres }]) => postgres, priority: 1 },
+        { title: 'MINIO', value: ([, { minio }]) => minio, priority: 2, minWidth: 12 },
+        { title: 'MIGRATIONS', value: ([, { migrationsHead }]) => migrationsHead, priority: 2 },
+      ],
+      Object.entries(manifest.tiers),
+    ),
+    fields(style, Object.entries(manifest.images)),
+  )
+}
+
+type Change = Readonly<{ path: string; from: string | null; to: string | null }>
+
+/** One row per change; the same change in several tiers is one row. */
+function changesView(changes: readonly Change[], style: Style): string {
+  const rows = new Map<string, { what: string; tiers: string[] } & Change>()
+  for (const change of changes) {
+    const [, tier, component] = /^tiers\.([^.]+)\.(.+)$/.exec(change.path) ?? []
+    const what = component === 'migrationsHead' ? 'migrations' : (component ?? change.path.replace(/^images\./, 'image of '))
+    const key = JSON.stringify([what, change.from, change.to])
+    const row = rows.get(key) ?? { ...change, what, tiers: [] }
+    if (tier) row.tiers.push(tier)
+    rows.set(key, row)
+  }
+  return rowsView([...rows.values()], style)
+}
+
+type Row = Readonly<{ what: string; tiers: readonly string[] }> & Change
+
+/** What is now and what would be are read against each other: images differ at their end, so where both have no room side by side they stand below, whole. */
+function rowsView(rows: readonly Row[], style: Style): string {
+  const named: Column<Row>[] = [
+    { title: 'WHAT', value: ({ what }) => what, priority: 1 },
+    { title: 'TIERS', value: ({ tiers }) => tiers.join(' '), priority: 3 },
+  ]
+  const beside = table(
+    { ...style, width: Number.POSITIVE_INFINITY },
+    [
+      ...named,
+      { title: 'NOW', value: ({ from }) => from, priority: 1, paint: () => 'red' },
+      { title: 'THEN', value: ({ to }) => to, priority: 1, paint: () => 'green' },
+    ],
+    rows,
+  )
+  if (fold(beside, style.width) === beside) return beside
+  const move: Column<Row> = { title: 'NOW → THEN', value: ({ from, to }) => `${from ?? '-'} → ${to ?? '-'}`, priority: 1 }
+  return tableWithText(style, [...named, move], move, rows)
+}
+
+/** A manifest file (`-` is stdin) as plain values; whether it is a good manifest is for the daemon to say. */
+async function readManifest({ readStdin }: Pick<Context, 'readStdin'>, file: string): Promise<unknown> {
+  const [{ parseDocument }, text] = await Promise.all([import('yaml'), file === '-' ? readStdin() : readTextFile(file)])
+  const document = parseDocument(text)
+  const [wrong] = document.errors
+  if (wrong) throw problem('MANIFEST_INVALID', `${file} is not YAML: ${wrong.message.split('\n')[0]?.replace(/:$/, '')}`)
+  return document.toJS()
+}

@@ -1,0 +1,124 @@
+import type { BoxId, BoxMigration, CommandSecrets, HostId, ProbeResult, VersionsReport } from '../../core/boxes/index.ts'
+import type { Clock, Random } from '../../core/kit/index.ts'
+import { appendEvent, type DbOrTx, type Tx } from '../db/index.ts'
+import type { BoxSide, Command, FailureHandlers, ResultHandlers } from '../hosts/index.ts'
+import type { Keyring } from '../sealed/index.ts'
+import { completed } from './adopt-box.ts'
+import { applyReport, applyReports } from './apply-report.ts'
+import type { BoxRecord } from './box-record.ts'
+import { sealOutputs } from './box-secrets.ts'
+import { boxById, makeLive } from './boxes.repo.ts'
+import type { LifeRules, StepDeps } from './lifecycle/deps.ts'
+import { maintained, maintenanceFailed } from './lifecycle/maintain-box.ts'
+import { type Move, moveAwaiting } from './lifecycle/moves.repo.ts'
+import { disownedBy, mayAct } from './lifecycle/ownership.ts'
+import { type Removal, removalAwaiting } from './lifecycle/removals.repo.ts'
+import { handedOver, moveOrderFailed, stepMove, takenBack, takenOver } from './lifecycle/step-move.ts'
+import { erased, removalOrderFailed, runsAgain, stoppedForGood } from './lifecycle/step-removal.ts'
+
+type BoxSideDeps = LifeRules &
+  Readonly<{
+    clock: Clock
+    random: Random
+    keyring: Keyring
+    migrations: readonly BoxMigration[]
+    secretsFor(db: DbOrTx, command: Command): Promise<CommandSecrets>
+  }>
+
+/** What the channel to the agents asks about boxes, answered. */
+export const boxSide = (deps: BoxSideDeps): BoxSide => ({
+  mayAct: (db, boxId, hostId) => mayAct(db, boxId as BoxId, hostId as HostId),
+  disowned: (db, hostId) => disownedBy(db, hostId as HostId),
+  resultHandlers: { ...boxResultHandlers(deps), ...lifeResultHandlers(deps) },
+  failureHandlers: lifeFailureHandlers(deps),
+  reportHandler: (tx, hostId, reports) => applyReports(deps, tx, hostId as HostId, reports),
+  secretsFor: deps.secretsFor,
+  migrations: deps.migrations,
+  acceptOutputs: (tx, { boxId }, outputs) => sealOutputs(deps, tx, boxId as BoxId, outputs),
+})
+
+type Deps = Readonly<{ clock: Clock }>
+
+/** Takes in what a good result says about its box. `prefetch` says nothing: pulled images change nothing that runs. */
+const boxResultHandlers = (deps: Deps): ResultHandlers => ({
+  'tenant-box.report_versions': (tx, command, { report }) => takeReport(deps, tx, command, report),
+  'tenant-box.healthcheck': (tx, command, { report, probe }) => takeReport(deps, tx, command, report, probe),
+  'tenant-box.provision': (tx, command, { report, probe }) => finishSetUp(deps, tx, command, { report, probe, findings: [] }),
+  'tenant-box.adopt': (tx, command, { report, findings }) => finishSetUp(deps, tx, command, { report, findings }),
+  'tenant-box.restore': async (tx, command, { report, probes }) => {
+    if (report) await takeReport(deps, tx, command, report, probes.at(-1))
+  },
+  'tenant-box.update': async (tx, command, { report, probes }) => {
+    if (report) await takeReport(deps, tx, command, report, probes.at(-1))
+  },
+})
+
+const boxOf = (tx: Tx, { boxId }: Command): Promise<BoxRecord | undefined> => boxById(tx, boxId as BoxId)
+
+async function takeReport(deps: Deps, tx: Tx, command: Command, report: VersionsReport, probe?: ProbeResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (box) await applyReport(deps, tx, box, report, probe)
+}
+
+type SetUpResult = Readonly<{ report: VersionsReport; probe?: ProbeResult; findings: readonly string[] }>
+
+/** A box is live from its first good set-up on. What an attempt says that a later one replaced, or of a box that was removed, decides nothing. */
+async function finishSetUp({ clock }: Deps, tx: Tx, command: Command, { report, probe, findings }: SetUpResult): Promise<void> {
+  const box = await boxOf(tx, command)
+  if (!box || box.live || box.removal || box.setUp.commandId !== command.id) return
+  if (!(await makeLive(tx, box, findings))) return
+  await applyReport({ clock }, tx, box, report, probe)
+  const payload = { boxId: box.id, slug: box.slug, tenantId: box.tenantId }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.ready', payload })
+}
+
+/** What goes on when an agent has done what life asked of it. An answer that nobody waits for any more changes nothing. */
+const lifeResultHandlers = (deps: StepDeps): ResultHandlers => ({
+  'tenant-box.maintenance': (tx, command, result) => maintained(deps, tx, command, result),
+  'tenant-box.complete': (tx, command, result) => completed(deps, tx, command, result),
+  'tenant-box.hand_over': (tx, command, result) =>
+    whoWaits(tx, command, {
+      move: (box, move) => handedOver(deps, tx, box, move, result),
+      removal: (box, removal) => stoppedForGood(deps, tx, box, removal, result),
+    }),
+  'tenant-box.take_over': (tx, command, result) => whoWaits(tx, command, { move: (box, move) => takenOver(deps, tx, box, move, result) }),
+  'tenant-box.take_back': (tx, command, result) =>
+    whoWaits(tx, command, {
+      move: (box, move) => takenBack(deps, tx, box, move, result),
+      removal: (box, removal) => runsAgain(deps, tx, box, removal, result),
+    }),
+  'tenant-box.remove': (tx, command) =>
+    whoWaits(tx, command, {
+      move: (box, move) => stepMove(deps, tx, box, move, { event: 'removed', change: { fromCopy: false, keepUntil: null } }),
+      removal: (box, removal) => erased(deps, tx, box, removal),
+    }),
+})
+
+function lifeFailureHandlers(deps: StepDeps): FailureHandlers {
+  const failed = (tx: Tx, command: Command, { told }: { told: boolean }) =>
+    whoWaits(tx, command, {
+      move: (box, move) => moveOrderFailed(deps, tx, box, move, command, told),
+      removal: (box, removal) => removalOrderFailed(deps, tx, box, removal, command, told),
+    })
+  return {
+    'tenant-box.maintenance': (tx, command, { told }) => maintenanceFailed(deps, tx, command, told),
+    'tenant-box.hand_over': failed,
+    'tenant-box.take_over': failed,
+    'tenant-box.take_back': failed,
+    'tenant-box.remove': failed,
+  }
+}
+
+type Ways = Readonly<{
+  move: (box: BoxRecord, move: Move) => Promise<unknown>
+  removal?: (box: BoxRecord, removal: Removal) => Promise<unknown>
+}>
+
+async function whoWaits(tx: Tx, { id, boxId }: Command, ways: Ways): Promise<void> {
+  const box = await boxById(tx, boxId as BoxId)
+  if (!box) return
+  const move = await moveAwaiting(tx, id)
+  if (move) await ways.move(box, move)
+  const removal = await removalAwaiting(tx, id)
+  if (removal) await ways.removal?.(box, removal)
+}

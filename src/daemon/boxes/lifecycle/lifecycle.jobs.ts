@@ -1,0 +1,84 @@
+import type { HostId } from '../../../core/boxes/index.ts'
+import { isoNow, isProblem, plural } from '../../../core/kit/index.ts'
+import { type DefinedJob, defineJob } from '../../crons/index.ts'
+import type { Tx } from '../../db/index.ts'
+import { requireOnline } from '../ask-boxes.ts'
+import { boxById } from '../boxes.repo.ts'
+import { lookAtFleet } from '../fleet.ts'
+import type { LifeDeps } from './deps.ts'
+
+import { endingOf } from './end-move.ts'
+import { movesToConfirm } from './moves.repo.ts'
+import { removalsToErase } from './removals.repo.ts'
+import { gone } from './remove-box.ts'
+import { hostOfOrder, lifeActor, stepMove } from './step-move.ts'
+import { stepRemoval } from './step-removal.ts'
+
+/** What nobody asked to keep longer goes. */
+export const lifeJobs = (deps: LifeDeps): DefinedJob[] => [
+  defineJob({
+    key: 'box-removal',
+    expression: '20 4 * * *',
+    description: 'Erases the data of removed boxes, and the copies that moves left, once they were kept long enough',
+    run: async () => `${await eraseOldRemovals(deps)}; ${await confirmOldMoves(deps)}`,
+  }),
+]
+
+// What was kept long enough goes. Between the look and the step a person may have decided otherwise: each step is for that very removal or
+// move, and only while it is still due.
+
+/** Data of removed boxes. A host that is away is asked another day. */
+async function eraseOldRemovals(deps: LifeDeps): Promise<string> {
+  const due = await removalsToErase(deps.db, isoNow(deps.clock))
+  const begun = await countDone(deps, due, eraseIfDue)
+  return `${begun} of ${plural(due.length, 'removed box', 'removed boxes')} being erased`
+}
+
+async function eraseIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [removal] = await removalsToErase(tx, isoNow(deps.clock), id)
+  const box = removal && (await boxById(tx, removal.boxId))
+  if (!box) return undefined
+  const error = await gone(deps, tx, box)
+  if (!error) await requireOnline(deps, tx, box)
+  const { keepUntil } = removal
+  if (error) await stepRemoval(deps, tx, box, removal, { event: 'host_gone', change: { keepUntil: null, error } })
+  else await stepRemoval(deps, tx, box, removal, { event: 'erase_asked', change: { keepUntil, eraseNow: true } })
+  return removal.hostId
+}
+
+/** Copies that moves left: nobody confirmed in time, and nobody objected. */
+async function confirmOldMoves(deps: LifeDeps): Promise<string> {
+  const due = await movesToConfirm(deps.db, isoNow(deps.clock))
+  const confirmed = await countDone(deps, due, confirmIfDue)
+  return `${confirmed} of ${plural(due.length, 'old copy', 'old copies')} let go`
+}
+
+async function confirmIfDue(deps: LifeDeps, tx: Tx, id: string): Promise<HostId | undefined> {
+  const [move] = await movesToConfirm(tx, isoNow(deps.clock), id)
+  const box = move && (await boxById(tx, move.boxId))
+  if (!box) return undefined
+  const fleet = await lookAtFleet(deps, tx)
+  const event = endingOf({ move, fleet, nameOf: (host) => fleet.host(host)?.name ?? host })
+  return hostOfOrder(await stepMove(deps, tx, box, move, { event, actor: lifeActor }))
+}
+
+type IfDue = (deps: LifeDeps, tx: Tx, id: string) => Promise<HostId | undefined>
+
+async function countDone(deps: LifeDeps, due: readonly { id: string }[], ifDue: IfDue): Promise<number> {
+  let done = 0
+  for (const { id } of due) {
+    const hostId = await deps.db
+      .transaction()
+      .execute((tx) => ifDue(deps, tx, id))
+      .catch(unlessAway)
+    if (hostId === undefined) continue
+    deps.bus.queued(hostId)
+    done += 1
+  }
+  return done
+}
+
+const unlessAway = (error: unknown): undefined => {
+  if (isProblem(error)) return undefined
+  throw error
+}

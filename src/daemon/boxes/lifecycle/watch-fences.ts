@@ -1,0 +1,50 @@
+import { alertOf } from '../../../core/alerts/index.ts'
+import { fenceDueAt } from '../../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../../core/kit/index.ts'
+import type { Logger } from '../../../node/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
+import { recordAudit } from '../../audit/index.ts'
+import { appendEvent, type Db, type Tx } from '../../db/index.ts'
+import { commandsByIds } from '../../hosts/index.ts'
+import type { BoxRecord } from '../box-record.ts'
+import { fencedBoxes } from '../boxes.repo.ts'
+import { openCommands } from '../in-use.ts'
+import { lifeActor } from './step-move.ts'
+
+type Deps = Readonly<{ db: Db; clock: Clock; log: Pick<Logger, 'warn'>; fenceMaxMs: number }>
+
+/** Marks every fence that has stood for too long, each once, and says so where people look (SAFETY). */
+export async function watchFences(deps: Deps): Promise<void> {
+  const { db, log } = deps
+  for (const box of await fencedBoxes(db)) {
+    if (!(await isOverdue(deps, box))) continue
+    const marked = await db.transaction().execute((tx) => mark(deps, tx, box))
+    if (marked) log.warn({ slug: box.slug, holder: box.fence?.holder, since: box.fence?.since }, 'a fence has stood for too long')
+  }
+}
+
+async function isOverdue({ db, clock, fenceMaxMs }: Deps, { id, fence, removal }: BoxRecord): Promise<boolean> {
+  if (!fence || fence.overdueSince || removal) return false
+  const ids = fence.holder === null ? [] : [fence.holder]
+  const known = [...(await commandsByIds(db, ids)), ...(await openCommands(db, id))].map(({ deadlineAt }) => deadlineAt)
+  const dueAt = fenceDueAt(fence, known.toSorted().at(-1), fenceMaxMs)
+  return dueAt !== undefined && dueAt <= isoNow(clock)
+}
+
+/** False when the box was opened, or somebody else marked it, meanwhile. */
+async function mark({ clock }: Deps, tx: Tx, { id, slug, fence }: BoxRecord): Promise<boolean> {
+  if (!fence) return false
+  const { numUpdatedRows } = await tx
+    .updateTable('boxes')
+    .set({ fence_overdue_at: isoNow(clock) })
+    .where('id', '=', id)
+    .where('fence_since', '=', fence.since)
+    .where('fence_overdue_at', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return false
+  const data = { boxId: id, slug, holder: fence.holder, since: fence.since }
+  await appendEvent(tx, clock, { stream: 'admin', source: 'boxes', eventType: 'box.fence_overdue', payload: data })
+  await raiseAlert(tx, clock, alertOf.fence_stuck({ slug, holder: fence.holder, since: fence.since }))
+  await recordAudit(tx, clock, { actor: lifeActor, action: 'box.fence_overdue', subject: slug, data })
+  return true
+}

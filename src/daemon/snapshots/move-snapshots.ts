@@ -1,0 +1,51 @@
+import type { BoxCommandPayload, ReopenedHole } from '../../core/boxes/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { BoxRecord } from '../boxes/index.ts'
+import type { Tx } from '../db/index.ts'
+import type { Command, ResultHandlers } from '../hosts/index.ts'
+import { type HoleDeps, holesOfSnapshot } from './restore-box.ts'
+import { cameBack, lockRepository, newestDamaged, newestPresent } from './snapshots.repo.ts'
+
+import { boxOf } from './take-snapshot.ts'
+
+type ForMove = Readonly<{ snapshotId: string; snapshotSha256: string | null; takenAt: string; damaged: boolean; reopens: ReopenedHole[] }>
+
+/**
+ * The newest snapshot of a tenant, for a box whose host is gone; until the commit nobody gives it up. Where only damaged ones are left, the newest
+ * of these: a check that found one bad part says so of all, and restoring reads the snapshot before anything rests on it. A hole that it opens
+ * again is no reason to leave the box down; whoever moves it is told.
+ */
+export const snapshotForMove =
+  (deps: HoleDeps) =>
+  async (tx: Tx, box: BoxRecord): Promise<ForMove | undefined> => {
+    await lockRepository(tx, box.tenantId)
+    const newest = (await newestPresent(tx, box.tenantId)) ?? (await newestDamaged(tx, box.tenantId))
+    if (!newest) return undefined
+    const { snapshot_id: snapshotId, sha256: snapshotSha256, taken_at: takenAt, status } = newest
+    const reopens = await holesOfSnapshot(deps, tx, box, newest)
+    return { snapshotId, snapshotSha256, takenAt, damaged: status === 'damaged', reopens }
+  }
+
+type Deps = Readonly<{ clock: Clock }>
+
+/** A box that another host made from a snapshot, counted, probed and keeps proves the snapshot like any other restore: it is written down as one. */
+export const takeOverResults = ({ clock }: Deps): ResultHandlers => ({
+  'tenant-box.take_over': async (tx, command, { outcome, durationMs }) => {
+    if (outcome === 'restored') await note(tx, command, { ended_at: isoNow(clock), duration_ms: Math.round(durationMs) })
+  },
+})
+
+type Ended = Readonly<{ ended_at: string; duration_ms: number }>
+
+async function note(tx: Tx, { id, createdAt, payload, ...command }: Command, ended: Ended): Promise<void> {
+  const box = await boxOf(tx, command) // a host that may not have it, or was called dead, is not heard
+  if (!box) return
+  const { snapshotId } = payload as BoxCommandPayload<'tenant-box.take_over'>
+  const row = { command_id: id, tenant_id: box.tenantId, box_id: box.id, slug: box.slug, snapshot_id: snapshotId }
+  const added = await tx
+    .insertInto('box_restores')
+    .values({ ...row, reason: 'it was moved to another host', status: 'restored', asked_at: createdAt, ...ended })
+    .onConflict((c) => c.column('command_id').doNothing())
+    .executeTakeFirst()
+  if (added.numInsertedOrUpdatedRows) await cameBack(tx, box.tenantId, snapshotId)
+}
