@@ -96,7 +96,7 @@ async function completeAdoption(context: Context, slug: string): Promise<BoxDeta
   if (!done.applied)
     throw problem(
       'CONFLICT',
-      `${slug} is not as it was when the diff was made, so nothing was changed: style at the diff again (tenantry boxes adopt ${slug} --complete)`,
+      `${slug} is not as it was when the diff was made, so nothing was changed: look at the diff again (tenantry boxes adopt ${slug} --complete)`,
     )
   if (done.findings.length > 0) throw notPossible(slug, done.findings)
   return shownBox(context, slug)

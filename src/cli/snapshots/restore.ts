@@ -79,7 +79,7 @@ function lossView(slug: string, snapshot: Snapshot, { now, paint }: Style): stri
 const words = {
   restored: (slug: string) => `${slug} runs again, with the data of the snapshot, proven.`,
   failed: (slug: string) => `${slug} is as it was before, proven: nothing of it was changed.`,
-  restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must style.`,
+  restore_failed: (slug: string) => `${slug} rests closed and stopped, with its former data and the snapshot’s: a person must look.`,
 } as const satisfies Record<RestoreResult['outcome'], (slug: string) => string>
 
 function restoreView(restored: CommandView | Asked, { paint }: Style, { slug }: { slug: string }): string {
