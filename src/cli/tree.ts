@@ -26,7 +26,7 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
     async () => (await import('./rollouts/index.ts')).rollouts,
   ],
   ['alerts', 'list show acknowledge resend test', async () => (await import('./alerts/index.ts')).alerts],
-  ['followups', 'list show retry', async () => (await import('./followups/index.ts')).followups],
+  ['jobs', 'list show retry', async () => (await import('./jobs/index.ts')).jobs],
   ['crons', 'list run history', async () => (await import('./crons/index.ts')).crons],
   ['events', 'tail', async () => (await import('./events/index.ts')).events],
   ['audit', 'list verify export checkpoint public-key', async () => (await import('./audit/index.ts')).audit],

@@ -11,8 +11,8 @@ import { eventsContract } from './events/index.ts'
 import { filesContract } from './files/index.ts'
 import { homeserverContract } from './homeserver/index.ts'
 import { agentContract, hostsContract } from './hosts/index.ts'
+import { jobsContract } from './jobs/index.ts'
 import { limitsContract } from './limits/index.ts'
-import { outboxContract } from './outbox/index.ts'
 import { profileContract } from './profile/index.ts'
 import { emergencyContract, rolloutsContract } from './rollouts/index.ts'
 import { serviceContract } from './service/index.ts'
@@ -29,7 +29,7 @@ export const api = {
   admin: adminContract,
   audit: auditContract,
   alerts: alertsContract,
-  outbox: outboxContract,
+  jobs: jobsContract,
   rollouts: { ...rolloutsContract, ...emergencyContract },
   boxes: boxesContract,
   snapshots: snapshotsContract,

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { alertOf, type NewAlert } from '../../src/core/alerts/index.ts'
 import { type AdminActor, manualClock } from '../../src/core/kit/index.ts'
 import { alertJobs, channelsOf, makeSender, raiseAlert } from '../../src/daemon/alerts/index.ts'
-import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
+import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import { makeMailer } from '../../src/daemon/mail/index.ts'
 import { silentLogger } from '../../src/node/index.ts'
 import { webhookSecret } from './webhook-server.ts'
@@ -27,7 +28,7 @@ export async function alertsWorld(db: Db, { smtp, mailTo = [], webhook }: Given)
   const deps = { db, clock, channels: channelsOf(settings), repeatAfterMs: settings.repeatAfterMs, send }
   const outbox = { db, clock, log: silentLogger(), handlers: alertJobs(deps) }
   /** What one replica does once a second. */
-  const drain = (signal?: AbortSignal) => drainOutbox(outbox, signal)
+  const drain = (signal?: AbortSignal) => drainJobs(outbox, signal)
   /** Until nothing is left to be done or to be tried again. */
   const drainAll = async () => {
     for (let round = 0; round < 20; round++) {

@@ -3,8 +3,9 @@ import { makeClient } from '../../src/core/contract/index.ts'
 import { quotasOf } from '../../src/core/files/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
-import { type Db, drainOutbox } from '../../src/daemon/db/index.ts'
+import type { Db } from '../../src/daemon/db/index.ts'
 import { fileUseOf } from '../../src/daemon/files/index.ts'
+import { drainJobs } from '../../src/daemon/jobs/index.ts'
 import { spacesWork } from '../../src/daemon/spaces/index.ts'
 import { tenantsRoutes } from '../../src/daemon/tenants/index.ts'
 import { restoreWork, usersRoutes, usersWork } from '../../src/daemon/users/index.ts'
@@ -41,6 +42,6 @@ export async function aUsersRoom(db: Db) {
   )
   const api = makeClient({ ...usersContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
   const handlers = { ...usersWork(world), ...restoreWork(world), ...spacesWork(world), 'alerts.tell': async () => undefined }
-  const work = () => drainOutbox({ db, clock: world.clock, log: silentLogger(), handlers })
+  const work = () => drainJobs({ db, clock: world.clock, log: silentLogger(), handlers })
   return { ...world, chat, api, work, baseUrl }
 }

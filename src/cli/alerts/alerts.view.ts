@@ -39,9 +39,7 @@ export const alertList = ({ alerts, nextCursor, deadLetters }: Listed, style: St
       ? 'No alert fits. Whether one would reach you: tenantry alerts test'
       : tableWithText(style, columns(style), what, alerts),
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
-    deadLetters.length === 0
-      ? ''
-      : `${table(style, letterColumns(style), deadLetters)}\n\nFollow-up work that was given up. To have it tried again: tenantry followups retry`,
+    deadLetters.length === 0 ? '' : `${table(style, letterColumns(style), deadLetters)}\n\nDead jobs. To retry them: tenantry jobs retry`,
   )
 
 const deliveryError: Column<AlertDelivery> = { title: 'ERROR', value: ({ lastError }) => lastError, priority: 1 }

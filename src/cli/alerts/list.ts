@@ -35,7 +35,7 @@ const kinds = Object.keys({
 
 export const list = command(
   'list',
-  'Alerts, what happened last first, and follow-up work that was given up',
+  'List alerts, newest first, and dead jobs',
   {
     status: oneOf('--status <status>', 'in one status', statuses),
     kind: oneOf('--kind <kind>', 'of one kind', kinds),

@@ -71,8 +71,6 @@ function reconciledView({ slug, users, spaces, takenAt, oldPasswords }: Reconcil
     oldPasswords
       ? `${plural(oldPasswords, 'user')} with an older password than the newest: tenantry users list ${slug} --old-password`
       : '',
-    ['What is not done yet: tenantry followups list', `Whose account was made anew: tenantry users list ${slug} --without-password`].join(
-      '\n',
-    ),
+    ['What is not done yet: tenantry jobs list', `Whose account was made anew: tenantry users list ${slug} --without-password`].join('\n'),
   )
 }

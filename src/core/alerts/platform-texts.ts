@@ -41,7 +41,7 @@ export const auditBroken = (of: Readonly<{ chain: string; count: number; at: str
 type LateJobs = Readonly<{ topic: string; count: number; since: string }>
 
 /** The changes are committed; their effects elsewhere are late. */
-export const followupsLate = ({ late }: Readonly<{ late: readonly LateJobs[] }>): NewAlert => ({
+export const jobsLate = ({ late }: Readonly<{ late: readonly LateJobs[] }>): NewAlert => ({
   kind: 'followups_late',
   key: 'followups_late',
   subject: 'jobs',

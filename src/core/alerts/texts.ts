@@ -9,7 +9,7 @@ import {
   snapshotDamaged,
   snapshotOverdue,
 } from './fleet-texts.ts'
-import { accountsRemade, auditBroken, budgetHigh, chatRefused, followupsLate, passwordsOld, rolloutSigned } from './platform-texts.ts'
+import { accountsRemade, auditBroken, budgetHigh, chatRefused, jobsLate, passwordsOld, rolloutSigned } from './platform-texts.ts'
 
 import {
   actionRolledBack,
@@ -52,5 +52,5 @@ export const alertOf = {
   chat_refused: chatRefused,
   accounts_remade: accountsRemade,
   passwords_old: passwordsOld,
-  followups_late: followupsLate,
+  followups_late: jobsLate,
 } as const satisfies Record<AlertKind, (facts: never) => NewAlert>

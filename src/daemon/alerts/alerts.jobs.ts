@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { foldLimit, isNeverFolded, manyAlerts } from '../../core/alerts/index.ts'
 import { type Clock, isoIn, isoNow, isProblem, problem, sha256Hex } from '../../core/kit/index.ts'
-import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { type AlertRow, alertById, deliveryById } from './alerts.repo.ts'
 import type { AlertDeliveryTable } from './alerts.tables.ts'
 import type { AlertsDeps } from './channels.ts'
@@ -18,7 +18,7 @@ type NotifyDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'repeatAfterMs'
  * One guarded update decides, so two replicas never create messages twice.
  */
 const notifyHandler =
-  (deps: NotifyDeps): OutboxHandler =>
+  (deps: NotifyDeps): JobHandler =>
   async (payload) => {
     const { alertId } = payload as { alertId: number }
     const { db, clock, repeatAfterMs } = deps
@@ -44,7 +44,7 @@ type Message = Readonly<{ id: string; channel: string; target: string }>
 
 /** Messages to one recipient are sent in order; recipients do not wait for each other. */
 export const enqueueDelivery = (tx: Tx, clock: Clock, { id, channel, target }: Message): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: deliverTopic, payload: { deliveryId: id }, lane: 'mail', queue: `mail:${channel}:${target}`, key: id })
+  enqueueJob(tx, clock, { topic: deliverTopic, payload: { deliveryId: id }, pool: 'mail', queue: `mail:${channel}:${target}`, key: id })
 
 /** Creates one message per configured channel, each with its job, in the caller's transaction. */
 export async function makeDeliveries({ clock, channels }: Pick<NotifyDeps, 'clock' | 'channels'>, tx: Tx, alert: AlertRow): Promise<void> {
@@ -76,10 +76,10 @@ async function isBeyondFoldLimit(tx: Tx, clock: Clock, { id, kind, key }: AlertR
 
 /** A job of its own, because locking a second alert in this transaction could deadlock. */
 const enqueueFold = (tx: Tx, clock: Clock, { kind, severity }: AlertRow): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: foldTopic, payload: { kind, severity } })
+  enqueueJob(tx, clock, { topic: foldTopic, payload: { kind, severity } })
 
 const foldHandler =
-  ({ db, clock }: Pick<AlertsDeps, 'db' | 'clock'>): OutboxHandler =>
+  ({ db, clock }: Pick<AlertsDeps, 'db' | 'clock'>): JobHandler =>
   async (payload) => {
     const alert = manyAlerts(payload as Pick<AlertRow, 'kind' | 'severity'>)
     await db.transaction().execute(async (tx) => void (await raiseAlert(tx, clock, alert)))
@@ -92,7 +92,7 @@ type DeliverDeps = Pick<AlertsDeps, 'db' | 'clock' | 'channels' | 'send'>
  * the message is `dead` and its job completes: the operator resends the message, not the job.
  */
 export const deliverHandler =
-  (deps: DeliverDeps): OutboxHandler =>
+  (deps: DeliverDeps): JobHandler =>
   async (payload, { last, signal }) => {
     const { deliveryId } = payload as { deliveryId: string }
     const delivery = await deliveryById(deps.db, deliveryId)
@@ -127,7 +127,7 @@ async function recordOutcome({ db }: DeliverDeps, id: string, set: Partial<Alert
 }
 
 /** The job handlers of this feature, by topic. */
-export const alertJobs = (deps: AlertsDeps): Readonly<Record<string, OutboxHandler>> => ({
+export const alertJobs = (deps: AlertsDeps): Readonly<Record<string, JobHandler>> => ({
   [notifyTopic]: notifyHandler(deps),
   [foldTopic]: foldHandler(deps),
   [deliverTopic]: deliverHandler(deps),

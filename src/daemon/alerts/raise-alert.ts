@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { NewAlert } from '../../core/alerts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, enqueueOutbox, type Tx } from '../db/index.ts'
+import { appendEvent, enqueueJob, type Tx } from '../db/index.ts'
 
 /** Job: create the messages of an alert. */
 export const notifyTopic = 'alerts.tell'
@@ -32,7 +32,7 @@ export async function raiseAlert(tx: Tx, clock: Clock, { standing = false, ...al
     .onConflict((c) => c.column('open_key').doUpdateSet({ ...text, last_at: at, count: sql`alerts.count + 1` }))
     .returning(['id', 'count'])
     .executeTakeFirstOrThrow()
-  await enqueueOutbox(tx, clock, { topic: notifyTopic, payload: { alertId: Number(id) }, key: String(id) })
+  await enqueueJob(tx, clock, { topic: notifyTopic, payload: { alertId: Number(id) }, key: String(id) })
   const payload = { alertId: Number(id), kind, subject, severity, title, count }
   await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.raised', payload })
   return Number(id)

@@ -3,11 +3,11 @@ import { checkpointAudit, checkpointHandler, checkpointTopic } from '../audit/in
 import { rotateSigningKeys } from '../auth/index.ts'
 import { forgetLogs, watchFences } from '../boxes/index.ts'
 import { runScheduler } from '../crons/index.ts'
-import { handBack, runOutbox } from '../db/index.ts'
+import { releaseOwnLease } from '../db/index.ts'
 import { runEvents } from '../events/index.ts'
 import { runBusPoll, runCommandSweep } from '../hosts/index.ts'
+import { runJobs, watchJobs } from '../jobs/index.ts'
 import { watchBudgets } from '../limits/index.ts'
-import { watchOutbox } from '../outbox/index.ts'
 import { startRolloutEngine } from '../rollouts/index.ts'
 import { forgetLoginFailures } from '../sessions/index.ts'
 import { runSnapshotTurns, runStoreUpkeep } from '../snapshots/index.ts'
@@ -34,15 +34,15 @@ export function beginLoops(deps: FeatureDeps, holder: string, rooms: Rooms): rea
     runSnapshotTurns(snapshots, draining),
     runStoreUpkeep(snapshots, draining),
     runEvents(events, draining),
-    runOutbox({ db, clock, log, handlers: handlersOf(rooms) }, draining),
+    runJobs({ db, clock, log, handlers: handlersOf(rooms) }, draining),
     repeat(deps, { ms: fencesEveryMs, what: 'watch over fences', work: () => watchFences({ ...boxes, log }) }),
     repeat(deps, { ms: logsEveryMs, what: 'forgetting logs of boxes', work: () => forgetLogs(deps, db) }),
     repeat(deps, { ms: failuresEveryMs, what: 'forgetting failed logins', work: () => forgetLoginFailures(deps) }),
-    repeat(deps, { ms: lateEveryMs, what: 'watch over follow-up work', work: () => watchOutbox({ db, clock, holder }) }).finally(() =>
-      handBack(deps, { name: 'outbox.watch', holder }),
+    repeat(deps, { ms: lateEveryMs, what: 'watching jobs', work: () => watchJobs({ db, clock, owner: holder }) }).finally(() =>
+      releaseOwnLease(deps, { name: 'outbox.watch', owner: holder }),
     ),
     repeat(deps, { ms: budgetsEveryMs, what: 'watch over budgets', work: () => watchBudgets(budgets) }).finally(() =>
-      handBack(deps, { name: 'limits.watch', holder }),
+      releaseOwnLease(deps, { name: 'limits.watch', owner: holder }),
     ),
     repeat(deps, { ms: hourMs, what: 'rotation of signing keys', work: () => rotateKeys(deps) }),
     repeat(deps, { ms: hourMs, what: 'audit checkpoint', work: () => checkpointAudit(audit) }),

@@ -14,8 +14,8 @@ import { filesRoutes, fileUseOf } from '../files/index.ts'
 import { homeserverRoutes } from '../homeserver/index.ts'
 import { agentRoutes, hostsRoutes } from '../hosts/index.ts'
 import type { HttpMetrics, Served } from '../http/index.ts'
+import { jobsRoutes } from '../jobs/index.ts'
 import { limitsRoutes } from '../limits/index.ts'
-import { outboxRoutes } from '../outbox/index.ts'
 import { profileRoutes } from '../profile/index.ts'
 import { rolloutsRoutes } from '../rollouts/index.ts'
 import { serviceRoutes } from '../service/index.ts'
@@ -40,7 +40,7 @@ export function routesOf(deps: FeatureDeps, { registry }: HttpMetrics, rooms: Ro
     ...adminRoutes(rooms.admin),
     ...auditRoutes(rooms.audit),
     ...alertsRoutes(rooms.alerts),
-    ...outboxRoutes(deps),
+    ...jobsRoutes(deps),
     ...hostsRoutes(rooms.hosts),
     ...agentRoutes(rooms.hosts),
     ...tenantsRoutes({ ...rooms.boxes, fileUseOf: fileUseOf(rooms.files.quotas) }),

@@ -4,8 +4,8 @@ import { alertMetrics } from '../alerts/index.ts'
 import type { EdgeSide } from '../edge/index.ts'
 import { authenticateAgent } from '../hosts/index.ts'
 import { type Authenticators, type HttpMetrics, makeMetrics, type Served } from '../http/index.ts'
+import { jobsMetrics } from '../jobs/index.ts'
 import type { Limits } from '../limits/index.ts'
-import { outboxMetrics } from '../outbox/index.ts'
 import { fleetMetrics } from '../service/index.ts'
 import { snapshotMetrics } from '../snapshots/index.ts'
 import { fleetRooms } from './fleet-rooms.ts'
@@ -50,6 +50,6 @@ function measured({ config, db, clock }: FeatureDeps): HttpMetrics {
   fleetMetrics({ db, clock, registry, offlineAfterMs: config.agents.offlineAfterMs })
   snapshotMetrics({ db, clock, registry })
   alertMetrics({ db, registry })
-  outboxMetrics({ db, clock, registry })
+  jobsMetrics({ db, clock, registry })
   return metrics
 }

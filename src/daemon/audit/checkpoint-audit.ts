@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type ChainHead, type Checkpoint, checkpointText, readCheckpoints } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import { type Logger, readIfThere } from '../../node/index.ts'
-import { type Db, enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
+import { type Db, enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { chainNames, entriesAfter, headOf } from './audit.repo.ts'
 import { loadCheckpointKey } from './checkpoint-key.ts'
 
@@ -26,10 +26,10 @@ export const checkpointTopic = 'audit.checkpoint'
 
 /** Asks, in the transaction that ends a phase, for a checkpoint of the chain once it is committed. */
 export const requestCheckpoint = (tx: Tx, clock: Clock, { chain = 'admin' }: { chain?: string } = {}): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: checkpointTopic, payload: { chain } })
+  enqueueJob(tx, clock, { topic: checkpointTopic, payload: { chain } })
 
 export const checkpointHandler =
-  (deps: CheckpointDeps): OutboxHandler =>
+  (deps: CheckpointDeps): JobHandler =>
   async (payload) => {
     const { chain } = payload as { chain?: string }
     if ((await checkpointAudit(deps, { chain })).length > 0) return

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, Insertable } from 'kysely'
 import { type BoxId, type HostId, isBoxId, Plan, type Severity, type Tier, tierOf } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { containing, type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
+import { contains, type DbOrTx, forNoKeyUpdate, type Tx } from '../db/index.ts'
 import { lockHost } from '../hosts/index.ts'
 import { type BoxRecord, toBox } from './box-record.ts'
 import type { BoxTable } from './boxes.tables.ts'
@@ -106,7 +106,7 @@ export async function boxesAfter(db: DbOrTx, filter: BoxFilter, trust: Trust): P
   if (after) query = query.where('boxes.slug', '>', after)
   if (hostId) query = query.where('boxes.host_id', '=', hostId)
   if (tier) query = query.where('tenants.plan', 'in', plansOf(tier))
-  if (slugPart) query = query.where(containing('boxes.slug', slugPart))
+  if (slugPart) query = query.where(contains('boxes.slug', slugPart))
   if (severity) query = whereSeverity(query, severity, trust)
   return (await query.execute()).map(toBox)
 }

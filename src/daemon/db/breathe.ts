@@ -10,7 +10,7 @@ const longestMs = 10
 let breathedAt = 0
 
 /** Between statements of which there may be many: the connection's driver does it for whoever asks for it anew. Undefined while it is not due. */
-export function breathe(): Promise<void> | undefined {
+export function yieldToEventLoop(): Promise<void> | undefined {
   if (performance.now() - breathedAt < longestMs) return undefined
   return breath().then(() => {
     breathedAt = performance.now()

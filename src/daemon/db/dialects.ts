@@ -4,7 +4,7 @@ import Database from 'better-sqlite3'
 import { CompiledQuery, Kysely, PostgresAdapter, PostgresDialect, type SqliteDatabase, SqliteDialect, sql } from 'kysely'
 import type Pg from 'pg'
 import { problem } from '../../core/kit/index.ts'
-import { breathe } from './breathe.ts'
+import { yieldToEventLoop } from './breathe.ts'
 import type { Db, DbOrTx, Tables, Tx } from './database.ts'
 import { knownByFailure, markFailures } from './no-answer.ts'
 import { preparedOnce } from './prepared-once.ts'
@@ -25,7 +25,7 @@ const hearings = new WeakMap<Db, (hear: Hear) => Promise<Hearing>>()
  * Hears what `tellOnCommit` tells, until it ends: on PostgreSQL what all replicas tell, on SQLite what this process does. What is told while
  * nobody hears is lost, so it only wakes whoever reads the database anyway.
  */
-export const hearCommits = (db: Db, hear: Hear): Promise<Hearing> => {
+export const listenForCommits = (db: Db, hear: Hear): Promise<Hearing> => {
   const listen = hearings.get(db)
   if (!listen) throw new Error('only a database that openDatabase opened can be heard')
   return listen(hear)
@@ -34,7 +34,7 @@ export const hearCommits = (db: Db, hear: Hear): Promise<Hearing> => {
 const channel = 'tenantry'
 
 /** Tells a word to those who hear, once the transaction commits; nothing when it does not. The same word twice is told once. */
-export async function tellOnCommit(tx: Tx, word: string): Promise<void> {
+export async function notifyOnCommit(tx: Tx, word: string): Promise<void> {
   await (dialectOf(tx) === 'postgres' ? sql`select pg_notify(${channel}, ${word})` : sql`select tell_on_commit(${word})`).execute(tx)
 }
 
@@ -89,7 +89,7 @@ class ImmediateSqliteDialect extends SqliteDialect {
     driver.acquireConnection = async () => {
       await turns.take()
       const connection = await acquire()
-      await breathe()
+      await yieldToEventLoop()
       return connection
     }
     return driver
@@ -214,11 +214,11 @@ export const skipLocked = (db: DbOrTx) => (dialectOf(db) === 'postgres' ? sql`fo
  * Passes a place until the transaction ends: alone, or with all others that share it. For what no row stands for, such as one that is not there
  * yet. SQLite has one writer anyway.
  */
-export async function passAlone(tx: Tx, place: string): Promise<void> {
+export async function lockExclusive(tx: Tx, place: string): Promise<void> {
   if (dialectOf(tx) === 'postgres') await sql`select pg_advisory_xact_lock(hashtextextended(${place}, 0))`.execute(tx)
 }
 
-export async function passTogether(tx: Tx, place: string): Promise<void> {
+export async function lockShared(tx: Tx, place: string): Promise<void> {
   if (dialectOf(tx) === 'postgres') await sql`select pg_advisory_xact_lock_shared(hashtextextended(${place}, 0))`.execute(tx)
 }
 

@@ -12,7 +12,7 @@ import type { Migration } from './migrations/migration.ts'
 export const migrate = (db: Db, list: readonly Migration[] = shipped): Promise<void> => withoutHurry(db, (own) => bringUpToDate(own, list))
 
 async function bringUpToDate(db: Db, list: readonly Migration[]): Promise<void> {
-  await refuseNewer(db, list)
+  await assertNotNewer(db, list)
   const provider = { getMigrations: async () => Object.fromEntries(list.map(({ name, up }) => [name, { up }])) }
   const { error } = await new Migrator({
     db,
@@ -32,7 +32,7 @@ export async function migrationState(db: Db, list: readonly Migration[] = shippe
   return { pending: known.filter((name) => !applied.includes(name)), unknown: applied.filter((name) => !known.includes(name)) }
 }
 
-async function refuseNewer(db: Db, list: readonly Migration[]): Promise<void> {
+async function assertNotNewer(db: Db, list: readonly Migration[]): Promise<void> {
   const { unknown } = await migrationState(db, list)
   if (unknown.length > 0) {
     throw problem(

@@ -1,12 +1,13 @@
 import type { Generated } from 'kysely'
-import type { Lane, Track } from '../../core/outbox/index.ts'
+import type { JobPool, WorkerPool } from '../../core/jobs/index.ts'
 
 // Row shapes use text for timestamps (ISO 8601 UTC) and JSON, and 0/1 for booleans: the same bytes on both dialects.
 
 type LeaseTable = {
   name: string
+  /** The process that owns the lease. */
   holder: string
-  /** Rises by one with each new holder; writes of an older holder are refused by it. */
+  /** Rises by one with each new owner; writes of an older owner fail. */
   token: number
   expires_at: string
 }
@@ -25,33 +26,39 @@ export type EventTable = {
   audience: string | null
 }
 
+/** Jobs that are not done. */
 type OutboxTable = {
   id: Generated<number>
   topic: string
   payload: string
-  /** Noted; waiting in its queue; given up. `leased` was worked on by a daemon of an older version. */
+  /** Not in a queue yet; in a queue; abandoned. Daemons of an older version wrote `leased`. */
   status: 'pending' | 'queued' | 'dead' | 'leased'
   attempts: number
+  /** When it runs next. */
   next_at: string
   lease_until: string | null
   last_error: string | null
   created_at: string
-  /** What it waits for, where it waits, whom it is about; null in what an older version noted. */
-  lane: Lane | null
+  /** Pool, queue and ordering key. Pool and queue are null in jobs of an older version that are not in a queue yet. */
+  lane: JobPool | null
   queue: string | null
   key: string | null
+  /** When it was to run first; null: at once. */
+  run_at: string | null
 }
 
-/** The queues that hold something. */
+/** Queues that are not empty. */
 type OutboxQueueTable = {
   queue: string
-  /** `away`: its server was, when it was last asked. */
-  lane: Track
-  /** When its next work is due; while it is held, when its lease ends. */
+  /** The pool; `away` while its server does not answer. */
+  lane: WorkerPool
+  /** When its next job is due; while leased: when the lease expires. */
   due_at: string
+  /** 1 while leased. */
   held: number
+  /** The lease token. */
   turn: number
-  /** How often in a row its server was away. */
+  /** How often in a row its server did not answer. */
   failures: number
 }
 

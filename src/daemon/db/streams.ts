@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Audience, EventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from './database.ts'
-import { tellOnCommit } from './dialects.ts'
+import { notifyOnCommit } from './dialects.ts'
 import { prepared, preparedRows } from './prepared.ts'
 import type { EventTable } from './schema.ts'
 
@@ -63,7 +63,7 @@ export async function appendEvents(tx: Tx, stream: string, events: readonly Date
     tx,
     events.map((event, at) => rowOf(event, stream, first + at)),
   )
-  if (events.some(({ audience }) => audience !== undefined)) await tellOnCommit(tx, stream)
+  if (events.some(({ audience }) => audience !== undefined)) await notifyOnCommit(tx, stream)
   return last
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/kit/index.ts'
 import type { Logger } from '../../node/index.ts'
-import { type Db, hearCommits } from '../db/index.ts'
+import { type Db, listenForCommits } from '../db/index.ts'
 import type { EventBus } from './event-bus.ts'
 import type { EventStreams } from './event-streams.ts'
 
@@ -35,7 +35,7 @@ async function keepLooking({ clock, log, bus }: Deps, signal: AbortSignal): Prom
 async function keepHearing({ db, clock, log, bus }: Deps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      const hearing = await hearCommits(db, bus.wake)
+      const hearing = await listenForCommits(db, bus.wake)
       await Promise.race([hearing.ended, aborted(signal)])
       await hearing.close()
     } catch (err) {

@@ -19,7 +19,7 @@ const leaseMs = 30_000
  * it saw is kept in the database, so that another goes on with it. Where the store is away nothing is seen.
  */
 export async function watchBudgets(deps: WatchDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: 'limits.watch', holder: deps.holder, ttlMs: leaseMs })
+  const lease = await acquireLease(deps, { name: 'limits.watch', owner: deps.holder, ttlMs: leaseMs })
   if (!lease) return
   for (const seen of await lookAtAll(deps)) await note(deps, lease, seen)
 }

@@ -132,12 +132,8 @@ async function givenUp(db: Db): Promise<Check[]> {
   const messages = await db.selectFrom('alert_deliveries').select(counted).where('status', '=', 'dead').executeTakeFirst()
   const [work, told] = [Number(letters?.count ?? 0), Number(messages?.count ?? 0)]
   if (work + told === 0) return []
-  const says = `${plural(told, 'message')} of alerts and ${plural(work, 'other piece')} of follow-up work were given up`
+  const says = `${plural(told, 'alert message')} and ${plural(work, 'job')} abandoned`
   return [
-    doubtful(
-      'given up',
-      says,
-      '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry followups retry` try again',
-    ),
+    doubtful('given up', says, '`tenantry alerts list` shows them; `tenantry alerts resend <number>` and `tenantry jobs retry` try again'),
   ]
 }

@@ -34,7 +34,7 @@ export async function tendStores(deps: SnapshotsDeps, signal: AbortSignal): Prom
   for (const turn of turns.sort(inOrder)) {
     if (signal.aborted) return
     if (await isWanted(deps, turn.tenant_id)) continue
-    const lease = await acquireLease(deps, { name: `snapshots:${turn.tenant_id}`, holder: deps.holder, ttlMs: leaseMs })
+    const lease = await acquireLease(deps, { name: `snapshots:${turn.tenant_id}`, owner: deps.holder, ttlMs: leaseMs })
     if (!lease) continue
     await tendStore(deps, lease, turn, signal).finally(() => releaseLease(deps, lease))
   }

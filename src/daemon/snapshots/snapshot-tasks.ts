@@ -67,13 +67,13 @@ export async function runSnapshotTurns(deps: SnapshotsDeps, signal: AbortSignal)
     await takeTurns(deps).catch((err) => log.warn({ err }, 'could not begin what snapshots wait for'))
     await clock.sleep(everyMs, signal)
   }
-  const lease = await acquireLease(deps, { name: leaseName, holder: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
+  const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs }).catch(() => undefined)
   if (lease) await releaseLease(deps, lease).catch(() => undefined)
 }
 
 /** One round; does nothing while another replica owns it. */
 export async function takeTurns(deps: SnapshotsDeps): Promise<void> {
-  const lease = await acquireLease(deps, { name: leaseName, holder: deps.holder, ttlMs: leaseMs })
+  const lease = await acquireLease(deps, { name: leaseName, owner: deps.holder, ttlMs: leaseMs })
   if (!lease) return
   const turns = await waitingFor(deps, tasksOfAgents(deps))
   if (turns.length === 0) return

@@ -44,7 +44,7 @@ export async function alignSpace(deps: SpacesDeps, spaceId: string, how: How = {
 
 async function leaseOf(deps: SpacesDeps, spaceId: string, { mayWait = false, signal }: How): Promise<Lease> {
   const { clock, random } = deps
-  const wanted = { name: `space:${spaceId}`, holder: newId(random, 'align'), ttlMs: leaseMs }
+  const wanted = { name: `space:${spaceId}`, owner: newId(random, 'align'), ttlMs: leaseMs }
   const began = clock.monotonicMs()
   for (;;) {
     const lease = await acquireLease(deps, wanted)

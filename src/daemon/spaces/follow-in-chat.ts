@@ -1,8 +1,8 @@
 import { z } from 'zod'
+import { chatQueue } from '../../core/jobs/index.ts'
 import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
-import { inChatQueue } from '../../core/outbox/index.ts'
 import type { SpaceId } from '../../core/spaces/index.ts'
-import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { alignSpace } from './align-space.ts'
 import type { SpacesDeps } from './deps.ts'
 import { type SpaceRecord, spaceRecord } from './spaces.repo.ts'
@@ -15,11 +15,11 @@ const OfTenant = z.object({ tenantId: z.string().transform((id) => id as TenantI
 
 /** Notes in the transaction of a change that the chat has to follow it. */
 export const followInChat = (tx: Tx, clock: Clock, { id, tenantId }: Pick<SpaceRecord, 'id' | 'tenantId'>): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: spaceTopic, payload: { spaceId: id }, ...inChatQueue({ tenantId, what: 'spaces', key: id }) })
+  enqueueJob(tx, clock, { topic: spaceTopic, payload: { spaceId: id }, ...chatQueue({ tenantId, what: 'spaces', key: id }) })
 
 /** Notes that a tenant's chat may have gone back in time, or knows members by now whom it did not know. */
 export const followWholeTenant = (tx: Tx, clock: Clock, tenantId: string): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic: tenantTopic, payload: { tenantId } })
+  enqueueJob(tx, clock, { topic: tenantTopic, payload: { tenantId } })
 
 /** Tells the chat at once what was just noted, for an answer that wants to show it, and waits no longer than `waitMs`. What fails stays noted. */
 export async function soonInChat(deps: SpacesDeps, spaceId: string, waitMs: number): Promise<void> {
@@ -34,7 +34,7 @@ export async function soonInChat(deps: SpacesDeps, spaceId: string, waitMs: numb
  * A server that is away costs no try, so it is asked for as long as it takes. A space that others are at, or that is large, goes on in a piece of
  * work of its own, after those that wait meanwhile.
  */
-export const spacesWork = (deps: SpacesDeps): Readonly<Record<string, OutboxHandler>> => ({
+export const spacesWork = (deps: SpacesDeps): Readonly<Record<string, JobHandler>> => ({
   [spaceTopic]: async (payload, { last, signal }) => {
     const { spaceId } = OfSpace.parse(payload)
     try {

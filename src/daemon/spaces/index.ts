@@ -1,4 +1,4 @@
-// The spaces of tenants and who is in them. This database is the truth: verbs commit here, and the chat server follows through follow-up work.
+// The spaces of tenants and who is in them. This database is the truth: verbs commit here, and the chat server follows through jobs.
 // It reads nothing that is said in a room; the only thing the chat decides is that somebody has left.
 import './spaces.tables.ts'
 

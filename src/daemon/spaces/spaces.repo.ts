@@ -62,7 +62,7 @@ export async function findSpace(db: DbOrTx, { tenantId, spaceId }: OneSpace): Pr
   return row && toSpace(row)
 }
 
-/** Any space by its id, deleted ones too: for follow-up work, which comes from this room alone. */
+/** Any space by its id, deleted ones too: for jobs, which this feature alone enqueues. */
 export async function spaceRecord(db: DbOrTx, spaceId: string): Promise<SpaceRecord | undefined> {
   const row = await db.selectFrom('spaces').selectAll().where('id', '=', spaceId).executeTakeFirst()
   return row && toSpace(row)

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { alertOf } from '../../core/alerts/index.ts'
 import type { BoxId } from '../../core/boxes/index.ts'
 import { type Fault, isFault } from '../../core/homeserver/index.ts'
+import { chatQueue } from '../../core/jobs/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
-import { inChatQueue } from '../../core/outbox/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
 import { boxById } from '../boxes/index.ts'
-import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { Command, CommandListener } from '../hosts/index.ts'
 import { alignUser, lockSide, nameSide } from './align-chat.ts'
@@ -23,7 +23,7 @@ const Payload = z.object({ tenantId: z.string(), after: z.string() })
 const atOnce = 20
 
 const nextPage = (tx: Tx, clock: Clock, page: z.infer<typeof Payload>): Promise<void> =>
-  enqueueOutbox(tx, clock, { topic, payload: page, ...inChatQueue({ tenantId: page.tenantId, what: 'users', key: page.tenantId }) })
+  enqueueJob(tx, clock, { topic, payload: page, ...chatQueue({ tenantId: page.tenantId, what: 'users', key: page.tenantId }) })
 
 /**
  * A box that runs with the data of a snapshot has the users of that day: who was disabled since could chat again, and who is newer has no account.
@@ -72,7 +72,7 @@ export async function sayAllAgain({ clock, resyncSpaces }: AgainDeps, tx: Tx, ag
 }
 
 /** Goes through a tenant's users by name. A page that breaks off is gone through again: saying it twice changes nothing. */
-export const restoreWork = (deps: RestoreDeps): Readonly<Record<string, OutboxHandler>> => ({
+export const restoreWork = (deps: RestoreDeps): Readonly<Record<string, JobHandler>> => ({
   [topic]: async (payload, { signal }) => {
     const { tenantId, after } = Payload.parse(payload)
     const users = await usersAfter(deps.db, { tenantId, after, limit: atOnce })

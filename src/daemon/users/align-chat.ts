@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type Done, isFault } from '../../core/homeserver/index.ts'
+import { chatQueue } from '../../core/jobs/index.ts'
 import type { Clock } from '../../core/kit/index.ts'
-import { inChatQueue } from '../../core/outbox/index.ts'
-import { enqueueOutbox, type OutboxHandler, type Tx } from '../db/index.ts'
+import { enqueueJob, type JobHandler, type Tx } from '../db/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { UsersDeps } from './deps.ts'
 import { tellSaid, tellUnsaid } from './tell-unsaid.ts'
@@ -20,7 +20,7 @@ type OfTenant = Pick<UserRecord, 'id' | 'tenantId'>
 const follow =
   (topic: string, what: 'locks' | 'names') =>
   (tx: Tx, clock: Clock, { id, tenantId }: OfTenant) =>
-    enqueueOutbox(tx, clock, { topic, payload: { userId: id }, ...inChatQueue({ tenantId, what, key: id }) })
+    enqueueJob(tx, clock, { topic, payload: { userId: id }, ...chatQueue({ tenantId, what, key: id }) })
 
 /** Notes in the transaction of a change that the chat server has to lock or unlock a user. */
 export const followLock = follow(chatLockTopic, 'locks')
@@ -48,7 +48,7 @@ export const nameSide: Side = {
 }
 
 /** Brings the chat server to what the registry says of a user: whether it is locked, and how it is called. */
-export const usersWork = (deps: AlignDeps): Readonly<Record<string, OutboxHandler>> => ({
+export const usersWork = (deps: AlignDeps): Readonly<Record<string, JobHandler>> => ({
   [chatLockTopic]: aligner(deps, lockSide),
   [chatNameTopic]: aligner(deps, nameSide),
 })
@@ -73,7 +73,7 @@ export async function alignUser({ db, homeservers }: AlignDeps, userId: string, 
  * again too, and an operator is told; so it is of what is given up.
  */
 const aligner =
-  (deps: AlignDeps, side: Side): OutboxHandler =>
+  (deps: AlignDeps, side: Side): JobHandler =>
   async (payload, { last, signal }) => {
     const { userId } = Payload.parse(payload)
     const { what } = side

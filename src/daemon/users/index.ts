@@ -1,5 +1,5 @@
 // The registry of tenants' users: who they are, their roles, whether they may log in.
-// What it changes in the chat server goes through follow-up work; it never holds a password and never ends a session itself.
+// What it changes in the chat server goes through jobs; it never holds a password and never ends a session itself.
 import './users.tables.ts'
 
 export { restoreWork, usersListener } from './after-restore.ts'

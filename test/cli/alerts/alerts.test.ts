@@ -28,7 +28,7 @@ describe('list', () => {
     expect(row).toMatch(/12 +critical +open +anna-schule has been in maintenance too long +3 +2 min ago +1 sent, 1 dead/)
     expect(letterHead).toMatch(/LETTER +WORK/)
     expect(letterRow).toMatch(/7 +audit\.checkpoint +2 h ago +12 +the disk is full/)
-    expect(ran.stdout).toContain('tenantry followups retry')
+    expect(ran.stdout).toContain('tenantry jobs retry')
   })
 
   test('hands filters on and prints the API’s result with --json', async () => {
@@ -40,7 +40,7 @@ describe('list', () => {
 
   test.each([60, 80, 100])('keeps within %i columns, and what happened is told whole', async (columns) => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) }, columns, env: { NO_COLOR: '1' } })
-    for (const line of ran.stdout.split('\n').filter((one) => !one.startsWith('Follow-up')))
+    for (const line of ran.stdout.split('\n').filter((one) => !one.startsWith('Dead jobs')))
       expect(line.length).toBeLessThanOrEqual(columns)
     expect(ran.stdout.replaceAll(/\n +/g, ' ')).toContain(anAlert().title)
   })

@@ -411,7 +411,7 @@ test('reconcile says what is said again, and whose password is old where it know
   expect(ran.stdout).toContain(`2 users with an older password than the newest: tenantry users list ${slug} --old-password`)
   const unknown = { ...reconciled, takenAt: null, oldPasswords: null }
   expect(ran.stdout.split('\n').slice(-3)).toEqual([
-    'What is not done yet: tenantry followups list',
+    'What is not done yet: tenantry jobs list',
     `Whose account was made anew: tenantry users list ${slug} --without-password`,
     '',
   ])

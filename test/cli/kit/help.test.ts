@@ -17,7 +17,7 @@ const promised = {
   snapshots: 'list take restore drill',
   rollouts: 'plan rehearse create start watch pause resume abort rollback undo show list emergency',
   alerts: 'list show acknowledge resend test',
-  followups: 'list show retry',
+  jobs: 'list show retry',
   crons: 'list run history',
   audit: 'list verify export checkpoint public-key',
   tokens: 'list create revoke',

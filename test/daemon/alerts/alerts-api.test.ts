@@ -8,8 +8,9 @@ import { acknowledgeAlert, resendAlert, testAlerts } from '../../../src/daemon/a
 import { listAlerts, showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
 
 import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
-import { type Db, drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
-import { retryFollowups } from '../../../src/daemon/outbox/retry-followups.ts'
+import { type Db, enqueueJob } from '../../../src/daemon/db/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { retryJobs } from '../../../src/daemon/jobs/testing.ts'
 import { systemRandom } from '../../../src/node/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -94,7 +95,7 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const { deps, raise } = await alertsWorld(db, { mailTo: ['old@school.example'] })
     const id = await raise(stuck)
     const world = await alertsWorld(db, { mailTo: ['new@school.example'] })
-    await drainOutbox({
+    await drainJobs({
       ...world.outbox,
       handlers: { 'alerts.tell': (await alertsWorld(db, { mailTo: ['old@school.example'] })).outbox.handlers['alerts.tell'] as never },
     })
@@ -131,15 +132,15 @@ onBothDialects('operator actions on alerts', (fresh) => {
     const db = await fresh()
     const { deps, clock, outbox, drainAll } = await alertsWorld(db, {})
     const done: unknown[] = []
-    await db.transaction().execute((tx) => enqueueOutbox(tx, clock, { topic: 'audit.checkpoint', payload: { chain: 'admin' } }))
+    await db.transaction().execute((tx) => enqueueJob(tx, clock, { topic: 'audit.checkpoint', payload: { chain: 'admin' } }))
     await drainAll()
     const { deadLetters } = await listAlerts({ db }, { limit: 9 })
     expect(deadLetters).toMatchObject([{ topic: 'audit.checkpoint', attempts: 12, lastError: 'no handler for the topic audit.checkpoint' }])
     const ids = deadLetters.map(({ id }) => id)
-    expect(await codeOf(retryFollowups(deps, anna, { ids: [9999] }))).toBe('NOT_FOUND')
-    expect(await retryFollowups(deps, anna, { ids })).toEqual({ retried: 1 })
-    expect(await retryFollowups(deps, anna, {})).toEqual({ retried: 0 })
-    await drainOutbox({ ...outbox, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
+    expect(await codeOf(retryJobs(deps, anna, { ids: [9999] }))).toBe('NOT_FOUND')
+    expect(await retryJobs(deps, anna, { ids })).toEqual({ retried: 1 })
+    expect(await retryJobs(deps, anna, {})).toEqual({ retried: 0 })
+    await drainJobs({ ...outbox, handlers: { 'audit.checkpoint': async (payload) => void done.push(payload) } })
     expect(done).toEqual([{ chain: 'admin' }])
     expect((await listAlerts({ db }, { limit: 9 })).deadLetters).toEqual([])
     expect(await actions(db)).toEqual([['outbox.retried', 'admin:anna']])

@@ -3,7 +3,8 @@ import { deliverHandler } from '../../../src/daemon/alerts/alerts.jobs.ts'
 import { closeAlerts } from '../../../src/daemon/alerts/index.ts'
 import { acknowledgeAlert } from '../../../src/daemon/alerts/operator-actions.ts'
 import { showAlert } from '../../../src/daemon/alerts/read-alerts.ts'
-import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { alertsWorld, anna, restored, stuck } from '../../support/alerts-world.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { smtpServer } from '../../support/smtp-server.ts'
@@ -93,7 +94,7 @@ onBothDialects('alert delivery', (fresh) => {
         return new Promise<never>(() => undefined)
       },
     })
-    void drainOutbox({ ...outbox, clock: stopped(clock), handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
+    void drainJobs({ ...outbox, clock: stopped(clock), handlers: { ...outbox.handlers, 'alerts.deliver': killed } })
     await expect.poll(() => hook.posts.length).toBe(1)
     await drain()
     expect(hook.posts).toHaveLength(1)
@@ -178,7 +179,7 @@ onBothDialects('alert delivery', (fresh) => {
     await clock.advance(5000)
     const ending = new AbortController()
     const handlers = { ...outbox.handlers, 'alerts.deliver': cutOff(outbox.handlers['alerts.deliver'], ending) }
-    await drainOutbox({ ...outbox, handlers }, ending.signal)
+    await drainJobs({ ...outbox, handlers }, ending.signal)
     expect((await showAlert(deps, { id })).deliveries).toMatchObject([{ status: 'pending' }])
     expect(await db.selectFrom('outbox').select('status').execute()).toEqual([{ status: 'queued' }])
   })

@@ -15,7 +15,8 @@ import {
 } from '../../../src/daemon/audit/index.ts'
 import { listAudit } from '../../../src/daemon/audit/list-audit.ts'
 import { verifyAudit } from '../../../src/daemon/audit/verify-audit.ts'
-import { type Db, drainOutbox } from '../../../src/daemon/db/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { silentLogger } from '../../../src/node/index.ts'
 import { onBothDialects } from '../../support/databases.ts'
 
@@ -123,7 +124,7 @@ onBothDialects('the audit log', (fresh) => {
     const deps = { db, clock, log: silentLogger(), dataDir }
     await writeMany(db, 2)
     await db.transaction().execute((tx) => requestCheckpoint(tx, clock))
-    await drainOutbox({ ...deps, handlers: { [checkpointTopic]: checkpointHandler(deps) } })
+    await drainJobs({ ...deps, handlers: { [checkpointTopic]: checkpointHandler(deps) } })
     expect(await checkpointAudit(deps)).toEqual([])
     await write(db, 'third')
     expect(await checkpointAudit(deps)).toMatchObject([{ chain: 'admin', count: 3 }])

@@ -4,9 +4,9 @@ import { acquireLease, holdLease, type Lease, releaseLease, renewLease } from '.
 import { onBothDialects } from '../../support/databases.ts'
 
 onBothDialects('leases', (fresh) => {
-  const want = (holder: string) => ({ name: 'rollout:r1', holder, ttlMs: 30_000 })
+  const want = (owner: string) => ({ name: 'rollout:r1', owner, ttlMs: 30_000 })
 
-  test('a second holder waits until the lease ends, and then gets a higher token', async () => {
+  test('a second owner waits until the lease expires and then gets a higher token', async () => {
     const deps = { db: await fresh(), clock: manualClock() }
     const first = await acquireLease(deps, want('a'))
     expect(await acquireLease(deps, want('b'))).toBeUndefined()
@@ -16,13 +16,13 @@ onBothDialects('leases', (fresh) => {
     expect(await renewLease(deps, first as Lease, 30_000)).toBe(false)
   })
 
-  test('the holder that asks again keeps its token', async () => {
+  test('an owner that acquires its lease again keeps the token', async () => {
     const deps = { db: await fresh(), clock: manualClock() }
     const first = await acquireLease(deps, want('a'))
     expect(await acquireLease(deps, want('a'))).toEqual(first)
   })
 
-  test('writes of an owner that lost its lease are refused', async () => {
+  test('writes of an owner that lost its lease fail', async () => {
     const deps = { db: await fresh(), clock: manualClock() }
     const first = (await acquireLease(deps, want('a'))) as Lease
     await releaseLease(deps, first)

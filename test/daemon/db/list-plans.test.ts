@@ -8,8 +8,8 @@ import { runsOf } from '../../../src/daemon/crons/runs.repo.ts'
 import { type Db, eventsAfter } from '../../../src/daemon/db/index.ts'
 import { filesAfter } from '../../../src/daemon/files/files.repo.ts'
 import { commandsOfBox } from '../../../src/daemon/hosts/command.repo.ts'
+import { jobsAfter } from '../../../src/daemon/jobs/testing.ts'
 import { tenantsBeside } from '../../../src/daemon/limits/busy-tenants.repo.ts'
-import { followupsAfter } from '../../../src/daemon/outbox/followups.repo.ts'
 import { evidencePage } from '../../../src/daemon/rollouts/report.repo.ts'
 import { rolloutsPage } from '../../../src/daemon/rollouts/rollouts.repo.ts'
 import { listSnapshots } from '../../../src/daemon/snapshots/list-snapshots.ts'
@@ -37,8 +37,8 @@ const lists: readonly (readonly [what: string, ask: (db: Db) => Promise<unknown>
   ['alerts, a later page', (db) => pageOfAlerts(db, { limit, before: { lastAt: at, id: 7 } })],
   ['the audit', (db) => listAudit({ db }, { chain: 'admin', limit })],
   ['the audit, a later page', (db) => listAudit({ db }, { chain: 'admin', limit, cursor: 7 })],
-  ['follow-up work', (db) => followupsAfter(db, { after: 0, limit })],
-  ['follow-up work that was given up', (db) => followupsAfter(db, { state: 'dead', after: 7, limit })],
+  ['jobs', (db) => jobsAfter(db, { after: 0, limit })],
+  ['dead jobs', (db) => jobsAfter(db, { state: 'dead', after: 7, limit })],
   ['rollouts', (db) => rolloutsPage(db, { limit })],
   ['the rollout of a key', (db) => rolloutsPage(db, { limit, key: 'admin:anna week-1' })],
   ['rollouts, a later page', (db) => rolloutsPage(db, { limit, after: { createdAt: at, id: 'rol_1' } })],

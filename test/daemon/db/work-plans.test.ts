@@ -9,11 +9,12 @@ import { chainNames } from '../../../src/daemon/audit/audit.repo.ts'
 import { loadConfig } from '../../../src/daemon/config/index.ts'
 import { beginManualRun } from '../../../src/daemon/crons/begin-run.ts'
 import { beginAllDue } from '../../../src/daemon/crons/index.ts'
-import { drainOutbox, enqueueOutbox } from '../../../src/daemon/db/index.ts'
+import { enqueueJob } from '../../../src/daemon/db/index.ts'
 import { enqueueCommand } from '../../../src/daemon/hosts/command.repo.ts'
 import { findHostByKeyId } from '../../../src/daemon/hosts/host.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
-import { findFollowup } from '../../../src/daemon/outbox/followups.repo.ts'
+import { drainJobs } from '../../../src/daemon/jobs/index.ts'
+import { findJob } from '../../../src/daemon/jobs/testing.ts'
 import { readBoxesAhead } from '../../../src/daemon/rollouts/engine/box-asked.repo.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
@@ -80,14 +81,14 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     expect((await wholeReads(look)).filter(({ table }) => !['hosts', 'box_holds'].includes(table))).toEqual([])
   })
 
-  test('follow-up work is noted, taken and done', async () => {
+  test('a job is enqueued, leased and run', async () => {
     const handlers = { greet: async () => undefined }
     const once = async () => {
-      await inTransaction((tx) => enqueueOutbox(tx, clock, { topic: 'greet', payload: {}, key: 'anna' }))
-      await drainOutbox({ db: deps.db, clock, log: deps.log, handlers })
+      await inTransaction((tx) => enqueueJob(tx, clock, { topic: 'greet', payload: {}, key: 'anna' }))
+      await drainJobs({ db: deps.db, clock, log: deps.log, handlers })
     }
     expect(await wholeReads(once)).toEqual([])
-    expect(await wholeReads(() => findFollowup(deps.db, 1_000_001))).toEqual([])
+    expect(await wholeReads(() => findJob(deps.db, 1_000_001))).toEqual([])
   })
 
   test('an alert is raised, and is over', async () => {

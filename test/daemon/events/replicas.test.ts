@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Audience } from '../../../src/core/events/index.ts'
-import { type Db, hearCommits, openDatabase, type Tx } from '../../../src/daemon/db/index.ts'
+import { type Db, listenForCommits, openDatabase, type Tx } from '../../../src/daemon/db/index.ts'
 import { runEvents } from '../../../src/daemon/events/index.ts'
 import { silentLogger, systemClock } from '../../../src/node/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -101,7 +101,7 @@ describe.each(['sqlite', 'postgres'] as const)('hearing of commits (%s)', (diale
   test('what commits is heard at once, what is rolled back never', async () => {
     const [one] = (await replicas(dialect, 1)) as [Replica]
     const heard: string[] = []
-    const hearing = await hearCommits(one.db, (word) => void heard.push(word))
+    const hearing = await listenForCommits(one.db, (word) => void heard.push(word))
     const undone = heldOpen(one.db, (tx) => happen(tx, systemClock, { tenantId: 't1' }))
     await undone.done
     undone.held.rollBack()

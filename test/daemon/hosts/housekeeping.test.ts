@@ -53,7 +53,7 @@ onBothDialects('housekeeping', (fresh) => {
 
   test('a lease that somebody holds, or held last week, stays', async () => {
     const { db, clock, run } = await setUp()
-    const take = (name: string) => acquireLease({ db, clock }, { name, holder: 'replica-1', ttlMs: 20_000 })
+    const take = (name: string) => acquireLease({ db, clock }, { name, owner: 'replica-1', ttlMs: 20_000 })
     await take('old')
     await clock.advance(31 * day)
     await take('new')

@@ -75,6 +75,6 @@ test('messages and work that were given up are worth a warning', async () => {
   await close()
   expect((await check('given up')).check).toMatchObject({
     state: 'warn',
-    says: '1 message of alerts and 1 other piece of follow-up work were given up',
+    says: '1 alert message and 1 job abandoned',
   })
 })

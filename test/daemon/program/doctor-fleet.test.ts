@@ -30,10 +30,10 @@ onBothDialects('what only several machines can have wrong', (fresh, dialect) => 
   test('daemons that share a database and no Redis count requests each for itself', async () => {
     const db = await fresh()
     const budgets = async (redis?: string) => (await fleetChecks({ db, clock }, redis)).filter(({ name }) => name === 'budgets')
-    await acquireLease({ db, clock }, { name: 'crons', holder: 'replica_a', ttlMs: 30_000 })
-    await acquireLease({ db, clock }, { name: 'space:spc_1', holder: 'align_x', ttlMs: 30_000 })
+    await acquireLease({ db, clock }, { name: 'crons', owner: 'replica_a', ttlMs: 30_000 })
+    await acquireLease({ db, clock }, { name: 'space:spc_1', owner: 'align_x', ttlMs: 30_000 })
     expect(await budgets()).toEqual([])
-    await acquireLease({ db, clock }, { name: 'limits', holder: 'replica_b', ttlMs: 30_000 })
+    await acquireLease({ db, clock }, { name: 'limits', owner: 'replica_b', ttlMs: 30_000 })
     expect(await budgets('redis://127.0.0.1:1')).toEqual([])
     const found = await budgets()
     expect(found.map(({ state }) => state)).toEqual(dialect === 'postgres' ? ['warn'] : [])

@@ -22,7 +22,7 @@ onBothDialects('a box whose turn comes because another has ended', (fresh) => {
     )
     world.fates.set('acme', [fate])
     const id = await world.started({ failureThreshold: 2 })
-    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, holder: world.deps.holder, ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, owner: world.deps.holder, ttlMs: 30_000 })) as Lease
     const next = (deps = world.deps) => round({ deps, lease, rolloutId: id }, world.signal)
     for (let step = 0; step < 3; step++) {
       await next()

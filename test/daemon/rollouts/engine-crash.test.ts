@@ -58,7 +58,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { deps, clock, signal } = world
     const id = await world.started()
-    const lease = (await acquireLease(deps, { name: `rollout:${id}`, holder: 'slow', ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(deps, { name: `rollout:${id}`, owner: 'slow', ttlMs: 30_000 })) as Lease
     await clock.advance(30_000)
     await world.tick()
     for (const command of await world.open()) await world.work(command)
@@ -71,7 +71,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const { deps } = world
     const id = await world.started()
-    const lease = (await acquireLease(deps, { name: `rollout:${id}`, holder: deps.holder, ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(deps, { name: `rollout:${id}`, owner: deps.holder, ttlMs: 30_000 })) as Lease
     await pauseRollout(deps, anOperator, { id, reason: 'lunch time' })
     await beginAction({ deps, lease, rolloutId: id }, 'acme')
     expect(await world.statuses(id)).toMatchObject({ acme: 'pending' })
@@ -121,7 +121,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     await until(async () => (await world.show(id)).status === 'done')
     draining.abort()
     await running
-    expect(await acquireLease(world.deps, { name: `rollout:${id}`, holder: 'other', ttlMs: 1 })).toBeDefined()
+    expect(await acquireLease(world.deps, { name: `rollout:${id}`, owner: 'other', ttlMs: 1 })).toBeDefined()
   })
 })
 

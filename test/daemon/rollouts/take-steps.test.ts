@@ -12,7 +12,7 @@ onBothDialects('steps of several boxes that are due in the same moment', (fresh)
   const answered = async () => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await world.started()
-    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, holder: world.deps.holder, ttlMs: 30_000 })) as Lease
+    const lease = (await acquireLease(world.deps, { name: `rollout:${id}`, owner: world.deps.holder, ttlMs: 30_000 })) as Lease
     let commits = 0
     const changed = () => {
       commits += 1

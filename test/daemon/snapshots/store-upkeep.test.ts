@@ -69,7 +69,7 @@ onBothDialects('repositories in a bucket', (fresh) => {
   test('that are looked after already, by another replica, are left alone', async () => {
     const { box, calls, ask, round, deps, waiting } = await setUp()
     await ask()
-    await acquireLease(deps, { name: `snapshots:${box.tenantId}`, holder: 'replica-2', ttlMs: 60_000 })
+    await acquireLease(deps, { name: `snapshots:${box.tenantId}`, owner: 'replica-2', ttlMs: 60_000 })
     await round()
     expect([calls, await waiting()]).toEqual([[], ['prune']])
   })

@@ -32,6 +32,7 @@ import { lookBack } from './0031-look-back.ts'
 import { whatGrows } from './0032-what-grows.ts'
 import { databaseBack } from './0033-database-back.ts'
 import { fixes } from './0035-fixes.ts'
+import { jobRunAt } from './0036-job-run-at.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, in the order they are applied. Add at the end; never change or reorder what shipped. */
@@ -70,4 +71,5 @@ export const migrations: readonly Migration[] = [
   whatGrows,
   databaseBack,
   fixes,
+  jobRunAt,
 ]

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { Component, type Fix, type Manifest, Tier } from '../../../core/boxes/index.ts'
 import type { Fixes } from '../../../core/rollouts/index.ts'
-import { type DbOrTx, passAlone, passTogether, prepared, type Tx } from '../../db/index.ts'
+import { type DbOrTx, lockExclusive, lockShared, prepared, type Tx } from '../../db/index.ts'
 import type { StoredRollout } from '../rollouts.repo.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { StoredRollout } from '../rollouts.repo.ts'
  * nothing any more: a person took its versions for worse than the hole.
  */
 export async function fixesOfEmergencies(tx: Tx): Promise<Fix[]> {
-  await passTogether(tx, emergencyBegins)
+  await lockShared(tx, emergencyBegins)
   const { rows } = await begunEmergencies(tx, {})
   return rows.map(fixOf)
 }
@@ -21,7 +21,7 @@ export async function fixesOfEmergencies(tx: Tx): Promise<Fix[]> {
 const emergencyBegins = 'an emergency begins'
 
 /** Before it looks at who is on the way back, and before it tells anybody: those whom it waits for may have something to tell themselves. */
-export const passWaysBack = (tx: Tx): Promise<void> => passAlone(tx, emergencyBegins)
+export const passWaysBack = (tx: Tx): Promise<void> => lockExclusive(tx, emergencyBegins)
 
 /** Those beside a rollout itself. What it did before one began was not that one's yet, and is by now. */
 export async function fixesAround(db: DbOrTx, { id, createdAt }: StoredRollout): Promise<Fixes> {

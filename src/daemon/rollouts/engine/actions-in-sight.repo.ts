@@ -7,7 +7,7 @@ import {
   type Parallelism,
   type Phase,
 } from '../../../core/rollouts/index.ts'
-import { breathe, type DbOrTx, prepared } from '../../db/index.ts'
+import { type DbOrTx, prepared, yieldToEventLoop } from '../../db/index.ts'
 import { read, undoOf } from '../action-row.ts'
 import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
 
@@ -117,7 +117,7 @@ export async function heldAmong(pending: Look, slugs: readonly string[]): Promis
   const found: EngineAction[] = []
   for (let from = 0; from < slugs.length; from += slugsPerQuery) {
     found.push(...(await pending((query) => query.where('slug', 'in', slugs.slice(from, from + slugsPerQuery)))))
-    await breathe()
+    await yieldToEventLoop()
   }
   return found
 }
@@ -132,7 +132,7 @@ export async function nextInTurn(nextPage: Page, flying: readonly EngineAction[]
   for (let size = Math.max(firstLook, places * 2); ; size *= 4) {
     const page = await nextPage(size, seen.length)
     seen.push(...page)
-    await breathe()
+    await yieldToEventLoop()
     const free = seen.filter(({ held }) => held === null)
     if (page.length < size || assignSlots(free, flying, limits).length >= places) return seen
   }

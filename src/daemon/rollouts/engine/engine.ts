@@ -41,7 +41,7 @@ export function makeRolloutEngine(deps: RolloutsDeps, lookAgain: () => void = ()
     const held = leases.get(rolloutId)
     const nowMs = clock.monotonicMs()
     if (held && nowMs - held.takenMs < ttlMs / 4) return held.lease
-    const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), holder, ttlMs })
+    const lease = await acquireLease({ db, clock }, { name: streamOf(rolloutId), owner: holder, ttlMs })
     if (lease) leases.set(rolloutId, { lease, takenMs: nowMs })
     else leases.delete(rolloutId)
     return lease

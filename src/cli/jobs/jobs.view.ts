@@ -1,0 +1,50 @@
+import type { Job, JobCount, JobState } from '../../core/jobs/index.ts'
+import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+
+const tint = { waiting: 'yellow', away: 'yellow', dead: 'red' } as const satisfies Record<JobState, keyof Paint>
+
+const countColumns = ({ now }: Look): Column<JobCount>[] => [
+  { title: 'TOPIC', value: ({ topic }) => topic, priority: 1 },
+  { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tint[state] },
+  { title: 'JOBS', value: ({ count }) => count, priority: 1, align: 'right' },
+  { title: 'OLDEST', value: ({ oldestAt }) => ago(oldestAt, now), priority: 2 },
+]
+
+const columns = ({ now }: Look): Column<Job>[] => [
+  { title: 'NO', value: ({ id }) => id, priority: 1, align: 'right' },
+  { title: 'TOPIC', value: ({ topic }) => topic, priority: 1 },
+  { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tint[state] },
+  { title: 'TENANT', value: ({ tenant }) => tenant, priority: 2 },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
+  { title: 'ATTEMPTS', value: ({ attempts }) => attempts, priority: 3, align: 'right' },
+  { title: 'LAST ERROR', value: ({ lastError }) => lastError, priority: 2, least: 16 },
+]
+
+type Listed = Readonly<{ jobs: readonly Job[]; nextCursor: string | null; counts: readonly JobCount[] }>
+
+export const jobList = ({ jobs, nextCursor, counts }: Listed, look: Look): string =>
+  sections(
+    jobs.length === 0 ? 'No jobs.' : table(look, columns(look), jobs),
+    nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
+    counts.length === 0 ? '' : table(look, countColumns(look), counts),
+    counts.some(({ state }) => state === 'dead') ? 'To retry dead jobs: tenantry jobs retry' : '',
+  )
+
+export function jobView(job: Job, look: Look): string {
+  const { paint, now } = look
+  const { id, topic, state, tenant, about, queue, attempts, lastError, createdAt, nextAt } = job
+  const facts = fields(look, [
+    ['Tenant', tenant ? clean(tenant) : undefined],
+    ...Object.entries(about).map(([name, value]): [string, string] => [name, clean(value)]),
+    ['Queue', clean(queue)],
+    ['Created', stamp(createdAt, now)],
+    ['Attempts', String(attempts)],
+    ['Last error', lastError ? clean(lastError) : undefined],
+    ['Next attempt', nextAt ? stamp(nextAt, now) : undefined],
+  ])
+  return sections(
+    `${paint.bold(clean(topic))} ${paint[tint[state]](state)}`,
+    facts,
+    state === 'dead' ? `After fixing the cause: tenantry jobs retry ${id}` : '',
+  )
+}

@@ -1,0 +1,36 @@
+import { sha256Hex } from '../kit/index.ts'
+
+/** What a job waits for: the database alone, a mail server or webhook, or a tenant's chat server. */
+export type JobPool = 'own' | 'mail' | 'chat'
+
+/** A queue whose server did not answer moves to the pool `away`, so that it occupies no worker of its own pool. */
+export type WorkerPool = JobPool | 'away'
+
+/**
+ * How many queues of each pool one replica works on at once. Pools never share workers, so mail never waits behind chat. Most jobs only
+ * wait for an answer; those of `away` take seconds each to time out.
+ */
+export const workersPerPool: Readonly<Record<WorkerPool, number>> = { own: 4, mail: 8, chat: 48, away: 16 }
+
+const maxRetryDelayMs = 60 * 60_000
+const maxUnreachableDelayMs = 5 * 60_000
+
+/** Delay before a failed job runs again: exponential, at most an hour. */
+export const retryDelayMs = (attempts: number): number => Math.min(1000 * 2 ** attempts, maxRetryDelayMs)
+
+/**
+ * Delay before an unreachable server is called again: exponential, at most six minutes, because a user may wait to be locked out.
+ * The queue's name adds up to a fifth, so that servers that failed together are not called in the same second.
+ */
+export const unreachableDelayMs = (failures: number, queue: string): number => {
+  const ms = Math.min(1000 * 2 ** failures, maxUnreachableDelayMs)
+  return ms + Math.floor((ms / 5) * jitter(queue))
+}
+
+/** From 0 to below 1, the same for the same name. */
+const jitter = (name: string): number => Number.parseInt(sha256Hex(name).slice(0, 4), 16) / 65_536
+
+type ChatJob = Readonly<{ tenantId: string; what: 'locks' | 'names' | 'users' | 'spaces'; key: string }>
+
+/** One queue per tenant and kind of call, so that a lock never waits for a large space. */
+export const chatQueue = ({ tenantId, what, key }: ChatJob) => ({ pool: 'chat', queue: `chat:${tenantId}:${what}`, key }) as const

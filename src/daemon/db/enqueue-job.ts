@@ -1,0 +1,51 @@
+import type { JobPool } from '../../core/jobs/index.ts'
+import { type Clock, isoNow } from '../../core/kit/index.ts'
+import type { Tx } from './database.ts'
+
+/** `last`: when this attempt fails, the job is abandoned. The signal aborts when the process stops or loses the queue's lease. */
+type JobAttempt = Readonly<{ last: boolean; signal?: AbortSignal | undefined }>
+
+/** Runs the jobs of one topic. It must be idempotent: after a crash the same job runs again. Throwing means "retry later". */
+export type JobHandler = (payload: unknown, attempt: JobAttempt) => Promise<void>
+
+type NewJob = Readonly<{
+  topic: string
+  payload: unknown
+  /** Jobs of one queue never run at the same time, such as all locks of one chat server. Default: the topic. */
+  queue?: string
+  /** What the jobs of the queue wait for; a queue has one pool. */
+  pool?: JobPool
+  /**
+   * Jobs with the same key run in the order they were enqueued. Equal jobs of one key that are due together run once, so their handler
+   * must read the current state and not rely on the state at enqueue.
+   */
+  key?: string
+  /** ISO time before which the job does not run; default: at once. Later jobs of the same key wait for it. */
+  runAt?: string
+}>
+
+/**
+ * Enqueues a job in the transaction of the change that needs it: both commit or neither does. It locks no shared row; a runner
+ * assigns the job to its queue afterwards.
+ */
+export async function enqueueJob(tx: Tx, clock: Clock, job: NewJob): Promise<void> {
+  const { topic, payload, pool = 'own', queue = topic, key, runAt } = job
+  const now = isoNow(clock)
+  await tx
+    .insertInto('outbox')
+    .values({
+      topic,
+      payload: JSON.stringify(payload),
+      status: 'pending',
+      attempts: 0,
+      next_at: runAt ?? now,
+      run_at: runAt ?? null,
+      lease_until: null,
+      last_error: null,
+      created_at: now,
+      lane: pool,
+      queue,
+      key: key ?? null,
+    })
+    .execute()
+}

@@ -1,0 +1,54 @@
+import { type Job, type JobCount, type JobState, jobsContract } from '../../core/jobs/index.ts'
+import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
+import { recordAudit } from '../audit/index.ts'
+import type { Db } from '../db/index.ts'
+import { type Served, serve } from '../http/index.ts'
+import { countJobs, findJob, jobsAfter } from './jobs.repo.ts'
+
+type Deps = Readonly<{ db: Db; clock: Clock }>
+
+export const jobsRoutes = (deps: Deps): Served[] => [
+  serve(jobsContract.listJobs, ({ query }) => listJobs(deps, query)),
+  serve(jobsContract.getJob, ({ params }) => getJob(deps, params)),
+  serve(jobsContract.retryJobs, ({ actor, body }) => retryJobs(deps, actor, body)),
+]
+
+type Query = Readonly<{ limit: number; cursor?: string | undefined; state?: JobState | undefined; topic?: string | undefined }>
+type Listed = { jobs: Job[]; nextCursor: string | null; counts: JobCount[] }
+
+/** A page of jobs, and the counts of all jobs. */
+export async function listJobs({ db }: Pick<Deps, 'db'>, { cursor, limit, ...filter }: Query): Promise<Listed> {
+  const after = /^[0-9]{1,15}$/.test(cursor ?? '') ? Number(cursor) : 0
+  const found = await jobsAfter(db, { ...filter, after, limit: limit + 1 })
+  const page = found.slice(0, limit)
+  const last = page.at(-1)
+  return { jobs: page, nextCursor: found.length > limit && last ? String(last.id) : null, counts: await countJobs(db) }
+}
+
+/** Throws NOT_FOUND for a finished job too: it is deleted. */
+export async function getJob({ db }: Pick<Deps, 'db'>, { id }: Readonly<{ id: number }>): Promise<Job> {
+  const found = await findJob(db, id)
+  if (!found) throw problem('NOT_FOUND', `Job ${id} does not exist or is done. fix: list open jobs with \`tenantry jobs list\``)
+  return found
+}
+
+type Selection = Readonly<{ ids?: readonly number[] | undefined; topic?: string | undefined }>
+
+/** Gives dead jobs all their attempts again. Throws NOT_FOUND when none of the given ids is dead. */
+export const retryJobs = ({ db, clock }: Deps, actor: Actor, { ids, topic }: Selection): Promise<{ retried: number }> =>
+  db.transaction().execute(async (tx) => {
+    let update = tx
+      .updateTable('outbox')
+      .set({ status: 'pending', attempts: 0, next_at: isoNow(clock), lease_until: null })
+      .where('status', '=', 'dead')
+    if (ids) update = update.where('id', 'in', ids)
+    if (topic !== undefined) update = update.where('topic', '=', topic)
+    const retried = await update.returning(['id', 'topic']).execute()
+    if (retried.length === 0 && ids)
+      throw problem('NOT_FOUND', 'None of these jobs is dead. fix: list dead jobs with `tenantry jobs list --state dead`')
+    if (retried.length > 0) {
+      const data = { letters: retried.slice(0, 100).map((one) => ({ id: Number(one.id), topic: one.topic })), count: retried.length }
+      await recordAudit(tx, clock, { actor, action: 'outbox.retried', data })
+    }
+    return { retried: retried.length }
+  })

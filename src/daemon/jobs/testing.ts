@@ -1,0 +1,3 @@
+// For tests only.
+export { findJob, jobsAfter } from './jobs.repo.ts'
+export { getJob, listJobs, retryJobs } from './jobs.routes.ts'
