@@ -1,39 +1,39 @@
 import type { Job, JobCount, JobState } from '../../core/jobs/index.ts'
-import { ago, type Column, clean, fields, type Look, type Paint, sections, stamp, table } from '../kit/index.ts'
+import { ago, type Column, clean, fields, type Paint, type Style, sections, stamp, table } from '../kit/index.ts'
 
 const tint = { waiting: 'yellow', away: 'yellow', dead: 'red' } as const satisfies Record<JobState, keyof Paint>
 
-const countColumns = ({ now }: Look): Column<JobCount>[] => [
+const countColumns = ({ now }: Style): Column<JobCount>[] => [
   { title: 'TOPIC', value: ({ topic }) => topic, priority: 1 },
   { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tint[state] },
   { title: 'JOBS', value: ({ count }) => count, priority: 1, align: 'right' },
   { title: 'OLDEST', value: ({ oldestAt }) => ago(oldestAt, now), priority: 2 },
 ]
 
-const columns = ({ now }: Look): Column<Job>[] => [
+const columns = ({ now }: Style): Column<Job>[] => [
   { title: 'NO', value: ({ id }) => id, priority: 1, align: 'right' },
   { title: 'TOPIC', value: ({ topic }) => topic, priority: 1 },
   { title: 'STATUS', value: ({ state }) => state, priority: 1, paint: ({ state }) => tint[state] },
   { title: 'TENANT', value: ({ tenant }) => tenant, priority: 2 },
   { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
   { title: 'ATTEMPTS', value: ({ attempts }) => attempts, priority: 3, align: 'right' },
-  { title: 'LAST ERROR', value: ({ lastError }) => lastError, priority: 2, least: 16 },
+  { title: 'LAST ERROR', value: ({ lastError }) => lastError, priority: 2, minWidth: 16 },
 ]
 
 type Listed = Readonly<{ jobs: readonly Job[]; nextCursor: string | null; counts: readonly JobCount[] }>
 
-export const jobList = ({ jobs, nextCursor, counts }: Listed, look: Look): string =>
+export const jobList = ({ jobs, nextCursor, counts }: Listed, style: Style): string =>
   sections(
-    jobs.length === 0 ? 'No jobs.' : table(look, columns(look), jobs),
+    jobs.length === 0 ? 'No jobs.' : table(style, columns(style), jobs),
     nextCursor ? `More: the same command with --cursor ${nextCursor}` : '',
-    counts.length === 0 ? '' : table(look, countColumns(look), counts),
+    counts.length === 0 ? '' : table(style, countColumns(style), counts),
     counts.some(({ state }) => state === 'dead') ? 'To retry dead jobs: tenantry jobs retry' : '',
   )
 
-export function jobView(job: Job, look: Look): string {
-  const { paint, now } = look
+export function jobView(job: Job, style: Style): string {
+  const { paint, now } = style
   const { id, topic, state, tenant, about, queue, attempts, lastError, createdAt, nextAt } = job
-  const facts = fields(look, [
+  const facts = fields(style, [
     ['Tenant', tenant ? clean(tenant) : undefined],
     ...Object.entries(about).map(([name, value]): [string, string] => [name, clean(value)]),
     ['Queue', clean(queue)],
