@@ -1,5 +1,5 @@
 import { type AdminActor, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
-import { createAccountWithPassword } from '../../src/daemon/admin/create-account.ts'
+import { createAccountWithPassword } from '../../src/daemon/admin/accounts.ts'
 import { type AdminDeps, authenticateAdmin } from '../../src/daemon/admin/index.ts'
 import { login } from '../../src/daemon/admin/login.ts'
 import { openSigningKeys, watchRevocations } from '../../src/daemon/auth/index.ts'

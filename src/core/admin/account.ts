@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { adminRoles, Timestamp } from '../contract/index.ts'
 
-/** What a person types to log in; kept in lower case. An e-mail address fits. */
+/** The login name, stored in lower case; may be a mail address. */
 const accountNameForm = /^[a-z0-9][a-z0-9._@+-]{1,63}$/
 export const AccountName = z
   .string()
@@ -9,16 +9,16 @@ export const AccountName = z
   .toLowerCase()
   .regex(accountNameForm, 'must be 2 to 64 letters, digits or . _ @ + -, beginning with a letter or digit')
 
-/** Long enough that the lock makes guessing hopeless; the upper bound keeps hashing cheap. */
+/** The upper bound keeps hashing cheap. */
 export const NewPassword = z.string().min(12, 'must have at least 12 characters').max(256, 'must have at most 256 characters')
 
 export const AccountId = z.string().regex(/^acc_[0-9a-z]{20}$/, 'must be an account id')
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be a session id')
-export const TokenId = z.string().regex(/^tok_[0-9a-z]{20}$/, 'must be a token id, such as `tenantry tokens list` shows')
+export const TokenId = z.string().regex(/^tok_[0-9a-z]{20}$/, 'must be a token id (see `tenantry tokens list`)')
 
 export const AdminRoleName = z.enum(adminRoles)
 
-/** What an account still has to do before its session may do anything else. */
+/** A step that a session must complete before any other call. */
 export const SetupStep = z.enum(['password', 'totp'])
 export type SetupStep = z.output<typeof SetupStep>
 
@@ -27,7 +27,7 @@ export const Account = z.object({
   name: z.string(),
   role: AdminRoleName,
   status: z.enum(['active', 'disabled']),
-  totp: z.boolean().meta({ description: 'One-time codes are set up' }),
+  totp: z.boolean().meta({ description: 'TOTP is enabled' }),
   mustChangePassword: z.boolean(),
   initialPasswordExpiresAt: Timestamp.nullable(),
   lockedUntil: Timestamp.nullable(),
@@ -51,7 +51,7 @@ export const ApiToken = z.object({
   id: TokenId,
   name: z.string(),
   role: z.enum(['viewer', 'reviewer', 'operator']),
-  prefix: z.string().meta({ description: 'How the token begins, to tell it from others; not enough to use it' }),
+  prefix: z.string().meta({ description: 'The first characters of the token, to identify it' }),
   createdBy: z.string(),
   createdAt: Timestamp,
   expiresAt: Timestamp,

@@ -4,7 +4,7 @@ import { Account, AccountId, AccountName, AdminRoleName, ApiToken, NewPassword, 
 
 const base = '/api/admin/v1'
 const Password = z.string().min(1).max(256)
-/** Six digits of the app, or a recovery code. */
+/** A TOTP code of six digits, or a recovery code. */
 const Code = z.string().trim().min(6).max(32)
 
 const WhoAmI = z.object({
@@ -12,11 +12,11 @@ const WhoAmI = z.object({
   sessionId: SessionId.nullable().meta({ description: 'Null for an API token' }),
   token: z.object({ id: TokenId, name: z.string() }).nullable(),
   expiresAt: Timestamp,
-  setup: z.array(SetupStep).meta({ description: 'What must be done before the session may do anything else' }),
+  setup: z.array(SetupStep).meta({ description: 'Setup steps to complete before any other call' }),
   totp: z.boolean(),
 })
 
-/** Sessions and one-time codes of the person who calls. `setup` names what a session must finish first: `password`, then `totp`. */
+/** The caller's own sessions, password and TOTP. */
 const own = {
   login: endpoint({
     method: 'POST',
@@ -31,15 +31,15 @@ const own = {
       setup: z.array(SetupStep),
     }),
     problems: ['LOGIN_FAILED', 'TOTP_REQUIRED', 'ACCOUNT_LOCKED'],
-    summary: 'Log in as a person; TOTP_REQUIRED asks for the same call with a one-time or recovery code',
+    summary: 'Log in; on TOTP_REQUIRED repeat the call with a TOTP or recovery code',
   }),
-  logout: endpoint({ method: 'POST', path: `${base}/logout`, auth: adminSetup, returns: empty, summary: 'End the session of this token' }),
+  logout: endpoint({ method: 'POST', path: `${base}/logout`, auth: adminSetup, returns: empty, summary: 'Log out' }),
   whoAmI: endpoint({
     method: 'GET',
     path: `${base}/whoami`,
     auth: { kind: 'admin', role: 'viewer', person: false, setup: true },
     returns: WhoAmI,
-    summary: 'Who the token stands for',
+    summary: 'Show the current identity, role and expiry',
   }),
   changePassword: endpoint({
     method: 'POST',
@@ -49,7 +49,7 @@ const own = {
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
     problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED'],
-    summary: 'Change the own password; other sessions of the account end',
+    summary: 'Change your password; your other sessions end',
   }),
   enrolTotp: endpoint({
     method: 'POST',
@@ -59,7 +59,7 @@ const own = {
     body: z.strictObject({ password: Password }),
     returns: z.object({ secret: z.string(), uri: z.string().meta({ description: 'otpauth:// address, for a QR code' }) }),
     problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
-    summary: 'Begin with one-time codes: a secret for the app, shown once',
+    summary: 'Start TOTP enrolment; returns the secret, shown once',
   }),
   confirmTotp: endpoint({
     method: 'POST',
@@ -69,7 +69,7 @@ const own = {
     body: z.strictObject({ totp: Code }),
     returns: z.object({ recoveryCodes: z.array(z.string()) }),
     problems: ['LOGIN_FAILED', 'CONFLICT'],
-    summary: 'Prove the app works; from now on logins need a code. Ten recovery codes, shown once',
+    summary: 'Enable TOTP with a first code; returns ten recovery codes, shown once',
   }),
   disableTotp: endpoint({
     method: 'POST',
@@ -79,15 +79,15 @@ const own = {
     body: z.strictObject({ password: Password, totp: Code }),
     returns: empty,
     problems: ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'CONFLICT'],
-    summary: 'Stop asking for one-time codes, where the role does not need them',
+    summary: 'Disable TOTP, where the role does not require it',
   }),
   listSessions: endpoint({
     method: 'GET',
     path: `${base}/sessions`,
     auth: adminPerson('viewer'),
-    query: z.strictObject({ all: YesNo.default(false).meta({ description: 'Of every account; needs the role admin' }) }),
+    query: z.strictObject({ all: YesNo.default(false).meta({ description: 'Sessions of every account; needs the role admin' }) }),
     returns: z.object({ sessions: z.array(Session) }),
-    summary: 'Open sessions, the own ones or all',
+    summary: 'List open sessions, your own or all',
   }),
   revokeSession: endpoint({
     method: 'DELETE',
@@ -95,7 +95,7 @@ const own = {
     auth: adminPerson('viewer'),
     params: z.object({ id: SessionId }),
     returns: empty,
-    summary: 'End a session on every replica within a second; those of others need the role admin',
+    summary: 'End a session; sessions of others need the role admin',
   }),
 } as const satisfies Contract
 
@@ -105,7 +105,7 @@ const accounts = {
     path: `${base}/accounts`,
     auth: adminPerson('admin'),
     returns: z.object({ accounts: z.array(Account) }),
-    summary: 'All accounts',
+    summary: 'List accounts',
   }),
   createAccount: endpoint({
     method: 'POST',
@@ -115,7 +115,7 @@ const accounts = {
     status: 201,
     returns: z.object({ account: Account, initialPassword: z.string(), expiresAt: Timestamp }),
     problems: ['ALREADY_EXISTS'],
-    summary: 'A new account; its one-time password is shown once and must be changed at the first login',
+    summary: 'Create an account; its initial password is shown once and must be changed at the first login',
   }),
   disableAccount: endpoint({
     method: 'POST',
@@ -124,7 +124,7 @@ const accounts = {
     params: z.object({ id: AccountId }),
     returns: Account,
     problems: ['CONFLICT'],
-    summary: 'Shut an account out: its sessions and API tokens end within a second',
+    summary: 'Disable an account; its sessions and API tokens end within a second',
   }),
   resetPassword: endpoint({
     method: 'POST',
@@ -132,7 +132,7 @@ const accounts = {
     auth: adminPerson('admin'),
     params: z.object({ id: AccountId }),
     returns: z.object({ account: Account, initialPassword: z.string(), expiresAt: Timestamp }),
-    summary: 'A new one-time password for an account whose owner lost theirs, shown once; its sessions end',
+    summary: 'Set a new initial password, shown once; the sessions of the account end',
   }),
   changeAccountRole: endpoint({
     method: 'POST',
@@ -142,7 +142,7 @@ const accounts = {
     body: z.strictObject({ role: AdminRoleName }),
     returns: Account,
     problems: ['CONFLICT'],
-    summary: 'Give an account another role, also in its open sessions',
+    summary: 'Change the role of an account, also for its open sessions',
   }),
 } as const satisfies Contract
 
@@ -152,7 +152,7 @@ const tokens = {
     path: `${base}/tokens`,
     auth: adminPerson('admin'),
     returns: z.object({ tokens: z.array(ApiToken) }),
-    summary: 'API tokens that still work',
+    summary: 'List valid API tokens',
   }),
   createToken: endpoint({
     method: 'POST',
@@ -166,7 +166,7 @@ const tokens = {
     status: 201,
     returns: ApiToken.extend({ token: z.string() }),
     problems: ['ALREADY_EXISTS'],
-    summary: 'An API token for scripts, shown once; it ends with the account that made it',
+    summary: 'Create an API token, shown once; it ends with the account of its creator',
   }),
   revokeToken: endpoint({
     method: 'DELETE',
@@ -174,7 +174,7 @@ const tokens = {
     auth: adminPerson('admin'),
     params: z.object({ id: TokenId }),
     returns: empty,
-    summary: 'End an API token on every replica within a second',
+    summary: 'Revoke an API token',
   }),
 } as const satisfies Contract
 

@@ -1,5 +1,5 @@
-// Admin accounts on the wire and their rules: names, roles, when an account locks, what a session must finish first.
-// It holds no password, no clock and no hash.
+// Admin accounts: the contract, and the rules for names, roles, account locks and setup steps.
+// It contains no password, no clock and no hash.
 export {
   Account,
   AccountName,
@@ -9,5 +9,4 @@ export {
   type SetupStep,
 } from './account.ts'
 export { adminContract } from './contract.ts'
-export { failureMemoryMs, knownNetworkMs, lockMs, mostFailures, networkOf } from './lock.ts'
-export { setupSteps, totpNeeded } from './setup.ts'
+export { failureMemoryMs, knownNetworkMs, lockMs, maxFailures, networkOf, requiresTotp, setupSteps } from './rules.ts'

@@ -1,7 +1,7 @@
 import { canonicalLocalpart } from '../users/index.ts'
 
 // Ten failures, none more than 15 minutes after the one before, lock for a fixed 15 minutes, as for admin accounts (spec 8).
-export { failureMemoryMs, knownNetworkMs, mostFailures, networkOf } from '../admin/index.ts'
+export { failureMemoryMs, knownNetworkMs, maxFailures, networkOf } from '../admin/index.ts'
 
 /** An attempt whose end nobody noted after this long died with its process: it counts as failed. Calls to chat servers end long before. */
 export const pendingMs = 60_000

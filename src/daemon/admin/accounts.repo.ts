@@ -2,10 +2,11 @@ import type { Account } from '../../core/admin/index.ts'
 import type { AdminRole } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import type { SealedColumn } from '../sealed/index.ts'
 import type { AdminAccountTable } from './admin.tables.ts'
 import { nameHash } from './login-attempts.ts'
 
-/** An account as the room itself sees it; what leaves the room is `Account`. */
+/** An account with its secrets, for this feature only; `Account` is its public form. */
 export type StoredAccount = Readonly<{
   id: string
   name: string
@@ -23,23 +24,23 @@ export type StoredAccount = Readonly<{
 
 export async function accountByName(db: DbOrTx, name: string): Promise<StoredAccount | undefined> {
   const row = await db.selectFrom('admin_accounts').selectAll().where('name', '=', name.trim().toLowerCase()).executeTakeFirst()
-  return row && stored(row)
+  return row && toStoredAccount(row)
 }
 
 export async function accountById(db: DbOrTx, id: string): Promise<StoredAccount> {
   const row = await db.selectFrom('admin_accounts').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row) throw problem('NOT_FOUND', `there is no account ${id}`)
-  return stored(row)
+  if (!row) throw problem('NOT_FOUND', `Account ${id} does not exist.`)
+  return toStoredAccount(row)
 }
 
-/** The account as the API shows it, with the lock that strangers' failures put on it. */
-export async function shownAccount(db: DbOrTx, id: string, now: string): Promise<Account> {
-  const [account] = await shownAccounts(db, now, id)
-  if (!account) throw problem('NOT_FOUND', `there is no account ${id}`)
+/** The public form of an account, with the lock after failed logins from unknown networks. Throws NOT_FOUND. */
+export async function publicAccount(db: DbOrTx, id: string, now: string): Promise<Account> {
+  const [account] = await publicAccounts(db, now, id)
+  if (!account) throw problem('NOT_FOUND', `Account ${id} does not exist.`)
   return account
 }
 
-export async function shownAccounts(db: DbOrTx, now: string, id?: string): Promise<Account[]> {
+export async function publicAccounts(db: DbOrTx, now: string, id?: string): Promise<Account[]> {
   const rows = await db
     .selectFrom('admin_accounts')
     .selectAll()
@@ -48,11 +49,11 @@ export async function shownAccounts(db: DbOrTx, now: string, id?: string): Promi
     .execute()
   const locks = await db.selectFrom('login_failures').select(['name_hash', 'locked_until']).where('locked_until', '>', now).execute()
   const lockOf = (name: string) => locks.find(({ name_hash }) => name_hash === nameHash(name))?.locked_until ?? null
-  return rows.map((row) => shown(stored(row), lockOf(row.name)))
+  return rows.map((row) => toAccount(toStoredAccount(row), lockOf(row.name)))
 }
 
-/** Locks the rows of all working admins, so that of two who shut each other out at once one is refused. */
-export async function refuseLastAdmin(tx: Tx, id: string): Promise<void> {
+/** Locks the rows of all active admins, so that two admins cannot disable each other at once. Throws CONFLICT. */
+export async function assertNotLastAdmin(tx: Tx, id: string): Promise<void> {
   const admins = await tx
     .selectFrom('admin_accounts')
     .select('id')
@@ -62,10 +63,10 @@ export async function refuseLastAdmin(tx: Tx, id: string): Promise<void> {
     .modifyEnd(forUpdate(tx))
     .execute()
   if (admins.length === 1 && admins[0]?.id === id)
-    throw problem('CONFLICT', 'this is the last working account with the role admin: create another one first')
+    throw problem('CONFLICT', 'This is the last active account with the role admin. fix: create another admin first')
 }
 
-const stored = (row: AdminAccountTable): StoredAccount => ({
+const toStoredAccount = (row: AdminAccountTable): StoredAccount => ({
   id: row.id,
   name: row.name,
   role: row.role,
@@ -80,7 +81,7 @@ const stored = (row: AdminAccountTable): StoredAccount => ({
   createdBy: row.created_by,
 })
 
-const shown = (account: StoredAccount, lockedUntil: string | null): Account => ({
+const toAccount = (account: StoredAccount, lockedUntil: string | null): Account => ({
   id: account.id,
   name: account.name,
   role: account.role,
@@ -93,3 +94,6 @@ const shown = (account: StoredAccount, lockedUntil: string | null): Account => (
   createdAt: account.createdAt,
   createdBy: account.createdBy,
 })
+
+/** Columns that `tenantryd rekey` seals again. */
+export const adminSealedColumns: readonly SealedColumn[] = [{ table: 'admin_accounts', column: 'totp_secret', key: 'id' }]

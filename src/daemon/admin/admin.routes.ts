@@ -1,26 +1,16 @@
 import { adminContract as contract } from '../../core/admin/index.ts'
 import { isoNow } from '../../core/kit/index.ts'
 import { type Served, serve } from '../http/index.ts'
-import { shownAccounts } from './accounts.repo.ts'
-import { changeAccountRole } from './change-account-role.ts'
-import { changePassword } from './change-password.ts'
-import { confirmTotp } from './confirm-totp.ts'
-import { createAccount } from './create-account.ts'
-import { createToken } from './create-token.ts'
+import { publicAccounts } from './accounts.repo.ts'
+import { changeAccountRole, createAccount, disableAccount, resetPassword } from './accounts.ts'
 import type { AdminDeps } from './deps.ts'
-import { disableAccount } from './disable-account.ts'
-import { disableTotp } from './disable-totp.ts'
-import { enrolTotp } from './enrol-totp.ts'
-import { listSessions } from './list-sessions.ts'
 import { login } from './login.ts'
-import { logout } from './logout.ts'
-import { resetPassword } from './reset-password.ts'
-import { revokeSession } from './revoke-session.ts'
-import { revokeToken } from './revoke-token.ts'
-import { listLiveTokens } from './tokens.repo.ts'
-import { whoAmI } from './who-am-i.ts'
+import { changePassword } from './passwords.ts'
+import { listSessions, logout, revokeSession, whoAmI } from './sessions.ts'
+import { createToken, listLiveTokens, revokeToken } from './tokens.ts'
+import { confirmTotp, disableTotp, enrolTotp } from './totp.ts'
 
-/** Verbs without an answer, for endpoints that answer 204. */
+/** For endpoints that answer 204. */
 const nothing = async (work: Promise<void>): Promise<undefined> => {
   await work
 }
@@ -35,7 +25,7 @@ export const adminRoutes = (deps: AdminDeps): Served[] => [
   serve(contract.disableTotp, ({ actor, body, address }) => nothing(disableTotp(deps, actor, { ...body, address }))),
   serve(contract.listSessions, async ({ actor, query }) => ({ sessions: await listSessions(deps, actor, query) })),
   serve(contract.revokeSession, ({ actor, params }) => nothing(revokeSession(deps, actor, params))),
-  serve(contract.listAccounts, async () => ({ accounts: await shownAccounts(deps.db, isoNow(deps.clock)) })),
+  serve(contract.listAccounts, async () => ({ accounts: await publicAccounts(deps.db, isoNow(deps.clock)) })),
   serve(contract.createAccount, ({ actor, body }) => createAccount(deps, actor, body)),
   serve(contract.disableAccount, ({ actor, params }) => disableAccount(deps, actor, params)),
   serve(contract.changeAccountRole, ({ actor, params, body }) => changeAccountRole(deps, actor, { ...params, ...body })),

@@ -5,13 +5,13 @@ export type AdminAccountTable = {
   name: string
   role: AdminRole
   status: 'active' | 'disabled'
-  /** Null once an initial password expired: nobody can log in with it. */
+  /** Null after an initial password expired: login is impossible. */
   password_hash: string | null
   initial_password_expires_at: string | null
-  /** Sealed; it counts only once it was confirmed. */
+  /** Sealed; used only after it was confirmed. */
   totp_secret: string | null
   totp_confirmed_at: string | null
-  /** The time step of the last code that was taken: none before or at it is taken again. */
+  /** Time step of the last accepted code; codes up to it are rejected. */
   totp_step: number | null
   last_login_at: string | null
   created_at: string
@@ -41,7 +41,7 @@ type ApiTokenTable = {
   last_used_at: string | null
 }
 
-/** Names are hashed: people type passwords into the wrong field. `network` is empty for all networks the account is not known from. */
+/** Names are hashed, because people type passwords into the name field. `network` is empty for unknown networks. */
 type LoginFailureTable = { name_hash: string; network: string; failures: number; forget_at: string; locked_until: string | null }
 
 type LoginNetworkTable = { name_hash: string; network: string; last_login_at: string }

@@ -2,7 +2,7 @@ import { type AdminActor, type Clock, problem, type TokenActor } from '../../cor
 import { orUnavailable, type Revocations, type SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import { type Caller, callerOfSession, callerOfToken, recordTokenUse } from './callers.repo.ts'
-import { tokenForm, tokenHash } from './tokens.repo.ts'
+import { tokenForm, tokenHash } from './tokens.ts'
 
 type AuthenticateDeps = Readonly<{
   db: Db
@@ -15,10 +15,9 @@ type AuthenticateDeps = Readonly<{
 type AuthenticateAdmin = (authorization: string | undefined, options?: { setup?: boolean }) => Promise<AdminActor | TokenActor>
 
 /**
- * Turns `Bearer …` into who is calling. The token says which session; account, role and state come from the record, kept in memory and
- * dropped as soon as the revocations name it, so a revoked session or a changed role holds on every replica within a second.
- * When the revocations cannot be read for a second, every call asks the database. A session with steps of its setup left is refused
- * unless `setup` lets it in. Throws UNAUTHENTICATED, SETUP_REQUIRED or, without a database, UNAVAILABLE.
+ * Authenticates `Bearer …`. The token only names the session; account, role and state come from the database through a cache that
+ * revocations invalidate, so a revoked session or a changed role takes effect on every replica within a second. While revocations cannot
+ * be read, every call reads the database. Throws UNAUTHENTICATED, SETUP_REQUIRED (unless `setup` is set) and UNAVAILABLE.
  */
 export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
   const callers = callerCache(deps)
@@ -26,7 +25,7 @@ export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
     const credential = bearer(authorization)
     const caller = tokenForm.test(credential) ? await callers.ofToken(credential) : await callers.ofJwt(credential)
     if (!caller || caller.expiresAtMs <= deps.clock.now().getTime())
-      throw problem('UNAUTHENTICATED', 'the session or API token has ended: log in again')
+      throw problem('UNAUTHENTICATED', 'The session or API token has expired or was revoked. fix: log in again')
     if (caller.setup.length > 0 && !setup) throw problem('SETUP_REQUIRED', setupMessage(caller))
     return caller.actor
   }
@@ -34,50 +33,54 @@ export function authenticateAdmin(deps: AuthenticateDeps): AuthenticateAdmin {
 
 const setupMessage = ({ setup }: Caller) =>
   setup[0] === 'password'
-    ? 'the one-time password must be changed first: POST /api/admin/v1/password'
-    : 'one-time codes must be set up first: POST /api/admin/v1/totp/enrol, then /confirm'
+    ? 'The initial password must be changed first. fix: POST /api/admin/v1/password'
+    : 'TOTP must be set up first. fix: POST /api/admin/v1/totp/enrol, then /confirm'
 
 function bearer(authorization: string | undefined): string {
   const match = /^Bearer ([\x21-\x7e]{1,4096})$/i.exec(authorization ?? '')
-  if (!match) throw problem('UNAUTHENTICATED', 'send `Authorization: Bearer` with a token from a login or an API token')
+  if (!match)
+    throw problem(
+      'UNAUTHENTICATED',
+      'Missing or malformed header `Authorization: Bearer <token>`. fix: send the token of a login or an API token',
+    )
   return match[1] as string
 }
 
-const mostCallers = 10_000
-/** What is kept is looked at again after this, whatever the revocations said; an API token's last use is noted then. */
-const keepMs = 5 * 60_000
+const maxCallers = 10_000
+/** Cached callers are read again after this; the last use of an API token is recorded then. */
+const cacheMs = 5 * 60_000
 
-type Kept = Readonly<{ caller: Caller; atMs: number }>
+type CachedCaller = Readonly<{ caller: Caller; atMs: number }>
 
 function callerCache(deps: AuthenticateDeps) {
   const { db, clock, keys, revocations, totpRequired } = deps
-  const kept = new Map<string, Kept>()
+  const cached = new Map<string, CachedCaller>()
   revocations.onRevoked((revoked) => {
-    if (revoked === 'everything') return kept.clear()
-    for (const [key, { caller }] of kept) if (belongs(caller, revoked.kind, revoked.subject)) kept.delete(key)
+    if (revoked === 'everything') return cached.clear()
+    for (const [key, { caller }] of cached) if (belongs(caller, revoked.kind, revoked.subject)) cached.delete(key)
   })
 
-  // What was read before a revocation came is given to this call, which began before it too, but it is not kept.
-  const remember = async (key: string, load: () => Promise<Caller | undefined>): Promise<Caller | undefined> => {
-    const found = kept.get(key)
-    if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < keepMs) return found.caller
+  // A caller read before a concurrent revocation serves this call but is not cached.
+  const cachedCaller = async (key: string, read: () => Promise<Caller | undefined>): Promise<Caller | undefined> => {
+    const found = cached.get(key)
+    if (found && revocations.fresh() && clock.monotonicMs() - found.atMs < cacheMs) return found.caller
     const position = revocations.position()
-    const caller = await orUnavailable(load)
-    if (kept.size >= mostCallers) kept.delete(kept.keys().next().value as string)
-    if (caller && revocations.position() === position) kept.set(key, { caller, atMs: clock.monotonicMs() })
-    else kept.delete(key)
+    const caller = await orUnavailable(read)
+    if (cached.size >= maxCallers) cached.delete(cached.keys().next().value as string)
+    if (caller && revocations.position() === position) cached.set(key, { caller, atMs: clock.monotonicMs() })
+    else cached.delete(key)
     return caller
   }
 
   return {
     async ofJwt(token: string): Promise<Caller | undefined> {
       const { sub, sid } = await orUnavailable(() => keys.verify(token))
-      const caller = await remember(sid, () => callerOfSession(db, sid, totpRequired))
+      const caller = await cachedCaller(sid, () => callerOfSession(db, sid, totpRequired))
       return caller?.accountId === sub ? caller : undefined
     },
     ofToken: (token: string) => {
       const hash = tokenHash(token)
-      return remember(hash, async () => {
+      return cachedCaller(hash, async () => {
         const caller = await callerOfToken(db, hash)
         if (caller?.actor.kind === 'token') await recordTokenUse(db, clock, caller.actor.tokenId)
         return caller

@@ -4,7 +4,7 @@ import { type AdminRole, adminRoles } from '../../core/contract/index.ts'
 import { type AdminActor, type Clock, isoIn, isoNow, type TokenActor } from '../../core/kit/index.ts'
 import type { Db } from '../db/index.ts'
 
-/** A credential as the records have it: whom it stands for, until when, and what is not set up yet. */
+/** The owner of a credential, its expiry and the setup steps that remain. */
 export type Caller = Readonly<{
   actor: AdminActor | TokenActor
   accountId: string
@@ -12,7 +12,7 @@ export type Caller = Readonly<{
   setup: readonly SetupStep[]
 }>
 
-/** The caller of a session; undefined when it ended, or its account was disabled. */
+/** Undefined when the session ended or its account is disabled. */
 export async function callerOfSession(db: Db, sessionId: string, totpRequired: boolean): Promise<Caller | undefined> {
   const row = await db
     .selectFrom('admin_sessions')
@@ -23,16 +23,16 @@ export async function callerOfSession(db: Db, sessionId: string, totpRequired: b
     .where('status', '=', 'active')
     .executeTakeFirst()
   if (!row) return undefined
-  const standing = { role: row.role, hasInitialPassword: row.initial_password_expires_at !== null, hasTotp: row.totp_confirmed_at !== null }
+  const state = { role: row.role, hasInitialPassword: row.initial_password_expires_at !== null, hasTotp: row.totp_confirmed_at !== null }
   return {
     actor: { kind: 'admin', accountId: row.id, name: row.name, role: row.role, sessionId },
     accountId: row.id,
     expiresAtMs: Date.parse(row.expires_at),
-    setup: setupSteps(standing, totpRequired),
+    setup: setupSteps(state, totpRequired),
   }
 }
 
-/** The caller of an API token; undefined when it is gone, or the account that made it was disabled. */
+/** Undefined when the token was revoked or the account of its creator is disabled. */
 export async function callerOfToken(db: Db, hash: string): Promise<Caller | undefined> {
   const row = await db
     .selectFrom('api_tokens')
@@ -42,7 +42,7 @@ export async function callerOfToken(db: Db, hash: string): Promise<Caller | unde
     .where('status', '=', 'active')
     .executeTakeFirst()
   if (!row) return undefined
-  const role = lower(row.role, row.creator_role)
+  const role = lowerRole(row.role, row.creator_role)
   return {
     actor: { kind: 'token', tokenId: row.id, accountId: row.account_id, name: row.name, role },
     accountId: row.account_id,
@@ -51,13 +51,13 @@ export async function callerOfToken(db: Db, hash: string): Promise<Caller | unde
   }
 }
 
-/** A token never reaches above the account that made it, whatever became of that account's role. */
-const lower = (role: TokenActor['role'], creator: AdminRole): TokenActor['role'] =>
+/** A token never exceeds the current role of its creator. */
+const lowerRole = (role: TokenActor['role'], creator: AdminRole): TokenActor['role'] =>
   creator === 'admin' || adminRoles.indexOf(role) <= adminRoles.indexOf(creator) ? role : creator
 
 const recordUseEveryMs = 10 * 60_000
 
-/** When a token was used, to ten minutes: enough to find the ones that nobody needs. */
+/** Records the last use with a precision of ten minutes, to find unused tokens. */
 export async function recordTokenUse(db: Db, clock: Clock, tokenId: string): Promise<void> {
   await db
     .updateTable('api_tokens')

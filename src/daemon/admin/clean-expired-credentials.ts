@@ -4,10 +4,10 @@ import type { Tx } from '../db/index.ts'
 
 type Cleaned = Readonly<{ initialPasswords: number; apiTokens: number; sessions: number }>
 
-/** Replicas that were away for longer than this drop all they hold in memory. */
-const keepRevocationsMs = 24 * 60 * 60_000
+/** A replica that was disconnected for longer drops its whole cache. */
+const revocationRetentionMs = 24 * 60 * 60_000
 
-/** Deletes what has expired: one-time passwords (the account stays, without a way in), API tokens, sessions, counters, old revocations. */
+/** Deletes expired initial passwords (the account stays), API tokens, sessions, login counters and revocations. */
 export async function cleanExpiredCredentials(tx: Tx, clock: Clock): Promise<Cleaned> {
   const now = isoNow(clock)
   const passwords = await tx
@@ -20,7 +20,7 @@ export async function cleanExpiredCredentials(tx: Tx, clock: Clock): Promise<Cle
   const sessions = await tx.deleteFrom('admin_sessions').where('expires_at', '<=', now).executeTakeFirst()
   await tx.deleteFrom('login_failures').where('forget_at', '<=', now).execute()
   await tx.deleteFrom('login_networks').where('last_login_at', '<=', isoIn(clock, -knownNetworkMs)).execute()
-  await tx.deleteFrom('revocations').where('created_at', '<=', isoIn(clock, -keepRevocationsMs)).execute()
+  await tx.deleteFrom('revocations').where('created_at', '<=', isoIn(clock, -revocationRetentionMs)).execute()
   return {
     initialPasswords: Number(passwords.numUpdatedRows),
     apiTokens: Number(tokens.numDeletedRows),

@@ -3,7 +3,6 @@ import type { Revocations, SigningKeys } from '../auth/index.ts'
 import type { Db } from '../db/index.ts'
 import type { Keyring } from '../sealed/index.ts'
 
-/** All that this room needs; each verb takes the part it uses. */
 export type AdminDeps = Readonly<{
   db: Db
   clock: Clock
@@ -12,6 +11,6 @@ export type AdminDeps = Readonly<{
   /** Keys of the audience `admin`. */
   keys: SigningKeys
   revocations: Revocations
-  /** One-time codes are demanded of operators and admins. */
+  /** Operators and admins must use TOTP. */
   totpRequired: boolean
 }>

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import { failureMemoryMs, knownNetworkMs, lockSubject, mostFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
+import { failureMemoryMs, knownNetworkMs, lockSubject, maxFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { WaitingLogins } from './waiting-logins.ts'
@@ -84,7 +84,7 @@ async function takePlace({ db, clock }: Deps, { subject, counter, until }: Attem
       pending = ${pending} + 1,
       pending_at = ${now},
       until = case when user_login_failures.until <= ${now} then ${until} else user_login_failures.until end
-    where ${failures} + ${pending} < ${mostFailures}
+    where ${failures} + ${pending} < ${maxFailures}
     returning pending`.execute(db)
   return rows.length > 0
 }
@@ -99,7 +99,7 @@ async function refuseLocked({ db, clock }: Deps, { subject, counter }: Attempt, 
     .executeTakeFirst()
   if (!row || row.until <= isoNow(clock)) return
   const lost = row.pending_at <= isoIn(clock, -pendingMs) ? row.pending : 0
-  if (row.failures + lost < mostFailures) return
+  if (row.failures + lost < maxFailures) return
   const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - came.getTime()) / 1000))
   throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked, and opens by itself within 15 minutes', {
     retryAfterSeconds,
@@ -116,16 +116,16 @@ export async function recordFailure(deps: Deps, attempt: Attempt): Promise<boole
 /** The lock is never extended: what fails while it lasts changes nothing. */
 async function countFailure({ db, clock }: Deps, { subject, counter, until }: Attempt, reserved: 0 | 1): Promise<boolean> {
   const now = isoNow(clock)
-  const lasts = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${mostFailures}`
+  const lasts = sql`user_login_failures.until > ${now} and user_login_failures.failures >= ${maxFailures}`
   const { rows } = await sql<{ failures: number; until: string }>`
     insert into user_login_failures (subject, network, failures, pending, pending_at, until) values (${subject}, ${counter}, 1, 0, ${now}, ${until})
     on conflict (subject, network) do update set
       failures = case when user_login_failures.until <= ${now} then 1
-        when user_login_failures.failures >= ${mostFailures} then user_login_failures.failures else user_login_failures.failures + 1 end,
+        when user_login_failures.failures >= ${maxFailures} then user_login_failures.failures else user_login_failures.failures + 1 end,
       pending = case when user_login_failures.pending >= ${reserved} then user_login_failures.pending - ${reserved} else 0 end,
       until = case when ${lasts} then user_login_failures.until else ${until} end
     returning failures, until`.execute(db)
-  return Number(rows[0]?.failures) === mostFailures && rows[0]?.until === until
+  return Number(rows[0]?.failures) === maxFailures && rows[0]?.until === until
 }
 
 /** Nothing was learnt of the password: it was neither failure nor success. */
@@ -168,7 +168,7 @@ export async function recordSuccess(tx: Tx, clock: Clock, { subject, network, co
     where subject = ${subject} and network = ${counter}`.execute(tx)
   if (counter !== '') {
     await sql`update user_login_failures set failures = 0
-      where subject = ${subject} and network = '' and (failures < ${mostFailures} or until <= ${now})`.execute(tx)
+      where subject = ${subject} and network = '' and (failures < ${maxFailures} or until <= ${now})`.execute(tx)
   }
   await tx
     .insertInto('user_login_networks')

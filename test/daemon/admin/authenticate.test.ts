@@ -1,12 +1,10 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { changeAccountRole } from '../../../src/daemon/admin/change-account-role.ts'
-import { createAccount } from '../../../src/daemon/admin/create-account.ts'
-import { createToken } from '../../../src/daemon/admin/create-token.ts'
-import { disableAccount } from '../../../src/daemon/admin/disable-account.ts'
+import { changeAccountRole, createAccount, disableAccount } from '../../../src/daemon/admin/accounts.ts'
 import { authenticateAdmin, cleanExpiredCredentials } from '../../../src/daemon/admin/index.ts'
-import { logout } from '../../../src/daemon/admin/logout.ts'
-import { revokeSession } from '../../../src/daemon/admin/revoke-session.ts'
-import { revokeToken } from '../../../src/daemon/admin/revoke-token.ts'
+import { logout, revokeSession } from '../../../src/daemon/admin/sessions.ts'
+
+import { createToken, revokeToken } from '../../../src/daemon/admin/tokens.ts'
+
 import type { Db } from '../../../src/daemon/db/index.ts'
 import { type AdminRoom, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
 import { onBothDialects } from '../../support/databases.ts'

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { alertOf } from '../../../src/core/alerts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
-import { listOpenSessions } from '../../../src/daemon/admin/sessions.repo.ts'
+import { listOpenSessions } from '../../../src/daemon/admin/sessions.ts'
 import { closeAlerts, raiseAlert } from '../../../src/daemon/alerts/index.ts'
 import { fleetRooms } from '../../../src/daemon/app/fleet-rooms.ts'
 import { cronsRoom } from '../../../src/daemon/app/jobs.ts'
