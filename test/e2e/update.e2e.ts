@@ -114,7 +114,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     expect(await fence()).toBeUndefined()
     await talk.expectComplete()
     await talk.say('after the rollback')
-    expect(await leftBy('broken', 'restore-data')).toMatchObject({ from: 'cold-copy' })
+    expect(await resultOf('broken', 'restore-data')).toMatchObject({ from: 'cold-copy' })
   })
 
   test('an image that dies at its start is taken back at once, from the dump where there is no cold copy', async () => {
@@ -123,9 +123,9 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
     expect(result).toMatchObject({ outcome: 'rolled_back', error: { code: 'PROBE_FAILED' } })
     await talk.expectComplete()
     const [copied, cold, dump] = [
-      await leftBy('broken', 'cold-copy'),
-      await leftBy('broken', 'restore-data'),
-      await leftBy('dies', 'restore-data'),
+      await resultOf('broken', 'cold-copy'),
+      await resultOf('broken', 'restore-data'),
+      await resultOf('dies', 'restore-data'),
     ]
     expect(dump).toMatchObject({ from: 'dump' })
     process.stdout.write(
@@ -134,7 +134,7 @@ describe.skipIf(!testbedExists())('the guarded update of a real box', () => {
   })
 
   const ms = (value: unknown): string => `${Math.round(Number(value))} ms`
-  const leftBy = async (commandId: string, step: string): Promise<Record<string, unknown>> => {
+  const resultOf = async (commandId: string, step: string): Promise<Record<string, unknown>> => {
     const entries = (await deps.journal.find(commandId))?.entries ?? []
     return entries.findLast((entry) => entry.step === step && entry.mark === 'done')?.data as Record<string, unknown>
   }

@@ -1,16 +1,9 @@
-import {
-  type BoxCommandResult,
-  boxCommands,
-  completionCourse,
-  endedCleanly,
-  isCommitted,
-  type ProbeResult,
-} from '../../core/boxes/index.ts'
+import { type BoxCommandResult, boxCommands, completionSaga, type ProbeResult } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { boxOfBegun, boxOfCommand, refuseStackOfOther, reportVersions } from '../boxes/index.ts'
-import { type Ended, followCourse, refuseOrAnswer } from '../course/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
+import { type EndedCommand, resultOrThrow, runBoxSaga } from '../saga/index.ts'
 import { beforeOf, completionSteps, expectedPlan } from './completion-steps.ts'
 import { type Complete, type PlanDeps, planCompletion } from './plan-completion.ts'
 
@@ -27,8 +20,8 @@ export const complete =
     const payload = boxCommands[kind].payload.parse(given)
     if (payload.expected === null) return look(deps, payload)
     const command = { commandId: context.commandId, kind, slug: payload.slug, payload }
-    return refuseOrAnswer(
-      await deps.once<Ended<Result>>(command, {
+    return resultOrThrow(
+      await deps.once<EndedCommand<Result>>(command, {
         admit: async () => {
           await expectedPlan({ deps, payload, box: await observedBox(deps, payload) })
         },
@@ -53,21 +46,33 @@ async function observedBox({ boxes }: CompletionDeps, payload: Complete): Promis
   return box
 }
 
-async function perform(deps: CompletionDeps, context: CommandContext, payload: Complete, record: CommandRecord): Promise<Ended<Result>> {
+async function perform(
+  deps: CompletionDeps,
+  context: CommandContext,
+  payload: Complete,
+  record: CommandRecord,
+): Promise<EndedCommand<Result>> {
   const box = await boxOfBegun(deps.boxes, payload)
   const steps = completionSteps({ deps, context, payload, box, begunAt: record.begunAt })
-  const { facts, left } = await followCourse(deps, { context, record, course: completionCourse, steps, deadlineMs: null })
-  if (isCommitted(completionCourse, facts)) {
-    const { diff } = beforeOf({ left })
+  const { outcome, facts, resultOf } = await runBoxSaga(deps, { context, record, saga: completionSaga, acts: steps, deadlineMs: null })
+  if (outcome === 'committed' || outcome === 'unfinished') {
+    const { diff } = beforeOf({ resultOf })
     const now = (await deps.boxes.find(payload.slug)) ?? box
     const report = await reportVersions(deps, now)
     return {
-      result: { applied: true, diff, diffSha256: payload.expected as string, findings: [], probe: left('prove') as ProbeResult, report },
+      result: {
+        applied: true,
+        diff,
+        diffSha256: payload.expected as string,
+        findings: [],
+        probe: resultOf('prove') as ProbeResult,
+        report,
+      },
     }
   }
   const why = facts.failure ?? { code: 'INTERNAL', message: 'the completion failed' }
   if (!facts.begun.has('apply')) return { failure: { ...why, message: `${why.message}; nothing was changed` } }
-  if (endedCleanly(completionCourse, facts))
+  if (outcome === 'rolled_back')
     return {
       failure: {
         ...why,

@@ -4,8 +4,8 @@ import type { CompletionStep, ProbeResult, Service } from '../../core/boxes/inde
 import { problem, secret } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { bringImages, probeFile, readBoxSecrets, readCompose, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
-import type { StepAt, Steps } from '../course/index.ts'
 import type { CommandContext, LocalBox } from '../ports/index.ts'
+import type { SagaActs, StepContext } from '../saga/index.ts'
 import { pendingFile } from './box-secrets-of.ts'
 import { bringUp } from './bring-up.ts'
 import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from './kept-files.ts'
@@ -31,7 +31,7 @@ export type Completion = Readonly<{
   begunAt: string
 }>
 
-export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
+export const completionSteps = (run: Completion): SagaActs<CompletionStep> => ({
   images: ({ signal }) => bringEdge(run, signal),
   keep: () => keep(run),
   apply: async () => {
@@ -70,13 +70,13 @@ export const completionSteps = (run: Completion): Steps<CompletionStep> => ({
 
 const completed = ({ box, payload }: Completion): LocalBox => ({ ...box, chatDomain: payload.chatDomain, ports: payload.ports })
 
-export function beforeOf(at: Pick<StepAt<CompletionStep>, 'left'>): Before {
-  const before = at.left('keep') as Before | undefined
+export function beforeOf(at: Pick<StepContext<CompletionStep>, 'resultOf'>): Before {
+  const before = at.resultOf('keep') as Before | undefined
   if (!before) throw problem('INTERNAL', 'the journal does not say what the box was before')
   return before
 }
 
-const observed = (at: Pick<StepAt<CompletionStep>, 'left'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
+const observed = (at: Pick<StepContext<CompletionStep>, 'resultOf'>): Partial<LocalBox> => beforeOf(at).recorded ?? { ports: null }
 
 async function bringEdge({ deps, payload, context }: Completion, signal: AbortSignal): Promise<void> {
   const image = payload.edgeImage

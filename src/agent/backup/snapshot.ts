@@ -1,8 +1,8 @@
 import type { BoxCommandResult, SnapshotTaken, VersionsReport } from '../../core/boxes/index.ts'
 import { boxOfCommand, type LocalBoxes, reportVersions } from '../boxes/index.ts'
-import { onceToAnEnd } from '../course/index.ts'
 import type { CommandJournal, CommandRecord, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, CommandExecutor, Repository } from '../ports/index.ts'
+import { runOnce } from '../saga/index.ts'
 import { type DiskSpace, needRoom } from './disk-space.ts'
 import type { DumpManifest } from './dump-manifest.ts'
 import { fetchRepository } from './repository-of-command.ts'
@@ -22,10 +22,9 @@ export type SnapshotDeps = BoxSnapshotDeps & Readonly<{ boxes: LocalBoxes; journ
 export const snapshot =
   (deps: SnapshotDeps): CommandExecutor<typeof kind> =>
   (context, payload) =>
-    onceToAnEnd(
+    runOnce(
       deps.once,
-      context,
-      { kind, payload },
+      { context, kind, payload },
       {
         admit: () => boxOfCommand(deps.boxes, payload),
         perform: (record) => perform(deps, context, payload, record),

@@ -1,9 +1,9 @@
 import { problem } from '../../core/kit/index.ts'
 import { type Tending, tendRepository } from '../../node/restic/index.ts'
 import { boxOfCommand, type LocalBoxes } from '../boxes/index.ts'
-import { onceToAnEnd } from '../course/index.ts'
 import type { OnceOnly } from '../journal/index.ts'
 import type { CommandExecutor, Repository, SnapshotStore } from '../ports/index.ts'
+import { runOnce } from '../saga/index.ts'
 import { fetchRepository } from './repository-of-command.ts'
 import { localFolder } from './room-for-snapshot.ts'
 
@@ -24,10 +24,9 @@ export const tendSnapshots =
       context.progress({ step: 'tend' })
       return tendRepository(deps.snapshots, repository, work, signal)
     }
-    const tended = await onceToAnEnd(
+    const tended = await runOnce(
       deps.once,
-      context,
-      { kind, payload },
+      { context, kind, payload },
       {
         admit: () => boxOfCommand(deps.boxes, payload),
         perform: async () => tend(await ownRepository(context), { forget, prune, check: check === 'structure' ? check : 'none' }),

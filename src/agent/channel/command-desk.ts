@@ -5,7 +5,7 @@ import type { AgentDeps } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
 import type { AgentClient } from './connection.ts'
 import { howItEnded } from './how-it-ended.ts'
-import { isEnding, orAborted, patiently } from './patience.ts'
+import { isEnding, orAborted, retry } from './patience.ts'
 import { progressOf, runCommand } from './run-command.ts'
 
 type Deps = AgentDeps & Readonly<{ client: AgentClient }>
@@ -191,11 +191,11 @@ export class CommandDesk {
     }
     const patience = { signal: this.#tellNoMore.signal, givesUp: isAnswer }
     try {
-      if (!(await patiently(this.#needs, send(outcome), patience))) return false
+      if (!(await retry(this.#needs, send(outcome), patience))) return false
     } catch (error) {
       if (isEnding(error)) return false
       log.error({ commandId: id, err: error }, 'the daemon does not take the outcome of a command')
-      if (!isProblem(error, 'NOT_FOUND')) await patiently(this.#needs, send(asRefusal(error)), patience).catch(() => undefined)
+      if (!isProblem(error, 'NOT_FOUND')) await retry(this.#needs, send(asRefusal(error)), patience).catch(() => undefined)
     }
     // Unacknowledged it is only remembered for longer.
     await acknowledge?.(id).catch((err) => log.warn({ err, commandId: id }, 'the journal cannot note that the daemon knows the outcome'))

@@ -25,7 +25,7 @@ export const isEnding = (error: unknown): boolean => endings.some((code) => isPr
  * Calls until it succeeds; `givesUp` says which failures are answers and not mishaps. Undefined when the signal aborted first.
  * Time is the injected clock's, which is why no retry library does this.
  */
-export async function patiently<Value>(
+export async function retry<Value>(
   { clock, random }: Deps,
   call: () => Promise<Value>,
   { signal, givesUp, onFailure }: { signal: AbortSignal; givesUp: (error: unknown) => boolean; onFailure?: (error: unknown) => void },

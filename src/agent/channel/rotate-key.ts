@@ -3,7 +3,7 @@ import type { AgentPublicKey } from '../../core/hosts/index.ts'
 import { type Clock, isProblem, problem, type Random } from '../../core/kit/index.ts'
 import type { Connection } from './connection.ts'
 import type { AgentIdentity, AgentPrivateKey } from './identity.ts'
-import { isEnding, patiently } from './patience.ts'
+import { isEnding, retry } from './patience.ts'
 
 /** Where the agent keeps its keys. The one that is to come is written down before the daemon hears of it: whatever dies, a key is heard. */
 export type KeyStore = Readonly<{
@@ -30,7 +30,7 @@ type Patient = Readonly<{ clock: Clock; random: Random; signal: AbortSignal }>
 export async function settleKey(deps: Patient, connection: Connection, keys: KeyStore): Promise<void> {
   if (!(await keys.pending())) return
   const { signal } = deps
-  await connection.replaceKey((use) => patiently(deps, () => replace(connection, keys, use), { signal, givesUp: isEnding }))
+  await connection.replaceKey((use) => retry(deps, () => replace(connection, keys, use), { signal, givesUp: isEnding }))
 }
 
 async function replace(connection: Connection, keys: KeyStore, use: Use): Promise<AgentIdentity> {

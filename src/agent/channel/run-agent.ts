@@ -4,7 +4,7 @@ import type { AgentDeps } from './agent-needs.ts'
 import { beat } from './beat.ts'
 import { CommandDesk } from './command-desk.ts'
 import { type AgentClient, type Connection, openConnection } from './connection.ts'
-import { backoffMs, isEnding, patiently, spreadMs } from './patience.ts'
+import { backoffMs, isEnding, retry, spreadMs } from './patience.ts'
 import { settleKey } from './rotate-key.ts'
 import { tellChanges } from './tell-changes.ts'
 
@@ -52,7 +52,7 @@ async function finishChanges({ desk, log }: Session, signal: AbortSignal, error:
 async function speak(session: Session): Promise<void> {
   const { clock, random, log, signal } = session
   for (let failures = 0; !signal.aborted; ) {
-    const welcome = await patiently(session, () => greet(session), {
+    const welcome = await retry(session, () => greet(session), {
       signal,
       givesUp: isEnding,
       onFailure: (error) => tellMishap(session, error),

@@ -6,7 +6,7 @@ import type { CommandContext } from '../ports/index.ts'
 import type { AgentDeps } from './agent-needs.ts'
 import type { ShelvedCommand } from './command-shelf.ts'
 import type { AgentClient } from './connection.ts'
-import { isEnding, patiently } from './patience.ts'
+import { isEnding, retry } from './patience.ts'
 import { type ProgressStream, progressStream } from './progress-stream.ts'
 
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
@@ -52,7 +52,7 @@ function contextOf(deps: Deps, held: Held, stream: ProgressStream, signal: Abort
     migrations: () => fetchMigrations(deps, signal),
     deliver: async (outputs) => {
       const send = () => client.postOutputs({ params: { id }, body: { ...lease(), outputs } }, { signal }).catch(lost)
-      await patiently(deps, send, { signal, givesUp: isRefusal })
+      await retry(deps, send, { signal, givesUp: isRefusal })
       signal.throwIfAborted()
     },
   }
@@ -65,7 +65,7 @@ const secretsPatienceMs = 30_000
 async function fetchPatiently<Answer>(deps: Deps, signal: AbortSignal, ask: () => Promise<Answer>): Promise<Answer> {
   const startMs = deps.clock.monotonicMs()
   const late = () => deps.clock.monotonicMs() - startMs > secretsPatienceMs
-  const answer = await patiently(deps, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
+  const answer = await retry(deps, ask, { signal, givesUp: (error) => late() || !mayPass(error) })
   if (!answer) throw signal.reason
   return answer
 }

@@ -3,10 +3,10 @@ import type { BoxCommandPayload, DrillStep } from '../../core/boxes/index.ts'
 import { type Random, sha256Hex } from '../../core/kit/index.ts'
 import { type DiskSpace, dumpFolderOf, repositoryOnce } from '../backup/index.ts'
 import type { LocalBoxes } from '../boxes/index.ts'
-import type { Steps } from '../course/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
 import type { CommandContext, LocalBox, Repository } from '../ports/index.ts'
-import type { ReviveDeps } from '../revive/index.ts'
+import type { ReviveDeps } from '../rebuild/index.ts'
+import type { SagaActs } from '../saga/index.ts'
 
 export type DrillDeps = ReviveDeps &
   Readonly<{
@@ -40,7 +40,7 @@ export type DrillRun = Readonly<{
   repository(): Promise<Repository>
 }>
 
-export type DrillSteps = Steps<DrillStep>
+export type DrillSteps = SagaActs<DrillStep>
 
 export function startDrill(deps: DrillDeps, { context, payload, original }: Pick<DrillRun, 'context' | 'payload' | 'original'>): DrillRun {
   const folder = dumpFolderOf(deps.workFolder, context.commandId)

@@ -1,9 +1,9 @@
-import { type AgentError, type DrillResult, drillCourse, endedCleanly, isCommitted, type ProbeResult } from '../../core/boxes/index.ts'
+import { type AgentError, type DrillResult, type DrillStep, drillSaga, type ProbeResult } from '../../core/boxes/index.ts'
 import { keepRoom, type Roomed } from '../backup/index.ts'
 import { boxOfBegun, boxOfCommand } from '../boxes/index.ts'
-import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
-import { type DrillDeps, type DrillRun, type DrillSteps, startDrill } from './drill-run.ts'
+import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
+import { type DrillDeps, type DrillRun, startDrill } from './drill-run.ts'
 import { drillSteps, holderOf } from './steps.ts'
 
 const kind = 'tenant-box.drill'
@@ -23,20 +23,22 @@ export const drill =
         perform: async (record) => {
           const original = await boxOfBegun(deps.boxes, payload)
           const run = startDrill(deps, { context, payload, original })
-          await keepRoom(deps.disk, holderOf(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
-          const steps = drillSteps(run)
-          return sumUp(run, await followCourse(deps, { context, record, course: drillCourse, steps, deadlineMs: payload.deadlineMs }))
+          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
+          return sumUp(
+            run,
+            await runBoxSaga(deps, { context, record, saga: drillSaga, acts: drillSteps(run), deadlineMs: payload.deadlineMs }),
+          )
         },
       },
     )
 
-type Ended = Followed<keyof DrillSteps>
+type Ended = EndedSaga<DrillStep>
 
 function sumUp({ payload, copy }: DrillRun, ended: Ended): DrillResult {
-  const { facts, left, elapsedMs } = ended
-  const proven = isCommitted(drillCourse, facts)
-  const error = facts.failure ?? (endedCleanly(drillCourse, facts) ? null : remains(copy.project.name, facts.endError))
-  const loaded = left('fill') as { tables: number; rows: number } | undefined
+  const { outcome, facts, resultOf, elapsedMs } = ended
+  const proven = outcome === 'committed' || outcome === 'unfinished'
+  const error = facts.failure ?? (outcome === 'committed' ? null : remains(copy.project.name, facts.endError))
+  const loaded = resultOf('fill') as { tables: number; rows: number } | undefined
   return {
     ok: proven && error === null,
     snapshotId: payload.snapshotId,
@@ -44,7 +46,7 @@ function sumUp({ payload, copy }: DrillRun, ended: Ended): DrillResult {
     restoreMs: proven ? restoreMs(ended) : null,
     tables: loaded?.tables ?? null,
     rows: loaded?.rows ?? null,
-    probe: (left('prove') as ProbeResult | undefined) ?? lastProbe(ended),
+    probe: (resultOf('prove') as ProbeResult | undefined) ?? lastProbe(ended),
     error,
   }
 }

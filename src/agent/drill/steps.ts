@@ -5,9 +5,9 @@ import { problem } from '../../core/kit/index.ts'
 import { writeFileAtomic } from '../../node/index.ts'
 import { fetchSnapshot, type Holder, needRoom, type Part, type Roomed, roomForSnapshot, volumeBytes } from '../backup/index.ts'
 import { waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
-import type { StepAt } from '../course/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
+import type { StepContext } from '../saga/index.ts'
 import { drillCompose, drilledServices } from './drill-compose.ts'
 import type { DrillRun, DrillSteps } from './drill-run.ts'
 import { makeConfigQuiet, registrationSecretOf } from './quiet-config.ts'
@@ -65,7 +65,7 @@ async function needRoomBeside(run: DrillRun, snapshot: StoredSnapshot, fetched: 
   return room
 }
 
-async function prove(run: DrillRun, signal: AbortSignal, note: StepAt<'prove'>['note']): Promise<ProbeResult> {
+async function prove(run: DrillRun, signal: AbortSignal, note: StepContext<'prove'>['note']): Promise<ProbeResult> {
   const { copy } = run
   const deps = { ...run.deps, servers: watchfulServers(run.deps.servers, run.deps.engine) }
   const { servers } = deps

@@ -1,7 +1,7 @@
 import type { DiskSpace } from '../backup/index.ts'
 import type { BoxSettings, LocalBoxes } from '../boxes/index.ts'
 import type { CommandJournal, OnceOnly } from '../journal/index.ts'
-import type { ReviveDeps } from '../revive/index.ts'
+import type { ReviveDeps } from '../rebuild/index.ts'
 
 export type MoveDeps = ReviveDeps &
   Readonly<{

@@ -2,11 +2,10 @@ import {
   type AgentError,
   type BoxCommandPayload,
   type BoxCommandResult,
-  endedCleanly,
   type HandOverStep,
-  handOverCourse,
+  type HandOverWorld,
+  handOverSaga,
   type InstalledVersions,
-  isCommitted,
   Service,
   type SnapshotTaken,
 } from '../../core/boxes/index.ts'
@@ -35,9 +34,9 @@ import {
   waitForService,
   waitUntilStable,
 } from '../boxes/index.ts'
-import { type Followed, followCourse, leftIn, refuseOrAnswer, type StepAt, type Steps } from '../course/index.ts'
-import { isAlive, readComposeText } from '../guarded/index.ts'
+import { isAlive, readComposeText } from '../change/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import { type EndedSaga, resultIn, resultOrThrow, runBoxSaga, type SagaActs, type SagaLog, type StepContext } from '../saga/index.ts'
 import type { MoveDeps } from './deps.ts'
 import { bringToRest, closeBox } from './rest.ts'
 
@@ -64,17 +63,14 @@ export const handOver =
         perform: async (record) => {
           const box = await boxOfBegun(deps.boxes, payload)
           const run = { deps, context, payload, box, repository: repositoryOnce(context) }
-          await keepRoom(deps.disk, holderOf(run), (leftIn(record, 'ready') as Readied | undefined)?.room)
-          const steps = stepsOf(run)
-          const holds = () => whatHolds(run)
-          return sumUp(
-            run,
-            await followCourse(deps, { context, record, course: handOverCourse, steps, deadlineMs: payload.deadlineMs, holds }),
-          )
+          await keepRoom(deps.disk, holderOf(run), (resultIn(record, 'ready') as Readied | undefined)?.room)
+          const acts = stepsOf(run)
+          const observe = (log: SagaLog<HandOverStep>) => observeWriters(run, log)
+          return sumUp(run, await runBoxSaga(deps, { context, record, saga: handOverSaga, acts, deadlineMs: payload.deadlineMs, observe }))
         },
       },
     )
-    return refuseOrAnswer(ended)
+    return resultOrThrow(ended)
   }
 
 async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
@@ -82,12 +78,13 @@ async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
   needManaged(box, 'moving')
 }
 
-// Whoever opened the edge or started a server between two steps may have written: then the snapshot is made anew.
-async function whatHolds({ deps, context, box }: Run): Promise<(step: HandOverStep) => boolean> {
+/** A rollback needs no observation; nor does a command whose deadline passes while the engine does not answer. */
+async function observeWriters({ deps, context, payload, box }: Run, log: SagaLog<HandOverStep>): Promise<HandOverWorld> {
+  const { failure, done } = log.facts()
+  if (failure || done.size === 0 || log.elapsedMs() > payload.deadlineMs) return { fenced: true, quiet: true }
   const [fence, containers] = await Promise.all([readFence(box.project), deps.engine.containers(box.project)])
   const quiet = !containers.some((one) => (one.service === 'synapse' || one.service === 'minio') && isAlive(one))
-  const seen: Partial<Record<HandOverStep, boolean>> = { fence: fence?.holder === context.commandId, stop: quiet }
-  return (step) => seen[step] ?? true
+  return { fenced: fence?.holder === context.commandId, quiet }
 }
 
 type Readied = Roomed & Readonly<{ images: Record<string, { image: string; digest: string | null }>; installed: InstalledVersions }>
@@ -97,7 +94,7 @@ const holderOf = ({ context, box }: Pick<Run, 'context' | 'box'>): Holder => ({
   what: `the last dump of ${box.slug}`,
 })
 
-const stepsOf = (run: Run): Steps<HandOverStep> => {
+const stepsOf = (run: Run): SagaActs<HandOverStep> => {
   const { deps, context, box } = run
   return {
     ready: () => getReady(run),
@@ -153,8 +150,8 @@ async function refuseOtherServices(box: LocalBox): Promise<void> {
   )
 }
 
-async function snapshot({ deps, context, box, repository }: Run, { signal, left }: StepAt<HandOverStep>): Promise<SnapshotTaken> {
-  const { images, installed } = left('ready') as Readied
+async function snapshot({ deps, context, box, repository }: Run, { signal, resultOf }: StepContext<HandOverStep>): Promise<SnapshotTaken> {
+  const { images, installed } = resultOf('ready') as Readied
   const request = { box, repository: await repository(), tier: 'final', commandId: context.commandId, images, installed, signal } as const
   return (await takeBoxSnapshot(deps, request)).taken
 }
@@ -171,13 +168,13 @@ async function serveAgain({ deps, context, box }: Run, signal: AbortSignal): Pro
   await waitUntilStable(deps, box, { rule: openAgainRule, signal })
 }
 
-function sumUp({ box }: Run, { facts, entries, left, elapsedMs }: Followed<HandOverStep>): Ended {
-  if (isCommitted(handOverCourse, facts)) {
-    const fencedAt = (left('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
-    return { result: { snapshot: left('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
+function sumUp({ box }: Run, { outcome, facts, entries, resultOf, elapsedMs }: EndedSaga<HandOverStep>): Ended {
+  if (outcome === 'committed' || outcome === 'unfinished') {
+    const fencedAt = (resultOf('fence') as { at: string } | undefined)?.at ?? entries[0]?.at ?? ''
+    return { result: { snapshot: resultOf('snapshot') as SnapshotTaken, fencedAt, durationMs: elapsedMs() } }
   }
   const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
-  if (endedCleanly(handOverCourse, facts)) return { failure: { code, message: `${message}; ${box.slug} serves as before` } }
+  if (outcome === 'rolled_back') return { failure: { code, message: `${message}; ${box.slug} serves as before` } }
   const why = facts.endError?.message ?? 'no reason was given'
   return { failure: { code, message: `${message}; ${box.slug} could not be brought back and rests fenced on this host: ${why}` } }
 }

@@ -4,7 +4,7 @@ import type { BoxCommandPayload, BoxCommandResult } from '../../core/boxes/index
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import { projectOf, readBoxSecrets, readCompose, readFence, refuseOlderOwner } from '../boxes/index.ts'
-import { isAlive } from '../guarded/index.ts'
+import { isAlive } from '../change/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
 import type { MoveDeps } from './deps.ts'
 

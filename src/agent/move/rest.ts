@@ -1,6 +1,6 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import { placeSwitch, readFence } from '../boxes/index.ts'
-import { isAlive } from '../guarded/index.ts'
+import { isAlive } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import type { MoveDeps } from './deps.ts'
 

@@ -2,17 +2,15 @@ import {
   type AgentError,
   type BoxCommandPayload,
   type BoxCommandResult,
-  endedCleanly,
-  isCommitted,
   type ProbeResult,
   type TakeBackStep,
-  takeBackCourse,
+  takeBackSaga,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { boxOfBegun, boxOfCommand, readFence, reportVersions, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
-import { type Followed, followCourse, patiently, refuseOrAnswer, type Steps } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox } from '../ports/index.ts'
-import { watchfulServers } from '../revive/index.ts'
+import { watchfulServers } from '../rebuild/index.ts'
+import { type EndedSaga, resultOrThrow, retry, runBoxSaga, type SagaActs } from '../saga/index.ts'
 import type { MoveDeps } from './deps.ts'
 import { bringToRest } from './rest.ts'
 
@@ -34,13 +32,13 @@ export const takeBack =
         admit: () => admit(deps, payload),
         perform: async (record) => {
           const box = await boxOfBegun(deps.boxes, payload)
-          const steps = stepsOf({ deps, context, payload, box })
-          const followed = await followCourse(deps, { context, record, course: takeBackCourse, steps, deadlineMs: null })
+          const acts = stepsOf({ deps, context, payload, box })
+          const followed = await runBoxSaga(deps, { context, record, saga: takeBackSaga, acts, deadlineMs: null })
           return sumUp({ deps, context }, payload, followed)
         },
       },
     )
-    return refuseOrAnswer(ended)
+    return resultOrThrow(ended)
   }
 
 async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
@@ -51,7 +49,7 @@ async function admit({ boxes }: MoveDeps, payload: Payload): Promise<void> {
 /** `handedOver` is absent in what earlier agents wrote down. */
 type Started = Readonly<{ holder: string | null; handedOver?: NonNullable<LocalBox['handedOver']> }>
 
-const stepsOf = ({ deps, context, payload, box }: Run): Steps<TakeBackStep> => ({
+const stepsOf = ({ deps, context, payload, box }: Run): SagaActs<TakeBackStep> => ({
   start: async ({ signal }) => {
     const { engine, servers } = deps
     await engine.up(box.project, ['postgres', 'minio'], signal)
@@ -74,26 +72,30 @@ const stepsOf = ({ deps, context, payload, box }: Run): Steps<TakeBackStep> => (
     const { handedOver: _, ...owned } = box
     return deps.boxes.put(owned)
   },
-  open: async ({ left }) => {
-    const { holder } = left('start') as Started
+  open: async ({ resultOf }) => {
+    const { holder } = resultOf('start') as Started
     if ((await readFence(box.project))?.holder === holder) await takeSwitchAway(box.project)
   },
-  rest: async ({ left }) => {
+  rest: async ({ resultOf }) => {
     await bringToRest(deps, box, ['synapse', 'minio', 'postgres'])
     // `keep` may have written it, and failed over a disk that then said no: what rests as before can be taken back as before.
-    const handedOver = box.handedOver ?? (left('start') as Started | undefined)?.handedOver
+    const handedOver = box.handedOver ?? (resultOf('start') as Started | undefined)?.handedOver
     if (handedOver && !(await deps.boxes.find(box.slug))?.handedOver) await deps.boxes.put({ ...box, handedOver })
   },
 })
 
-async function sumUp(run: Pick<Run, 'deps' | 'context'>, { slug }: Payload, { facts, left }: Followed<TakeBackStep>): Promise<Ended> {
+async function sumUp(
+  run: Pick<Run, 'deps' | 'context'>,
+  { slug }: Payload,
+  { outcome, facts, resultOf }: EndedSaga<TakeBackStep>,
+): Promise<Ended> {
   const { deps } = run
   const box = await deps.boxes.find(slug)
-  if (isCommitted(takeBackCourse, facts) && box) {
-    const error = endedCleanly(takeBackCourse, facts) ? null : stillClosed(slug, facts.endError)
+  if ((outcome === 'committed' || outcome === 'unfinished') && box) {
+    const error = outcome === 'committed' ? null : stillClosed(slug, facts.endError)
     // It is this host's by now: an engine that does not answer must not make a failure of it, for which another would be given the box.
-    const report = await patiently(run, `${slug} cannot be looked at`, () => reportVersions(deps, box))
-    return { result: { report, probe: left('probe') as ProbeResult, error } }
+    const report = await retry(run, `${slug} cannot be looked at`, () => reportVersions(deps, box))
+    return { result: { report, probe: resultOf('probe') as ProbeResult, error } }
   }
   const { code, message } = facts.failure ?? { code: 'INTERNAL', message: 'it ended without a reason' }
   return { failure: { code, message: `${message}; ${slug} rests fenced and stopped as before` } }

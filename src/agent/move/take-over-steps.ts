@@ -3,15 +3,15 @@ import { Service, type TakeOverStep } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { fetchSnapshot, type Part, type Roomed, type TellingManifest } from '../backup/index.ts'
 import { readFence, takeSwitchAway, waitForService, waitUntilStable } from '../boxes/index.ts'
-import type { StepAt, Steps } from '../course/index.ts'
 import type { LocalBox, StoredSnapshot, StreamPositions } from '../ports/index.ts'
-import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../revive/index.ts'
+import { bringFormerImages, fetchedBefore, fillProject, startProject, watchfulServers } from '../rebuild/index.ts'
+import type { SagaActs, StepContext } from '../saga/index.ts'
 import { layOutSnapshot } from './lay-out-snapshot.ts'
 import { needRoomFor } from './need-room-for.ts'
 import { bringToRest, closeBox } from './rest.ts'
 import type { TakeOverRun } from './take-over.ts'
 
-export const takeOverSteps = (run: TakeOverRun): Steps<TakeOverStep> => {
+export const takeOverSteps = (run: TakeOverRun): SagaActs<TakeOverStep> => {
   const { deps, context, payload, folder } = run
   const { snapshotId, snapshotSha256 } = payload
   return {
@@ -100,7 +100,7 @@ function farBeyond({ sequences, writers }: StreamPositions): StreamPositions {
   }
 }
 
-async function prove(run: TakeOverRun, { signal, note }: StepAt<TakeOverStep>): Promise<void> {
+async function prove(run: TakeOverRun, { signal, note }: StepContext<TakeOverStep>): Promise<void> {
   const { deps, payload, context } = run
   const servers = watchfulServers(deps.servers, deps.engine)
   const noted: Promise<void>[] = []

@@ -3,17 +3,15 @@ import {
   type AgentError,
   type BoxCommandPayload,
   type BoxCommandResult,
-  endedCleanly,
-  isCommitted,
   type ProbeResult,
   type TakeOverStep,
-  takeOverCourse,
+  takeOverSaga,
 } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { dumpFolderOf, fetchRepository, keepRoom, type Roomed } from '../backup/index.ts'
 import { knownOf, plainUrl, projectOf, refuseTaken, reportVersions } from '../boxes/index.ts'
-import { type Followed, followCourse, leftIn } from '../course/index.ts'
 import type { CommandContext, CommandExecutor, LocalBox, Repository } from '../ports/index.ts'
+import { type EndedSaga, resultIn, runBoxSaga } from '../saga/index.ts'
 import type { MoveDeps } from './deps.ts'
 import { incomingHolder } from './need-room-for.ts'
 import { takeOverSteps } from './take-over-steps.ts'
@@ -49,9 +47,9 @@ export const takeOver =
         admit: () => admit(deps, payload),
         perform: async (record) => {
           const run = startRun(deps, context, payload)
-          await keepRoom(deps.disk, incomingHolder(run), (leftIn(record, 'fetch') as Roomed | undefined)?.room)
-          const steps = takeOverSteps(run)
-          return sumUp(run, await followCourse(deps, { context, record, course: takeOverCourse, steps, deadlineMs: payload.deadlineMs }))
+          await keepRoom(deps.disk, incomingHolder(run), (resultIn(record, 'fetch') as Roomed | undefined)?.room)
+          const acts = takeOverSteps(run)
+          return sumUp(run, await runBoxSaga(deps, { context, record, saga: takeOverSaga, acts, deadlineMs: payload.deadlineMs }))
         },
       },
     )
@@ -98,9 +96,12 @@ function startRun(deps: MoveDeps, context: CommandContext, payload: Payload): Ta
   }
 }
 
-async function sumUp({ deps, payload, box }: TakeOverRun, { facts, entries, elapsedMs }: Followed<TakeOverStep>): Promise<Result> {
-  const taken = isCommitted(takeOverCourse, facts)
-  const clean = endedCleanly(takeOverCourse, facts)
+async function sumUp(
+  { deps, payload, box }: TakeOverRun,
+  { outcome, facts, entries, elapsedMs }: EndedSaga<TakeOverStep>,
+): Promise<Result> {
+  const taken = outcome === 'committed' || outcome === 'unfinished'
+  const clean = outcome === 'committed' || outcome === 'rolled_back'
   const kept = taken ? await deps.boxes.find(payload.slug) : undefined
   return {
     // Once it is this host's it never says otherwise: its old host would take it back, and two would serve one box.

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
-import { composeBackup, formerCompose, leftBy, putComposeBack, replaceCompose } from '../guarded/index.ts'
+import { composeBackup, formerCompose, replaceCompose, restoreCompose, resultOf } from '../change/index.ts'
 import { keepFiles, putFiles, removeFiles, sameFiles } from './box-files.ts'
 import { keptFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
 
@@ -9,7 +9,7 @@ import { keptFiles, type RestoreRun, snapshotFiles } from './restore-run.ts'
 
 /** The former compose file with the images of the snapshot and the new volumes. */
 export function withRestored(run: RestoreRun, former: string, databaseVolume: string): string {
-  const { data, database, snapshot } = leftBy(run, 'fetch')
+  const { data, database, snapshot } = resultOf(run, 'fetch')
   const images = Object.entries(snapshot.images).map(([service, { image }]) => [service, image])
   const volumes = [[database.key, databaseVolume], ...data.map(({ key, restored }) => [key, restored])]
   return rewriteVolumes(rewriteImages(former, Object.fromEntries(images)), Object.fromEntries(volumes))
@@ -17,14 +17,14 @@ export function withRestored(run: RestoreRun, former: string, databaseVolume: st
 
 /** What the compose file becomes by the switch; throws when nothing was loaded or the former one is gone. */
 export async function restoredText(run: RestoreRun): Promise<string> {
-  return withRestored(run, await formerCompose(run, leftBy(run, 'fetch').composeSha256), leftBy(run, 'load').volume)
+  return withRestored(run, await formerCompose(run, resultOf(run, 'fetch').composeSha256), resultOf(run, 'load').volume)
 }
 
 const rules = 'edge/conf.d'
 
 export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean; secrets: boolean }> {
   const { project } = run.box
-  await composeBackup(run, leftBy(run, 'fetch').composeSha256)
+  await composeBackup(run, resultOf(run, 'fetch').composeSha256)
   await keepFiles(project, keptFiles(run))
   const changed = async (path: string) => !(await sameFiles(join(keptFiles(run), path), join(snapshotFiles(run), path)))
   await putFiles(project, snapshotFiles(run))
@@ -38,5 +38,5 @@ export async function switchToRestored(run: RestoreRun): Promise<{ edge: boolean
 export async function switchBack(run: RestoreRun): Promise<void> {
   await removeFiles(run.box.project, { listed: snapshotFiles(run), unless: keptFiles(run) })
   await putFiles(run.box.project, keptFiles(run))
-  await putComposeBack(run, leftBy(run, 'fetch').composeSha256)
+  await restoreCompose(run, resultOf(run, 'fetch').composeSha256)
 }

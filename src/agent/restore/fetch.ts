@@ -14,9 +14,9 @@ import {
   volumeBytes,
 } from '../backup/index.ts'
 import { type ComposeFacts, keepImage, needSafeFolder, readCompose, refuseOtherDatabases, reportVersions } from '../boxes/index.ts'
-import { dropTries, needDatabaseVolume, readComposeText } from '../guarded/index.ts'
+import { assertDatabaseVolume, readComposeText, removeVolumes } from '../change/index.ts'
 import type { StoredSnapshot } from '../ports/index.ts'
-import { bringFormerImages } from '../revive/index.ts'
+import { bringFormerImages } from '../rebuild/index.ts'
 import { restingUnder } from './observe.ts'
 import { type Before, type DataVolume, dataVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -33,7 +33,7 @@ export async function fetchAll(run: RestoreRun): Promise<Before> {
   // A box whose database is down must still be restorable.
   await refuseOtherDatabases(deps, box, 'pass')
   const data = [...(compose.services.synapse?.volumes ?? []), ...(compose.services.minio?.volumes ?? [])]
-  for (const former of data) await dropTries(deps, dataVolumes(run, former))
+  for (const former of data) await removeVolumes(deps, dataVolumes(run, former))
   await deps.snapshots.version()
   const repository = await run.repository()
   const needRoomFor = await roomBeside(run, before, data)
@@ -66,7 +66,7 @@ async function lookBefore(run: RestoreRun, text: string, compose: ComposeFacts):
     composeSha256: sha256Hex(text),
     images: Object.fromEntries(images),
     installed: (await reportVersions(deps, box)).installed,
-    database: needDatabaseVolume(run, compose),
+    database: assertDatabaseVolume(run, compose),
     restedUnder: await restingUnder(run),
   }
 }

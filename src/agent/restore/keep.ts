@@ -1,7 +1,7 @@
 import type { SnapshotTaken } from '../../core/boxes/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
 import { takeBoxSnapshot } from '../backup/index.ts'
-import { leftBy, needMounted, stopAll, waitForDatabase } from '../guarded/index.ts'
+import { assertMounted, resultOf, stopAll, waitForDatabase } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
 import type { Kept, RestoreRun } from './restore-run.ts'
 
@@ -12,10 +12,10 @@ import type { Kept, RestoreRun } from './restore-run.ts'
  */
 export async function keep(run: RestoreRun): Promise<Kept> {
   const { deps, box, signal } = run
-  const { database, restedUnder } = leftBy(run, 'fetch')
+  const { database, restedUnder } = resultOf(run, 'fetch')
   if (restedUnder !== null) return keepFilesOf(run, `the box rests since ${restedUnder}, whose way back may have left half of it`)
   await deps.engine.up(box.project, ['postgres'], signal)
-  await needMounted(run, database.volume)
+  await assertMounted(run, database.volume)
   const streams = await readStreams(run)
   return 'broken' in streams ? keepFilesOf(run, streams.broken) : { preRestore: await takePreRestore(run), streams }
 }
@@ -33,7 +33,7 @@ async function readStreams(run: RestoreRun): Promise<StreamPositions | { broken:
 
 async function takePreRestore(run: RestoreRun): Promise<SnapshotTaken> {
   const { deps, box, context, signal } = run
-  const { images, installed } = leftBy(run, 'fetch')
+  const { images, installed } = resultOf(run, 'fetch')
   const { taken } = await takeBoxSnapshot(deps, {
     box,
     repository: await run.repository(),
@@ -51,7 +51,7 @@ async function keepFilesOf(run: RestoreRun, reason: string): Promise<Kept> {
   const { deps, box, context, signal } = run
   context.progress({ step: 'keep', detail: `the database cannot be dumped, so its files are kept: ${reason}`.slice(0, 300) })
   await stopAll(run)
-  const { database, data } = leftBy(run, 'fetch')
+  const { database, data } = resultOf(run, 'fetch')
   const folders = await Promise.all([database.volume, ...data.map(({ former }) => former)].map((volume) => folderOf(run, volume)))
   const paths = [box.project.folder, ...folders]
   const request = { tier: 'pre-restore' as const, commandId: context.commandId, slug: box.slug, paths }

@@ -2,9 +2,9 @@ import { rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { writeFileAtomic } from '../../node/index.ts'
 import { fetchDumpAgain } from '../backup/index.ts'
-import { leftBy, readComposeText, upDatabaseOn } from '../guarded/index.ts'
+import { readComposeText, resultOf, startDatabaseOn } from '../change/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { fetchedBefore, whileProven } from '../revive/index.ts'
+import { fetchedBefore, whileProven } from '../rebuild/index.ts'
 import { withRestored } from './exchange.ts'
 import { databaseVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -14,14 +14,14 @@ import { databaseVolumes, type RestoreRun } from './restore-run.ts'
  */
 export async function load(run: RestoreRun): Promise<{ volume: string }> {
   const { deps, payload, signal } = run
-  const { database } = leftBy(run, 'fetch')
-  const { streams } = leftBy(run, 'keep')
+  const { database } = resultOf(run, 'fetch')
+  const { streams } = resultOf(run, 'keep')
   const fetched = await fetchedBefore(deps, { ...run, folder: run.fetchFolder })
   const tries = databaseVolumes(run, database.volume)
   const volume = tries.at(-1) as string
   const box = await loadingBox(run, volume)
   const loadInto = async (within: AbortSignal) => {
-    await upDatabaseOn({ ...run, box, signal: within }, volume, tries)
+    await startDatabaseOn({ ...run, box, signal: within }, volume, tries)
     await deps.servers.loadDatabase(box, fetched.dumpFolder, fetched.manifest.rows, within)
   }
   const again = async () => {

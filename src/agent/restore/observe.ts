@@ -1,16 +1,16 @@
 import { type RestoreWorld, whyAtRest } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import { readFence } from '../boxes/index.ts'
-import { lookAtBox } from '../guarded/index.ts'
+import { observeBox } from '../change/index.ts'
 import { restoredText } from './exchange.ts'
 import type { RestoreRun } from './restore-run.ts'
 
 /** What is on the host now, as far as the plan depends on it. */
 export async function observe(run: RestoreRun): Promise<RestoreWorld> {
-  const { world, text } = await lookAtBox(run)
+  const { world, text } = await observeBox(run)
   const before = run.evidence().fetch
-  const rested = (before ? before.restedUnder : await restingUnder(run)) !== null
-  return { ...world, rested, compose: await composeOf(run, text) }
+  const quarantined = (before ? before.restedUnder : await restingUnder(run)) !== null
+  return { ...world, quarantined, compose: await composeOf(run, text) }
 }
 
 async function composeOf(run: RestoreRun, text: string): Promise<RestoreWorld['compose']> {

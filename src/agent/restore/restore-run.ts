@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { BoxCommandPayload, InstalledVersions, RestoreFacts, RestoreStep, SnapshotTaken } from '../../core/boxes/index.ts'
+import type { BoxCommandPayload, InstalledVersions, RestoreStep, SnapshotTaken } from '../../core/boxes/index.ts'
 import type { Part } from '../backup/index.ts'
-import { type Baseline, type DatabaseVolume, type Run, volumesOfTries } from '../guarded/index.ts'
+import { type Baseline, type DatabaseVolume, type Run, volumesOfTries } from '../change/index.ts'
 import type { StreamPositions } from '../ports/index.ts'
 
 /** A volume that the restore replaces: its key in the compose file, what it is, and what takes its place. */
@@ -41,7 +41,7 @@ type Evidence = Readonly<{
 }>
 
 /** One restore in the hands of one agent. */
-export type RestoreRun = Run<RestoreStep, RestoreFacts, BoxCommandPayload<'tenant-box.restore'>, Evidence>
+export type RestoreRun = Run<RestoreStep, BoxCommandPayload<'tenant-box.restore'>, Evidence>
 
 /** Of all tries to bring media and objects, and to load the database; the present one's last. */
 export const dataVolumes = (run: RestoreRun, former: string): string[] => volumesOfTries(run, 'fetch', former)

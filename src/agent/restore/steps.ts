@@ -1,15 +1,15 @@
 import { type RestoreStep, Service } from '../../core/boxes/index.ts'
 import {
+  acquireFence,
   type Baseline,
-  leftBy,
   liftFence,
   proveHealthy,
   raiseFence,
+  resultOf,
   startServices,
   stopAll,
   stopWriters,
-  takeOverFence,
-} from '../guarded/index.ts'
+} from '../change/index.ts'
 import { switchBack, switchToRestored } from './exchange.ts'
 import { fetchAll } from './fetch.ts'
 import { keep } from './keep.ts'
@@ -22,23 +22,33 @@ export type RestoreSteps = Readonly<Record<RestoreStep, (run: RestoreRun) => Pro
 export const restoreStepsOfBox: RestoreSteps = {
   fetch: fetchAll,
   fence: (run) => {
-    const { restedUnder } = leftBy(run, 'fetch')
-    return restedUnder === null ? raiseFence(run) : takeOverFence(run, restedUnder)
+    const { restedUnder } = resultOf(run, 'fetch')
+    return restedUnder === null ? raiseFence(run) : acquireFence(run, restedUnder)
   },
   stop: stopWriters,
   keep,
   load,
   switch: switchToRestored,
-  start: (run) => startAll(run, leftBy(run, 'fetch').snapshot.images.edge?.image),
+  start: (run) => startAll(run, resultOf(run, 'fetch').snapshot.images.edge?.image),
   probe: (run) =>
-    proveHealthy(run, { step: 'probe', baseline: run.evidence().start, images: leftBy(run, 'fetch').snapshot.images, way: 'there' }),
+    proveHealthy(run, {
+      step: 'probe',
+      baseline: run.evidence().start,
+      images: resultOf(run, 'fetch').snapshot.images,
+      direction: 'forward',
+    }),
   // The commit is its own line in the journal; it stands before the fence is lifted.
   commit: async () => undefined,
   'back-stop': stopAll,
   'back-switch': switchBack,
-  'back-start': (run) => startAll(run, leftBy(run, 'fetch').images.edge?.image),
+  'back-start': (run) => startAll(run, resultOf(run, 'fetch').images.edge?.image),
   'back-probe': (run) =>
-    proveHealthy(run, { step: 'back-probe', baseline: run.evidence()['back-start'], images: leftBy(run, 'fetch').images, way: 'back' }),
+    proveHealthy(run, {
+      step: 'back-probe',
+      baseline: run.evidence()['back-start'],
+      images: resultOf(run, 'fetch').images,
+      direction: 'rollback',
+    }),
   unfence: liftFence,
 }
 

@@ -1,7 +1,7 @@
 import { type RestoreFacts, type RestoreOutcome, type RestoreResult, restoreOutcome } from '../../core/boxes/index.ts'
 import { isProblem } from '../../core/kit/index.ts'
 import { readBoxSecrets, readCompose } from '../boxes/index.ts'
-import { clearUp, readComposeText, sumUpRun, whyEnded } from '../guarded/index.ts'
+import { commonResult, errorOf, readComposeText, removeLeftover } from '../change/index.ts'
 import { dropLoadingFile } from './load.ts'
 import { databaseVolumes, dataVolumes, type RestoreRun } from './restore-run.ts'
 
@@ -13,21 +13,21 @@ export async function close(run: RestoreRun, facts: RestoreFacts): Promise<Resto
     outcome,
     snapshotId: run.payload.snapshotId,
     preRestore: keep?.preRestore ?? null,
-    ...(await sumUpRun(run)),
-    error: outcome === 'restored' ? null : whyEnded('restore', facts, remark(facts)),
+    ...(await commonResult(run)),
+    error: outcome === 'restored' ? null : errorOf('restore', facts, remark(facts)),
   }
   if (outcome === 'restore_failed') return result
   if (outcome === 'restored' && switched?.secrets) await tellSecrets(run)
   await dropLoadingFile(run.box).catch(() => undefined)
   // The box's own tables are those of the snapshot now. Ports, epoch and place stay what they are on this host.
   const migrationsHead = outcome === 'restored' ? fetch?.snapshot.migrationsHead : undefined
-  await clearUp(run, { volumes: await uselessVolumes(run, outcome).catch(() => []), migrationsHead })
+  await removeLeftover(run, { volumes: await uselessVolumes(run, outcome).catch(() => []), migrationsHead })
   return result
 }
 
-function remark({ begun, givenUp }: RestoreFacts): string | undefined {
+function remark({ begun, abandoned }: RestoreFacts): string | undefined {
   if (!begun.has('stop')) return 'nothing of the box was touched'
-  return givenUp ? undefined : 'the box is as it was before'
+  return abandoned ? undefined : 'the box is as it was before'
 }
 
 /** The secrets of the snapshot are the box's own again: where they differ, the platform knows others. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { asJson, duration, problem } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
 import { freeBeside, reserveBytes } from '../backup/index.ts'
-import { isAlive, stopAll } from '../guarded/index.ts'
+import { isAlive, stopAll } from '../change/index.ts'
 import { copyFolder } from './copy-folder.ts'
 import { beforeOf, coldVolume, type UpdateRun } from './update-run.ts'
 

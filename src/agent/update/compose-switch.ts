@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { rewriteImages, rewriteVolumes } from '../boxes/index.ts'
-import { composeBackup, formerCompose, putComposeBack, replaceCompose } from '../guarded/index.ts'
+import { composeBackup, formerCompose, replaceCompose, restoreCompose } from '../change/index.ts'
 import { beforeOf, type UpdateRun } from './update-run.ts'
 
 /** The compose file of the update's target: only the tags of changed services differ. */
@@ -18,7 +18,7 @@ export async function switchToTarget(run: UpdateRun): Promise<string> {
 }
 
 /** Puts the former file back, byte for byte. Nothing to do where it was never exchanged. */
-export const switchBack = (run: UpdateRun): Promise<void> => putComposeBack(run, beforeOf(run).composeSha256)
+export const switchBack = (run: UpdateRun): Promise<void> => restoreCompose(run, beforeOf(run).composeSha256)
 
 /** The former images over another database volume: the way back is one rename. */
 export async function switchToRestored(run: UpdateRun, volume: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { BoxMigration, InstalledVersions, VersionedService } from '../../core/boxes/index.ts'
 import type { Part } from '../backup/index.ts'
-import type { Baseline, DatabaseVolume } from '../guarded/index.ts'
+import type { Baseline, DatabaseVolume } from '../change/index.ts'
 import type { RowCounts } from '../ports/index.ts'
 
 /** A container as it was before the update touched anything. */

@@ -1,7 +1,7 @@
 import { Service, type UpdateTargets, VersionedService } from '../../core/boxes/index.ts'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { type ComposeFacts, readCompose, reportVersions } from '../boxes/index.ts'
-import { needDatabaseVolume, readComposeText } from '../guarded/index.ts'
+import { assertDatabaseVolume, readComposeText } from '../change/index.ts'
 import type { ContainerState, LocalBox } from '../ports/index.ts'
 import { targetText } from './compose-switch.ts'
 import type { Before } from './evidence.ts'
@@ -20,7 +20,7 @@ export async function observeBefore(run: UpdateRun): Promise<Before> {
     planned,
     composeSha256: sha256Hex(text),
     targetSha256: sha256Hex(targetText(run, text, planned)),
-    database: needDatabaseVolume(run, compose),
+    database: assertDatabaseVolume(run, compose),
     installed: (await reportVersions(deps, box)).installed,
   }
 }

@@ -2,7 +2,7 @@
 // Core plans (`planUpdate`), this room observes and does; every step can be done again after a kill at any point.
 // The daemon is asked for nothing but the snapshot password, before the fence. It never restores after a commit and never lifts a fence
 // that another raised.
-export type { GuardedDeps as UpdateDeps } from '../guarded/index.ts'
+export type { ChangeDeps as UpdateDeps } from '../change/index.ts'
 export { imageRemovals } from './image-removals.ts'
 export { prefetch } from './prefetch.ts'
 export { type UpdateSteps, updateSteps } from './steps.ts'

@@ -1,12 +1,12 @@
 import type { UpdateWorld } from '../../core/boxes/index.ts'
 import { remembered, sha256Hex } from '../../core/kit/index.ts'
-import { lookAtBox } from '../guarded/index.ts'
+import { observeBox } from '../change/index.ts'
 import type { UpdateRun } from './update-run.ts'
 
 /** What is on the host now, as far as the plan depends on it. */
 export async function observe(run: UpdateRun): Promise<UpdateWorld> {
-  const { world, serving, text } = await lookAtBox(run)
-  return { ...world, serving, mode: run.payload.fence.mode, compose: composeOf(run, text) }
+  const { world, serving, text } = await observeBox(run)
+  return { ...world, serving, compose: composeOf(run, text) }
 }
 
 /** The text is looked at before each step, and is two texts in all. */

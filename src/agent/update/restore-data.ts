@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { duration, problem } from '../../core/kit/index.ts'
 import { readWholeDump } from '../backup/index.ts'
-import { upDatabaseOn } from '../guarded/index.ts'
+import { startDatabaseOn } from '../change/index.ts'
 import { dropColdCopy, forgetColdCopy, hasColdCopy } from './cold-copy.ts'
 import { switchToRestored } from './compose-switch.ts'
 import type { RestoredData, SnapshotEvidence } from './evidence.ts'
@@ -23,7 +23,7 @@ export async function restoreData(run: UpdateRun): Promise<RestoredData> {
   const folder = copied ? undefined : await dumpToLoad(run, snapshot)
   await forgetColdCopy(run)
   await switchToRestored(run, volume)
-  await upDatabaseOn(run, volume, restoredVolumes(run))
+  await startDatabaseOn(run, volume, restoredVolumes(run))
   if (folder === undefined) await deps.servers.settleDatabase(box, snapshot.counts, signal)
   else await deps.servers.loadDatabase(box, folder, snapshot.counts, signal)
   const tookMs = deps.clock.monotonicMs() - begun

@@ -1,6 +1,6 @@
 import type { UpdateStep } from '../../core/boxes/index.ts'
 import { applyMigrations } from '../boxes/index.ts'
-import { liftFence, proveHealthy, raiseFence, startServices, stopAll, stopWriters } from '../guarded/index.ts'
+import { liftFence, proveHealthy, raiseFence, startServices, stopAll, stopWriters } from '../change/index.ts'
 import { coldCopy } from './cold-copy.ts'
 import { switchBack, switchToTarget } from './compose-switch.ts'
 import { getReady } from './get-ready.ts'
@@ -41,7 +41,7 @@ export const updateSteps: UpdateSteps = {
       step: 'restore-probe',
       baseline: run.evidence()['restore-start'],
       images: beforeOf(run).containers,
-      way: 'back',
+      direction: 'rollback',
     }),
 }
 
@@ -50,7 +50,7 @@ const prove = (run: UpdateRun, step: 'first-ok' | 'probe'): Promise<void> =>
     step,
     baseline: run.evidence().serve ?? run.evidence().recreate,
     images: Object.fromEntries(beforeOf(run).planned.map((service) => [service, run.payload.targets.services[service]])),
-    way: 'there',
+    direction: 'forward',
   })
 
 const migrate = (run: UpdateRun): Promise<void> =>

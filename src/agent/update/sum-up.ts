@@ -1,5 +1,5 @@
-import { isLeftOpen, isTouched, outcomeOf, type UpdateFacts, type UpdateOutcome, type UpdateResult } from '../../core/boxes/index.ts'
-import { clearUp, sumUpRun, whyEnded } from '../guarded/index.ts'
+import { isLeftOpen, isTouched, type UpdateFacts, type UpdateOutcome, type UpdateResult, updateOutcome } from '../../core/boxes/index.ts'
+import { commonResult, errorOf, removeLeftover } from '../change/index.ts'
 import { beforeOf, coldVolume, restoredVolumes, type UpdateRun } from './update-run.ts'
 
 /** The result with all its evidence, after which what is left behind is cleared. */
@@ -9,19 +9,19 @@ export async function close(run: UpdateRun, facts: UpdateFacts): Promise<UpdateR
   const committed = outcome === 'committed' || isLeftOpen(facts)
   const { migrationsHead } = run.payload.targets
   if (outcome !== 'rollback_failed')
-    await clearUp(run, {
+    await removeLeftover(run, {
       volumes: uselessVolumes(run, outcome),
       // Whoever decides about a box that was left open may want its former images.
-      imagesStay: isLeftOpen(facts),
+      keepImages: isLeftOpen(facts),
       ...(committed ? { migrationsHead } : {}),
     })
   return result
 }
 
 async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> {
-  const outcome = outcomeOf(facts)
+  const outcome = updateOutcome(facts)
   const { prefetch, snapshot, rewrite } = run.evidence()
-  const common = await sumUpRun(run)
+  const common = await commonResult(run)
   return {
     outcome,
     snapshotOk: facts.done.has('snapshot'),
@@ -37,7 +37,7 @@ async function sumUp(run: UpdateRun, facts: UpdateFacts): Promise<UpdateResult> 
     digestsAfter: digests(common.report?.services),
     composeBackup: rewrite?.backup ?? null,
     ...databaseBack(run),
-    error: outcome === 'committed' ? null : whyEnded('update', facts, remark(run, facts)),
+    error: outcome === 'committed' ? null : errorOf('update', facts, remark(run, facts)),
   }
 }
 

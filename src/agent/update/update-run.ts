@@ -1,12 +1,12 @@
-import type { BoxCommandPayload, UpdateFacts, UpdateStep } from '../../core/boxes/index.ts'
-import { leftBy, type Run, volumeOfTry, volumesOfTries } from '../guarded/index.ts'
+import type { BoxCommandPayload, UpdateStep } from '../../core/boxes/index.ts'
+import { type Run, resultOf, volumeOfTry, volumesOfTries } from '../change/index.ts'
 import type { Before, Evidence } from './evidence.ts'
 
 /** One update in the hands of one agent. */
-export type UpdateRun = Run<UpdateStep, UpdateFacts, BoxCommandPayload<'tenant-box.update'>, Evidence>
+export type UpdateRun = Run<UpdateStep, BoxCommandPayload<'tenant-box.update'>, Evidence>
 
 /** What the first step found and wrote down; every later one builds on it. */
-export const beforeOf = (run: UpdateRun): Before => leftBy(run, 'prefetch')
+export const beforeOf = (run: UpdateRun): Before => resultOf(run, 'prefetch')
 
 /** Volumes of all tries to restore the database of this update; the last is the present try's. */
 export const restoredVolumes = (run: UpdateRun): string[] => volumesOfTries(run, 'restore-data', beforeOf(run).database.volume)

@@ -1,25 +1,18 @@
-import { foldUpdate, obstacleTo, planUpdate } from '../../core/boxes/index.ts'
-import { carryOut, type GuardedDeps } from '../guarded/index.ts'
+import { updateSaga } from '../../core/boxes/index.ts'
+import { type ChangeDeps, runChange } from '../change/index.ts'
 import type { CommandExecutor } from '../ports/index.ts'
 import { observe } from './observe.ts'
 import { type UpdateSteps, updateSteps } from './steps.ts'
 import { close } from './sum-up.ts'
 
 /** The guarded update. */
-export const update = (deps: GuardedDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
-  carryOut(deps, {
+export const update = (deps: ChangeDeps, steps: UpdateSteps = updateSteps): CommandExecutor<'tenant-box.update'> =>
+  runChange(deps, {
     kind: 'tenant-box.update',
-    what: 'update',
     doing: 'updating',
-    fold: foldUpdate,
+    sagaOf: ({ fence }) => updateSaga(fence.mode),
     observe,
-    obstacle: obstacleTo,
-    plan: planUpdate,
     steps,
-    first: 'prefetch',
-    // Without a fence the stop is the first thing that users notice.
-    holdsBox: ['fence', 'stop'],
-    undeadlined: ['commit', 'unfence', 'restore-stop', 'restore-data', 'restore-start', 'restore-probe'],
     close,
     room: ({ prefetch }) => prefetch?.room,
   })

@@ -12,6 +12,19 @@ export {
   readBoxMigrations,
 } from './box-migrations.ts'
 export {
+  type CompletionStep,
+  completionSaga,
+  type DrillStep,
+  drillSaga,
+  type HandOverStep,
+  type HandOverWorld,
+  handOverSaga,
+  type TakeBackStep,
+  type TakeOverStep,
+  takeBackSaga,
+  takeOverSaga,
+} from './box-sagas.ts'
+export {
   type AgentError,
   type BoxFacts,
   DatabaseBack,
@@ -44,7 +57,6 @@ export {
   isQuestion,
   questions,
 } from './commands.ts'
-export { type CompletionStep, completionCourse } from './completion-course.ts'
 export {
   AdoptBody,
   BoxDetail,
@@ -54,16 +66,6 @@ export {
   boxesContract,
   ProvisionBody,
 } from './contract.ts'
-export {
-  type Course,
-  type CourseEvent,
-  type CourseFacts,
-  endedCleanly,
-  foldCourse,
-  isCommitted,
-  nextStep,
-  tooManyTries,
-} from './course.ts'
 export {
   ComponentSeverity,
   DriftReport,
@@ -92,16 +94,6 @@ export {
   statesBetweenHosts,
 } from './move.ts'
 export {
-  type DrillStep,
-  drillCourse,
-  type HandOverStep,
-  handOverCourse,
-  type TakeBackStep,
-  type TakeOverStep,
-  takeBackCourse,
-  takeOverCourse,
-} from './move-courses.ts'
-export {
   type BoxId,
   BoxKey,
   ChatDomain,
@@ -120,29 +112,8 @@ export {
 export { allocatePorts, type BoxPorts, portsFrom } from './ports.ts'
 export { ProbeComponent, ProbeResult, ProbeRule } from './probe.ts'
 export { BoxRemoval, type RemovalEvent, RemovalState, removalIsOver, removalOn, removalOrders } from './removal.ts'
-export {
-  foldRestore,
-  planRestore,
-  type RestoreEvent,
-  type RestoreFacts,
-  type RestoreStep,
-  type RestoreWorld,
-  restoreObstacle,
-  restoreOutcome,
-  restoreSteps,
-} from './restore-plan.ts'
-export type { StepEvent, StepFacts, StepObstacle } from './step-facts.ts'
+export { type RestoreFacts, type RestoreStep, type RestoreWorld, restoreOutcome, restoreSaga, restoreSteps } from './restore-saga.ts'
 export { parseSynapseSchemas, type SynapseSchema, type SynapseSchemas, synapseSchemaOf } from './synapse-schema.ts'
 export { unifiedDiff } from './unified-diff.ts'
-export {
-  foldUpdate,
-  isLeftOpen,
-  isTouched,
-  obstacleTo,
-  outcomeOf,
-  planUpdate,
-  type UpdateEvent,
-  type UpdateFacts,
-  type UpdateWorld,
-} from './update-plan.ts'
+export { isLeftOpen, isOpened, isTouched, type UpdateFacts, type UpdateWorld, updateOutcome, updateSaga } from './update-saga.ts'
 export { type Fix, holesText, ReopenedHole, reopenedHoles, reopenedText } from './vulnerabilities.ts'

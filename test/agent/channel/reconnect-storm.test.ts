@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffMs, patiently, spreadMs } from '../../../src/agent/channel/patience.ts'
+import { backoffMs, retry, spreadMs } from '../../../src/agent/channel/patience.ts'
 import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import { manualClock, problem } from '../../../src/core/kit/index.ts'
 
@@ -20,7 +20,7 @@ async function hellosPerSecond(awayMs: number): Promise<number[]> {
   const comeBack = async (nth: number) => {
     const random = seededRandom(`agent ${nth}`)
     await clock.sleep(backoffMs(random, 1) + spreadMs(random, reconnectSpreadMs))
-    await patiently({ clock, random }, hello, { signal, givesUp: () => false })
+    await retry({ clock, random }, hello, { signal, givesUp: () => false })
   }
   const all = Promise.all(Array.from({ length: agents }, (_, nth) => comeBack(nth)))
   while (heard.length < agents) await clock.advance(100)

@@ -311,7 +311,7 @@ describe('a restore that cannot be kept', () => {
     const world = await aLivedOnBox()
     world.inject({ kind: 'probe-fails' })
     const result = await world.run()
-    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('the way back failed') } })
+    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('the rollback failed') } })
     expect(await world.fence()).toContain('re_1.box_oak.1.restore')
     expect(world.host.running('box-oak')).toEqual(['edge'])
     expect(world.host.volumeNames()).toHaveLength(6)
@@ -326,7 +326,7 @@ describe('a restore that cannot be kept', () => {
       return left
     }
     const result = await world.run({}, { steps: { ...restoreStepsOfBox, start } })
-    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('fence was taken off') } })
+    expect(result).toMatchObject({ outcome: 'restore_failed', error: { message: expect.stringContaining('fence was lifted by hand') } })
     expect(world.host.volumeNames()).toHaveLength(6)
     expect(await world.fence()).toBeDefined()
   })

@@ -177,7 +177,7 @@ describe('an update that does not prove healthy', () => {
     world.inject({ kind: 'load-fails' })
     const result = await world.run()
     expect(result).toMatchObject({ outcome: 'rollback_failed', rolledBack: false, error: { code: 'RESTORE_FAILED' } })
-    expect(result.error?.message).toMatch(/it was taken because: not 3 good probes in a row/)
+    expect(result.error?.message).toMatch(/it started because: not 3 good probes in a row/)
     expect(await world.fence()).toContain('ro_1.box_oak.1.update')
     expect(world.host.running(world.box.project.name)).toEqual(['edge'])
     expect(world.host.volumeNames()).toContain('box-oak-postgres')
@@ -212,7 +212,7 @@ describe('an update that does not prove healthy', () => {
       return data
     }
     const result = await world.run(aPayload(), { steps: { ...updateSteps, recreate } })
-    expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message: expect.stringContaining('fence was taken off') } })
+    expect(result).toMatchObject({ outcome: 'rollback_failed', error: { message: expect.stringContaining('fence was lifted by hand') } })
     expect(world.counts.loadDatabase).toBeUndefined()
     expect(await world.fence()).toBeDefined()
   })

@@ -1,0 +1,174 @@
+import type { BoxCommandPayload, BoxCommandResult, ProbeRule, Service } from '../../core/boxes/index.ts'
+import { type Clock, problem } from '../../core/kit/index.ts'
+import type { Saga, SagaFacts } from '../../core/saga/index.ts'
+import { type DiskSpace, dumpFolderOf, keepRoom, type Part, repositoryOnce } from '../backup/index.ts'
+import { boxOfBegun, boxOfCommand, type LocalBoxes, needManaged, refuseMaintenance } from '../boxes/index.ts'
+import type { CommandJournal, JournalEntry, OnceOnly, Stopwatch } from '../journal/index.ts'
+import type { BoxServers, CommandContext, CommandExecutor, ContainerEngine, LocalBox, Repository, SnapshotStore } from '../ports/index.ts'
+import { openSagaLog, runSaga, type SagaLog } from '../saga/index.ts'
+import { readComposeText } from './compose-exchange.ts'
+import { fenceOf } from './fence.ts'
+import { isAlive } from './services.ts'
+
+/** Dependencies of updates and restores. `once` is shared by all executors of an agent: it holds the locks of the boxes. */
+export type ChangeDeps = Readonly<{
+  engine: ContainerEngine
+  servers: BoxServers
+  snapshots: SnapshotStore
+  boxes: LocalBoxes
+  journal: CommandJournal
+  once: OnceOnly
+  clock: Clock
+  disk: DiskSpace
+  /** Dumps are below it until their change is over; as private as the agent's own files. */
+  workFolder: string
+  /** Repositories that this host may run, from the agent's own config. */
+  allowedImages: readonly string[]
+  /** Timeout for one try of a rollback step; the default is 6 h. */
+  wayBackMs?: number
+  /** Frees the disk space that is reserved for the journal and rollbacks. */
+  releaseBallast?: () => Promise<void>
+}>
+
+/** Containers as they were started: another id or one more restart means that one died. `startedAt` is absent in journals of older agents. */
+export type Baseline = Readonly<Record<string, Readonly<{ id: string; restartCount: number; startedAt?: string }>>>
+
+/** A change without its types: what the shared steps use. */
+export type ChangeRun = Readonly<{
+  deps: ChangeDeps
+  context: CommandContext
+  payload: Readonly<{ probe: ProbeRule; deadlineMs: number }>
+  box: LocalBox
+  /** Aborts when the agent drains and, in a forward step, at the deadline. */
+  signal: AbortSignal
+  elapsedMs: Stopwatch
+  entries(): readonly JournalEntry[]
+  note(step: string, data: unknown): Promise<void>
+  /** The tenant's repository and its password; requested once, stored in memory only. */
+  repository(): Promise<Repository>
+  /** The folder of this command's dump, and the one that parts of a snapshot are fetched to. */
+  dumpFolder: string
+  fetchFolder: string
+}>
+
+/** One update or restore in the hands of one agent. All that must outlive the agent is in its journal. */
+export type Run<Step extends string, Payload, Evidence> = ChangeRun &
+  Readonly<{
+    payload: Payload
+    facts(): SagaFacts<Step>
+    /** What each step returned when it was done last. */
+    evidence(): Evidence
+  }>
+
+type Kind = 'tenant-box.update' | 'tenant-box.restore'
+type RunOf<K extends Kind, Step extends string, Evidence> = Run<Step, BoxCommandPayload<K>, Evidence>
+
+/** An update or a restore: its saga, its acts, and how it ends. */
+export type Change<K extends Kind, Step extends string, World, Evidence> = Readonly<{
+  kind: K
+  /** As operators read it: `updating`. */
+  doing: string
+  sagaOf(payload: BoxCommandPayload<K>): Saga<Step, World>
+  observe(run: RunOf<K, Step, Evidence>): Promise<World>
+  /** Each may be called again after a kill at any point; the journal stores what it returns. */
+  steps: Readonly<Record<Step, (run: RunOf<K, Step, Evidence>) => Promise<unknown>>>
+  /** Builds the result and removes what is left over; called again if the agent is killed before the result is stored. */
+  close(run: RunOf<K, Step, Evidence>, facts: SagaFacts<Step>): Promise<BoxCommandResult<K>>
+  /** The disk space that the first step reserved, once it is done. */
+  room(evidence: Evidence): readonly Part[] | undefined
+}>
+
+/**
+ * Runs a change once. Its end is a result, whatever it is. Throws only refusals before anything was done (LEASE_LOST, NOT_FOUND, CONFLICT,
+ * BOX_NOT_MANAGED, BOX_HELD) and an abort, after which the same command continues when it is sent again.
+ */
+export const runChange =
+  <K extends Kind, Step extends string, World, Evidence>(deps: ChangeDeps, change: Change<K, Step, World, Evidence>): CommandExecutor<K> =>
+  (context, payload) =>
+    deps.once(
+      { commandId: context.commandId, kind: change.kind, slug: payload.slug, payload },
+      {
+        admit: async () => {
+          const box = await boxOfCommand(deps.boxes, payload)
+          needManaged(box, change.doing)
+          await refuseMaintenance(box)
+        },
+        perform: async (record) => {
+          const box = await boxOfBegun(deps.boxes, payload)
+          const saga = change.sagaOf(payload)
+          const log = openSagaLog(deps, { context, record, saga })
+          const run = startRun<Step, BoxCommandPayload<K>, Evidence>({ deps, context, payload, box, log })
+          await keepRoom(deps.disk, { commandId: context.commandId, what: `${change.doing} ${box.slug}` }, change.room(run.evidence()))
+          const acts = actsOf(change.steps, run)
+          const { deadlineMs } = payload
+          const endTimeoutMs = deps.wayBackMs ?? defaultRollbackStepMs
+          await runSaga(deps, { saga, log, context, acts, observe: () => change.observe(run), deadlineMs, endTimeoutMs })
+          return change.close(run, run.facts())
+        },
+      },
+    )
+
+const defaultRollbackStepMs = 6 * 3_600_000
+
+const actsOf = <Step extends string, R extends ChangeRun>(steps: Readonly<Record<Step, (run: R) => Promise<unknown>>>, run: R) =>
+  Object.fromEntries(
+    Object.entries<(run: R) => Promise<unknown>>(steps).map(([step, act]) => [
+      step,
+      ({ signal }: { signal: AbortSignal }) => act({ ...run, signal }),
+    ]),
+  ) as Record<Step, (at: { signal: AbortSignal }) => Promise<unknown>>
+
+type Start<Step extends string, Payload> = Readonly<{
+  deps: ChangeDeps
+  context: CommandContext
+  payload: Payload
+  box: LocalBox
+  log: SagaLog<Step>
+}>
+
+function startRun<Step extends string, Payload extends ChangeRun['payload'], Evidence>({
+  log,
+  ...start
+}: Start<Step, Payload>): Run<Step, Payload, Evidence> {
+  const { deps, context } = start
+  const dumpFolder = dumpFolderOf(deps.workFolder, context.commandId)
+  return {
+    ...start,
+    signal: context.signal,
+    elapsedMs: log.elapsedMs,
+    entries: log.entries,
+    facts: log.facts,
+    evidence: () => evidenceOf(log.entries()) as Evidence,
+    note: (step, data) => log.write(step, 'note', data),
+    repository: repositoryOnce(context),
+    dumpFolder,
+    fetchFolder: `${dumpFolder}.restored`,
+  }
+}
+
+const evidenceOf = (entries: readonly JournalEntry[]): Record<string, unknown> =>
+  Object.fromEntries(entries.filter(({ mark, data }) => mark === 'done' && data !== undefined).map(({ step, data }) => [step, data]))
+
+/** What a step returned that must have been done. */
+export function resultOf<Evidence, Step extends keyof Evidence & string>(
+  { evidence, context }: Readonly<{ evidence(): Evidence; context: CommandContext }>,
+  step: Step,
+): NonNullable<Evidence[Step]> {
+  const result = evidence()[step]
+  if (result === undefined || result === null)
+    throw problem('INTERNAL', `the command ${context.commandId} has no record of its step ${step}`)
+  return result
+}
+
+/** What every saga of a box observes: the fence and the running services; with the compose file as it is now. */
+export async function observeBox({ box, context, deps }: ChangeRun) {
+  const [fence, containers, text] = await Promise.all([
+    fenceOf(box, context.commandId),
+    deps.engine.containers(box.project),
+    readComposeText(box),
+  ])
+  const runs = (service: Service) => containers.some((container) => container.service === service && isAlive(container))
+  const serving = runs('synapse')
+  const quiet = !serving && !runs('minio')
+  return { world: { fence, quiet, stopped: quiet && !runs('postgres') }, serving, text }
+}

@@ -1,0 +1,66 @@
+import { rm } from 'node:fs/promises'
+import type { AgentError, ProbeResult } from '../../core/boxes/index.ts'
+import type { SagaFacts } from '../../core/saga/index.ts'
+import { clearDump } from '../backup/index.ts'
+import { readFence, reportVersions } from '../boxes/index.ts'
+import type { JournalEntry } from '../journal/index.ts'
+import { retry } from '../saga/index.ts'
+import type { ChangeRun } from './change-run.ts'
+
+/** What the result of every change says, from the journal and a last look at the box. */
+export const commonResult = async (run: ChangeRun) => ({
+  durationMs: run.elapsedMs(),
+  fencedMs: fencedMs(run),
+  probes: probesOf(run.entries()),
+  report: await reportVersions(run.deps, run.box).catch(() => null),
+})
+
+const probesOf = (entries: readonly JournalEntry[]): ProbeResult[] =>
+  entries.flatMap(({ mark, data }) => (mark === 'note' ? ((data as { probe?: ProbeResult }).probe ?? []) : []))
+
+/** From the first moment the fence may have been up to the moment it was lifted; a box that is still fenced counts until now. */
+function fencedMs(run: Pick<ChangeRun, 'entries' | 'elapsedMs'>): number {
+  const entries = run.entries()
+  const raised = entries.find(({ step, mark }) => step === 'fence' && mark === 'done')
+  const lifted = entries.findLast(({ step, mark }) => step === 'unfence' && mark === 'done')
+  return raised ? (lifted?.elapsedMs ?? run.elapsedMs()) - raised.elapsedMs : 0
+}
+
+const failureCodes = { update: 'UPDATE_FAILED', restore: 'RESTORE_FAILED' } as const
+
+/** Why a change did not commit, with a remark on the present state of the box. The error of a failed rollback names the first failure too. */
+export function errorOf(what: keyof typeof failureCodes, facts: SagaFacts<string>, remark?: string): AgentError {
+  const failure = facts.failure ?? { code: failureCodes[what], message: `the ${what} failed` }
+  const { abandoned, endError } = facts
+  if (abandoned && endError)
+    return { code: endError.code, message: `the rollback failed: ${endError.message}; it started because: ${failure.message}` }
+  return remark === undefined ? failure : { code: failure.code, message: `${failure.message}; ${remark}` }
+}
+
+type Leftover = Readonly<{
+  volumes: readonly string[]
+  keepImages?: boolean
+  /** Of the box's own tables, as they are now. */
+  migrationsHead?: string | undefined
+}>
+
+/**
+ * Removes what a change leaves behind that committed, touched nothing, or was rolled back. After a failed rollback everything stays. A failure
+ * here never changes the outcome.
+ */
+export async function removeLeftover(run: ChangeRun, { volumes, keepImages = false, migrationsHead }: Leftover): Promise<void> {
+  const { deps, box, context } = run
+  for (const volume of volumes) await ignoreFailure(deps.engine.removeVolume(volume))
+  if (!keepImages) await ignoreFailure(unpinImages(run))
+  await ignoreFailure(clearDump(deps, context.commandId))
+  await ignoreFailure(rm(run.fetchFolder, { recursive: true, force: true }))
+  if (migrationsHead === undefined || migrationsHead === box.migrationsHead) return
+  await retry(run, `the record of ${box.slug} cannot be written`, () => deps.boxes.put({ ...box, migrationsHead }))
+}
+
+/** A box that is still fenced waits for a person's decision, which may need the former images. */
+async function unpinImages({ deps, box }: Pick<ChangeRun, 'deps' | 'box'>): Promise<void> {
+  if ((await readFence(box.project)) === undefined) await deps.engine.unpin(box.slug)
+}
+
+const ignoreFailure = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)

@@ -1,0 +1,68 @@
+import { constants } from 'node:fs'
+import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import { syncFolder, writeFileAtomic } from '../../node/index.ts'
+import type { LocalBox } from '../ports/index.ts'
+import type { ChangeRun } from './change-run.ts'
+
+type Exchange = Pick<ChangeRun, 'deps' | 'box' | 'context'>
+
+export const readComposeText = ({ project }: LocalBox): Promise<string> => readFile(project.composeFile, 'utf8')
+
+/** Replaces the compose file by one rename. */
+export async function replaceCompose({ box }: Pick<Exchange, 'box'>, text: string): Promise<void> {
+  if ((await readComposeText(box)) === text) return
+  const { mode } = await stat(box.project.composeFile)
+  await writeFileAtomic(box.project.composeFile, text, { mode: mode & 0o777 })
+}
+
+/** The path of the former file, stored beside it under the command's name; made if it is missing. `sha256` is that of the former file. */
+export const composeBackup = async (run: Exchange, sha256: string): Promise<string> =>
+  (await findComposeBackup(run, sha256)) ?? writeBackup(run, sha256)
+
+const suffixOf = ({ context }: Exchange) => `.${encodeURIComponent(context.commandId)}`
+
+/** Only a complete backup counts, not one that a kill left half-written. */
+async function findComposeBackup(run: Exchange, sha256: string): Promise<string | undefined> {
+  const { composeFile } = run.box.project
+  const names = (await readdir(dirname(composeFile))).filter(
+    (name) => name.startsWith(`${basename(composeFile)}.`) && name.endsWith(suffixOf(run)),
+  )
+  for (const name of names.sort()) {
+    const path = join(dirname(composeFile), name)
+    if (sha256Hex(await readFile(path, 'utf8')) === sha256) return path
+  }
+  return undefined
+}
+
+/** The text of the former compose file. Throws RESTORE_FAILED when its backup is gone. */
+export async function formerCompose(run: Exchange, sha256: string): Promise<string> {
+  const backup = await findComposeBackup(run, sha256)
+  if (!backup) throw problem('RESTORE_FAILED', `the backup of ${run.box.project.composeFile} is gone`)
+  return readFile(backup, 'utf8')
+}
+
+/** Restores the former file byte for byte, if it was replaced. */
+export async function restoreCompose(run: Exchange, sha256: string): Promise<void> {
+  const backup = await findComposeBackup(run, sha256)
+  if (backup) await replaceCompose(run, await readFile(backup, 'utf8'))
+}
+
+async function writeBackup(run: Exchange, sha256: string): Promise<string> {
+  const { box, deps } = run
+  const { composeFile } = box.project
+  const text = await readComposeText(box)
+  if (sha256Hex(text) !== sha256)
+    throw problem('COMPOSE_INVALID', `${composeFile} was changed by hand meanwhile. fix: check the file, then try again`)
+  const path = `${composeFile}.${isoNow(deps.clock).replaceAll(':', '-')}${suffixOf(run)}`
+  const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await syncFolder(dirname(path))
+  return path
+}

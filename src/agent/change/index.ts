@@ -1,0 +1,19 @@
+// What updates and restores of a box share: the run and its result, the fence, stopping and starting services in order, exchanging the
+// compose file, volumes of tries, and the proof of health. Core decides the next step (`core/saga`); the features update and restore say
+// what their steps do. It never decides what is next or what is kept.
+export { type Baseline, type ChangeDeps, observeBox, type Run, resultOf, runChange } from './change-run.ts'
+export { commonResult, errorOf, removeLeftover } from './close.ts'
+export { composeBackup, formerCompose, readComposeText, replaceCompose, restoreCompose } from './compose-exchange.ts'
+export {
+  assertDatabaseVolume,
+  assertMounted,
+  type DatabaseVolume,
+  removeVolumes,
+  startDatabaseOn,
+  volumeOfTry,
+  volumesOfTries,
+} from './database-volume.ts'
+export { fatalLine, lastWords } from './fatal-lines.ts'
+export { acquireFence, liftFence, raiseFence } from './fence.ts'
+export { proveHealthy } from './prove-healthy.ts'
+export { isAlive, startServices, stopAll, stopWriters, waitForDatabase } from './services.ts'

@@ -1,0 +1,107 @@
+import type { ProbeResult } from '../../core/boxes/index.ts'
+import { isoIn, isProblem, problem } from '../../core/kit/index.ts'
+import type { ContainerState } from '../ports/index.ts'
+import type { Baseline, ChangeRun } from './change-run.ts'
+import { fatalLine, lastWords } from './fatal-lines.ts'
+
+type Expected = Readonly<{
+  baseline: Baseline
+  /** What must run, where the digest is known. */
+  digests: Readonly<Record<string, string>>
+}>
+
+/** Checks the containers between probes. All throw PROBE_FAILED for one that is not what was started, or will never come up. */
+export type Watch = Readonly<{
+  assertUnharmed(): Promise<void>
+  /** After a bad probe: fails at once when the server has printed a fatal line. */
+  assertNoFatalLine(probe: ProbeResult): Promise<void>
+  /** After a good probe: what runs now is the new baseline, if the host restarted. */
+  acceptRestarts(): Promise<void>
+}>
+
+/**
+ * A container that exited, restarted, was replaced or runs another image fails at once. Once in a proof the whole host may restart: until the
+ * next good probe the chat server may then die a few times before its database is up. An engine that does not answer is ignored.
+ */
+export function watchContainers(run: ChangeRun, { baseline: first, digests }: Expected): Watch {
+  let baseline = first
+  let last: readonly ContainerState[] = []
+  let host: 'unchanged' | 'restarting' | 'restarted' = 'unchanged'
+  const assertUnharmed = async () => {
+    const containers = await containersNow(run)
+    if (!containers) return
+    last = containers
+    if (host === 'unchanged' && allRestarted(containers, baseline)) host = 'restarting'
+    for (const [service, before] of Object.entries(baseline)) {
+      const container = containers.find((candidate) => candidate.service === service)
+      const harm = replaced(container, before, digests[service]) ?? (host === 'restarting' ? undefined : restarted(container, before))
+      if (harm) throw await harmed(run, service, harm, container)
+    }
+  }
+  const acceptRestarts = async () => {
+    if (host !== 'restarting') return
+    const containers = await containersNow(run)
+    if (!containers) return
+    baseline = baselineFrom(containers)
+    host = 'restarted'
+  }
+  const assertNoFatalLine = async ({ components }: ProbeResult) => {
+    const sick = sickest(components)
+    const container = last.find(({ service }) => service === sick)
+    const line = container && fatalLine(sick, await logSinceStart(run, container))
+    if (line) throw problem('PROBE_FAILED', `${sick} of ${run.box.slug} cannot start: ${line.slice(0, 300)}`)
+  }
+  return { assertUnharmed, assertNoFatalLine, acceptRestarts }
+}
+
+/** The server that the others wait for. */
+const sickest = ({ database, objectStorage }: ProbeResult['components']): 'postgres' | 'minio' | 'synapse' => {
+  if (!database.ok) return 'postgres'
+  return objectStorage.ok ? 'synapse' : 'minio'
+}
+
+const maxLines = 200
+
+/** The log since the container's last start and since this change began: older lines are about problems that are over. */
+function logSinceStart({ deps, elapsedMs }: ChangeRun, { id, startedAt }: ContainerState): Promise<string> {
+  const begunAt = isoIn(deps.clock, -elapsedMs())
+  const since = Date.parse(startedAt) < Date.parse(begunAt) ? begunAt : startedAt
+  return deps.engine.logs(id, maxLines, { since }).catch(() => '')
+}
+
+export const baselineFrom = (containers: readonly ContainerState[]): Baseline =>
+  Object.fromEntries(containers.map(({ service, id, restartCount, startedAt }) => [service, { id, restartCount, startedAt }]))
+
+async function containersNow({ deps, box }: ChangeRun): Promise<readonly ContainerState[] | undefined> {
+  try {
+    return await deps.engine.containers(box.project)
+  } catch (error) {
+    if (isProblem(error, 'DOCKER_UNAVAILABLE')) return undefined
+    throw error
+  }
+}
+
+/** The host restarted if no container kept running, not even the edge, which no change of a box restarts once it is probed. */
+const allRestarted = (containers: readonly ContainerState[], baseline: Baseline): boolean =>
+  Object.entries(baseline).every(([service, { id, startedAt }]) => {
+    const container = containers.find((candidate) => candidate.service === service)
+    return startedAt !== undefined && container?.id === id && (container.state !== 'running' || container.startedAt !== startedAt)
+  })
+
+function replaced(container: ContainerState | undefined, before: Baseline[string], digest: string | undefined): string | undefined {
+  if (!container) return 'is gone'
+  if (container.id !== before.id) return 'was restarted or replaced'
+  return digest !== undefined && container.digest !== digest ? `runs ${container.digest} and not ${digest}` : undefined
+}
+
+function restarted(container: ContainerState | undefined, before: Baseline[string]): string | undefined {
+  if (container?.state !== 'running') return `is ${container?.state} (exit code ${container?.exitCode ?? 'unknown'})`
+  // A restarted engine counts from zero, so a lower count is no harm.
+  return container.restartCount > before.restartCount ? 'was restarted or replaced' : undefined
+}
+
+async function harmed({ deps, box }: ChangeRun, service: string, harm: string, container: ContainerState | undefined) {
+  const text = container ? await deps.engine.logs(container.id, maxLines).catch(() => '') : ''
+  const line = lastWords(service, text)
+  return problem('PROBE_FAILED', `${service} of ${box.slug} ${harm}${line ? `: ${line.slice(0, 200)}` : ''}`)
+}

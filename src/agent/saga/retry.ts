@@ -1,0 +1,27 @@
+import { type Clock, isProblem, printable } from '../../core/kit/index.ts'
+import type { SagaError } from '../../core/saga/index.ts'
+import type { CommandContext } from '../ports/index.ts'
+
+const [firstPauseMs, maxPauseMs] = [1_000, 60_000]
+
+type Retried = Readonly<{ deps: Readonly<{ clock: Clock }>; context: Pick<CommandContext, 'signal' | 'progress'> }>
+
+/** Retries until the act succeeds and reports what it waits for. Throws only when the agent drains; the command then continues at the next start. */
+export async function retry<Value>({ deps: { clock }, context: { signal, progress } }: Retried, what: string, act: () => Promise<Value>) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
+    try {
+      return await act()
+    } catch (error) {
+      signal.throwIfAborted()
+      progress({ step: 'waiting', detail: `${what}: ${asSagaError(error).message}`.slice(0, 300) })
+      await clock.sleep(pauseMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** As a failed step is recorded in the journal. */
+export function asSagaError(error: unknown): SagaError {
+  const message = printable(error instanceof Error ? error.message : String(error)).slice(0, 500)
+  return { code: isProblem(error) ? error.code : 'INTERNAL', message }
+}

@@ -1,0 +1,402 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  isLeftOpen,
+  isOpened,
+  type UpdateWorld as Observed,
+  type UpdateFacts,
+  type UpdateStep,
+  updateOutcome,
+  updateSaga,
+} from '../../../src/core/boxes/index.ts'
+import { foldSaga, nextStep, type SagaEntry } from '../../../src/core/saga/index.ts'
+
+/** What a test sets of a box: the observed world, how the update was ordered, and the time. */
+type UpdateWorld = Observed & Readonly<{ mode: Parameters<typeof updateSaga>[0]; deadlinePassed: boolean }>
+type UpdateEvent = SagaEntry & Readonly<{ step: UpdateStep }>
+
+/** Long after any pause between two tries. */
+const later = 3_600_000
+const decide = (events: readonly UpdateEvent[], { mode, deadlinePassed, ...world }: UpdateWorld) =>
+  nextStep(updateSaga(mode), events, world, { elapsedMs: later, deadlineMs: deadlinePassed ? 1 : null })
+const stepAfter = (events: readonly UpdateEvent[], world: UpdateWorld): UpdateStep | undefined => {
+  const next = decide(events, world)
+  if ('do' in next) return next.do
+  return 'compensate' in next ? next.compensate : undefined
+}
+const refusalAfter = (events: readonly UpdateEvent[], world: UpdateWorld) => {
+  const next = decide(events, world)
+  return 'fail' in next ? { step: next.fail, error: next.error, final: next.final } : undefined
+}
+const factsOf = (events: readonly UpdateEvent[], mode: UpdateWorld['mode'] = 'until-stable'): UpdateFacts =>
+  foldSaga(updateSaga(mode), events)
+
+const untouched: UpdateWorld = {
+  mode: 'until-stable',
+  fence: 'absent',
+  serving: true,
+  quiet: false,
+  stopped: false,
+  compose: 'former',
+  deadlinePassed: false,
+}
+const fenced: UpdateWorld = { ...untouched, fence: 'ours' }
+const quiet: UpdateWorld = { ...fenced, quiet: true, serving: false }
+
+const did = (...steps: UpdateStep[]): UpdateEvent[] => steps.flatMap((step) => [mark(step, 'intent'), mark(step, 'done')])
+const mark = (step: UpdateStep, mark: UpdateEvent['mark']): UpdateEvent => ({
+  step,
+  mark,
+  elapsedMs: 0,
+  ...(mark === 'failed' ? { data: { error: { code: 'UPDATE_FAILED', message: `${step} failed` } } } : {}),
+})
+const failedAt = (step: UpdateStep) => [mark(step, 'intent'), mark(step, 'failed')]
+
+const back = () => did('restore-stop', 'restore-data', 'restore-start', 'restore-probe')
+const untilSnapshot = did('prefetch', 'fence', 'stop', 'snapshot')
+const untilProbe = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate', 'probe')]
+const restored = [...failedAt('probe'), ...did('restore-stop', 'restore-data', 'restore-start', 'restore-probe')]
+
+describe('the next step', () => {
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['an update begins with the images', [], untouched, 'prefetch'],
+    ['an intent without an outcome is done again', [...did('prefetch'), mark('fence', 'intent')], fenced, 'fence'],
+    ['a fence that is gone before anything stopped is raised again', did('prefetch', 'fence'), untouched, 'fence'],
+    ['the snapshot follows the stop', did('prefetch', 'fence', 'stop'), quiet, 'snapshot'],
+    ['a chat server that runs again is stopped again', untilSnapshot, fenced, 'stop'],
+    ['a snapshot from before a second stop does not count', [...untilSnapshot, ...did('stop')], quiet, 'snapshot'],
+    ['a copy of the cold database follows the snapshot', untilSnapshot, quiet, 'cold-copy'],
+    [
+      'nothing is copied once the box may run the target, whatever an older agent left out',
+      [...untilSnapshot, ...did('rewrite', 'recreate')],
+      fenced,
+      'probe',
+    ],
+    ['the commit follows the probe', untilProbe, fenced, 'commit'],
+    ['the fence is lifted after the commit', [...untilProbe, ...did('commit')], fenced, 'unfence'],
+    ['a committed update with its fence lifted is over', [...untilProbe, ...did('commit', 'unfence')], untouched, undefined],
+    ['a failure after the commit changes nothing', [...untilProbe, ...did('commit'), ...failedAt('unfence')], fenced, 'unfence'],
+    ['a failed pull is over at once', failedAt('prefetch'), untouched, undefined],
+    ['a failure before the stop only lifts the fence', [...did('prefetch'), ...failedAt('fence')], fenced, 'unfence'],
+    [
+      'what was stopped for a failed snapshot is started again',
+      [...did('prefetch', 'fence', 'stop'), ...failedAt('snapshot')],
+      quiet,
+      'restore-start',
+    ],
+    ['a failed rewrite restores no data', [...untilSnapshot, ...failedAt('rewrite')], quiet, 'restore-start'],
+    [
+      'from the first recreated container on a failure restores',
+      [...untilSnapshot, ...did('rewrite'), ...failedAt('recreate')],
+      quiet,
+      'restore-stop',
+    ],
+    ['a restore interrupted half-way goes on', [...untilProbe, ...failedAt('probe'), ...did('restore-stop')], quiet, 'restore-data'],
+    [
+      'a failed restore step is tried again',
+      [...untilProbe, ...failedAt('probe'), ...did('restore-stop'), ...failedAt('restore-data')],
+      quiet,
+      'restore-data',
+    ],
+    ['the fence is lifted after a restore that proved healthy', [...untilProbe, ...restored], fenced, 'unfence'],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    expect(stepAfter(events, world)).toBe(next)
+  })
+
+  test('a restore whose probe failed rests fenced and stopped', () => {
+    const events = [
+      ...untilProbe,
+      ...failedAt('probe'),
+      ...did('restore-stop', 'restore-data', 'restore-start'),
+      ...failedAt('restore-probe'),
+    ]
+    expect(stepAfter(events, fenced)).toBe('restore-stop')
+    expect(stepAfter(events, untouched)).toBe('fence')
+    expect(decide(events, { ...quiet, stopped: true })).toEqual({ done: 'abandoned' })
+    expect(updateOutcome(factsOf(events))).toBe('rollback_failed')
+  })
+})
+
+describe('an obstacle', () => {
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, expected: object | undefined][] = [
+    ['a fence of another action is respected', did('prefetch'), { ...untouched, fence: 'other' }, { step: 'fence' }],
+    [
+      'a passed deadline turns the update round',
+      untilProbe,
+      { ...fenced, deadlinePassed: true },
+      { step: 'commit', error: { code: 'COMMAND_EXPIRED' } },
+    ],
+    ['a passed deadline does not stop a restore', [...untilProbe, ...failedAt('probe')], { ...fenced, deadlinePassed: true }, undefined],
+    ['a passed deadline does not undo a commit', [...untilProbe, ...did('commit')], { ...fenced, deadlinePassed: true }, undefined],
+    [
+      'a compose file changed by hand is not overwritten',
+      [...untilSnapshot, ...did('cold-copy')],
+      { ...quiet, compose: 'other' },
+      { step: 'rewrite' },
+    ],
+    [
+      'nothing restores once somebody lifted the fence',
+      [...untilProbe, ...failedAt('probe')],
+      untouched,
+      { step: 'restore-stop', final: true },
+    ],
+    [
+      'a lifted fence is no obstacle while nothing was touched',
+      [...untilSnapshot, ...failedAt('rewrite')],
+      { ...untouched, quiet: true },
+      undefined,
+    ],
+  ]
+  test.each(rows)('%s', (_, events, world, expected) => {
+    const obstacle = refusalAfter(events, world)
+    if (expected) expect(obstacle).toMatchObject(expected)
+    else expect(obstacle).toBeUndefined()
+  })
+})
+
+describe('a fence that is lifted after the first good probe', () => {
+  const early = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'until-first-ok' })
+  const untilRecreated = [...untilSnapshot, ...did('cold-copy', 'rewrite', 'recreate')]
+  const untilGood = [...untilRecreated, ...did('first-ok')]
+  const opened = [...untilGood, ...did('unfence')]
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['is waited for with one good probe', untilRecreated, fenced, 'first-ok'],
+    ['is lifted then', untilGood, fenced, 'unfence'],
+    ['is lifted by whoever comes after a kill', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['is tried until it is gone: that turns nothing round', [...untilGood, ...failedAt('unfence')], fenced, 'unfence'],
+    ['leaves the box probed until it is stable', opened, untouched, 'probe'],
+    ['is followed by the commit', [...opened, ...did('probe')], untouched, 'commit'],
+    ['is lifted all the same when the deadline passes on the way', [...untilGood, mark('unfence', 'intent')], fenced, 'unfence'],
+    ['stays while no probe was good, and the box goes back', [...untilRecreated, ...failedAt('first-ok')], fenced, 'restore-stop'],
+    ['leaves a box that turns sick as it is', [...opened, ...failedAt('probe')], untouched, undefined],
+    ['is not raised again by maintenance that people begin', opened, { ...untouched, fence: 'other' }, 'probe'],
+    ['is lifted after a restore of a box that was never good', [...untilRecreated, ...failedAt('first-ok'), ...back()], fenced, 'unfence'],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    expect([refusalAfter(events, early(world)), stepAfter(events, early(world))]).toEqual([undefined, next])
+  })
+
+  test('ends a box that turns sick then as failed, and one that was never good as rolled back', () => {
+    expect(updateOutcome(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe('failed')
+    expect(isLeftOpen(factsOf([...opened, ...failedAt('probe')], 'until-first-ok'))).toBe(true)
+    expect(updateOutcome(factsOf([...untilRecreated, ...failedAt('first-ok'), ...back(), ...did('unfence')], 'until-first-ok'))).toBe(
+      'rolled_back',
+    )
+  })
+
+  test('turns the update round at a deadline that passes before it was lifted, and fails it afterwards', () => {
+    const late = early({ ...fenced, deadlinePassed: true })
+    expect(refusalAfter(untilGood, late)).toMatchObject({ step: 'first-ok', error: { code: 'COMMAND_EXPIRED' } })
+    const turned = [...untilGood, mark('first-ok', 'failed')]
+    expect([isOpened(turned), stepAfter(turned, late)]).toEqual([false, 'restore-stop'])
+    expect(refusalAfter([...untilGood, mark('unfence', 'intent')], late)).toBeUndefined()
+    expect(refusalAfter(opened, early({ ...untouched, deadlinePassed: true }))).toMatchObject({ step: 'probe' })
+  })
+})
+
+describe('an update without a fence', () => {
+  const open = (world: UpdateWorld): UpdateWorld => ({ ...world, mode: 'none', fence: 'absent' })
+  const untilRecreated = did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite', 'recreate')
+  const rows: [rule: string, events: UpdateEvent[], world: UpdateWorld, next: UpdateStep | undefined][] = [
+    ['stops the chat server for the snapshot all the same', did('prefetch'), untouched, 'stop'],
+    ['takes the snapshot of a box at rest', did('prefetch', 'stop'), quiet, 'snapshot'],
+    ['stops it again when somebody started it', did('prefetch', 'stop', 'snapshot'), untouched, 'stop'],
+    ['starts the chat server by a step of its own', untilRecreated, quiet, 'serve'],
+    ['goes on with that after a kill', [...untilRecreated, mark('serve', 'intent')], quiet, 'serve'],
+    ['is probed then', [...untilRecreated, ...did('serve')], untouched, 'probe'],
+    [
+      'starts what it stopped after a failure before anything was touched',
+      [...did('prefetch', 'stop'), ...failedAt('snapshot')],
+      quiet,
+      'restore-start',
+    ],
+    [
+      'restores after a failure while nobody was on the new version',
+      [...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')],
+      quiet,
+      'restore-stop',
+    ],
+    ['leaves as it is what fails once the chat server was started', [...untilRecreated, ...failedAt('serve')], untouched, undefined],
+    ['leaves a box that does not prove healthy as it is', [...untilRecreated, ...did('serve'), ...failedAt('probe')], untouched, undefined],
+  ]
+  test.each(rows)('%s', (_, events, world, next) => {
+    expect([refusalAfter(events, open(world)), stepAfter(events, open(world))]).toEqual([undefined, next])
+  })
+
+  test('restores nothing when somebody else has started the chat server meanwhile', () => {
+    const events = [...did('prefetch', 'stop', 'snapshot', 'cold-copy', 'rewrite'), ...failedAt('recreate')]
+    expect(refusalAfter(events, open(untouched))).toMatchObject({ step: 'restore-stop', final: true })
+  })
+})
+
+// A box of five facts, and steps that do to it what the real ones do. Whatever happens, the invariants must hold.
+type Box = {
+  world: UpdateWorld
+  containers: 'former' | 'target'
+  data: 'former' | 'changed' | 'empty'
+  snapshot: boolean
+  healthy: boolean
+  /** Users have been on the new version. */
+  written: boolean
+}
+type Fate = 'works' | 'fails' | 'fails after its effect' | 'killed before' | 'killed after'
+
+const effects: Record<UpdateStep, (box: Box) => void> = {
+  prefetch: () => undefined,
+  fence: (box) => set(box, { fence: 'ours' }),
+  stop: (box) => set(box, { quiet: true, serving: false }),
+  snapshot: (box) => {
+    if (!box.world.quiet) throw new Error('a snapshot of a box that serves')
+    box.snapshot = true
+  },
+  'cold-copy': (box) => {
+    if (!box.world.quiet || box.containers !== 'former') throw new Error('copied a database that is not the former one at rest')
+  },
+  rewrite: (box) => set(box, { compose: 'target' }),
+  recreate: (box) => {
+    if (!box.snapshot || box.world.compose !== 'target') throw new Error('recreated without a snapshot')
+    Object.assign(box, { containers: 'target', data: 'changed' })
+    set(box, { quiet: false, stopped: false, serving: box.world.mode !== 'none' })
+  },
+  serve: (box) => {
+    if (box.containers !== 'target') throw new Error('opened what was not recreated')
+    set(box, { serving: true })
+  },
+  'first-ok': (box) => probed(box),
+  probe: (box) => probed(box),
+  commit: () => undefined,
+  unfence: (box) => set(box, { fence: 'absent' }),
+  'restore-stop': (box) => set(box, { quiet: true, stopped: true, serving: false }),
+  'restore-data': (box) => {
+    if (box.written) throw new Error('lost what users wrote')
+    if (!box.snapshot || !box.world.quiet) throw new Error('restored without a snapshot or into a box that serves')
+    box.data = 'former'
+    set(box, { stopped: false, compose: 'other' })
+  },
+  'restore-start': (box) => {
+    box.containers = 'former'
+    set(box, { quiet: false, stopped: false, serving: true, compose: box.world.compose === 'other' ? 'other' : 'former' })
+  },
+  'restore-probe': (box) => {
+    if (box.data !== 'former') throw new Error('serves other data than before')
+    box.healthy = true
+  },
+}
+const probed = (box: Box) => {
+  if (!box.world.serving) throw new Error('probed while it was stopped')
+}
+const set = (box: Box, change: Partial<UpdateWorld>) => {
+  box.world = { ...box.world, ...change }
+  box.written ||= box.containers === 'target' && box.world.serving && box.world.fence === 'absent'
+}
+
+function live(
+  mode: UpdateWorld['mode'],
+  fates: readonly Fate[],
+  deadlineAfter: number,
+): { box: Box; events: UpdateEvent[]; rounds: number } {
+  const box: Box = { world: { ...untouched, mode }, containers: 'former', data: 'former', snapshot: false, healthy: false, written: false }
+  const events: UpdateEvent[] = []
+  for (let round = 0; round < 200; round++) {
+    set(box, { deadlinePassed: round >= deadlineAfter })
+    const refusal = refusalAfter(events, box.world)
+    if (refusal) {
+      events.push({ step: refusal.step, mark: 'failed', elapsedMs: 0, data: refusal })
+      continue
+    }
+    const step = stepAfter(events, box.world)
+    if (!step) return { box, events, rounds: round }
+    act(box, events, step, fates[round] ?? 'works')
+  }
+  throw new Error('it never ended')
+}
+
+function act(box: Box, events: UpdateEvent[], step: UpdateStep, fate: Fate): void {
+  events.push(mark(step, 'intent'))
+  if (fate === 'fails') events.push(mark(step, 'failed'))
+  if (fate === 'fails' || fate === 'killed before') return
+  effects[step](box)
+  if (fate === 'killed after') return
+  events.push(mark(step, fate === 'works' ? 'done' : 'failed'))
+}
+
+const anyFates = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: fc.constant<Fate>('works') },
+    { weight: 1, arbitrary: fc.constantFrom<Fate>('fails', 'fails after its effect', 'killed before', 'killed after') },
+  ),
+  { maxLength: 60 },
+)
+
+describe.each(['until-stable', 'until-first-ok', 'none'] as const)('fenced %s, whatever fails and whoever dies', (mode) => {
+  const property = (check: (end: ReturnType<typeof live>) => void) =>
+    fc.assert(
+      fc.property(anyFates, fc.integer({ min: 1, max: 80 }), (fates, deadlineAfter) => {
+        check(live(mode, fates, deadlineAfter))
+      }),
+      { numRuns: 1000 },
+    )
+
+  test('it ends, and no step is done that its predecessors did not allow', () => property(({ rounds }) => expect(rounds).toBeLessThan(150)))
+
+  test('a committed box runs the target, after a snapshot, with its fence lifted', () =>
+    property(({ box, events }) => {
+      if (updateOutcome(factsOf(events, mode)) !== 'committed') return
+      expect(box).toMatchObject({ containers: 'target', snapshot: true, world: { fence: 'absent', compose: 'target' } })
+    }))
+
+  test('a failed update left containers, data and compose file as they were, and the box serves', () =>
+    property(({ box, events }) => {
+      const facts = factsOf(events, mode)
+      if (updateOutcome(facts) !== 'failed' || isLeftOpen(facts)) return
+      expect(box).toMatchObject({ containers: 'former', data: 'former', world: { fence: 'absent', compose: 'former', quiet: false } })
+    }))
+
+  test('a rolled-back box runs the former version with the former data, proven healthy, with its fence lifted', () =>
+    property(({ box, events }) => {
+      if (updateOutcome(factsOf(events, mode)) !== 'rolled_back') return
+      expect(box).toMatchObject({ containers: 'former', data: 'former', healthy: true, world: { fence: 'absent', quiet: false } })
+    }))
+
+  test('a box whose way back failed is fenced, and stopped unless even that failed again and again', () =>
+    property(({ box, events }) => {
+      const facts = factsOf(events, mode)
+      if (updateOutcome(facts) !== 'rollback_failed') return
+      if ((facts.failures.fence ?? 0) < 6) expect(box.world.fence).toBe('ours')
+      if ((facts.failures['restore-stop'] ?? 0) < 6) expect(box.world.stopped).toBe(true)
+    }))
+
+  test('no fence is left behind but by a way back that failed', () =>
+    property(({ box, events }) => {
+      if (updateOutcome(factsOf(events, mode)) !== 'rollback_failed') expect(box.world.fence).toBe('absent')
+    }))
+
+  test('nothing automatic restores, or stops the box, once users may have been on the new version', () =>
+    property(({ events }) => {
+      const opened = events.findIndex((_, at) => isOpened(events.slice(0, at + 1)))
+      if (opened < 0) return
+      expect(mode).not.toBe('until-stable')
+      const after = events.slice(opened + 1).map(({ step }) => step)
+      expect(after.filter((step) => step.startsWith('restore') || step === 'stop' || step === 'fence')).toEqual([])
+    }))
+
+  test('what is left open runs the target without a fence, and the journal knew before it was opened', () =>
+    property(({ box, events }) => {
+      if (box.written) expect(events.some((_, at) => isOpened(events.slice(0, at + 1)) || events[at]?.step === 'commit')).toBe(true)
+      if (isLeftOpen(factsOf(events, mode))) expect(box).toMatchObject({ containers: 'target', world: { fence: 'absent' } })
+    }))
+
+  test('a box that is to have no fence gets one only where it comes to rest', () =>
+    property(({ events }) => {
+      if (mode !== 'none') return
+      const fenced = events.some(({ step }) => step === 'fence')
+      if (fenced) expect(updateOutcome(factsOf(events, mode))).toBe('rollback_failed')
+    }))
+
+  test('nothing is restored after the commit', () =>
+    property(({ events }) => {
+      const commit = events.findIndex(({ step, mark }) => step === 'commit' && mark === 'done')
+      if (commit >= 0) expect(events.slice(commit).some(({ step }) => step.startsWith('restore'))).toBe(false)
+    }))
+})
