@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { api } from '../../src/core/api.ts'
-import { mostFileBytes } from '../../src/core/files/index.ts'
+import { maxFileBytes } from '../../src/core/files/index.ts'
 import { wire } from '../../src/daemon/app/index.ts'
 import { loadConfig } from '../../src/daemon/config/index.ts'
 import { startDaemon } from '../../src/daemon/daemon.ts'
@@ -70,7 +70,7 @@ describe('a daemon on embedded defaults', () => {
     closing.push(async () => void unsubscribe('http.server.request.start', began))
     await fetch(`${url}/healthz`)
     const bytesPerSecond = 256_000 / 8
-    expect(servers[0]?.requestTimeout).toBeGreaterThan((1000 * mostFileBytes) / bytesPerSecond)
+    expect(servers[0]?.requestTimeout).toBeGreaterThan((1000 * maxFileBytes) / bytesPerSecond)
     expect(servers[0]?.headersTimeout).toBeLessThanOrEqual(60_000)
   })
 

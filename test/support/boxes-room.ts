@@ -1,6 +1,6 @@
 import { boxesContract } from '../../src/core/boxes/index.ts'
 import { makeClient } from '../../src/core/contract/index.ts'
-import { quotasOf } from '../../src/core/files/index.ts'
+import { quotasInBytes } from '../../src/core/files/index.ts'
 import { type AdminActor, isoNow, type ManualClock, manualClock } from '../../src/core/kit/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { applyManifest, type BoxesDeps, boxById, boxesRoutes, boxSide } from '../../src/daemon/boxes/index.ts'
@@ -173,7 +173,10 @@ export async function manyBoxes({ db, clock }: BoxesRoom, count: number): Promis
 
 /** The typed client of the room's endpoints, over HTTP; every answer is checked against the contract. */
 export async function anApi(room: BoxesRoom) {
-  const served = [...boxesRoutes(room), ...tenantsRoutes({ ...room, fileUseOf: fileUseOf(quotasOf({ light: 1, pro: 2, dedicated: 3 })) })]
+  const served = [
+    ...boxesRoutes(room),
+    ...tenantsRoutes({ ...room, fileUseOf: fileUseOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) }),
+  ]
   const { url: baseUrl } = await servedApp(served, { authenticate: { admin: async () => anOperator }, clock: room.clock })
   return makeClient({ ...boxesContract, ...tenantsContract }, { baseUrl, headers: () => ({ connection: 'close' }) })
 }

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest'
 import { makeClient } from '../../src/core/contract/index.ts'
-import { quotasOf } from '../../src/core/files/index.ts'
+import { quotasInBytes } from '../../src/core/files/index.ts'
 import { tenantsContract } from '../../src/core/tenants/index.ts'
 import { type RoleBook, usersContract } from '../../src/core/users/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
@@ -34,7 +34,7 @@ export async function aUsersRoom(db: Db) {
     await chat.close()
   })
   const { url: baseUrl } = await servedApp(
-    [...usersRoutes(world), ...tenantsRoutes({ ...world, fileUseOf: fileUseOf(quotasOf({ light: 1, pro: 2, dedicated: 3 })) })],
+    [...usersRoutes(world), ...tenantsRoutes({ ...world, fileUseOf: fileUseOf(quotasInBytes({ light: 1, pro: 2, dedicated: 3 })) })],
     {
       authenticate: { admin: async () => ({ ...anOperator, role: 'admin' }) },
       clock: world.clock,

@@ -1,4 +1,4 @@
-import { type FileUse, sizeOf } from '../../core/files/index.ts'
+import { type FileUsage, formatSize } from '../../core/files/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
 import { ago, type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
@@ -46,15 +46,15 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
 export const tenantInFull = (tenant: TenantInFull, style: Style): string =>
   sections(tenantView(tenant, style), fileUse(tenant.files, style))
 
-const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUse, style: Style): string =>
+const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUsage, style: Style): string =>
   fields(style, [
-    ['files', `${sizeOf(usedBytes)} of ${sizeOf(quotaBytes)}${usedBytes >= quotaBytes ? ': full, nothing more is taken' : ''}`],
-    ['', `${plural(kept.count, 'file')}, ${sizeOf(kept.bytes)}`],
-    ['', deleted.count === 0 ? null : `${deleted.count} deleted and not erased yet, ${sizeOf(deleted.bytes)}`],
-    ['', underWay.count === 0 ? null : `${plural(underWay.count, 'upload')} under way, ${sizeOf(underWay.bytes)} set aside`],
+    ['files', `${formatSize(usedBytes)} of ${formatSize(quotaBytes)}${usedBytes >= quotaBytes ? ': full, nothing more is taken' : ''}`],
+    ['', `${plural(kept.count, 'file')}, ${formatSize(kept.bytes)}`],
+    ['', deleted.count === 0 ? null : `${deleted.count} deleted and not erased yet, ${formatSize(deleted.bytes)}`],
+    ['', underWay.count === 0 ? null : `${plural(underWay.count, 'upload')} under way, ${formatSize(underWay.bytes)} set aside`],
     ...largestSpaces.map(({ id, name, count, bytes }, n): [string, string] => [
       n === 0 ? 'largest spaces' : '',
-      `${sizeOf(bytes)} in ${plural(count, 'file')}: ${clean(name)} (${id})`,
+      `${formatSize(bytes)} in ${plural(count, 'file')}: ${clean(name)} (${id})`,
     ]),
   ])
 

@@ -96,8 +96,8 @@ const unfinished = (error: Problem, file: string): Problem =>
   )
 
 async function makePasswords(fresh: readonly ImportLine[]): Promise<Record<string, string>> {
-  const [{ systemRandom }, { newPassword }] = await Promise.all([import('../../node/index.ts'), import('../../core/users/index.ts')])
-  return Object.fromEntries(fresh.map(({ localpart }) => [localpart, newPassword(systemRandom)]))
+  const [{ systemRandom }, { generatePassword }] = await Promise.all([import('../../node/index.ts'), import('../../core/users/index.ts')])
+  return Object.fromEntries(fresh.map(({ localpart }) => [localpart, generatePassword(systemRandom)]))
 }
 
 const passwordLines = async (passwords: Readonly<Record<string, string>>): Promise<string> => {

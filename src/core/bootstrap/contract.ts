@@ -5,7 +5,7 @@ import { Profile } from '../profile/index.ts'
 import { Space } from '../spaces/index.ts'
 import { TaskStatus } from '../tasks/index.ts'
 
-/** A module as clients need to know it (spec 2.6). */
+/** A module as clients see it (spec 2.6). */
 export const BootstrapModule = z.object({
   key: z.string(),
   version: z.string(),
@@ -18,7 +18,7 @@ export type BootstrapModule = z.infer<typeof BootstrapModule>
 const { id, name, type, visibility, role } = Space.shape
 const BootstrapSpace = z.object({ id, name, type, visibility, role: role.unwrap() })
 
-/** All that a client has to know after a login. */
+/** Everything a client needs after a login. */
 export const Bootstrap = z.object({
   user: z.object({ matrixUserId: z.string() }),
   context: z.object({ schoolId: z.string(), orgId: z.string(), roles: z.array(z.string()) }),
@@ -26,7 +26,7 @@ export const Bootstrap = z.object({
   featureFlags: z.record(z.string(), z.boolean()),
   branding: z.object({ tenantName: z.string() }),
   apiVersion: z.literal('v1'),
-  spaces: z.array(BootstrapSpace).meta({ description: 'Those that you are a member of' }),
+  spaces: z.array(BootstrapSpace).meta({ description: 'Spaces you are a member of' }),
   tasks: z
     .array(
       z.object({
@@ -37,7 +37,7 @@ export const Bootstrap = z.object({
         dueAt: Timestamp.nullable(),
       }),
     )
-    .meta({ description: 'What falls to you and is not done, what is due first first; at most 200' }),
+    .meta({ description: 'Your unfinished tasks by due date, at most 200' }),
   permissions: z.array(Capability),
   profile: Profile,
 })
@@ -50,8 +50,7 @@ export const bootstrapContract = {
     auth: platform(),
     returns: Bootstrap,
     tagged: true,
-    summary:
-      'All that an app has to know after a login; `If-None-Match` with the `ETag` of the answer before asks whether that still holds',
+    summary: 'Show everything an app needs after a login; supports `If-None-Match` with the last `ETag`',
     spec: '2.6',
   }),
 } as const satisfies Contract

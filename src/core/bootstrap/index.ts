@@ -1,4 +1,5 @@
-// The bootstrap document: what a client has to know after a login (spec 2.6), and which stored events make whose document stale.
-// Every type of event stands in that table, so none can be added without saying what it does to documents. It keeps no document.
+// The bootstrap document: everything a client needs after a login (spec 2.6).
+// Decides which event makes which user's document stale. The table names every event type, so a new type does not compile without an entry.
+// Caches nothing.
 export { Bootstrap, type BootstrapModule, bootstrapContract } from './contract.ts'
-export { isStale, type MadeOf } from './staleness.ts'
+export { type DocumentSources, isStale } from './staleness.ts'

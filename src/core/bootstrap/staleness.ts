@@ -1,15 +1,15 @@
 import { type EventType, eventTypes, type TenantEventType } from '../events/index.ts'
 
-/** Events of a tenant that are stored: told to clients, or noted for the platform itself. */
-type Stored = TenantEventType | 'tenant.changed'
+/** Stored events of a tenant, published to clients or internal. */
+type StoredType = TenantEventType | 'tenant.changed'
 
 /**
- * Whose bootstrap documents a stored event makes stale. `user`: of the user that it names. `task`: of those in whose document the task stands, of the one
- * it falls to, and of those with its role. `space`: of its members, in whose documents it stands; who comes into one or leaves it has an event for that.
+ * The users whose documents an event makes stale. `user`: the user in the payload. `task`: users whose document contains the task, its assignee,
+ * and users with its role. `space`: its members; joining and leaving have events of their own.
  */
-type Touched = 'nobody' | 'all' | 'user' | 'space' | 'task'
+type Affected = 'nobody' | 'all' | 'user' | 'space' | 'task'
 
-const touched = {
+const affectedByType = {
   'space.created': 'nobody',
   'space.updated': 'space',
   'space.ready': 'nobody',
@@ -53,23 +53,28 @@ const touched = {
   'sla.warning': 'nobody',
   'crisis.updated': 'nobody',
   'message.notice': 'nobody',
-} as const satisfies Record<Stored, Touched>
+} as const satisfies Record<StoredType, Affected>
 
-/** What a document was made of, as far as events can change it. */
-export type MadeOf = Readonly<{ userId: string; roles: readonly string[]; spaceIds: ReadonlySet<string>; taskIds: ReadonlySet<string> }>
+/** The inputs of a document that events can change. */
+export type DocumentSources = Readonly<{
+  userId: string
+  roles: readonly string[]
+  spaceIds: ReadonlySet<string>
+  taskIds: ReadonlySet<string>
+}>
 
-type Happened = Readonly<{ eventType: string; payload: unknown }>
+type StoredEvent = Readonly<{ eventType: string; payload: unknown }>
 
-/** An event that this program does not know was stored by a newer one: what it changes is not known either. */
-const touchedBy = (type: string): Touched => {
-  if (Object.hasOwn(touched, type)) return touched[type as Stored]
+/** An unknown type was stored by a newer version and may change any document. */
+const affectedBy = (type: string): Affected => {
+  if (Object.hasOwn(affectedByType, type)) return affectedByType[type as StoredType]
   return Object.hasOwn(eventTypes, type) && eventTypes[type as EventType].stream === null ? 'nobody' : 'all'
 }
 
-/** Whether a document that was made before the event is no longer what it would be now. */
-export function isStale({ userId, roles, spaceIds, taskIds }: MadeOf, { eventType, payload }: Happened): boolean {
+/** Whether the event changes a document that was built before it. */
+export function isStale({ userId, roles, spaceIds, taskIds }: DocumentSources, { eventType, payload }: StoredEvent): boolean {
   const named = (typeof payload === 'object' && payload !== null ? payload : {}) as Readonly<Record<string, unknown>>
-  switch (touchedBy(eventType)) {
+  switch (affectedBy(eventType)) {
     case 'all':
       return true
     case 'nobody':

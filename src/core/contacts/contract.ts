@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type Contract, endpoint, Paging, platform } from '../contract/index.ts'
-import { folded, UserKey } from '../users/index.ts'
+import { foldName, UserKey } from '../users/index.ts'
 
 const base = '/api/platform/v1/contacts'
 
-/** A user as others of its tenant see it. */
+/** A user as other users of its tenant see it. */
 const Contact = z.object({
   userId: z.string(),
   matrixUserId: z.string(),
@@ -14,18 +14,18 @@ const Contact = z.object({
 })
 export type Contact = z.infer<typeof Contact>
 
-/** Accents do not count, so accents alone would find everybody. */
+/** Accents are ignored, so a search of accents alone would match everyone. */
 const Search = z
   .string()
   .trim()
   .min(1)
   .max(100)
-  .refine((words) => folded(words).trim() !== '', 'must hold more than accents')
+  .refine((words) => foldName(words).trim() !== '', 'must not consist of accents alone')
   .meta({
-    description: 'Words of which each stands in the name or in the name before the colon of the chat id; capitals and accents do not count',
+    description: 'Words that all occur in the display name or localpart; case and accents are ignored',
   })
 
-/** Whom a user may see: itself, whoever shares a space with it, whose role is listed for all; with `readContacts` everybody. */
+/** Contacts of a user: itself, members of its spaces, users with a listed role; with `readContacts` all users of the tenant. */
 export const contactsContract = {
   listContacts: endpoint({
     method: 'GET',
@@ -36,7 +36,7 @@ export const contactsContract = {
     }),
     returns: z.object({ contacts: z.array(Contact), nextCursor: z.string().nullable() }),
     tagged: true,
-    summary: 'The active users of the tenant that the caller may see, by name',
+    summary: 'List the active users that you may see, by name',
   }),
   showContact: endpoint({
     method: 'GET',
@@ -45,6 +45,6 @@ export const contactsContract = {
     params: z.object({ userId: UserKey }),
     returns: Contact,
     tagged: true,
-    summary: 'One of them',
+    summary: 'Show a contact',
   }),
 } as const satisfies Contract

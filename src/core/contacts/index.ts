@@ -1,5 +1,6 @@
-// Contacts: whom of its tenant a user may see, and who hears when one of them changes. Both follow from one rule, so that nobody hears of a user
-// whom it may not see. A school is no address book: parents see who shares a space with them and whose role is listed, never all parents.
-// It knows no user: the daemon finds them.
+// Contacts: the users of a tenant that another user may see, and the audience of events about them.
+// Decides both by one rule, so that no user gets an event about a user it may not see. Parents see members of their spaces and listed roles,
+// never all parents.
+// Reads no user: the daemon applies the rule to the database.
 export { type Contact, contactsContract } from './contract.ts'
-export { contactAudience, type Sight, sightOf } from './sight.ts'
+export { contactAudience, type Visibility, visibilityOf } from './visibility.ts'

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { type Contract, empty, endpoint, file, Paging, platform, Timestamp, YesNo } from '../contract/index.ts'
 import { ofSpace, SpaceName } from '../spaces/index.ts'
-import { File, FileKey, FolderKey, mostFileBytes, UploadFields } from './file.ts'
-import { FileName } from './file-name.ts'
+import { File, FileKey, FileName, FolderKey, maxFileBytes, UploadFields } from './file.ts'
 
 const base = '/api/platform/v1/spaces/:spaceId/files'
 const folders = `${base}/folders` as const
@@ -13,7 +12,7 @@ const Folder = z.object({
   id: z.string(),
   spaceId: z.string(),
   name: z.string(),
-  createdBy: z.string().meta({ description: 'The user who made it' }),
+  createdBy: z.string().meta({ description: 'The user who created it' }),
   createdAt: Timestamp,
 })
 export type Folder = z.infer<typeof Folder>
@@ -22,8 +21,8 @@ const Filters = Paging.extend({
   folderId: z
     .union([FolderKey, z.literal('none')])
     .optional()
-    .meta({ description: 'Those of a folder, or `none`: of no folder' }),
-  deleted: YesNo.default(false).meta({ description: 'Those that can be restored, instead of those that are there' }),
+    .meta({ description: 'Only files of this folder, or `none`: files outside folders' }),
+  deleted: YesNo.default(false).meta({ description: 'List deleted files that can be restored instead' }),
 })
 
 const ChangeFileBody = z
@@ -31,7 +30,7 @@ const ChangeFileBody = z
   .refine((body) => Object.keys(body).length > 0, 'must change something: name or folderId')
   .meta({ minProperties: 1 })
 
-/** What members of a space keep there. For everybody else there is nothing. */
+/** Files and folders of a space, for its members. Returns 404 to everyone else. */
 export const filesContract = {
   listFolders: endpoint({
     method: 'GET',
@@ -40,7 +39,7 @@ export const filesContract = {
     params: ofSpace,
     query: Paging,
     returns: z.object({ folders: z.array(Folder), nextCursor: z.string().nullable() }),
-    summary: 'Folders of a space, for its members',
+    summary: 'List the folders of a space',
     spec: '4.3',
   }),
   createFolder: endpoint({
@@ -52,7 +51,7 @@ export const filesContract = {
     returns: Folder,
     status: 201,
     problems: ['ALREADY_EXISTS'],
-    summary: 'Make a folder in a space, for its members; its name is its alone there',
+    summary: 'Create a folder; its name is unique in the space',
   }),
   deleteFolder: endpoint({
     method: 'DELETE',
@@ -61,7 +60,7 @@ export const filesContract = {
     params: ofSpace.extend({ folderId: FolderKey }),
     returns: empty,
     problems: ['FORBIDDEN'],
-    summary: 'Delete a folder with its files, for owners of the space and for who made all of them',
+    summary: 'Delete a folder and its files (space owners, or the user who created all of them)',
   }),
   listFiles: endpoint({
     method: 'GET',
@@ -70,20 +69,20 @@ export const filesContract = {
     params: ofSpace,
     query: Filters,
     returns: z.object({ files: z.array(File), nextCursor: z.string().nullable() }),
-    summary: 'Files of a space, the newest first, for its members',
+    summary: 'List the files of a space, newest first',
   }),
   uploadFile: endpoint({
     method: 'POST',
     path: base,
     auth: platform(),
     params: ofSpace,
-    multipart: { part: 'file', maxBytes: mostFileBytes, fields: UploadFields },
+    multipart: { part: 'file', maxBytes: maxFileBytes, fields: UploadFields },
     returns: File,
     status: 201,
     problems: ['QUOTA_EXCEEDED', 'OBJECT_STORE_UNAVAILABLE', 'CONFLICT'],
-    summary: 'Keep a file in a space, for its members; 50 MB at most',
+    summary: 'Upload a file to a space, at most 50 MB',
   }),
-  showFile: endpoint({ method: 'GET', path: one, auth: platform(), params: ofFile, returns: File, summary: 'One file, without its bytes' }),
+  showFile: endpoint({ method: 'GET', path: one, auth: platform(), params: ofFile, returns: File, summary: 'Show a file' }),
   downloadFile: endpoint({
     method: 'GET',
     path: `${one}/content`,
@@ -91,7 +90,7 @@ export const filesContract = {
     params: ofFile,
     returns: file,
     problems: ['OBJECT_STORE_UNAVAILABLE'],
-    summary: 'The bytes of a file',
+    summary: 'Download a file',
   }),
   changeFile: endpoint({
     method: 'PATCH',
@@ -101,7 +100,7 @@ export const filesContract = {
     body: ChangeFileBody,
     returns: File,
     problems: ['FORBIDDEN'],
-    summary: 'Name a file anew or move it, for who uploaded it and for owners of the space',
+    summary: 'Rename or move a file (its uploader or space owners)',
   }),
   deleteFile: endpoint({
     method: 'DELETE',
@@ -109,11 +108,11 @@ export const filesContract = {
     auth: platform(),
     params: ofFile,
     query: z.strictObject({
-      forGood: YesNo.default(false).meta({ description: 'At once and for ever, which frees its space; deleted files too' }),
+      forGood: YesNo.default(false).meta({ description: 'Erase at once and permanently, freeing its storage; also for deleted files' }),
     }),
     returns: empty,
     problems: ['FORBIDDEN'],
-    summary: 'Delete a file, for who uploaded it and for owners of the space; it can be restored for 30 days',
+    summary: 'Delete a file (its uploader or space owners); restorable for 30 days',
   }),
   restoreFile: endpoint({
     method: 'POST',
@@ -122,6 +121,6 @@ export const filesContract = {
     params: ofFile,
     returns: File,
     problems: ['FORBIDDEN'],
-    summary: 'Bring a deleted file back, for who uploaded it and for owners of the space. Again changes nothing',
+    summary: 'Restore a deleted file (its uploader or space owners). Idempotent',
   }),
 } as const satisfies Contract

@@ -1,9 +1,9 @@
-// What the platform asks of a tenant's chat server, and the answers told apart by the server's own code, never by the status alone.
-// It decides what an answer means; it speaks to no server.
+// The port to a tenant's chat server: the calls the platform makes, their results, and how an answer becomes a result or a fault.
+// Decides by the server's errcode, never by the HTTP status alone.
+// Sends no request.
 
-export { homeserverContract } from './contract.ts'
-export { type ChatAnswer, errcodeOf, errorOf, faultOf, isFault, unexpected } from './judge.ts'
-export { fillAddress, PlatformAddress, platformUrl } from './platform-address.ts'
+export { type ChatAnswer, errcodeOf, errorOf, faultOf, isFault, unexpected } from './chat-answer.ts'
+export { expandAddress, homeserverContract, PlatformAddress, platformUrl } from './contract.ts'
 export type {
   Created,
   Done,

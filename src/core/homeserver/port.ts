@@ -1,12 +1,12 @@
 import type { Secret, TenantId } from '../kit/index.ts'
 
 /**
- * Nothing was said about the question, and asking again later may help. `fenced`: the box is being updated and takes no writes;
- * `limited`: the server wants fewer requests, or serves nobody at present; `unreachable`: all else, a tenant without a box among it.
+ * The request got no answer; a retry may succeed. `fenced`: the box is being updated and takes no writes. `limited`: rate limited, or closed
+ * for all users. `unreachable`: everything else, including a tenant without a box.
  */
 export type Fault = Readonly<{ kind: 'fenced' | 'limited' | 'unreachable'; retryAfterSeconds: number; reason: string }>
 
-/** `refused` is the only one that counts as a failed login: wrong password, unknown or deactivated user, which the server keeps alike. */
+/** Only `refused` counts as a failed login: wrong password, unknown or deactivated user. The server does not tell these apart. */
 export type LoggedIn =
   | Readonly<{ kind: 'ok'; userId: string; deviceId: string; accessToken: Secret }>
   | Readonly<{ kind: 'refused' | 'locked' | 'deactivated' }>
@@ -17,22 +17,22 @@ export type WhoIs =
   | Readonly<{ kind: 'unknown_token' | 'locked' | 'deactivated' }>
   | Fault
 
-/** `exists` left the account as it was, password and devices. `refused`: the server does not take that name or password. */
+/** `exists`: the account is unchanged, including password and devices. `refused`: the server rejects the name or password. */
 export type Created = Readonly<{ kind: 'created' | 'exists' }> | Readonly<{ kind: 'refused'; reason: string }> | Fault
 
-/** `absent`: the chat server knows no such user. */
+/** `absent`: the chat server has no such user. */
 export type Done = Readonly<{ kind: 'ok' | 'absent' }> | Readonly<{ kind: 'refused'; reason: string }> | Fault
 
 export type NewChatUser = Readonly<{ localpart: string; password: Secret; displayName?: string | null | undefined }>
 
-/** A request of the platform's application service, free of rate limits; `as` names whom it acts for: itself, or one of its own users. */
+/** A request of the platform's application service, exempt from rate limits. `as`: the user it acts for, itself or one of its own users. */
 export type ServiceRequest = Readonly<{
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** With its leading `/_matrix/` or `/_synapse/`; ids in it are encoded by the caller. */
+  /** Begins with `/_matrix/` or `/_synapse/`. The caller encodes ids. */
   path: string
   body?: unknown
   as?: string
-  /** With the token of the box's administrator, not the application service's. */
+  /** Use the token of the box's administrator instead of the application service's. */
   admin?: boolean
 }>
 
@@ -41,22 +41,22 @@ export type ServiceAnswer =
   | Readonly<{ kind: 'refused'; status: number; errcode: string; reason: string }>
   | Fault
 
-/** One tenant's chat server. No call throws for what the server says; each has a time and a size limit and follows no redirect. */
+/** One tenant's chat server. Server errors are results, not exceptions. Each call has a time and a size limit and follows no redirect. */
 export type Homeserver = Readonly<{
-  /** `signal` ends the waiting for a turn, not what was begun. */
+  /** `signal` aborts the wait for a free connection, not a running request. */
   login(ask: Readonly<{ localpart: string; password: Secret; deviceName: string; signal?: AbortSignal | undefined }>): Promise<LoggedIn>
-  /** Ends one chat session; also ok when it had ended. */
+  /** Ends one chat session; `ok` also when it had ended before. */
   logout(token: Secret): Promise<Done>
   whoami(token: Secret): Promise<WhoIs>
-  /** Leaves sessions and devices as they are, unless they are to be logged out. */
+  /** Keeps sessions and devices unless `logOutDevices` is set. */
   changePassword(ask: Readonly<{ localpart: string; password: Secret; logOutDevices?: boolean | undefined }>): Promise<Done>
   createUser(user: NewChatUser): Promise<Created>
-  /** Locked: no login and no use of any chat token until it is unlocked. */
+  /** A locked user can neither log in nor use a chat token. */
   setLocked(ask: Readonly<{ localpart: string; locked: boolean }>): Promise<Done>
   setDisplayName(ask: Readonly<{ localpart: string; displayName: string | null }>): Promise<Done>
   /** For rooms and spaces. */
   send(request: ServiceRequest): Promise<ServiceAnswer>
 }>
 
-/** The chat server of a tenant's live box; which one that is is looked up at each call. */
+/** The chat server of a tenant's live box. Each call looks up the box again. */
 export type Homeservers = Readonly<{ of(tenantId: TenantId): Homeserver }>

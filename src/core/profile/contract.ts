@@ -3,15 +3,15 @@ import { type Contract, endpoint, platform } from '../contract/index.ts'
 import { Capability } from '../kit/index.ts'
 import { DisplayName, Locale } from '../users/index.ts'
 
-/** What a user says of itself. */
+/** The profile that a user edits. */
 export const Profile = z.object({ displayName: z.string().nullable(), avatarUrl: z.string().nullable(), locale: z.string().nullable() })
 
-/** An image in the chat server's media, or one that is public. */
+/** An image in the media of the chat server, or a public one. */
 const AvatarUrl = z
   .string()
   .max(500)
   .refine((url) => /^mxc:\/\/[A-Za-z0-9.:[\]-]{1,255}\/[A-Za-z0-9_-]{1,255}$/.test(url) || isPublicImage(url), {
-    message: 'must be an mxc:// address of the chat server, or an https:// address without a name and password',
+    message: 'must be an mxc:// address of the chat server, or an https:// address without credentials',
   })
 
 function isPublicImage(text: string): boolean {
@@ -34,14 +34,14 @@ export type OwnProfile = z.infer<typeof OwnProfile>
 
 const Permissions = z.object({ roles: z.array(z.string()), permissions: z.array(Capability) })
 
-/** What a user may see and say of itself. */
+/** Profile and permissions of the calling user. */
 export const profileContract = {
   showProfile: endpoint({
     method: 'GET',
     path: '/api/platform/v1/profile',
     auth: platform(),
     returns: OwnProfile,
-    summary: 'Who you are, and how you are shown',
+    summary: 'Show your profile',
   }),
   changeProfile: endpoint({
     method: 'PATCH',
@@ -49,13 +49,13 @@ export const profileContract = {
     auth: platform(),
     body: ChangeProfileBody,
     returns: OwnProfile,
-    summary: 'Say how you are shown; what is not named stays. The name reaches the chat as soon as its server takes writes',
+    summary: 'Change your profile. The display name is synced to the chat when its server accepts writes',
   }),
   showPermissions: endpoint({
     method: 'GET',
     path: '/api/platform/v1/permissions',
     auth: platform(),
     returns: Permissions,
-    summary: 'Your roles, and the capabilities that they grant now',
+    summary: 'Show your roles and the capabilities they grant',
   }),
 } as const satisfies Contract

@@ -1,3 +1,4 @@
-// What users say of themselves, and what they are told of what they may do.
-// It decides no right: capabilities come from the role book, roles from whoever manages users.
+// The profile of the calling user: display name, avatar, locale, and its permissions.
+// Decides which profile fields and addresses are valid.
+// Grants no permission: capabilities come from the role book, roles from user management.
 export { type OwnProfile, Profile, profileContract } from './contract.ts'

@@ -5,25 +5,25 @@ import { NewPassword } from '../users/index.ts'
 
 const base = '/api/auth/v1'
 
-/** Synapse reads no more than 512 characters of a password. */
+/** Synapse accepts at most 512 characters. */
 const Password = z.string().min(1).max(512)
 
 const Username = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^[^@:][^:]*$/, 'must be the name alone: no @ before it and no :domain after it')
+  .regex(/^[^@:][^:]*$/, 'must be the name alone, without @ and :domain')
 
 const SessionId = z.string().regex(/^ses_[0-9a-z]{20}$/, 'must be the id of a session')
 const RefreshToken = z.string().min(1).max(512)
 
-/** A refused login says nothing more than the code (SECURITY); a lock is the same whether the account exists or not. */
+/** A refused login returns nothing but the code (SECURITY). An account locks whether it exists or not. */
 const loginProblems = ['LOGIN_FAILED', 'ACCOUNT_LOCKED', 'HOMESERVER_UNREACHABLE'] as const
 
 export const Session = z.object({
   id: SessionId,
   deviceName: z.string(),
-  /** The network that it was opened from: /24 of IPv4, /56 of IPv6. */
+  /** The network of the login: /24 of IPv4, /56 of IPv6. */
   network: z.string(),
   createdAt: Timestamp,
   lastUsedAt: Timestamp,
@@ -32,13 +32,13 @@ export const Session = z.object({
 export type Session = z.output<typeof Session>
 
 /**
- * What ended a session: the user (here or from another device), an operator, a refresh token that was used twice, that the user was disabled or got
- * another password, or a newer login when there were too many.
+ * Why a session ended. `logout` and `user`: by its user, in this session or from another. `reuse`: its refresh token was used twice.
+ * `too_many`: a newer login exceeded the session limit.
  */
 export const EndedBy = z.enum(['logout', 'user', 'admin', 'reuse', 'disabled', 'reset', 'too_many'])
 export type EndedBy = z.infer<typeof EndedBy>
 
-const most = z.int().meta({ description: 'So many may be open at a time: the next login ends the one that was unused for longest' })
+const most = z.int().meta({ description: 'Maximum number of open sessions; a login beyond it ends the least recently used one' })
 const page = { nextCursor: z.string().nullable(), most }
 
 /** Session API (spec 4.1). */
@@ -48,10 +48,10 @@ const own = {
     path: `${base}/login`,
     auth: open,
     body: z.strictObject({
-      tenant: z.string().min(1).max(255).meta({ description: 'Slug or full chat domain' }),
-      username: Username.meta({ description: 'The part before the colon of the chat id, without @' }),
+      tenant: z.string().min(1).max(255).meta({ description: 'Slug or chat domain' }),
+      username: Username.meta({ description: 'Localpart of the chat id, without @' }),
       password: Password,
-      deviceName: z.string().max(1000).optional().meta({ description: 'What the device is called in the chat; longer than 100 is cut' }),
+      deviceName: z.string().max(1000).optional().meta({ description: 'Name of the device in the chat, cut to 100 characters' }),
       issueRefreshToken: z.boolean().default(false),
     }),
     returns: z.object({
@@ -64,7 +64,7 @@ const own = {
       refreshTokenExpiresAt: Timestamp.optional(),
     }),
     problems: loginProblems,
-    summary: 'Log in to platform and chat at once',
+    summary: 'Log in to platform and chat',
     spec: '4.1',
   }),
   refresh: endpoint({
@@ -74,7 +74,7 @@ const own = {
     body: z.strictObject({ refresh_token: RefreshToken }),
     returns: z.object({ token: z.string(), expiresIn: z.int(), refreshToken: z.string(), refreshTokenExpiresAt: Timestamp }),
     problems: ['REFRESH_TOKEN_INVALID', 'REFRESH_TOKEN_REUSED'],
-    summary: 'A new platform token, and a new refresh token in place of the given one; using one twice ends the session',
+    summary: 'Exchange a refresh token for a new token pair; using a refresh token twice ends the session',
     spec: '4.1',
   }),
   userLogout: endpoint({
@@ -83,7 +83,7 @@ const own = {
     auth: open,
     body: z.strictObject({ refresh_token: z.string().max(512).optional() }).default({}),
     returns: empty,
-    summary: 'End the session of this refresh token, and that of the platform token sent along; the chat session goes on',
+    summary: 'End the sessions of the refresh token and the platform token of the request; the chat session continues',
     spec: '4.1',
   }),
   changeUserPassword: endpoint({
@@ -93,7 +93,7 @@ const own = {
     body: z.strictObject({ currentPassword: Password, newPassword: NewPassword }),
     returns: empty,
     problems: loginProblems,
-    summary: 'Change the own password; open sessions and chat tokens stay valid',
+    summary: 'Change your password; sessions and chat tokens stay valid',
     spec: '4.1',
   }),
   listOwnSessions: endpoint({
@@ -102,7 +102,7 @@ const own = {
     auth: platform(),
     query: Paging,
     returns: z.object({ sessions: z.array(Session.extend({ current: z.boolean() })), ...page }),
-    summary: 'The own open sessions, newest first',
+    summary: 'List your open sessions, newest first',
   }),
   revokeOwnSession: endpoint({
     method: 'DELETE',
@@ -110,7 +110,7 @@ const own = {
     auth: platform(),
     params: z.object({ id: SessionId }),
     returns: empty,
-    summary: 'End one of the own sessions on every replica within a second',
+    summary: 'End one of your sessions, on every replica within a second',
   }),
 } as const satisfies Contract
 
@@ -121,14 +121,14 @@ const others = {
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
     query: Paging.extend({
-      user: z.string().min(1).max(255).meta({ description: 'The name before the colon of the chat id' }),
-      ended: YesNo.default(false).meta({ description: 'Those that were ended, as long as they are kept, and what ended each' }),
+      user: z.string().min(1).max(255).meta({ description: 'Localpart of the chat id' }),
+      ended: YesNo.default(false).meta({ description: 'List ended sessions with the reason, until they are deleted' }),
     }),
     returns: z.object({
       sessions: z.array(Session.extend({ user: z.string(), endedAt: Timestamp.nullable(), endedBy: EndedBy.nullable() })),
       ...page,
     }),
-    summary: 'Open sessions of a user, newest first, or those that were ended',
+    summary: 'List open or ended sessions of a user, newest first',
   }),
   revokeUserSession: endpoint({
     method: 'DELETE',
@@ -136,7 +136,7 @@ const others = {
     auth: admin('operator'),
     params: z.object({ slug: Slug, id: SessionId }),
     returns: empty,
-    summary: 'End a session of a user on every replica within a second; it can no longer be refreshed',
+    summary: 'End a session of a user, on every replica within a second; it cannot be refreshed',
   }),
 } as const satisfies Contract
 

@@ -1,8 +1,22 @@
-// Sessions of tenants' users on the wire and their rules: what a login asks and answers, when an account locks, how long a session lives,
-// when a failed login is answered. It holds no password, no clock and no hash.
-export { holdBackMs } from './answer-time.ts'
+// Sessions of tenants' users: the API of login and sessions, and its rules.
+// Decides the lifetimes of sessions and tokens, when an account locks, and when a refused login is answered.
+// Stores nothing, reads no clock, and sees no password.
+
 export { type EndedBy, type Session, sessionsContract } from './contract.ts'
-export { credentialForm } from './credential.ts'
-export { defaultDeviceName, deviceNameOf } from './device-name.ts'
-export { refreshEnd, type SessionRules, sessionEnd, tokenLifetimeMs, tokenMs } from './lifetimes.ts'
-export { failureMemoryMs, knownNetworkMs, lockSubject, maxFailures, networkOf, pendingMs } from './lock.ts'
+export {
+  credentialForm,
+  defaultDeviceName,
+  deviceNameOf,
+  failureMemoryMs,
+  knownNetworkMs,
+  lockSubject,
+  maxFailures,
+  maxPendingMs,
+  networkOf,
+  refreshEnd,
+  refusalDelayMs,
+  type SessionRules,
+  sessionEnd,
+  tokenLifetimeMs,
+  tokenMs,
+} from './rules.ts'

@@ -16,17 +16,17 @@ const ChangeSpaceBody = z
   .refine((body) => Object.keys(body).length > 0, 'must change something: name or visibility')
   .meta({ minProperties: 1 })
 
-/** Something that happened in a space: ids only, as the event stream has it. */
+/** An event in a space. Contains ids only, like the event stream. */
 const Activity = z.object({
   id: z.string(),
   at: Timestamp,
-  type: z.string().meta({ description: 'Such as user.joined or file.created' }),
-  actorId: z.string().nullable().meta({ description: 'The user who did it; null: the platform itself' }),
+  type: z.string().meta({ description: 'Event type, such as user.joined or file.created' }),
+  actorId: z.string().nullable().meta({ description: 'The acting user; null: the platform' }),
   ids: z.record(z.string(), z.string()),
 })
 export type Activity = z.infer<typeof Activity>
 
-/** The spaces of a tenant, for its users. What a user may not find is answered as if it were not there. */
+/** The spaces of a tenant, for its users. Returns 404 for both missing and hidden spaces. */
 export const spacesContract = {
   createSpace: endpoint({
     method: 'POST',
@@ -35,7 +35,7 @@ export const spacesContract = {
     body: CreateSpaceBody,
     returns: Space,
     status: 201,
-    summary: 'Make a space, with its maker as owner; waits up to 5 s for the chat server, which else follows when it can',
+    summary: 'Create a space that you own; waits up to 5 s for its chat rooms, which else are created later',
     spec: '4.3',
   }),
   listSpaces: endpoint({
@@ -44,9 +44,16 @@ export const spacesContract = {
     auth: platform(),
     query: Paging,
     returns: z.object({ spaces: z.array(Space), nextCursor: z.string().nullable() }),
-    summary: 'Spaces that the caller may find',
+    summary: 'List the spaces that you can find',
   }),
-  showSpace: endpoint({ method: 'GET', path: `${base}/:spaceId`, auth: platform(), params: ofSpace, returns: Space, summary: 'One space' }),
+  showSpace: endpoint({
+    method: 'GET',
+    path: `${base}/:spaceId`,
+    auth: platform(),
+    params: ofSpace,
+    returns: Space,
+    summary: 'Show a space',
+  }),
   changeSpace: endpoint({
     method: 'PATCH',
     path: `${base}/:spaceId`,
@@ -55,7 +62,7 @@ export const spacesContract = {
     body: ChangeSpaceBody,
     returns: Space,
     problems: ['FORBIDDEN'],
-    summary: 'Name a space anew, or say who finds it; for its owners',
+    summary: 'Change name or visibility of a space (owners only)',
   }),
   deleteSpace: endpoint({
     method: 'DELETE',
@@ -64,7 +71,7 @@ export const spacesContract = {
     params: ofSpace,
     returns: empty,
     problems: ['FORBIDDEN'],
-    summary: 'Delete a space with its rooms; for its owners',
+    summary: 'Delete a space and its rooms (owners only)',
   }),
   listSpaceMembers: endpoint({
     method: 'GET',
@@ -73,7 +80,7 @@ export const spacesContract = {
     params: ofSpace,
     query: Paging,
     returns: z.object({ members: z.array(SpaceMember), nextCursor: z.string().nullable() }),
-    summary: 'Who is in a space; for its members',
+    summary: 'List the members of a space (members only)',
   }),
   putSpaceMember: endpoint({
     method: 'PUT',
@@ -83,7 +90,7 @@ export const spacesContract = {
     body: z.strictObject({ role: SpaceRole.default('member') }),
     returns: SpaceMember,
     problems: ['FORBIDDEN', 'CONFLICT'],
-    summary: 'Put a user into a space or give it another role, for owners; with the own id: join a public one. Again changes nothing',
+    summary: 'Add a member or change its role (owners only); with your own id: join a public space. Idempotent',
   }),
   removeSpaceMember: endpoint({
     method: 'DELETE',
@@ -92,7 +99,7 @@ export const spacesContract = {
     params: ofMember,
     returns: empty,
     problems: ['FORBIDDEN', 'CONFLICT'],
-    summary: 'Put a user out of a space, for owners; with the own id: leave it',
+    summary: 'Remove a member (owners only); with your own id: leave the space',
   }),
   spaceActivity: endpoint({
     method: 'GET',
@@ -101,7 +108,7 @@ export const spacesContract = {
     params: ofSpace,
     query: Paging,
     returns: z.object({ activity: z.array(Activity), nextCursor: z.string().nullable() }),
-    summary: 'What happened in a space in the last 90 days, newest first; for its members',
+    summary: 'List the activity of a space in the last 90 days, newest first (members only)',
     spec: '4.3',
   }),
 } as const satisfies Contract

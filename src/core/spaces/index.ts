@@ -1,25 +1,28 @@
-// Spaces of a tenant: their kinds, who may find, enter and manage one, and what the chat server has to look like for one.
-// It decides from what is known on both sides; it asks no chat server and stores nothing.
+// Spaces of a tenant: their types and visibility, the rights of users in them, and their rooms in the chat.
+// Decides who may find, enter and manage a space, and the steps that sync its rooms with the database.
+// Sends no request and stores nothing.
 export { type Activity, ofSpace, spacesContract } from './contract.ts'
 export {
   type ChatStep,
-  type Place,
+  type DesiredMember,
+  type Membership,
+  newRoomBody,
+  type ObservedRoom,
+  type ObservedSpace,
   planChat,
   type RoomKind,
+  roomAliasName,
   roomKinds,
-  type SeenRoom,
-  type SeenSpace,
-  type WantedMember,
 } from './plan-chat.ts'
-export { type SpaceRights, spaceRights } from './rights.ts'
-export { newRoomBody, roomAliasName } from './room-shape.ts'
 export {
   type OwnSpace,
   Space,
   type SpaceId,
   type SpaceMember,
   SpaceName,
+  type SpaceRights,
   type SpaceRole,
   type SpaceType,
   type SpaceVisibility,
+  spaceRights,
 } from './space.ts'

@@ -1,23 +1,23 @@
 import { z } from 'zod'
 import { ChatDomain, Plan, Slug, Tier } from '../boxes/index.ts'
 import { admin, type Contract, endpoint, Paging, Timestamp } from '../contract/index.ts'
-import { FileUse } from '../files/index.ts'
+import { FileUsage } from '../files/index.ts'
 import { BoxWindow, TenantWindow, TimeZone } from '../windows/index.ts'
 
 export const TenantStatus = z.enum(['active', 'suspended'])
 export type TenantStatus = z.infer<typeof TenantStatus>
 
-/** What clients show of a tenant (spec 2.6). */
+/** The tenant's appearance in clients (spec 2.6). */
 export const Branding = z.strictObject({ tenantName: z.string().trim().min(1).max(100) })
 export type Branding = z.infer<typeof Branding>
 
 const FlagName = z.string().regex(/^[a-z][A-Za-z0-9._-]{0,79}$/, 'must be a name such as newChat, starting with a lower-case letter')
-/** By name; what is not named is off. */
+/** Flags by name; a missing flag is off. */
 export const FeatureFlags = z.record(FlagName, z.boolean())
 export type FeatureFlags = z.infer<typeof FeatureFlags>
 
 const Name = z.string().trim().min(1, 'must not be empty').max(100)
-/** An id that other systems know it by. */
+/** The id in an external system. */
 const OuterId = z.string().trim().min(1).max(100)
 
 export const Tenant = z.object({
@@ -37,18 +37,18 @@ export const Tenant = z.object({
   paymentCustomerId: z.string().nullable(),
   /** Its live box; null while it has none. */
   homeserver: z.object({ boxId: z.string(), publicUrl: z.string(), fenced: z.boolean() }).nullable(),
-  /** Its own; null: the platform's. */
+  /** Null: the platform's time zone. */
   timeZone: TimeZone.nullable(),
-  /** Its own; null: that of its tier. */
+  /** Null: the window of its tier. */
   maintenanceWindow: TenantWindow.nullable(),
-  /** What holds of the two, with its opening now or next; null where any time is right. */
+  /** The effective window with its current or next opening; null: no window, any time is allowed. */
   window: BoxWindow.nullable(),
   createdAt: Timestamp,
 })
 export type Tenant = z.infer<typeof Tenant>
 
-/** With what is read for one tenant alone. */
-const TenantInFull = Tenant.extend({ files: FileUse })
+/** Adds the fields that are read for one tenant only. */
+const TenantInFull = Tenant.extend({ files: FileUsage })
 export type TenantInFull = z.infer<typeof TenantInFull>
 
 const CreateTenantBody = z.strictObject({
@@ -60,7 +60,7 @@ const CreateTenantBody = z.strictObject({
   orgId: OuterId.optional(),
 })
 
-const flags = 'A flag with null is taken out; what is not named stays'
+const flags = 'null removes a flag; missing flags are unchanged'
 
 const ChangeTenantBody = z
   .strictObject({
@@ -80,7 +80,7 @@ const ChangeTenantBody = z
   )
   .meta({ minProperties: 1 })
 
-/** The organisations that the platform serves; a tenant comes into being with its box. */
+/** The organisations that the platform serves. */
 export const tenantsContract = {
   listTenants: endpoint({
     method: 'GET',
@@ -88,7 +88,7 @@ export const tenantsContract = {
     auth: admin('viewer'),
     query: Paging.extend({ plan: Plan.optional() }),
     returns: z.object({ tenants: z.array(Tenant), nextCursor: z.string().nullable() }),
-    summary: 'Tenants by slug',
+    summary: 'List tenants by slug',
   }),
   createTenant: endpoint({
     method: 'POST',
@@ -98,7 +98,7 @@ export const tenantsContract = {
     returns: Tenant,
     status: 201,
     problems: ['ALREADY_EXISTS'],
-    summary: 'Register a tenant; its box is provisioned under the same slug, name, plan and domain',
+    summary: 'Register a tenant without a box; provision its box with the same slug, name, plan and domain',
   }),
   showTenant: endpoint({
     method: 'GET',
@@ -106,7 +106,7 @@ export const tenantsContract = {
     auth: admin('viewer'),
     params: z.object({ slug: Slug }),
     returns: TenantInFull,
-    summary: 'One tenant, with what its files take of their quota',
+    summary: 'Show a tenant and its storage usage',
   }),
   changeTenant: endpoint({
     method: 'PATCH',
@@ -116,7 +116,7 @@ export const tenantsContract = {
     body: ChangeTenantBody,
     returns: Tenant,
     problems: ['ALREADY_EXISTS'],
-    summary: 'Change what is known of it, and when it may be disturbed: what is not named stays. Another plan is another tier of its box',
+    summary: 'Change a tenant or its maintenance window. The plan also sets the tier of its box',
   }),
   suspendTenant: endpoint({
     method: 'POST',
@@ -125,7 +125,7 @@ export const tenantsContract = {
     params: z.object({ slug: Slug }),
     body: z.strictObject({ reason: z.string().trim().min(1).max(500) }),
     returns: Tenant,
-    summary: 'Refuse the logins and the tokens of its users within a second; its box and its chat run on',
+    summary: 'Refuse logins and tokens of its users within a second; box and chat keep running',
   }),
   resumeTenant: endpoint({
     method: 'POST',
@@ -133,6 +133,6 @@ export const tenantsContract = {
     auth: admin('operator'),
     params: z.object({ slug: Slug }),
     returns: Tenant,
-    summary: 'Let its users in again; sessions that had not run out go on',
+    summary: 'Accept its users again; sessions that have not expired continue',
   }),
 } as const satisfies Contract

@@ -1,3 +1,4 @@
-// Who the platform serves. A tenant's plan decides its tier, its slug names its live box.
-// It decides nothing about boxes: those point at their tenant.
+// Tenants: the organisations that the platform serves, with their plan, branding, feature flags and maintenance window.
+// Decides which fields and changes are valid. The plan of a tenant sets its tier.
+// Knows no box: boxes refer to their tenant.
 export { Branding, FeatureFlags, Tenant, type TenantInFull, TenantStatus, tenantsContract } from './contract.ts'

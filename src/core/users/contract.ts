@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { admin, adminPerson, type Contract, endpoint, Paging, Timestamp, YesNo } from '../contract/index.ts'
-import { ImportBody, ImportReport } from './import-contract.ts'
-import { KnownLocalpart, Localpart } from './localpart.ts'
-import { DisplayName, Locale, NewPassword, Roles, User, UserStatus } from './user.ts'
+import { ImportBody, ImportReport } from './csv.ts'
+import { DisplayName, KnownLocalpart, Locale, Localpart, NewPassword, Roles, User, UserStatus } from './user.ts'
 
 const base = '/api/admin/v1/tenants/:slug/users'
 const ofTenant = z.object({ slug: Slug })
@@ -13,8 +12,8 @@ const CreateUserBody = z.strictObject({
   localpart: Localpart,
   displayName: DisplayName.optional(),
   locale: Locale.optional(),
-  roles: Roles.optional().meta({ description: 'The default is the default role of config/roles.yaml' }),
-  password: NewPassword.optional().meta({ description: 'The default is one that is made, and shown once' }),
+  roles: Roles.optional().meta({ description: 'Default: the default role of config/roles.yaml' }),
+  password: NewPassword.optional().meta({ description: 'Default: a generated password, returned once' }),
 })
 
 const ChangeUserBody = z
@@ -22,11 +21,11 @@ const ChangeUserBody = z
   .refine((body) => Object.keys(body).length > 0, 'must change something: displayName, locale or roles')
   .meta({ minProperties: 1 })
 
-/** `password`: the one that was made; null when it was given. `created`: the chat server had no such account, and has one now. */
+/** `password`: the generated one; null when the request named one. `created`: the chat server had no such account. */
 const ResetPassword = z.object({ user: User, chat: z.enum(['reset', 'created']), password: z.string().nullable() })
 export type ResetPassword = z.infer<typeof ResetPassword>
 
-/** What is being said again. `oldPasswords`: who has an older password than the newest; null where no snapshot was named. */
+/** Numbers of users and spaces being synced. `oldPasswords`: users with an outdated password; null when no snapshot was named. */
 const ReconciledBox = z.object({
   slug: Slug,
   users: z.number().int(),
@@ -38,11 +37,11 @@ export type ReconciledBox = z.infer<typeof ReconciledBox>
 
 const Reason = z.strictObject({ reason: z.string().trim().min(1).max(500) })
 
-/** `existed`: the chat server had the account, and its password stays what it was. */
+/** `existed`: the chat server had the account, which keeps its password. */
 const CreatedUser = z.object({ user: User, chat: z.enum(['created', 'existed']), password: z.string().nullable() })
 export type CreatedUser = z.infer<typeof CreatedUser>
 
-/** The users of tenants, as operators manage them. */
+/** User management by operators. */
 export const usersContract = {
   listUsers: endpoint({
     method: 'GET',
@@ -51,11 +50,11 @@ export const usersContract = {
     params: ofTenant,
     query: Paging.extend({
       status: UserStatus.optional(),
-      withoutPassword: YesNo.optional().meta({ description: 'Only those whose password nobody knows' }),
-      oldPassword: YesNo.optional().meta({ description: 'Only those whose newest password a restore has taken back' }),
+      withoutPassword: YesNo.optional().meta({ description: 'Only users without a known password' }),
+      oldPassword: YesNo.optional().meta({ description: 'Only users whose password a restore reverted to an older one' }),
     }),
     returns: z.object({ users: z.array(User), nextCursor: z.string().nullable() }),
-    summary: 'Users of a tenant by name',
+    summary: 'List users of a tenant by name',
   }),
   createUser: endpoint({
     method: 'POST',
@@ -66,7 +65,7 @@ export const usersContract = {
     returns: CreatedUser,
     status: 201,
     problems: ['ALREADY_EXISTS', 'CONFLICT', 'HOMESERVER_UNREACHABLE'],
-    summary: 'Make a user here and in the chat server; an account that exists there is taken over as it is',
+    summary: 'Create a user and its chat account; an existing chat account is adopted unchanged',
   }),
   importUsers: endpoint({
     method: 'POST',
@@ -77,7 +76,7 @@ export const usersContract = {
     bodyLimit: 12_000_000,
     returns: ImportReport,
     problems: ['HOMESERVER_UNREACHABLE'],
-    summary: 'Make users from a CSV file; nobody who exists is changed. Long files are worked off in several calls',
+    summary: 'Create users from a CSV file; existing users are unchanged. Long files take several calls',
   }),
   showUser: endpoint({
     method: 'GET',
@@ -85,7 +84,7 @@ export const usersContract = {
     auth: admin('viewer'),
     params: one,
     returns: User,
-    summary: 'One user',
+    summary: 'Show a user',
   }),
   changeUser: endpoint({
     method: 'PATCH',
@@ -94,7 +93,7 @@ export const usersContract = {
     params: one,
     body: ChangeUserBody,
     returns: User,
-    summary: 'Say what a user may do and how it is called; what is not named stays. Roles count from the next request',
+    summary: 'Change roles, display name or locale of a user. Roles take effect with the next request',
   }),
   resetUserPassword: endpoint({
     method: 'POST',
@@ -103,13 +102,13 @@ export const usersContract = {
     params: one,
     body: z
       .strictObject({
-        password: NewPassword.optional().meta({ description: 'The default is one that is made, and shown once' }),
-        logOutDevices: z.boolean().default(false).meta({ description: 'End the chat sessions of its devices too' }),
+        password: NewPassword.optional().meta({ description: 'Default: a generated password, returned once' }),
+        logOutDevices: z.boolean().default(false).meta({ description: 'Also end the chat sessions of all devices' }),
       })
       .default({ logOutDevices: false }),
     returns: ResetPassword,
     problems: ['CONFLICT', 'HOMESERVER_UNREACHABLE'],
-    summary: 'Give a user another password and end all platform sessions; a chat account that is missing is made',
+    summary: 'Reset the password of a user and end all platform sessions; creates a missing chat account',
   }),
   reconcileBox: endpoint({
     method: 'POST',
@@ -122,13 +121,13 @@ export const usersContract = {
           .string()
           .regex(/^[0-9a-f]{8,64}$/, 'must be the id of a snapshot, or at least its first eight characters')
           .optional()
-          .meta({ description: 'Whose data the box has now' }),
+          .meta({ description: 'The snapshot whose data the box has' }),
       })
       .default({}),
     returns: ReconciledBox,
     status: 202,
     problems: ['CONFLICT'],
-    summary: 'Say users and rooms to the chat of a box again, after its data was brought back without the platform',
+    summary: 'Re-sync users and spaces to the chat server of a box whose data was restored outside the platform',
   }),
   disableUser: endpoint({
     method: 'POST',
@@ -137,7 +136,7 @@ export const usersContract = {
     params: one,
     body: Reason,
     returns: User,
-    summary: 'End all sessions of a user within a second and lock it out of the chat; again only tells the chat again',
+    summary: 'End all sessions of a user within a second and lock its chat account; a repeat only re-syncs the lock',
   }),
   enableUser: endpoint({
     method: 'POST',
@@ -145,6 +144,6 @@ export const usersContract = {
     auth: admin('operator'),
     params: one,
     returns: User,
-    summary: 'Let a user log in again, here and in the chat; sessions that ended stay ended',
+    summary: 'Allow a user to log in again, to platform and chat; ended sessions stay ended',
   }),
 } as const satisfies Contract

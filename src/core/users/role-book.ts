@@ -12,19 +12,19 @@ const once = (capabilities: readonly Capability[]) => new Set(capabilities).size
 const Role = z.strictObject({
   title: z.string().trim().min(1).max(80).optional(),
   capabilities: z.array(Capability).refine(once, 'must not name a capability twice').default([]),
-  /** Everybody of the tenant finds its holders among their contacts. */
+  /** Users with this role are contacts of every user of the tenant. */
   listed: z.boolean().optional(),
 })
 
-/** `config/roles.yaml`: which roles there are, what each may do, and which one a user gets who is new to the registry. */
+/** `config/roles.yaml`: the roles, their capabilities, and the role of a new user. */
 export const RoleBook = z
   .strictObject({ defaultRole: RoleName, roles: z.record(RoleName, Role) })
   .refine(({ roles }) => Object.keys(roles).length > 0, { path: ['roles'], message: 'must name at least one role' })
   .refine(({ defaultRole, roles }) => Object.hasOwn(roles, defaultRole), { path: ['defaultRole'], message: 'must be one of the roles' })
-/** With the slug of the tenant that operates the store, which is a setting: without it nobody of a tenant reviews the store. */
+/** `operatorTenant`: slug of the tenant that operates the store (a setting). Without it no user has `reviewStore`. */
 export type RoleBook = z.output<typeof RoleBook> & Readonly<{ operatorTenant?: string | undefined }>
 
-/** Reads what the file holds. Throws CONFIG_INVALID naming the file and every place in it that is wrong. */
+/** Parses the content of the file. Throws CONFIG_INVALID naming the file and every invalid field. */
 export function readRoleBook(content: unknown, file: string): RoleBook {
   const result = RoleBook.safeParse(content)
   if (result.success) return result.data
@@ -32,21 +32,21 @@ export function readRoleBook(content: unknown, file: string): RoleBook {
   throw problem('CONFIG_INVALID', `${file}: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, { details })
 }
 
-type Holder = Readonly<{ tenantSlug: string; roles: readonly string[] }>
+type UserRoles = Readonly<{ tenantSlug: string; roles: readonly string[] }>
 
 /**
- * What somebody of a tenant with these roles may do, each once, in the order of the catalogue. A role that the book no longer names grants nothing;
- * `reviewStore` counts only in the tenant that operates the store (SECURITY): other tenants are its customers.
+ * The capabilities of a user with these roles, without duplicates, in the order of the catalogue. Unknown roles grant nothing. `reviewStore`
+ * is granted only in the tenant that operates the store (SECURITY): other tenants are its customers.
  */
-export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tenantSlug, roles }: Holder): Capability[] {
+export function capabilitiesOf({ roles: book, operatorTenant }: RoleBook, { tenantSlug, roles }: UserRoles): Capability[] {
   const granted = new Set(roles.flatMap((role) => (Object.hasOwn(book, role) ? (book[role]?.capabilities ?? []) : [])))
-  const counts = (capability: Capability) => capability !== 'reviewStore' || tenantSlug === operatorTenant
-  return Capability.options.filter((capability) => granted.has(capability) && counts(capability))
+  const isGrantable = (capability: Capability) => capability !== 'reviewStore' || tenantSlug === operatorTenant
+  return Capability.options.filter((capability) => granted.has(capability) && isGrantable(capability))
 }
 
-/** Roles whose holders everybody of their tenant may see. */
+/** Roles whose users are visible to every user of their tenant. */
 export const listedRoles = ({ roles: book }: RoleBook): string[] => Object.keys(book).filter((role) => book[role]?.listed === true)
 
-/** Those that the book does not name. */
+/** The roles that the book does not define. */
 export const unknownRoles = ({ roles: book }: RoleBook, roles: readonly string[]): string[] =>
   roles.filter((role) => !Object.hasOwn(book, role))

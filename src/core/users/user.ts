@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Slug } from '../boxes/index.ts'
 import { Timestamp } from '../contract/index.ts'
-import { isVisible, visiblePattern } from '../kit/index.ts'
+import { isVisible, type Random, randomText, visiblePattern } from '../kit/index.ts'
 import { RoleName } from './role-book.ts'
 
-/** As callers name one. */
+/** The id of a user in a request. */
 export const UserKey = z.string().regex(/^usr_[0-9a-z]{20}$/, 'must be the id of a user')
 
-/** A disabled user has no session and is locked out of the chat. */
+/** A disabled user has no session and a locked chat account. */
 export const UserStatus = z.enum(['active', 'disabled'])
 export type UserStatus = z.infer<typeof UserStatus>
 
@@ -22,7 +22,7 @@ export const DisplayName = z
   .refine(isVisible, 'must not contain control characters')
   .meta({ pattern: visiblePattern })
 
-/** What a user may do is said by roles, each once. */
+/** Roles grant capabilities. */
 export const Roles = z
   .array(RoleName)
   .min(1, 'must name at least one role')
@@ -44,17 +44,77 @@ export const User = z.object({
   createdAt: Timestamp,
   updatedAt: Timestamp,
   passwordUnknownSince: Timestamp.nullable().meta({
-    description: 'The chat account was made anew after a restore: nobody knows its password until it is reset',
+    description: 'The chat account was recreated after a restore; its password is unknown until it is reset',
   }),
 })
 export type User = z.infer<typeof User>
 
 /**
- * At least 8 characters (spec 8), as it is typed and as the chat server reads it, which takes one sign for another and for several; it looks at no
- * more than 72 bytes, so more is refused instead of cut.
+ * At least 8 characters (spec 8), counted as typed and as the chat server normalises them: NFKC replaces and expands characters. The chat server
+ * reads only 72 bytes, so longer passwords are refused instead of cut.
  */
 export const NewPassword = z
   .string()
   .refine((text) => Math.min([...text].length, [...text.normalize('NFKC')].length) >= 8, 'must be at least 8 characters')
   .refine((text) => new TextEncoder().encode(text.normalize('NFKC')).length <= 72, 'must be at most 72 bytes')
-  .meta({ description: '8 characters at least, 72 bytes at most' })
+  .meta({ description: 'At least 8 characters, at most 72 bytes' })
+
+/** Generates a password: four groups of four, 80 bits, easy to type once. Spreadsheets never read it as a formula. */
+export const generatePassword = (random: Random): string => (randomText(random, 16).match(/.{4}/g) ?? []).join('-')
+
+/**
+ * The localpart of a new user's chat id, in its only spelling: lower case. Synapse reserves names with a leading underscore and names of digits
+ * alone.
+ */
+export const Localpart = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^[a-z0-9.=/+-][a-z0-9._=/+-]*$/, 'must be lower-case letters, digits and . _ = / + -, not starting with _')
+  .refine((name) => !/^[0-9]+$/.test(name), 'must not be digits alone: the chat server reserves such names')
+  .refine((name) => name !== '.' && name !== '..', 'must not be dots alone: URLs cannot contain it')
+
+/** The localpart of an existing user. Chat servers may have created names that the platform does not. */
+export const KnownLocalpart = z.string().regex(/^[a-z0-9._=/+-]{1,255}$/, 'must be lower-case letters, digits and . _ = / + -')
+
+/** The spelling in rows, counters and locks: the chat server treats `Alice` and `alice` as one user. */
+export const canonicalLocalpart = (name: string): string => name.trim().toLowerCase()
+
+export const matrixUserIdOf = (localpart: string, chatDomain: string): string => `@${localpart}:${chatDomain}`
+
+/** The platform's own accounts in each box: application service, probe, administrator, automation user. */
+const platformAccount = /^tenantry([-._].*)?$/
+
+const authorityNames = new Set([
+  'admin',
+  'administrator',
+  'root',
+  'system',
+  'support',
+  'postmaster',
+  'abuse',
+  'security',
+  'synapse',
+  'server',
+])
+
+/** Accounts of the platform. They cannot be created and cannot log in. */
+export const isPlatformAccount = (localpart: string): boolean => platformAccount.test(localpart)
+
+/** Names that an import refuses: platform accounts, and names that suggest authority. */
+export const isReserved = (localpart: string): boolean => isPlatformAccount(localpart) || authorityNames.has(localpart)
+
+/** Longer names do not fit the index. */
+const maxSearchLetters = 200
+const accents = /[\u0300-\u036f]/g
+
+/**
+ * A name without case and accents, for comparison: `Özlem` becomes `ozlem`. The detour over upper case unifies letters with several lower-case
+ * forms: `Yıldız` equals `YILDIZ`, `Strauß` equals `STRAUSS`.
+ */
+export const foldName = (text: string): string =>
+  text.normalize('NFKD').replace(accents, '').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ')
+
+/** The text by which contacts are searched and ordered: display name, then localpart. */
+export const searchNameOf = ({ displayName, localpart }: Readonly<{ displayName: string | null; localpart: string }>): string =>
+  [displayName ?? localpart, localpart].map((name) => [...foldName(name)].slice(0, maxSearchLetters).join('')).join(' ')

@@ -1,4 +1,4 @@
-import { quotasOf } from '../../core/files/index.ts'
+import { quotasInBytes } from '../../core/files/index.ts'
 import { openSigningKeys, type Revocations } from '../auth/index.ts'
 import { openEdge } from '../edge/index.ts'
 import { openEvents, type TenantIdOf } from '../events/index.ts'
@@ -34,7 +34,7 @@ export async function tenantRooms(deps: FeatureDeps, { holder, revocations, regi
     networks,
     users,
     spaces: users,
-    files: { ...deps, revocations, objects: await openObjectStore(config, log), quotas: quotasOf(config.files) },
+    files: { ...deps, revocations, objects: await openObjectStore(config, log), quotas: quotasInBytes(config.files) },
     sessions,
     platform,
     limits,

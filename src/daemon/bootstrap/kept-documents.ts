@@ -1,9 +1,9 @@
-import type { MadeOf } from '../../core/bootstrap/index.ts'
+import type { DocumentSources } from '../../core/bootstrap/index.ts'
 import { isStale } from '../../core/bootstrap/index.ts'
 import type { StoredEvent } from '../db/index.ts'
 import type { Tagged } from '../http/index.ts'
 
-type Kept = Readonly<{ tenantId: string; of: MadeOf; document: Tagged }>
+type Kept = Readonly<{ tenantId: string; of: DocumentSources; document: Tagged }>
 
 /** One tenant's documents. They hold everything up to the event `position`. */
 class TenantDocuments {

@@ -1,4 +1,4 @@
-import type { Bootstrap, MadeOf } from '../../core/bootstrap/index.ts'
+import type { Bootstrap, DocumentSources } from '../../core/bootstrap/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import { capabilitiesOf, matrixUserIdOf } from '../../core/users/index.ts'
 import { headOf, type Tx } from '../db/index.ts'
@@ -9,7 +9,7 @@ import { findUserById, type UserRecord } from '../users/index.ts'
 import type { BootstrapDeps } from './deps.ts'
 
 /** A document, what it was made of, and the number of the event up to which it holds what happened: not one more, not one less. */
-export type Made = Readonly<{ bootstrap: Bootstrap; of: MadeOf; position: number }>
+export type Made = Readonly<{ bootstrap: Bootstrap; of: DocumentSources; position: number }>
 
 type Caller = Pick<PlatformPrincipal, 'tenantId' | 'tenantSlug' | 'userId'>
 

@@ -1,9 +1,9 @@
-import type { Contact, Sight } from '../../core/contacts/index.ts'
-import { folded, matrixUserIdOf } from '../../core/users/index.ts'
+import type { Contact, Visibility } from '../../core/contacts/index.ts'
+import { foldName, matrixUserIdOf } from '../../core/users/index.ts'
 import { contains, type DbOrTx } from '../db/index.ts'
 
 /** Who looks, and whom it sees beside itself and whoever shares a space with it. */
-export type Onlooker = Readonly<{ tenantId: string; userId: string; sight: Sight }>
+export type Onlooker = Readonly<{ tenantId: string; userId: string; sight: Visibility }>
 
 /** The active users of a tenant whom one of them sees. */
 function seen(db: DbOrTx, { tenantId, userId, sight }: Onlooker) {
@@ -45,7 +45,7 @@ type Page = Readonly<{ search?: string | undefined; after?: Place | undefined; l
 /** By name; each word of `search` stands in it. */
 export async function contactsAfter(db: DbOrTx, onlooker: Onlooker, { search = '', after, limit }: Page): Promise<Contact[]> {
   let query = seen(db, onlooker).orderBy('search_name').orderBy('users.id').limit(limit)
-  for (const word of folded(search).split(/\s+/).filter(Boolean)) query = query.where(contains('search_name', word))
+  for (const word of foldName(search).split(/\s+/).filter(Boolean)) query = query.where(contains('search_name', word))
   if (after) query = query.where(({ eb, refTuple, tuple }) => eb(refTuple('search_name', 'users.id'), '>', tuple(after.name, after.id)))
   return (await query.execute()).map(toContact)
 }

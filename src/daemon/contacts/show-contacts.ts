@@ -1,4 +1,4 @@
-import { type Contact, sightOf } from '../../core/contacts/index.ts'
+import { type Contact, visibilityOf } from '../../core/contacts/index.ts'
 import { noSuchPage } from '../../core/contract/index.ts'
 import { type PlatformPrincipal, problem } from '../../core/kit/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
@@ -11,7 +11,7 @@ type Caller = Pick<PlatformPrincipal, 'tenantId' | 'userId' | 'capabilities'>
 const onlookerOf = (roles: RoleBook, caller: Caller): Onlooker => ({
   tenantId: caller.tenantId,
   userId: caller.userId,
-  sight: sightOf(roles, caller),
+  sight: visibilityOf(roles, caller),
 })
 
 type Page = Readonly<{ search?: string | undefined; cursor?: string | undefined; limit: number }>

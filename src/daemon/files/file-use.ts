@@ -1,4 +1,4 @@
-import { type FileUse, type Quotas, sumUp, type UseOfSpace } from '../../core/files/index.ts'
+import { type FileUsage, type Quotas, type SpaceUsage, summarizeUsage } from '../../core/files/index.ts'
 import type { Db, Tx } from '../db/index.ts'
 import type { FileTable } from './files.tables.ts'
 import { usageOf } from './usage.repo.ts'
@@ -8,23 +8,23 @@ type OfTenant = Readonly<{ id: string; plan: keyof Quotas }>
 /** What a tenant's files take of its quota, and where: all of one instant, so that the parts are the sum that uploads are held against. */
 export const fileUseOf =
   (quotas: Quotas) =>
-  (db: Db, { id, plan }: OfTenant): Promise<FileUse> =>
+  (db: Db, { id, plan }: OfTenant): Promise<FileUsage> =>
     db
       .transaction()
       .setIsolationLevel('repeatable read')
       .execute(async (tx) => {
-        const uses = sumUp(await usesOf(tx, id))
+        const uses = summarizeUsage(await usesOf(tx, id))
         const largestSpaces = await named(tx, uses.largestSpaces)
         return { usedBytes: await usageOf(tx, id), quotaBytes: quotas[plan], ...uses, largestSpaces }
       })
 
 const asWhat = { uploading: 'underWay', ready: 'kept', deleted: 'deleted', erasing: 'deleted' } as const satisfies Record<
   FileTable['state'],
-  UseOfSpace['as']
+  SpaceUsage['as']
 >
 
 /** Read off an index alone: a row is longer than what is asked of it. */
-export async function usesOf(tx: Tx, tenantId: string): Promise<UseOfSpace[]> {
+export async function usesOf(tx: Tx, tenantId: string): Promise<SpaceUsage[]> {
   const rows = await tx
     .selectFrom('files')
     .select(({ fn }) => ['space_id', 'state', fn.countAll().as('count'), fn.sum('bytes').as('bytes')])

@@ -1,12 +1,12 @@
 import type { z } from 'zod'
 import {
+  bytesToReserve,
+  declaredType,
   type File,
-  fileNameOf,
   headBytes,
+  inlineType,
   quotaExceeded,
-  reservedFor,
-  saidType,
-  shownType,
+  safeFileName,
   type UploadFields,
 } from '../../core/files/index.ts'
 import { isoIn, isoNow, newId, type PlatformPrincipal, problem } from '../../core/kit/index.ts'
@@ -54,7 +54,7 @@ const begin = (
     await openSpace(tx, actor, { spaceId, right: 'enter' })
     const limit = quotas[await planOf(tx, tenantId)]
     const used = await lockUsage(tx, tenantId)
-    const reserved = reservedFor({ used, limit }, size)
+    const reserved = bytesToReserve({ used, limit }, size)
     const id = newId(random, 'fil')
     const times = { at: isoNow(clock), eraseAt: isoIn(clock, unfinishedMs) }
     await insertUpload(tx, { id, tenantId, spaceId, bytes: reserved, createdBy: userId, ...times })
@@ -74,7 +74,7 @@ async function keep({ objects }: FilesDeps, begun: Begun, { fileName, contentTyp
     }
   }
   const kept = await objects.put(objectKey(begun), watched())
-  return { ...kept, part: { fileName, contentType }, shownAs: shownType(head) }
+  return { ...kept, part: { fileName, contentType }, shownAs: inlineType(head) }
 }
 
 type Settled = OfSpace & Readonly<{ begun: Begun; fields: Fields; received: Received }>
@@ -89,10 +89,10 @@ const settle = (
     const { tenantId, userId } = actor
     const { id, reserved } = begun
     const { space } = await openSpace(tx, actor, { spaceId, right: 'enter' })
-    const { name = fileNameOf(part.fileName), folderId = null } = fields
+    const { name = safeFileName(part.fileName), folderId = null } = fields
     if (folderId !== null) await lockFolder(tx, { tenantId, spaceId, folderId })
     const at = isoNow(clock)
-    const known = { name, folder_id: folderId, content_type: saidType(part.contentType), shown_as: shownAs, bytes, sha256 }
+    const known = { name, folder_id: folderId, content_type: declaredType(part.contentType), shown_as: shownAs, bytes, sha256 }
     const times = { created_at: at, updated_at: at, erase_at: null }
     if (!(await changeFileRow(tx, { id, from: 'uploading' }, { ...known, ...times, state: 'ready' }))) throw tookTooLong()
     await addUsage(tx, tenantId, bytes - reserved)

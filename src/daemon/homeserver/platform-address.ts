@@ -1,4 +1,4 @@
-import { fillAddress, homeserverContract } from '../../core/homeserver/index.ts'
+import { expandAddress, homeserverContract } from '../../core/homeserver/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
@@ -11,7 +11,7 @@ type Wanted = Readonly<{ name: string; address: string | null }>
 
 /** Throws NOT_FOUND (host), VALIDATION when passwords would cross a network in the clear that nobody listed. */
 export async function setPlatformAddress({ db, clock, networks }: Deps, actor: Actor, { name, address }: Wanted) {
-  const wrong = address === null ? undefined : whyNotThere(networks, fillAddress(address, { port: 18_001, slug: 'slug' }))
+  const wrong = address === null ? undefined : whyNotThere(networks, expandAddress(address, { port: 18_001, slug: 'slug' }))
   if (wrong) throw problem('VALIDATION', `address: ${wrong}`, { details: [{ path: 'body.address', reason: wrong }] })
   return db.transaction().execute(async (tx) => {
     const { id } = await hostByName(tx, name)

@@ -1,5 +1,5 @@
 import { type Clock, isProblem } from '../../core/kit/index.ts'
-import { holdBackMs } from '../../core/sessions/index.ts'
+import { refusalDelayMs } from '../../core/sessions/index.ts'
 
 /**
  * Lets a refused login leave only at a full second after it came, so that its time says nothing: a wrong one not of what was wrong, a locked one
@@ -10,7 +10,8 @@ export async function holdingBack<Result>(clock: Clock, work: () => Promise<Resu
   try {
     return await work()
   } catch (error) {
-    if (isProblem(error, 'LOGIN_FAILED') || isProblem(error, 'ACCOUNT_LOCKED')) await clock.sleep(holdBackMs(clock.monotonicMs() - came))
+    if (isProblem(error, 'LOGIN_FAILED') || isProblem(error, 'ACCOUNT_LOCKED'))
+      await clock.sleep(refusalDelayMs(clock.monotonicMs() - came))
     throw error
   }
 }

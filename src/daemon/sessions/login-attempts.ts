@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type Clock, isoIn, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
-import { failureMemoryMs, knownNetworkMs, lockSubject, maxFailures, networkOf, pendingMs } from '../../core/sessions/index.ts'
+import { failureMemoryMs, knownNetworkMs, lockSubject, maxFailures, maxPendingMs, networkOf } from '../../core/sessions/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { DbOrTx, Tx } from '../db/index.ts'
 import type { WaitingLogins } from './waiting-logins.ts'
@@ -72,7 +72,7 @@ async function isKnown({ db, clock }: Deps, subject: string, network: string): P
 
 /** Failures and attempts under way never pass ten together. What a process that died left under way counts as failed after a minute. */
 async function takePlace({ db, clock }: Deps, { subject, counter, until }: Attempt): Promise<boolean> {
-  const [now, stale] = [isoNow(clock), isoIn(clock, -pendingMs)]
+  const [now, stale] = [isoNow(clock), isoIn(clock, -maxPendingMs)]
   const failures = sql`case when user_login_failures.until <= ${now} then 0
     when user_login_failures.pending_at <= ${stale} then user_login_failures.failures + user_login_failures.pending
     else user_login_failures.failures end`
@@ -98,7 +98,7 @@ async function refuseLocked({ db, clock }: Deps, { subject, counter }: Attempt, 
     .where('network', '=', counter)
     .executeTakeFirst()
   if (!row || row.until <= isoNow(clock)) return
-  const lost = row.pending_at <= isoIn(clock, -pendingMs) ? row.pending : 0
+  const lost = row.pending_at <= isoIn(clock, -maxPendingMs) ? row.pending : 0
   if (row.failures + lost < maxFailures) return
   const retryAfterSeconds = Math.max(1, Math.ceil((Date.parse(row.until) - came.getTime()) / 1000))
   throw problem('ACCOUNT_LOCKED', 'too many failed logins: the account is locked, and opens by itself within 15 minutes', {

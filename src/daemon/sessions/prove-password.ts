@@ -1,7 +1,7 @@
 import type { LoggedIn } from '../../core/homeserver/index.ts'
 import { type Problem, problem, secret } from '../../core/kit/index.ts'
 import { lockSubject } from '../../core/sessions/index.ts'
-import { canonicalLocalpart, isOwnAccount, matrixUserIdOf } from '../../core/users/index.ts'
+import { canonicalLocalpart, isPlatformAccount, matrixUserIdOf } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import type { TenantRecord } from '../tenants/index.ts'
 import type { SessionsDeps } from './deps.ts'
@@ -50,7 +50,7 @@ async function askChatServer(
   { tenant, password, deviceName, signal }: Proof,
   localpart: string,
 ): Promise<LoggedIn> {
-  if (tenant?.status !== 'active' || !possibleName.test(localpart) || isOwnAccount(localpart)) return { kind: 'refused' }
+  if (tenant?.status !== 'active' || !possibleName.test(localpart) || isPlatformAccount(localpart)) return { kind: 'refused' }
   const homeserver = homeservers.of(tenant.id)
   const answer = await homeserver.login({ localpart, password: secret(password), deviceName, signal })
   if (answer.kind !== 'ok' || answer.userId === matrixUserIdOf(localpart, tenant.chatDomain)) return answer

@@ -1,5 +1,5 @@
 import { newId, problem } from '../../core/kit/index.ts'
-import { type ChatStep, planChat, type SeenSpace } from '../../core/spaces/index.ts'
+import { type ChatStep, type ObservedSpace, planChat } from '../../core/spaces/index.ts'
 import { acquireLease, type Lease, releaseLease, renewLease } from '../db/index.ts'
 import { administratorOf, type Chat } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
@@ -84,7 +84,7 @@ async function chatOf({ db, homeservers }: SpacesDeps, { tenantId }: SpaceRecord
   return { homeserver: homeservers.of(tenantId), chatDomain: tenant.chat_domain }
 }
 
-type Planned = Readonly<{ space: SpaceRecord; seen: SeenSpace; chat: Chat; refused: ReadonlySet<string> }>
+type Planned = Readonly<{ space: SpaceRecord; seen: ObservedSpace; chat: Chat; refused: ReadonlySet<string> }>
 
 async function plan({ db }: SpacesDeps, { space, seen, chat, refused }: Planned): Promise<ChatStep[]> {
   const wanted = { name: space.name, members: await wantedMembers(db, space.id) }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Homeserver, isFault, type ServiceAnswer, type ServiceRequest } from '../../core/homeserver/index.ts'
-import { newRoomBody, type Place, type RoomKind, roomAliasName, type SeenRoom } from '../../core/spaces/index.ts'
+import { type Membership, newRoomBody, type ObservedRoom, type RoomKind, roomAliasName } from '../../core/spaces/index.ts'
 import { matrixUserIdOf } from '../../core/users/index.ts'
 import { adminLocalpart, homeserverProblem } from '../homeserver/index.ts'
 
@@ -38,7 +38,7 @@ const StateEvent = z.object({
 type StateEvent = z.infer<typeof StateEvent>
 
 /** `whole`: it is the platform's own, with all that a room is made with. */
-type ReadRoom = Readonly<{ room: SeenRoom; whole: boolean }>
+type ReadRoom = Readonly<{ room: ObservedRoom; whole: boolean }>
 
 /** A room as it is; undefined when there is none. */
 export async function readRoom(chat: Chat, roomId: string): Promise<ReadRoom | undefined> {
@@ -47,7 +47,7 @@ export async function readRoom(chat: Chat, roomId: string): Promise<ReadRoom | u
   if (said.kind === 'refused') throw new Error(`the chat server did not show the room ${roomId}: ${said.status} ${said.errcode}`)
   const listed = Array.isArray(said.json.state) ? said.json.state : []
   const state = listed.map((one) => StateEvent.safeParse(one)).flatMap(({ success, data }) => (success ? [data] : []))
-  const room = { id: roomId, name: nameIn(state), links: linksIn(state), places: placesIn(state) }
+  const room = { id: roomId, name: nameIn(state), links: linksIn(state), members: membersIn(state) }
   return { room, whole: isWhole(state, room, administratorOf(chat)) }
 }
 
@@ -62,7 +62,7 @@ const linksIn = (state: readonly StateEvent[]): string[] =>
     .filter(({ type, content }) => /^m\.space\.(child|parent)$/.test(type) && Array.isArray(content.via))
     .map(({ state_key }) => state_key)
 
-const placesIn = (state: readonly StateEvent[]): ReadonlyMap<string, Place> =>
+const membersIn = (state: readonly StateEvent[]): ReadonlyMap<string, Membership> =>
   new Map(
     state
       .filter(({ type }) => type === 'm.room.member')
@@ -73,10 +73,10 @@ const placesIn = (state: readonly StateEvent[]): ReadonlyMap<string, Place> =>
   )
 
 /** Whoever made it is its master for ever, so nobody else's room is taken for one of a space. */
-const isWhole = (state: readonly StateEvent[], { places }: SeenRoom, administrator: string): boolean =>
+const isWhole = (state: readonly StateEvent[], { members }: ObservedRoom, administrator: string): boolean =>
   state.find(({ type }) => type === 'm.room.create')?.sender === administrator &&
   state.some(({ type }) => type === 'm.room.power_levels') &&
-  places.get(administrator)?.membership === 'join'
+  members.get(administrator)?.membership === 'join'
 
 type OfSpace = Readonly<{ kind: RoomKind; spaceId: string }>
 

@@ -1,4 +1,4 @@
-import type { SeenSpace } from '../../core/spaces/index.ts'
+import type { ObservedSpace } from '../../core/spaces/index.ts'
 import { recordEvent } from '../events/index.ts'
 import type { SpacesDeps } from './deps.ts'
 import { whoFinds } from './record-in-space.ts'
@@ -10,7 +10,7 @@ type Deps = Pick<SpacesDeps, 'db' | 'clock'>
  * Notes that the chat is as the space was when it was read; false when it has changed since. That its rooms stand is told once: when they were made,
  * and when they were made again. It is no part of the activity of the space, for nobody in it did it.
  */
-export async function recordAligned(deps: Deps, space: SpaceRecord, seen: SeenSpace): Promise<boolean> {
+export async function recordAligned(deps: Deps, space: SpaceRecord, seen: ObservedSpace): Promise<boolean> {
   const aligned = { spaceRoomId: seen.space?.id ?? null, roomId: seen.room?.id ?? null, chatRevision: space.revision }
   const isKnown = space.chatRevision !== 0 && aligned.spaceRoomId === space.spaceRoomId && aligned.roomId === space.roomId
   if (space.deletedAt === null && !isKnown) return recordStanding(deps, space, aligned)

@@ -1,4 +1,4 @@
-import { type RoomKind, roomKinds, type SeenRoom, type SeenSpace } from '../../core/spaces/index.ts'
+import { type ObservedRoom, type ObservedSpace, type RoomKind, roomKinds } from '../../core/spaces/index.ts'
 import { type Chat, dropAlias, findRoom, readRoom } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
 import { recordChat, type SpaceRecord } from './spaces.repo.ts'
@@ -7,8 +7,8 @@ import { recordChat, type SpaceRecord } from './spaces.repo.ts'
  * What the chat has of a space. Rooms that were found by their name are noted, so that a lost name does no harm later; where one is gone that was
  * there, nothing of the space is in the chat any more until all of it is again.
  */
-export async function observeSpace({ db }: Pick<SpacesDeps, 'db'>, chat: Chat, space: SpaceRecord): Promise<SeenSpace> {
-  const seen: { [Kind in RoomKind]?: SeenRoom | undefined } = {}
+export async function observeSpace({ db }: Pick<SpacesDeps, 'db'>, chat: Chat, space: SpaceRecord): Promise<ObservedSpace> {
+  const seen: { [Kind in RoomKind]?: ObservedRoom | undefined } = {}
   for (const kind of roomKinds) seen[kind] = await observeRoom(chat, space, kind)
   const known = { spaceRoomId: seen.space?.id ?? null, roomId: seen.room?.id ?? null }
   const lost = (was: string | null, is: string | null) => was !== null && was !== is
@@ -22,7 +22,7 @@ export async function observeSpace({ db }: Pick<SpacesDeps, 'db'>, chat: Chat, s
  * The room that is known, else the one that bears its name. A name on anything else, a room whose making broke off or one that somebody else
  * made, is freed.
  */
-async function observeRoom(chat: Chat, space: SpaceRecord, kind: RoomKind): Promise<SeenRoom | undefined> {
+async function observeRoom(chat: Chat, space: SpaceRecord, kind: RoomKind): Promise<ObservedRoom | undefined> {
   const known = knownRoom(space, kind)
   const read = known === null ? undefined : await readRoom(chat, known)
   if (read?.whole) return read.room

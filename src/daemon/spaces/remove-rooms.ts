@@ -1,5 +1,5 @@
 import { problem } from '../../core/kit/index.ts'
-import { roomKinds, type SeenSpace } from '../../core/spaces/index.ts'
+import { type ObservedSpace, roomKinds } from '../../core/spaces/index.ts'
 import { beginDeletion, type Chat, dropAlias, findRoom, readRoom } from './chat-rooms.ts'
 import type { SpacesDeps } from './deps.ts'
 import { knownRoom } from './observe-space.ts'
@@ -9,7 +9,7 @@ const lookMs = 500
 const looks = 20
 
 /** Takes the rooms of a deleted space out of the chat, those too that a restore brought back. Throws UNAVAILABLE while the server is at it. */
-export async function removeRooms(deps: Pick<SpacesDeps, 'clock'>, chat: Chat, space: SpaceRecord): Promise<SeenSpace> {
+export async function removeRooms(deps: Pick<SpacesDeps, 'clock'>, chat: Chat, space: SpaceRecord): Promise<ObservedSpace> {
   for (const kind of roomKinds) {
     const named = await findRoom(chat, { kind, spaceId: space.id })
     for (const roomId of new Set([knownRoom(space, kind), named])) if (roomId) await removeRoom(deps, chat, roomId)

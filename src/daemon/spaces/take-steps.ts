@@ -7,7 +7,7 @@ import { recordRefused, recordSeen } from './members.repo.ts'
 import type { SpaceRecord } from './spaces.repo.ts'
 
 /** The admin API takes one user at a time, so this many are asked for at once; who was seen is noted in one go. */
-const together = { join: 4, kick: 4, seen: 500 } as const
+const together = { join: 4, kick: 4, recordJoined: 500 } as const
 const mostOf = (what: ChatStep['do']): number => (what in together ? together[what as keyof typeof together] : 1)
 
 /** Steps in their order, those of one kind that do not depend on each other beside each other. */
@@ -23,7 +23,7 @@ export function inBatches(steps: readonly ChatStep[]): ChatStep[][] {
 
 /** Answers what the chat server refuses for good: of one user whom it does not take the others must not suffer. The next reconcile tries again. */
 export async function takeBatch(deps: SpacesDeps, chat: Chat, space: SpaceRecord, batch: readonly ChatStep[]): Promise<ChatStep[]> {
-  const seen = batch.filter((step) => step.do === 'seen')
+  const seen = batch.filter((step) => step.do === 'recordJoined')
   if (seen.length > 0) await recordSeen(deps.db, space.id, seen)
   const taken = await Promise.allSettled(batch.map((step) => take(deps, chat, { space, step })))
   for (const one of taken) if (one.status === 'rejected') throw one.reason
@@ -40,7 +40,7 @@ async function take(deps: SpacesDeps, chat: Chat, { space, step }: Taken): Promi
   if (step.do === 'create') await createRoom(chat, { kind: step.kind, spaceId, name })
   if (step.do === 'link') await linkRooms(chat, step)
   if (step.do === 'rename') await renameRoom(chat, step.roomId, name)
-  if (step.do === 'left') await hasLeftInChat(deps, { space, ...step })
+  if (step.do === 'recordLeft') await hasLeftInChat(deps, { space, ...step })
   if (step.do === 'join') return joinRoom(chat, step)
   if (step.do === 'kick') return kickFrom(chat, step)
   return true

@@ -1,5 +1,5 @@
 import type { Plan } from '../../core/boxes/index.ts'
-import type { FileUse } from '../../core/files/index.ts'
+import type { FileUsage } from '../../core/files/index.ts'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
 import { type WindowRules, windowAt, windowInForce } from '../../core/windows/index.ts'
@@ -31,7 +31,7 @@ export const tenantView = async (deps: Deps, db: DbOrTx, tenant: TenantRecord): 
   (await tenantViews(deps, db, [tenant]))[0] as Tenant
 
 /** What a tenant's files take: the business of another room. */
-export type FileUseOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUse>
+export type FileUseOf = (db: Db, tenant: Pick<TenantRecord, 'id' | 'plan'>) => Promise<FileUsage>
 
 /** Throws NOT_FOUND. */
 export async function showTenant(

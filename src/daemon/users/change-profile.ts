@@ -2,8 +2,8 @@ import { isoNow, type PlatformPrincipal, problem } from '../../core/kit/index.ts
 import { tellContacts } from '../contacts/index.ts'
 import { forUpdate, type Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { followName } from './align-chat.ts'
 import type { UsersDeps } from './deps.ts'
+import { followName } from './sync-users.ts'
 import { findUserById, type UserRecord, updateUser } from './users.repo.ts'
 
 type Changes = Readonly<{

@@ -5,10 +5,10 @@ import { publishRevocation } from '../auth/index.ts'
 import { tellContacts } from '../contacts/index.ts'
 import type { Tx } from '../db/index.ts'
 import { recordEvent } from '../events/index.ts'
-import { followName } from './align-chat.ts'
 import { refuseRoles } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
+import { followName } from './sync-users.ts'
 import { lockUser, type UserRecord, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles'>

@@ -1,6 +1,6 @@
 import { isFault } from '../../core/homeserver/index.ts'
 import { type Actor, problem, secret } from '../../core/kit/index.ts'
-import { type CreatedUser, isOwnAccount, newPassword, type RoleBook, unknownRoles } from '../../core/users/index.ts'
+import { type CreatedUser, generatePassword, isPlatformAccount, type RoleBook, unknownRoles } from '../../core/users/index.ts'
 import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { UsersDeps } from './deps.ts'
@@ -26,10 +26,10 @@ export async function createUser(deps: UsersDeps, actor: Actor, wanted: Wanted):
   const { db, random, roles: book, homeservers } = deps
   const { slug, localpart, displayName = null, locale = null, roles = [book.defaultRole] } = wanted
   refuseRoles(book, roles)
-  if (isOwnAccount(localpart)) throw problem('VALIDATION', `${localpart} is a name of the platform itself: choose another`)
+  if (isPlatformAccount(localpart)) throw problem('VALIDATION', `${localpart} is a name of the platform itself: choose another`)
   const tenant = await existingTenant(db, slug)
   if (await findUser(db, { tenantId: tenant.id, localpart })) throw taken(slug, localpart)
-  const password = wanted.password ?? newPassword(random)
+  const password = wanted.password ?? generatePassword(random)
   const made = await homeservers.of(tenant.id).createUser({ localpart, password: secret(password), displayName })
   if (isFault(made)) throw homeserverProblem(made, slug)
   if (made.kind === 'refused') throw problem('CONFLICT', `the chat server of ${slug} does not take ${localpart}: ${made.reason}`)

@@ -3,9 +3,9 @@ import type { User, UserStatus } from '../../core/users/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import { publishRevocation } from '../auth/index.ts'
 import { tellContacts } from '../contacts/index.ts'
-import { followLock } from './align-chat.ts'
 import type { UsersDeps } from './deps.ts'
 import { existingUser, type OneUser, userView } from './show-users.ts'
+import { followLock } from './sync-users.ts'
 import { lockUser, updateUser } from './users.repo.ts'
 
 type Deps = Pick<UsersDeps, 'db' | 'clock' | 'roles' | 'endUserSessions'>

@@ -1,11 +1,15 @@
+import { type CsvError, parse } from 'csv-parse/sync'
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
-import { type Actor, isProblem, secret } from '../../core/kit/index.ts'
+import { type Actor, isProblem, problem, secret } from '../../core/kit/index.ts'
 import {
   countOutcomes,
+  generatePassword,
+  headerError,
   type ImportLine,
   type ImportOutcome,
   type ImportReport,
-  newPassword,
+  type ImportRow,
+  importLimits,
   type PlannedUser,
   planImport,
 } from '../../core/users/index.ts'
@@ -13,7 +17,6 @@ import { homeserverProblem } from '../homeserver/index.ts'
 import { existingTenant } from '../tenants/index.ts'
 import type { UsersDeps } from './deps.ts'
 import { enrolUser } from './enrol-user.ts'
-import { readCsv } from './read-csv.ts'
 import { takenNames } from './users.repo.ts'
 
 type Wanted = Readonly<{
@@ -111,7 +114,7 @@ async function makeOne(
 ): Promise<One> {
   const { localpart, displayName } = user
   const own = Object.hasOwn(given, localpart) ? given[localpart] : undefined
-  const password = own ?? newPassword(deps.random)
+  const password = own ?? generatePassword(deps.random)
   let shown: string | undefined
   try {
     const made = await homeserver.createUser({ localpart, password: secret(password), displayName })
@@ -135,3 +138,43 @@ const lineOf = ({ line, localpart }: PlannedUser, outcome: ImportOutcome, reason
   outcome,
   reason,
 })
+
+type Parsed = Readonly<{ record: readonly string[]; info: Readonly<{ lines: number }> }>
+
+/** The rows of a file by its head; commas, semicolons and tabs separate, whichever the head uses. Throws VALIDATION naming the line. */
+export function readCsv(csv: string): ImportRow[] {
+  const [head, ...rows] = parsed(csv)
+  if (!head) throw refused('the file is empty')
+  const wrong = headerError(head.record)
+  if (wrong) throw refused(wrong)
+  if (rows.length > importLimits.lines) throw refused(`the file has ${rows.length} lines: at most ${importLimits.lines}, split it`)
+  return rows.map(({ record, info }) => ({ line: info.lines, cells: cellsOf(head.record, record, info.lines) }))
+}
+
+function parsed(csv: string): Parsed[] {
+  try {
+    return parse(csv, {
+      bom: true,
+      delimiter: delimiterOf(csv),
+      info: true,
+      trim: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      max_record_size: 20_000,
+    }) as unknown as Parsed[]
+  } catch (error) {
+    throw refused((error as CsvError).message)
+  }
+}
+
+function delimiterOf(csv: string): string {
+  const head = csv.split(/\r?\n/, 1)[0] ?? ''
+  return [';', '\t'].find((sign) => head.includes(sign)) ?? ','
+}
+
+function cellsOf(head: readonly string[], record: readonly string[], line: number): ImportRow['cells'] {
+  if (record.length > head.length) throw refused(`line ${line} has ${record.length} cells, and the head names ${head.length}`)
+  return Object.fromEntries(head.map((name, index) => [name, record[index] ?? '']))
+}
+
+const refused = (reason: string) => problem('VALIDATION', `csv: ${reason}`, { details: [{ path: 'body.csv', reason }] })

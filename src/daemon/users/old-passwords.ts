@@ -1,4 +1,4 @@
-import './passwords.tables.ts'
+import './users.tables.ts'
 import { alertOf } from '../../core/alerts/index.ts'
 import { type Clock, elapsedMs, isoIn, isoNow } from '../../core/kit/index.ts'
 import { closeAlerts, raiseAlert } from '../alerts/index.ts'

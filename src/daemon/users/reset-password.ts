@@ -1,6 +1,6 @@
 import { type Homeserver, isFault } from '../../core/homeserver/index.ts'
 import { type Actor, isoNow, problem, type Secret, secret } from '../../core/kit/index.ts'
-import { newPassword, type ResetPassword } from '../../core/users/index.ts'
+import { generatePassword, type ResetPassword } from '../../core/users/index.ts'
 import { closeAlerts } from '../alerts/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Tx } from '../db/index.ts'
@@ -23,7 +23,7 @@ type Wanted = OneUser & Readonly<{ password?: string | undefined; logOutDevices:
  */
 export async function resetPassword(deps: Deps, actor: Actor, { password: given, logOutDevices, ...one }: Wanted): Promise<ResetPassword> {
   const { tenant, user } = await existingUser(deps.db, one)
-  const password = given ?? newPassword(deps.random)
+  const password = given ?? generatePassword(deps.random)
   const turn = await waitForPasswordTurn(deps, user.id)
   const wanted = { slug: one.slug, password: secret(password), logOutDevices }
   const chat = await writing(deps, turn, () => setPassword(deps.homeservers.of(tenant.id), user, wanted))

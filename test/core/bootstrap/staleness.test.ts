@@ -33,6 +33,6 @@ const rows: readonly (readonly [string, Record<string, unknown>, boolean])[] = [
   ['something.of_tomorrow', {}, true],
 ]
 
-test.each(rows)('%s %j makes the document of a teacher with one task and one space stale: %s', (eventType, payload, stale) => {
+test.each(rows)('%s %j invalidates the document of a teacher with one task and one space: %s', (eventType, payload, stale) => {
   expect(isStale(of, { eventType, payload })).toBe(stale)
 })

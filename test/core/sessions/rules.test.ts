@@ -6,9 +6,9 @@ import {
   credentialForm,
   defaultDeviceName,
   deviceNameOf,
-  holdBackMs,
   lockSubject,
   refreshEnd,
+  refusalDelayMs,
   sessionEnd,
   sessionsContract,
   tokenLifetimeMs,
@@ -20,7 +20,7 @@ const rules = { absoluteDays: 90, idleDays: 30, graceSeconds: 0, mostPerUser: 10
 const inMs = (ms: number) => new Date(Date.parse(now) + ms).toISOString()
 const day = 24 * 60 * 60_000
 
-describe('when a refusal leaves', () => {
+describe('the delay of a refusal', () => {
   test.each([
     [0, 1000],
     [1, 999],
@@ -28,12 +28,12 @@ describe('when a refusal leaves', () => {
     [1000, 0],
     [1001, 999],
     [14_999, 1],
-  ])('%i ms after it came, it waits %i ms more', (elapsed, wait) => expect(holdBackMs(elapsed)).toBe(wait))
+  ])('after %i ms it waits another %i ms', (elapsed, wait) => expect(refusalDelayMs(elapsed)).toBe(wait))
 
-  test('always at a full second, the first at the earliest, and never a second late', () => {
+  test('ends at a full second, the first at the earliest, and is never longer than a second', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 60_000 }), (elapsed) => {
-        const wait = holdBackMs(elapsed)
+        const wait = refusalDelayMs(elapsed)
         expect((elapsed + wait) % 1000).toBe(0)
         expect(elapsed + wait).toBeGreaterThanOrEqual(1000)
         expect(wait).toBeLessThanOrEqual(1000)
@@ -42,13 +42,13 @@ describe('when a refusal leaves', () => {
   })
 })
 
-describe('how long things live', () => {
-  test('a session with refresh tokens for its absolute days, one without for a day', () => {
+describe('lifetimes', () => {
+  test('a session with refresh tokens lives for its absolute days, one without for a day', () => {
     expect(sessionEnd(rules, now, true)).toBe(inMs(90 * day))
     expect(sessionEnd(rules, now, false)).toBe(inMs(day))
   })
 
-  test('a refresh token ends after the idle days and never after its session; a platform token after a day and never after it', () => {
+  test('a refresh token lives for the idle days, a platform token for a day, and neither outlives its session', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 200 * day }), (leftMs) => {
         const end = inMs(leftMs)
@@ -70,7 +70,7 @@ test.each([
   ['x'.repeat(300), 'x'.repeat(100)],
   ['🙂'.repeat(101), '🙂'.repeat(100)],
   ['a\u001b[31mb', 'a\ufffd[31mb'],
-])('the device name %j becomes %j', (given, name) => expect(deviceNameOf(given)).toBe(name))
+])('the device name %j becomes %j', (requested, name) => expect(deviceNameOf(requested)).toBe(name))
 
 test.each([
   ['syt_YW5uYQ_abc_0', 'matrix'],
@@ -85,7 +85,7 @@ test.each([
   ['', 'other'],
 ])('the credential %j has the form %s', (credential, form) => expect(credentialForm(credential)).toBe(form))
 
-test('what failures are counted by has one spelling, and cannot be made to look like that of another tenant', () => {
+test('the lock subject is canonical, and cannot be forged to match another tenant', () => {
   const subject = lockSubject({ id: 'ten_1' }, 'whatever', ' Anna')
   expect(lockSubject({ id: 'ten_1' }, 'chat.example', 'ANNA ')).toBe(subject)
   expect(lockSubject(undefined, 'ten_1', 'anna')).not.toBe(subject)
@@ -108,11 +108,11 @@ describe('the login request', () => {
     [{ ...right, password: 'x'.repeat(513) }, false],
     [{ ...right, issueRefreshToken: 'yes' }, false],
     [{ username: 'anna', password: 'x' }, false],
-  ])('%j fits: %s', (given, fits) => expect(body.safeParse(given).success).toBe(fits))
+  ])('%j is valid: %s', (input, isValid) => expect(body.safeParse(input).success).toBe(isValid))
 })
 
 describe('the new password', () => {
-  const fits = (newPassword: string) => sessionsContract.changeUserPassword.body.safeParse({ currentPassword: 'x', newPassword }).success
+  const isValid = (newPassword: string) => sessionsContract.changeUserPassword.body.safeParse({ currentPassword: 'x', newPassword }).success
 
   test.each<[string, boolean]>([
     ['1234567', false],
@@ -123,18 +123,18 @@ describe('the new password', () => {
     ['x'.repeat(73), false],
     ['é'.repeat(36), true],
     ['é'.repeat(37), false],
-    ['\ufdfa', false], // one sign that the chat server takes for eighteen
+    ['\ufdfa', false], // the chat server expands it to eighteen characters
     ['\ufb03'.repeat(7), false],
-    ['\ufb03'.repeat(24), true], // a ligature that the chat server takes apart into three letters
+    ['\ufb03'.repeat(24), true], // the chat server expands the ligature to three letters
     ['\ufb03'.repeat(25), false],
-  ])('%j fits: %s', (password, expected) => expect(fits(password)).toBe(expected))
+  ])('%j is valid: %s', (password, expected) => expect(isValid(password)).toBe(expected))
 })
 
 test.each([
   ['userLogin', [401, 429, 503]],
   ['refresh', [401]],
   ['changeUserPassword', [400, 401, 429]],
-] as const)('%s says that it may answer %j', (name, statuses) => {
-  const said = [...problemsOf(sessionsContract[name])].map((code) => catalogue[code].status)
-  for (const status of statuses) expect(said).toContain(status)
+] as const)('%s declares the statuses %j', (name, statuses) => {
+  const declared = [...problemsOf(sessionsContract[name])].map((code) => catalogue[code].status)
+  for (const status of statuses) expect(declared).toContain(status)
 })

@@ -18,7 +18,7 @@ const book = readRoleBook(
 
 const may = (of: RoleBook, roles: readonly string[]) => capabilitiesOf(of, { tenantSlug: 'acme', roles })
 
-test('reviewStore counts in the tenant that operates the store and in no other, and in none where none is named', () => {
+test('reviewStore is granted only in the tenant that operates the store, and nowhere if none is configured', () => {
   const content = { defaultRole: 'member', roles: { member: {}, judge: { capabilities: ['manageBoards', 'reviewStore'] } } }
   const reviewers = readRoleBook(content, 'roles.yaml')
   const as = (tenantSlug: string, operatorTenant?: string) =>
@@ -28,13 +28,13 @@ test('reviewStore counts in the tenant that operates the store and in no other, 
   expect(as('acme')).toEqual(['manageBoards'])
 })
 
-test('the book that the package carries can be read, and its default role grants nothing', async () => {
+test('the shipped role book is valid, and its default role grants nothing', async () => {
   const shipped = await loadRoleBook('config/roles.yaml')
   expect(may(shipped, [shipped.defaultRole])).toEqual([])
   expect(new Set(may({ ...shipped, operatorTenant: 'acme' }, Object.keys(shipped.roles)))).toEqual(new Set(Capability.options))
 })
 
-describe('a book that is wrong stops the start and says where', () => {
+describe('an invalid role book stops the start and names the fields', () => {
   test.each([
     [{}, /defaultRole is missing; roles is missing/],
     [{ defaultRole: 'member', roles: {} }, /roles must name at least one role/],
@@ -53,7 +53,7 @@ describe('a book that is wrong stops the start and says where', () => {
     expect(() => readRoleBook(content, 'roles.yaml')).toThrow(why)
   })
 
-  test('and so does one that is not there', async () => {
+  test('a missing role book stops the start', async () => {
     await expect(loadRoleBook('/nowhere/roles.yaml')).rejects.toSatisfy(
       (error) => isProblem(error, 'CONFIG_INVALID') && /ENOENT/.test(error.message),
     )
@@ -64,7 +64,7 @@ const anyRoles = fc.array(
   fc.oneof(fc.constantFrom('member', 'teacher', 'head', 'gone', '__proto__', 'constructor', 'toString'), fc.string()),
 )
 
-test('more roles never grant less, order and repetition change nothing, and unknown ones grant nothing', () => {
+test('more roles never grant less, order and repetition do not matter, and unknown roles grant nothing', () => {
   fc.assert(
     fc.property(anyRoles, anyRoles, (one, more) => {
       const [few, many] = [may(book, one), may(book, [...more, ...one])]

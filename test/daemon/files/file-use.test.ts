@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sumUp } from '../../../src/core/files/index.ts'
+import { summarizeUsage } from '../../../src/core/files/index.ts'
 import { deleteFile } from '../../../src/daemon/files/change-file.ts'
 import { fileUseOf, usesOf } from '../../../src/daemon/files/file-use.ts'
 import { insertUpload } from '../../../src/daemon/files/files.repo.ts'
@@ -11,7 +11,7 @@ import { aFilesRoom } from '../../support/files-room.ts'
 test('the five spaces that take most are named, the largest first, and those of one size by id', () => {
   const bytes = [3, 9, 3, 1, 7, 2, 3]
   const uses = bytes.map((size, n) => ({ spaceId: `s${n}`, as: 'kept', count: 1, bytes: size }) as const)
-  const { largestSpaces } = sumUp([...uses, { spaceId: 's5', as: 'deleted', count: 2, bytes: 6 }])
+  const { largestSpaces } = summarizeUsage([...uses, { spaceId: 's5', as: 'deleted', count: 2, bytes: 6 }])
   expect(largestSpaces).toEqual([
     { id: 's1', count: 1, bytes: 9 },
     { id: 's5', count: 3, bytes: 8 },

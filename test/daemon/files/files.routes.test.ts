@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { expect, test } from 'vitest'
-import { mostFileBytes } from '../../../src/core/files/index.ts'
+import { maxFileBytes } from '../../../src/core/files/index.ts'
 import type { PlatformPrincipal } from '../../../src/core/kit/index.ts'
 import { filesRoutes } from '../../../src/daemon/files/index.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -92,7 +92,7 @@ test('a stranger is told of nothing, whatever is asked and sent', async () => {
 
 test('a file above 50 MB is refused with its code, one of exactly 50 MB is kept', async () => {
   const { ask, kept, usage } = await served()
-  const whole = new Uint8Array(mostFileBytes + 1)
+  const whole = new Uint8Array(maxFileBytes + 1)
   const refused = await ask('anna', 'POST', '', form(whole, 'a'))
   expect([refused.status, ((await refused.json()) as { code: string }).code, await kept(), await usage()]).toEqual([
     413,
@@ -101,7 +101,7 @@ test('a file above 50 MB is refused with its code, one of exactly 50 MB is kept'
     0,
   ])
   expect((await ask('anna', 'POST', '', form(whole.subarray(1), 'a'))).status).toBe(201)
-  expect(await usage()).toBe(mostFileBytes)
+  expect(await usage()).toBe(maxFileBytes)
 })
 
 const strangeNames = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { TenantId, UserId } from '../../../src/core/kit/index.ts'
-import { remakeInChat } from '../../../src/daemon/users/remake-in-chat.ts'
 import { resetPassword } from '../../../src/daemon/users/reset-password.ts'
+import { remakeInChat } from '../../../src/daemon/users/sync-users.ts'
 import { findUser } from '../../../src/daemon/users/users.repo.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { everyOrder, type Works } from '../../support/interleavings.ts'

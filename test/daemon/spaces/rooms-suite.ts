@@ -30,7 +30,7 @@ export function roomsSuite(subject: () => Subject): void {
     await subject().homeserver.createUser({ localpart, password: secret('a good password') })
     return `@${localpart}:${subject().chatDomain}`
   }
-  const placeOf = async (roomId: string, chatId: string) => (await readRoom(subject(), roomId))?.room.places.get(chatId)
+  const placeOf = async (roomId: string, chatId: string) => (await readRoom(subject(), roomId))?.room.members.get(chatId)
 
   test('a room that was made is whole, has its name, and is found by its alias', async () => {
     const { spaceId, roomId } = await made()

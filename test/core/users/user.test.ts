@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { folded, searchNameOf } from '../../../src/core/users/index.ts'
+import { foldName, searchNameOf } from '../../../src/core/users/index.ts'
 
 test.each([
   ['Özlem Çelik', 'o.celik', 'ozlem celik o.celik'],
@@ -7,7 +7,7 @@ test.each([
   ['Йоана', 'ioana', 'иоана ioana'],
   ['𝒜nna', 'a', 'anna a'],
   [null, 'ben.lang', 'ben.lang ben.lang'],
-])('%j with the chat name %s is found and ordered as %s', (displayName, localpart, name) => {
+])('%j with the localpart %s is searched and ordered as %s', (displayName, localpart, name) => {
   expect(searchNameOf({ displayName, localpart })).toBe(name)
 })
 
@@ -17,11 +17,11 @@ test.each([
   ['STRAUẞ', 'strauss'],
   ['Οδυσσεύς', 'ΟΔΥΣΣΕΥΣ'],
   ['İpek', 'ipek'],
-])('%s is found as %s, and what begins it too', (name, asked) => {
-  expect(folded(name)).toBe(folded(asked))
-  for (let length = 1; length < asked.length; length += 1) expect(folded(name)).toContain(folded(asked.slice(0, length)))
+])('%s is found as %s, and by each prefix of it', (name, asked) => {
+  expect(foldName(name)).toBe(foldName(asked))
+  for (let length = 1; length < asked.length; length += 1) expect(foldName(name)).toContain(foldName(asked.slice(0, length)))
 })
 
-test.each(['\ufdfa', '𝒜', '😀', 'ü', 'ΐ', 'ﬃ'])('one who is called %s a hundred times is taken by an index', (letter) => {
+test.each(['\ufdfa', '𝒜', '😀', 'ü', 'ΐ', 'ﬃ'])('the search text of %s repeated a hundred times fits the index', (letter) => {
   expect(Buffer.byteLength(searchNameOf({ displayName: letter.repeat(100), localpart: 'a'.repeat(255) }))).toBeLessThan(2000)
 })

@@ -21,6 +21,9 @@ test.each([
   ['TENANT', 'member', [], 'find enter seeMembers'],
   ['PUBLIC', null, [], 'find join'],
   ['PUBLIC', 'member', administrator, 'find enter seeMembers join manage'],
-] as [SpaceVisibility, SpaceRole | null, Capability[], string][])('%s, %s with %j may: %s', (visibility, role, capabilities, rights) => {
-  expect(granted(visibility, role, capabilities)).toBe(rights)
-})
+] as [SpaceVisibility, SpaceRole | null, Capability[], string][])(
+  'in a %s space, role %s with %j grants: %s',
+  (visibility, role, capabilities, rights) => {
+    expect(granted(visibility, role, capabilities)).toBe(rights)
+  },
+)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { csvCell, csvLines, isReserved, Localpart, planImport, type RoleBook, wrongHead } from '../../../src/core/users/index.ts'
-import { readCsv } from '../../../src/daemon/users/read-csv.ts'
+import { csvCell, csvLines, headerError, isReserved, Localpart, planImport, type RoleBook } from '../../../src/core/users/index.ts'
+import { readCsv } from '../../../src/daemon/users/import-users.ts'
 
 const book: RoleBook = { defaultRole: 'member', roles: { member: { capabilities: [] }, teacher: { capabilities: ['manageSpaces'] } } }
 const cell = fc.oneof(
@@ -10,7 +10,7 @@ const cell = fc.oneof(
 )
 const rows = fc.array(fc.record({ username: cell, displayName: cell, roles: cell, locale: cell }), { maxLength: 30 })
 
-test('every line is planned or refused, once; who is planned has a fitting name of its own that nobody else has, and roles of the book', () => {
+test('every line is either planned or refused; planned users have unique valid names and known roles', () => {
   fc.assert(
     fc.property(rows, (cells) => {
       const { planned, refused } = planImport(
@@ -28,7 +28,7 @@ test('every line is planned or refused, once; who is planned has a fitting name 
   )
 })
 
-test('what is written as CSV is read back as it was, and no cell begins like a formula', () => {
+test('written CSV reads back unchanged, and no cell begins like a formula', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9]{0,9}$/)
   fc.assert(
     fc.property(fc.array(fc.tuple(name, fc.string()), { minLength: 1, maxLength: 20 }), (users) => {
@@ -55,7 +55,7 @@ test.each([
   ['anna', 'anna'],
   [null, ''],
   [-5, '-5'],
-])('the cell %j', (value, written) => expect(csvCell(value)).toBe(written))
+])('the cell %j is written as %s', (value, written) => expect(csvCell(value)).toBe(written))
 
 test.each([
   [['username'], undefined],
@@ -63,8 +63,8 @@ test.each([
   [['roles'], /must name the column username/],
   [['username', 'password'], /"password"/],
   [[], /must name/],
-])('the head %j', (head, why) => {
-  const wrong = wrongHead(head)
-  if (why === undefined) expect(wrong).toBeUndefined()
-  else expect(wrong).toMatch(why)
+])('the header %j is valid, or the error names the column', (head, message) => {
+  const error = headerError(head)
+  if (message === undefined) expect(error).toBeUndefined()
+  else expect(error).toMatch(message)
 })
