@@ -1,9 +1,9 @@
 import { bootstrapContract as contract } from '../../core/bootstrap/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { bootstrapOf } from './bootstrap-of.ts'
 import type { BootstrapDeps } from './deps.ts'
 
-export const bootstrapRoutes = (deps: BootstrapDeps): Served[] => {
+export const bootstrapRoutes = (deps: BootstrapDeps) => {
   const documentOf = bootstrapOf(deps)
-  return [serve(contract.bootstrap, ({ actor }) => documentOf(actor))]
+  return serveContract(contract, { bootstrap: ({ actor }) => documentOf(actor) })
 }

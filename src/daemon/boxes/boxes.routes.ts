@@ -2,7 +2,7 @@ import { boxesContract } from '../../core/boxes/index.ts'
 import type { Actor, Clock } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { adoptBox, completeBox } from './adopt-box.ts'
 import { checkBox, readLogs, scanBoxes } from './ask-boxes.ts'
 import type { BoxRecord } from './box-record.ts'
@@ -20,31 +20,39 @@ import { describeBox, listBoxes, showBox } from './show-boxes.ts'
 
 export type BoxesDeps = ProvisionDeps & DriftDeps & ManifestDeps & LifeDeps
 
-export const boxesRoutes = (deps: BoxesDeps): Served[] => [
-  ...lifeRoutes(deps),
-  serve(boxesContract.listBoxes, ({ query }) => listBoxes(deps, query)),
-  serve(boxesContract.showBox, ({ params }) => showBox(deps, params.slug)),
-  serve(boxesContract.provisionBox, ({ actor, body }) => provisionBox(deps, actor, body)),
-  serve(boxesContract.adoptBox, ({ actor, body }) => adoptBox(deps, actor, body)),
-  serve(boxesContract.scanBoxes, ({ actor, body }) => scanBoxes(deps, actor, body)),
-  serve(boxesContract.checkBox, ({ actor, params }) => checkBox(deps, actor, params.slug)),
-  serve(boxesContract.changeBox, async ({ actor, params, body }) =>
-    describeBox(deps, deps.db, await markCanary(deps, actor, { ...params, ...body })),
-  ),
-  serve(boxesContract.showManifest, () => currentManifest(deps.db)),
-  serve(boxesContract.diffManifest, async ({ body }) => copy(await compareManifest(deps, body.manifest))),
-  serve(boxesContract.applyManifest, async ({ actor, body }) => {
-    const applied = await applyManifest(deps, actor, body.manifest)
-    // The stored drift should not speak of the manifest before; if the daemon dies here the hourly job does it.
-    if (applied.changed) await detectDrift(deps)
-    return copy(applied)
-  }),
-  serve(boxesContract.listManifestRevisions, async ({ query: { cursor, limit } }) => {
-    const found = await manifestsBefore(deps.db, { before: cursor, limit: limit + 1 })
-    const revisions = found.slice(0, limit)
-    return { revisions, nextCursor: found.length > limit ? String(revisions.at(-1)?.revision) : null }
-  }),
-]
+export const boxesRoutes = (deps: BoxesDeps) =>
+  serveContract(boxesContract, {
+    maintainBox: ({ actor, params, body }) => maintainBox(deps, actor, { ...params, ...body }),
+    readLogs: ({ actor, params, body }) => readLogs(deps, actor, { ...params, ...body }),
+    planMove: ({ params, body }) => showMovePlan(deps, params.slug, body),
+    moveBox: ({ actor, params, body }) => moveBox(deps, actor, { ...params, ...body }),
+    confirmMove: ({ actor, params }) => confirmMove(deps, actor, params.slug),
+    giveBackBox: ({ actor, params, body }) => giveBackBox(deps, actor, { ...params, ...body }),
+    removeBox: ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body }),
+    undoRemoval: ({ actor, params }) => undoRemoval(deps, actor, params.slug),
+    completeBox: ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body }),
+    releaseBox: ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body }),
+    listBoxes: ({ query }) => listBoxes(deps, query),
+    showBox: ({ params }) => showBox(deps, params.slug),
+    provisionBox: ({ actor, body }) => provisionBox(deps, actor, body),
+    adoptBox: ({ actor, body }) => adoptBox(deps, actor, body),
+    scanBoxes: ({ actor, body }) => scanBoxes(deps, actor, body),
+    checkBox: ({ actor, params }) => checkBox(deps, actor, params.slug),
+    changeBox: async ({ actor, params, body }) => describeBox(deps, deps.db, await markCanary(deps, actor, { ...params, ...body })),
+    showManifest: () => currentManifest(deps.db),
+    diffManifest: async ({ body }) => copy(await compareManifest(deps, body.manifest)),
+    applyManifest: async ({ actor, body }) => {
+      const applied = await applyManifest(deps, actor, body.manifest)
+      // The stored drift should not speak of the manifest before; if the daemon dies here the hourly job does it.
+      if (applied.changed) await detectDrift(deps)
+      return copy(applied)
+    },
+    listManifestRevisions: async ({ query: { cursor, limit } }) => {
+      const found = await manifestsBefore(deps.db, { before: cursor, limit: limit + 1 })
+      const revisions = found.slice(0, limit)
+      return { revisions, nextCursor: found.length > limit ? String(revisions.at(-1)?.revision) : null }
+    },
+  })
 
 const copy = <Answer extends { changes: readonly unknown[] }>(
   answer: Answer,
@@ -52,20 +60,6 @@ const copy = <Answer extends { changes: readonly unknown[] }>(
   ...answer,
   changes: [...answer.changes],
 })
-
-/** What befalls boxes beside updates. */
-const lifeRoutes = (deps: LifeDeps): Served[] => [
-  serve(boxesContract.maintainBox, ({ actor, params, body }) => maintainBox(deps, actor, { ...params, ...body })),
-  serve(boxesContract.readLogs, ({ actor, params, body }) => readLogs(deps, actor, { ...params, ...body })),
-  serve(boxesContract.planMove, ({ params, body }) => showMovePlan(deps, params.slug, body)),
-  serve(boxesContract.moveBox, ({ actor, params, body }) => moveBox(deps, actor, { ...params, ...body })),
-  serve(boxesContract.confirmMove, ({ actor, params }) => confirmMove(deps, actor, params.slug)),
-  serve(boxesContract.giveBackBox, ({ actor, params, body }) => giveBackBox(deps, actor, { ...params, ...body })),
-  serve(boxesContract.removeBox, ({ actor, params, body }) => removeBox(deps, actor, { ...params, ...body })),
-  serve(boxesContract.undoRemoval, ({ actor, params }) => undoRemoval(deps, actor, params.slug)),
-  serve(boxesContract.completeBox, ({ actor, params, body }) => completeBox(deps, actor, { ...params, ...body })),
-  serve(boxesContract.releaseBox, ({ actor, params, body }) => releaseBox(deps, actor, { ...params, ...body })),
-]
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
 

@@ -1,6 +1,6 @@
 import { cronsContract } from '../../core/crons/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import type { ExecuteDeps } from './execute-run.ts'
 import type { DefinedJob } from './job.ts'
 import { runsOf } from './runs.repo.ts'
@@ -9,13 +9,14 @@ import { triggerJob } from './trigger-job.ts'
 /** `draining` aborts when the daemon stops: a run that was triggered by hand then ends as others do. */
 export type CronsDeps = ExecuteDeps & Readonly<{ jobs: readonly DefinedJob[]; draining: AbortSignal }>
 
-export const cronsRoutes = (deps: CronsDeps): Served[] => [
-  serve(cronsContract.listCrons, async () => ({ crons: await Promise.all(deps.jobs.map((job) => describe(deps, job))) })),
-  serve(cronsContract.triggerCron, async ({ actor, params }) => triggerJob(deps, actor, jobOf(deps, params.jobKey), deps.draining)),
-  serve(cronsContract.cronHistory, async ({ params, query }) => ({
-    runs: await runsOf(deps.db, jobOf(deps, params.jobKey).key, query.limit),
-  })),
-]
+export const cronsRoutes = (deps: CronsDeps) =>
+  serveContract(cronsContract, {
+    listCrons: async () => ({ crons: await Promise.all(deps.jobs.map((job) => describe(deps, job))) }),
+    triggerCron: async ({ actor, params }) => triggerJob(deps, actor, jobOf(deps, params.jobKey), deps.draining),
+    cronHistory: async ({ params, query }) => ({
+      runs: await runsOf(deps.db, jobOf(deps, params.jobKey).key, query.limit),
+    }),
+  })
 
 function jobOf({ jobs }: CronsDeps, key: string): DefinedJob {
   const job = jobs.find((one) => one.key === key)

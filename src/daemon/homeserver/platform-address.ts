@@ -3,7 +3,7 @@ import { type Actor, actorLabel, type Clock, isoNow, problem } from '../../core/
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
 import { hostByName } from '../hosts/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { type PlainNetworks, whyNotThere } from './plain-networks.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; networks: PlainNetworks }>
@@ -35,7 +35,8 @@ export async function listPlatformAddresses({ db }: Deps) {
   return { addresses }
 }
 
-export const homeserverRoutes = (deps: Deps): Served[] => [
-  serve(homeserverContract.listPlatformAddresses, () => listPlatformAddresses(deps)),
-  serve(homeserverContract.setPlatformAddress, ({ actor, params, body }) => setPlatformAddress(deps, actor, { ...params, ...body })),
-]
+export const homeserverRoutes = (deps: Deps) =>
+  serveContract(homeserverContract, {
+    listPlatformAddresses: () => listPlatformAddresses(deps),
+    setPlatformAddress: ({ actor, params, body }) => setPlatformAddress(deps, actor, { ...params, ...body }),
+  })

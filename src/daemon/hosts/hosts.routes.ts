@@ -1,7 +1,7 @@
 import type { BoxCommandKind } from '../../core/boxes/index.ts'
 import { roleAtLeast } from '../../core/contract/index.ts'
 import { type CommandView, type HostView, hostsContract, isDiskLow, isOffline, isSkewed } from '../../core/hosts/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { awaitChange } from './await-command.ts'
 import type { Command } from './command.repo.ts'
 import type { HostsDeps } from './deps.ts'
@@ -11,25 +11,25 @@ import { listRegistries, type RegistryDeps, removeRegistry, setRegistry } from '
 import { revokeHost } from './shut-out-host.ts'
 
 /** What operators ask about hosts and commands. */
-export function hostsRoutes(deps: HostsDeps & RegistryDeps): Served[] {
+export function hostsRoutes(deps: HostsDeps & RegistryDeps) {
   const { db } = deps
-  return [
-    serve(hostsContract.inviteHost, ({ actor, body }) => inviteHost(deps, actor, body)),
-    serve(hostsContract.listHosts, async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(deps, host)) })),
-    serve(hostsContract.showHost, async ({ params }) => viewOf(deps, await hostByKey(db, params.name))),
-    serve(hostsContract.revokeHost, async ({ actor, params, body }) => viewOf(deps, await revokeHost(deps, actor, { ...params, ...body }))),
-    serve(hostsContract.listRegistries, async () => ({ registries: await listRegistries(deps) })),
-    serve(hostsContract.setRegistry, ({ actor, body }) => setRegistry(deps, actor, body)),
-    serve(hostsContract.removeRegistry, async ({ actor, body }) => {
+  return serveContract(hostsContract, {
+    inviteHost: ({ actor, body }) => inviteHost(deps, actor, body),
+    listHosts: async () => ({ hosts: (await allHosts(db)).map((host) => viewOf(deps, host)) }),
+    showHost: async ({ params }) => viewOf(deps, await hostByKey(db, params.name)),
+    revokeHost: async ({ actor, params, body }) => viewOf(deps, await revokeHost(deps, actor, { ...params, ...body })),
+    listRegistries: async () => ({ registries: await listRegistries(deps) }),
+    setRegistry: ({ actor, body }) => setRegistry(deps, actor, body),
+    removeRegistry: async ({ actor, body }) => {
       await removeRegistry(deps, actor, body)
       return undefined
-    }),
-    serve(hostsContract.showCommand, async ({ actor, params, query, signal }) => {
+    },
+    showCommand: async ({ actor, params, query, signal }) => {
       const command = await awaitChange(deps, { ...params, ...query }, signal)
       const view = commandView(deps, command, await hostById(db, command.hostId))
       return forOperators.includes(command.kind) && !roleAtLeast(actor.role, 'operator') ? { ...view, result: null } : view
-    }),
-  ]
+    },
+  })
 }
 
 function viewOf(deps: HostsDeps, host: Host): HostView {

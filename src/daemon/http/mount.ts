@@ -14,7 +14,6 @@ import type { CallLimits } from './call-limits.ts'
 import { type Heart, makeHeart } from './heart.ts'
 import { IncomingCall } from './incoming-call.ts'
 import { keepStanding } from './keep-standing.ts'
-import { type KnownPaths, knownPaths } from './known-paths.ts'
 import { type FileBody, sendFile } from './send-file.ts'
 import type { Served } from './serve.ts'
 import { stillStanding } from './still-standing.ts'
@@ -46,47 +45,55 @@ type AnswerDeps = MountDeps & Readonly<{ heart: Heart }>
 const defaultBodyLimit = 256 * 1024
 
 /**
- * Joins the declared endpoints to the app: identity, role and budget before a byte of the body is read, then content type, validation, handler,
- * answer.
+ * Mounts the endpoints. Each checks identity, role and budget before a byte of the body is read, then content type and input, then runs the handler.
+ * A literal segment goes before a parameter in its place, whatever the method: `GET /boxes/scan` is a wrong method, not a box called `scan`.
  */
 export function mount(app: Express, served: readonly Served[], deps: MountDeps): void {
   const heart = makeHeart(deps.clock)
-  const paths = knownPaths(served.map(({ endpoint }) => endpoint))
-  for (const one of served) {
-    const { endpoint } = one
-    const method = endpoint.method.toLowerCase() as 'get'
-    app[method](
-      endpoint.path,
-      ...asideStander(endpoint, paths),
-      doorkeeper(endpoint, deps),
-      ...budgetKeeper(endpoint, deps),
-      ...capabilityKeeper(endpoint),
-      ...bodyReader(endpoint),
-      ...stillStanding(endpoint, {
-        clock: deps.clock,
-        identify: (request) => identify(endpoint.auth, request, deps.authenticate),
-        refuseUnable: (response) => refuseUnable(endpoint.auth, response),
-      }),
-      answerer(one, { ...deps, heart }),
-    )
+  for (const sharing of byPath(served)) {
+    for (const one of sharing) mountEndpoint(app, one, { ...deps, heart })
+    const methods = sharing.map(({ endpoint }) => endpoint.method)
+    app.all((sharing[0] as Served).endpoint.path, refuseMethod(methods))
   }
-  app.use(refuseUnknown(paths))
+  app.use(({ path }) => {
+    throw problem('NOT_FOUND', `${path} does not exist: /docs lists what does`)
+  })
 }
 
-/** 405 for a known path with another method, 404 for the rest. */
-function refuseUnknown(paths: KnownPaths): RequestHandler {
-  return ({ path, method }, response) => {
-    const methods = paths.methodsOf(path)
-    if (methods.length === 0) throw problem('NOT_FOUND', `${path} does not exist: /docs lists what does`)
+/** The endpoints of each path, literal segments first; parameters of other names are the same path. */
+function byPath(served: readonly Served[]): readonly (readonly Served[])[] {
+  const paths = new Map<string, Served[]>()
+  for (const one of served) {
+    const path = one.endpoint.path.replace(/:\w+/g, ':')
+    paths.set(path, [...(paths.get(path) ?? []), one])
+  }
+  const rank = (path: string) => path.replace(/[^/:]+/g, '0').replaceAll(':', '1')
+  const inOrder = [...paths.keys()].toSorted((a, b) => (rank(a) < rank(b) ? -1 : Number(rank(a) > rank(b))))
+  return inOrder.map((path) => paths.get(path) as Served[])
+}
+
+const refuseMethod =
+  (methods: readonly string[]): RequestHandler =>
+  ({ path, method }, response) => {
     response.set('allow', methods.join(', '))
     throw problem('METHOD_NOT_ALLOWED', `${path} takes ${methods.join(', ')}, not ${method}`)
   }
-}
 
-/** What is another's path with a method that it does not take is no name here (`GET …/boxes/scan`): nobody else answers it. */
-function asideStander(endpoint: EndpointShape, paths: KnownPaths): RequestHandler[] {
-  const isAnothers = paths.standsAside(endpoint)
-  return isAnothers ? [({ path }, _, next) => (isAnothers(path) ? next('route') : next())] : []
+function mountEndpoint(app: Express, one: Served, deps: AnswerDeps): void {
+  const { endpoint } = one
+  app[endpoint.method.toLowerCase() as 'get'](
+    endpoint.path,
+    doorkeeper(endpoint, deps),
+    ...budgetKeeper(endpoint, deps),
+    ...capabilityKeeper(endpoint),
+    ...bodyReader(endpoint),
+    ...stillStanding(endpoint, {
+      clock: deps.clock,
+      identify: (request) => identify(endpoint.auth, request, deps.authenticate),
+      refuseUnable: (response) => refuseUnable(endpoint.auth, response),
+    }),
+    answerer(one, deps),
+  )
 }
 
 const bodyReader = (endpoint: EndpointShape): RequestHandler[] =>

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { ActorOf, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
+import type { ActorOf, Contract, EndpointShape, Multipart, RequestOf, StreamMessage } from '../../core/contract/index.ts'
 import type { Upload } from './receive-upload.ts'
 import type { FileBody } from './send-file.ts'
 import type { PushStream } from './stream.ts'
@@ -37,3 +37,10 @@ type Handler<E extends EndpointShape> = (call: Call<E>) => Promise<Answered<E>> 
 export type Served = Readonly<{ endpoint: EndpointShape; handler: (call: never) => unknown }>
 
 export const serve = <E extends EndpointShape>(endpoint: E, handler: Handler<E>): Served => ({ endpoint, handler })
+
+/** One handler for each endpoint of a contract. */
+export type Handlers<C extends Contract> = { readonly [Name in keyof C]: Handler<C[Name]> }
+
+/** A contract joined to its handlers; the types hold that none is missing. */
+export const serveContract = <C extends Contract>(contract: C, handlers: Handlers<NoInfer<C>>): readonly Served[] =>
+  Object.entries(contract).map(([name, endpoint]) => ({ endpoint, handler: handlers[name] as Served['handler'] }))

@@ -2,16 +2,17 @@ import { type Job, type JobCount, type JobState, jobsContract } from '../../core
 import { type Actor, type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { recordAudit } from '../audit/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { countJobs, findJob, jobsAfter } from './jobs.repo.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock }>
 
-export const jobsRoutes = (deps: Deps): Served[] => [
-  serve(jobsContract.listJobs, ({ query }) => listJobs(deps, query)),
-  serve(jobsContract.getJob, ({ params }) => getJob(deps, params)),
-  serve(jobsContract.retryJobs, ({ actor, body }) => retryJobs(deps, actor, body)),
-]
+export const jobsRoutes = (deps: Deps) =>
+  serveContract(jobsContract, {
+    listJobs: ({ query }) => listJobs(deps, query),
+    getJob: ({ params }) => getJob(deps, params),
+    retryJobs: ({ actor, body }) => retryJobs(deps, actor, body),
+  })
 
 type Query = Readonly<{ limit: number; cursor?: string | undefined; state?: JobState | undefined; topic?: string | undefined }>
 type Listed = { jobs: Job[]; nextCursor: string | null; counts: JobCount[] }

@@ -3,7 +3,7 @@ import type { OwnProfile } from '../../core/profile/index.ts'
 import { profileContract as contract } from '../../core/profile/index.ts'
 import type { RoleBook } from '../../core/users/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { changeProfile, findUserById, type UserRecord } from '../users/index.ts'
 
 type Deps = Readonly<{ db: Db; clock: Clock; roles: RoleBook }>
@@ -16,12 +16,13 @@ const view = ({ userId, matrixUserId }: PlatformPrincipal, { displayName, avatar
   locale,
 })
 
-export const profileRoutes = (deps: Deps): Served[] => [
-  serve(contract.showProfile, async ({ actor }) => {
-    const user = await findUserById(deps.db, actor.userId)
-    if (!user) throw problem('UNAUTHENTICATED', 'your account is no longer there')
-    return view(actor, user)
-  }),
-  serve(contract.changeProfile, async ({ actor, body }) => view(actor, await changeProfile(deps, actor, body))),
-  serve(contract.showPermissions, ({ actor }) => ({ roles: [...actor.roles], permissions: [...actor.capabilities] })),
-]
+export const profileRoutes = (deps: Deps) =>
+  serveContract(contract, {
+    showProfile: async ({ actor }) => {
+      const user = await findUserById(deps.db, actor.userId)
+      if (!user) throw problem('UNAUTHENTICATED', 'your account is no longer there')
+      return view(actor, user)
+    },
+    changeProfile: async ({ actor, body }) => view(actor, await changeProfile(deps, actor, body)),
+    showPermissions: ({ actor }) => ({ roles: [...actor.roles], permissions: [...actor.capabilities] }),
+  })

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { type Clock, isoNow, problem } from '../../core/kit/index.ts'
 import { serviceContract as contract, type Readiness } from '../../core/service/index.ts'
 import type { Db } from '../db/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { docsPage, docsStyle } from './docs-page.ts'
 
 export type ServiceDeps = Readonly<{
@@ -15,14 +15,15 @@ export type ServiceDeps = Readonly<{
   openApi: () => Record<string, unknown>
 }>
 
-export const serviceRoutes = (deps: ServiceDeps): Served[] => [
-  serve(contract.healthz, () => undefined),
-  serve(contract.readyz, () => readiness(deps)),
-  serve(contract.metrics, () => deps.registry.metrics()),
-  serve(contract.openApi, () => deps.openApi()),
-  serve(contract.docs, () => docsPage(deps.openApi())),
-  serve(contract.docsStyle, () => docsStyle),
-]
+export const serviceRoutes = (deps: ServiceDeps) =>
+  serveContract(contract, {
+    healthz: () => undefined,
+    readyz: () => readiness(deps),
+    metrics: () => deps.registry.metrics(),
+    openApi: () => deps.openApi(),
+    docs: () => docsPage(deps.openApi()),
+    docsStyle: () => docsStyle,
+  })
 
 /** Throws UNAVAILABLE when a load balancer should send nobody here. */
 async function readiness({ db, clock, version, draining }: ServiceDeps): Promise<Readiness> {

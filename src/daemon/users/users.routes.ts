@@ -1,5 +1,5 @@
 import { usersContract } from '../../core/users/index.ts'
-import { type Served, serve } from '../http/index.ts'
+import { serveContract } from '../http/index.ts'
 import { changeUser } from './change-user.ts'
 import { createUser } from './create-user.ts'
 import type { UsersDeps } from './deps.ts'
@@ -9,17 +9,18 @@ import { reconcileBox } from './reconcile-box.ts'
 import { resetPassword } from './reset-password.ts'
 import { existingUser, listUsers, userView } from './show-users.ts'
 
-export const usersRoutes = (deps: UsersDeps): Served[] => [
-  serve(usersContract.listUsers, ({ params, query }) => listUsers(deps, { ...params, ...query })),
-  serve(usersContract.createUser, ({ actor, params, body }) => createUser(deps, actor, { ...params, ...body })),
-  serve(usersContract.importUsers, ({ actor, params, body, signal }) => importUsers(deps, actor, { ...params, ...body }, signal)),
-  serve(usersContract.showUser, async ({ params }) => {
-    const { tenant, user } = await existingUser(deps.db, params)
-    return userView(tenant, user)
-  }),
-  serve(usersContract.changeUser, ({ actor, params, body }) => changeUser(deps, actor, { ...params, ...body })),
-  serve(usersContract.resetUserPassword, ({ actor, params, body }) => resetPassword(deps, actor, { ...params, ...body })),
-  serve(usersContract.disableUser, ({ actor, params, body }) => disableUser(deps, actor, { ...params, ...body })),
-  serve(usersContract.reconcileBox, ({ actor, params, body }) => reconcileBox(deps, actor, { ...params, ...body })),
-  serve(usersContract.enableUser, ({ actor, params }) => enableUser(deps, actor, params)),
-]
+export const usersRoutes = (deps: UsersDeps) =>
+  serveContract(usersContract, {
+    listUsers: ({ params, query }) => listUsers(deps, { ...params, ...query }),
+    createUser: ({ actor, params, body }) => createUser(deps, actor, { ...params, ...body }),
+    importUsers: ({ actor, params, body, signal }) => importUsers(deps, actor, { ...params, ...body }, signal),
+    showUser: async ({ params }) => {
+      const { tenant, user } = await existingUser(deps.db, params)
+      return userView(tenant, user)
+    },
+    changeUser: ({ actor, params, body }) => changeUser(deps, actor, { ...params, ...body }),
+    resetUserPassword: ({ actor, params, body }) => resetPassword(deps, actor, { ...params, ...body }),
+    disableUser: ({ actor, params, body }) => disableUser(deps, actor, { ...params, ...body }),
+    reconcileBox: ({ actor, params, body }) => reconcileBox(deps, actor, { ...params, ...body }),
+    enableUser: ({ actor, params }) => enableUser(deps, actor, params),
+  })

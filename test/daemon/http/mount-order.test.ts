@@ -6,7 +6,6 @@ import { type EndpointShape, empty, endpoint, open } from '../../../src/core/con
 import { HostKey, HostName, hostPathWords } from '../../../src/core/hosts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 import { type Served, serve } from '../../../src/daemon/http/index.ts'
-import { knownPaths } from '../../../src/daemon/http/known-paths.ts'
 import { servedApp } from '../../support/served-app.ts'
 
 const declared: readonly EndpointShape[] = Object.values(api).flatMap((contract): EndpointShape[] => Object.values(contract))
@@ -26,7 +25,6 @@ function bySearch(path: string): string[] {
 }
 
 describe('of the whole interface', () => {
-  const paths = knownPaths(declared)
   const words = [...new Set(declared.flatMap(({ path }) => path.split('/').filter((part) => part !== '' && !part.startsWith(':'))))]
   const anyPath = fc
     .constantFrom(...declared)
@@ -38,25 +36,35 @@ describe('of the whole interface', () => {
       ),
     )
 
-  test('a path takes the methods of the one form that says it by the most words', () => {
-    fc.assert(
-      fc.property(anyPath, (parts) => void expect(paths.methodsOf(parts.join('/'))).toEqual(bySearch(parts.join('/')))),
+  const start = async () => {
+    const served: Served[] = declared.map((shape) => serve(shape as never, () => undefined as never))
+    const { url } = await servedApp(served, { authenticate: {}, clock: manualClock() })
+    return async (path: string): Promise<string[]> => {
+      const response = await fetch(`${url}${path}`, { method: 'OPTIONS' })
+      await response.body?.cancel()
+      return response.headers.get('allow')?.split(', ') ?? []
+    }
+  }
+
+  test('a path takes the methods of the one form that says it by the most words', async () => {
+    const methodsOf = await start()
+    await fc.assert(
+      fc.asyncProperty(anyPath, async (parts) => {
+        expect(await methodsOf(parts.join('/'))).toEqual(bySearch(parts.join('/')))
+      }),
       { numRuns: 500 },
     )
   })
 
-  test('each endpoint takes its own path, and no word of a path is what somebody could be called', () => {
-    for (const shape of declared) {
-      const asked = shape.path.replace(/:\w+/g, 'x!x')
-      expect(paths.methodsOf(asked)).toContain(shape.method)
-      expect(paths.standsAside(shape)?.(asked) ?? false).toBe(false)
-    }
-    const named = declared.filter((shape) => paths.standsAside(shape) && shape.params && !/:\w*[iI]d$/.test(shape.path))
-    for (const { path, params } of named)
-      for (const word of words)
-        if (paths.methodsOf(path.replace(/:\w+$/, word)) !== paths.methodsOf(path.replace(/:\w+$/, 'x!x')))
-          expect([path, word, params?.safeParse({ slug: word, name: word, localpart: word }).success]).toEqual([path, word, false])
-    expect(named.map(({ path }) => path)).toContain('/api/admin/v1/boxes/:slug')
+  test('each endpoint takes its own path, and no word of a path is what somebody could be called', async () => {
+    const methodsOf = await start()
+    for (const shape of declared) expect(await methodsOf(shape.path.replace(/:\w+/g, 'x!x'))).toContain(shape.method)
+    const named = declared.filter(({ path, params }) => params && /:\w+$/.test(path) && !/:\w*[iI]d$/.test(path))
+    const isWord = (path: string, word: string) => declared.some((other) => other.path === path.replace(/:\w+$/, word))
+    const taken = named.flatMap((shape) => words.filter((word) => isWord(shape.path, word)).map((word) => ({ ...shape, word })))
+    for (const { path, params, word } of taken)
+      expect([path, word, params?.safeParse({ slug: word, name: word, localpart: word }).success]).toEqual([path, word, false])
+    expect(taken.map(({ path }) => path)).toContain('/api/admin/v1/boxes/:slug')
   })
 
   test('the words that no new tenant or host is called are exactly those that stand where a slug or a name can stand', () => {
