@@ -1,7 +1,38 @@
 import type { Command, CommanderError } from 'commander'
-import { type ExitCode, fold, Problem, printable } from '../core/kit/index.ts'
-import type { Machine } from './machine.ts'
-import { widthOf } from './terminal-width.ts'
+import { type Clock, type ExitCode, fold, foldBeside, Problem, plural, printable, type Random } from '../core/kit/index.ts'
+
+type Output = Readonly<{ write(text: string): unknown; isTTY?: boolean | undefined; columns?: number | undefined }>
+
+/** The machine as a program sees it; tests give their own. */
+export type Machine = Readonly<{
+  env: Readonly<Record<string, string | undefined>>
+  stdin: AsyncIterable<unknown> & Readonly<{ isTTY?: boolean | undefined }>
+  stdout: Output
+  stderr: Output
+  /** Aborts at the first SIGINT or SIGTERM. */
+  signal: AbortSignal
+  clock: Clock
+  random: Random
+  /** A settings file that is read where none is named and this one is there. */
+  usualSettings?: string
+}>
+
+/** Options of the program itself, which every command has. */
+export type Globals = Readonly<{ config?: string; json?: boolean }>
+
+/** A result for scripts, or the words for a person. */
+export function print({ stdout }: Pick<Machine, 'stdout'>, { json }: Globals, result: unknown, words: string): void {
+  stdout.write(`${json ? JSON.stringify(result, null, 2) : words}\n`)
+}
+
+/** A terminal that does not know its size says 0. */
+const usualColumns = 80
+
+type Terminal = Readonly<{ isTTY?: boolean | undefined; columns?: number | undefined }>
+
+/** Text for another program is never cut: without a terminal (or COLUMNS) the width has no end. */
+export const widthOf = ({ isTTY, columns }: Terminal, env: Readonly<Record<string, string | undefined>>): number =>
+  isTTY ? columns || usualColumns : Number(env.COLUMNS) || Number.POSITIVE_INFINITY
 
 /** A command line that does not fit, and the help of the very command that it meant. */
 class Mistake extends Problem {
@@ -62,4 +93,28 @@ export function tellProblem({ stderr, env }: Pick<Machine, 'stderr' | 'env'>, fo
   const lines = [`error: ${printable(message)} [${code}]`, ...listed, ...next].join('\n')
   stderr.write(`${json ? JSON.stringify(found.toBody()) : fold(lines, widthOf(stderr, env))}\n`)
   return found.exit
+}
+
+/** One thing a doctor looked at: how it is, and, if it is not well, what to type. */
+export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed'; says: string; mend?: string }>
+
+export const well = (name: string, says: string): Check => ({ name, state: 'ok', says })
+/** It works, but will not when it is needed. */
+export const doubtful = (name: string, says: string, mend: string): Check => ({ name, state: 'warn', says, mend })
+export const failing = (name: string, says: string, mend: string): Check => ({ name, state: 'failed', says, mend })
+
+const marks = { ok: '✓', warn: '!', failed: '✗' } as const satisfies Record<Check['state'], string>
+
+/** Prints what was found, a line each. Exit code 1 when something would keep the program from working. */
+export function tellChecks(machine: Machine, options: Globals, checks: readonly Check[], nameColumns: number): ExitCode {
+  const width = widthOf(machine.stdout, machine.env)
+  const lineOf = ({ name, state, says, mend }: Check) => {
+    const found = foldBeside(`${marks[state]} ${name.padEnd(nameColumns)} `, says, width)
+    return mend ? `${found}\n${foldBeside(`  ${''.padEnd(nameColumns)} mend: `, mend, width)}` : found
+  }
+  const failures = checks.filter(({ state }) => state === 'failed').length
+  const warnings = checks.filter(({ state }) => state === 'warn').length
+  const sum = failures + warnings === 0 ? 'all is well' : `${plural(failures, 'fault')}, ${plural(warnings, 'warning')}`
+  print(machine, options, { checks }, `${checks.map(lineOf).join('\n')}\n\n${sum}`)
+  return failures > 0 ? 1 : 0
 }

@@ -1,11 +1,8 @@
 // What every program needs of the machine: its clock, randomness, files and log.
 // The only place outside the edges where the machine is touched; nothing here knows the product.
-export { acceleratedClock, systemClock } from './clock.ts'
+export { acceleratedClock, systemClock, untilIdle, type VirtualClock, virtualClock } from './clock.ts'
 export { settlingFetch } from './fetch.ts'
 export { readIfThere, syncFolder, writeFileAtomic } from './files.ts'
 export { type Logger, makeLogger, silentLogger } from './logger.ts'
 export { packageRoot, packageVersion } from './package.ts'
-export { systemRandom } from './random.ts'
-export { nativeSha256Hex } from './sha256.ts'
-export { untilIdle } from './until-idle.ts'
-export { type VirtualClock, virtualClock } from './virtual-clock.ts'
+export { nativeSha256Hex, systemRandom } from './random.ts'

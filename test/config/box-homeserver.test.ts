@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { completeHomeserver } from '../../src/agent/adoption/complete-homeserver.ts'
+import { completeHomeserver } from '../../src/agent/adoption/complete-config.ts'
 import { failureMemoryMs, maxFailures } from '../../src/core/sessions/index.ts'
 import { packageRoot } from '../../src/node/index.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { doubtful, tellChecks, well } from '../../src/node/checks.ts'
-import type { Machine } from '../../src/node/machine.ts'
+import { doubtful, type Machine, tellChecks, well } from '../../src/node/command-line.ts'
 
 const checks = [
   well('engine', '29.1.3'),

@@ -1,18 +1,17 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { CompletionStep, ProbeResult, Service } from '../../core/boxes/index.ts'
-import { problem, secret } from '../../core/kit/index.ts'
+import { type CompletionStep, type ProbeResult, Service } from '../../core/boxes/index.ts'
+import { type Clock, problem, secret } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import { bringImages, probeFile, readBoxSecrets, readCompose, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
-import type { CommandContext, LocalBox } from '../ports/index.ts'
+import { bringImages, probeFile, readBoxSecrets, readCompose, waitForService, waitUntilStable, writeProbeAccount } from '../boxes/index.ts'
+import type { BoxServers, CommandContext, ContainerEngine, LocalBox } from '../ports/index.ts'
 import type { SagaActs, StepContext } from '../saga/index.ts'
-import { pendingFile } from './box-secrets-of.ts'
-import { bringUp } from './bring-up.ts'
 import { applyFiles, type KeptFile, keepFiles, makeFenceFolder, putBack } from './kept-files.ts'
 import { type Complete, type FileChange, type Plan, type PlanDeps, planCompletion } from './plan-completion.ts'
+import { pendingFile } from './secrets.ts'
 
 /** What the journal keeps of the box before: enough to put it back without the plan. */
-export type Before = Readonly<{
+type Before = Readonly<{
   files: readonly KeptFile[]
   hadEdge: boolean
   hadProbe: boolean
@@ -22,7 +21,7 @@ export type Before = Readonly<{
   recorded?: Pick<LocalBox, 'chatDomain' | 'ports'>
 }>
 
-export type Completion = Readonly<{
+type Completion = Readonly<{
   deps: PlanDeps
   context: CommandContext
   payload: Complete
@@ -140,4 +139,38 @@ function prove({ deps, context, payload, ...run }: Completion, signal: AbortSign
     onProbe: ({ reason }, good) =>
       context.progress({ step: 'prove', detail: reason ?? `${good} of ${consecutive} good`, percent: (100 * good) / consecutive }),
   })
+}
+
+type Deps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock }>
+
+/**
+ * Brings a box to what its files say: what compose would recreate, what does not run, and what has to read its config again (`reread`);
+ * nothing else is touched. The chat server is stopped while its database is exchanged, and started after it.
+ */
+async function bringUp(
+  { engine, servers, clock }: Deps,
+  box: LocalBox,
+  { reread, signal }: Readonly<{ reread: readonly Service[]; signal: AbortSignal }>,
+): Promise<void> {
+  const { project } = box
+  const hashes = await engine.configHashes(project)
+  const present = await engine.containers(project)
+  const isCurrent = (service: Service) =>
+    present.some((one) => one.service === service && hashes[service]?.includes(one.configHash ?? '') && one.state === 'running')
+  const wanted = Service.options.filter((service) => hashes[service] !== undefined)
+  const stale = wanted.filter((service) => !isCurrent(service) || reread.includes(service))
+  const all = stale.includes('postgres') ? [...new Set<Service>([...stale, 'synapse'])] : stale
+  await engine.stop(
+    project,
+    all.filter((service) => service === 'synapse' || service === 'edge'),
+  )
+  const up = async (service: Service) => {
+    if (all.includes(service)) await engine.up(project, [service], signal)
+  }
+  await up('postgres')
+  await waitForService({ engine, clock }, { signal }, box, 'postgres', () => servers.databaseReady(box))
+  await up('minio')
+  await up('synapse')
+  await up('edge')
+  await waitForService({ engine, clock }, { signal }, box, 'synapse', async () => (await servers.serverVersions(box)).synapse !== undefined)
 }

@@ -1,8 +1,8 @@
 import { dirname, posix } from 'node:path'
 import { type Service, Service as Services } from '../../core/boxes/index.ts'
 import { mountOf, recordOf, standingFindings } from '../boxes/index.ts'
-import { isPlainSecret } from './box-secrets-of.ts'
-import { edgePort, platformPort } from './complete-homeserver.ts'
+import { edgePort, platformPort } from './complete-config.ts'
+import { isPlainSecret } from './secrets.ts'
 import type { Survey } from './survey.ts'
 
 /** What no rewrite of files can mend; each says what to do. While there is one, the box stays observed. */

@@ -2,8 +2,8 @@ import { chmod, lchown, mkdir, readFile, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { problem, sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, syncFolder, writeFileAtomic } from '../../node/index.ts'
-import { readHostFile } from './host-file.ts'
 import { type FileChange, sumOrNull } from './plan-completion.ts'
+import { readHostFile } from './survey.ts'
 
 /** One file as the journal remembers it: sums and where its former text lies, never a text. */
 export type KeptFile = Readonly<

@@ -18,14 +18,12 @@ import {
   secretsText,
 } from '../boxes/index.ts'
 import type { BoxServers, ContainerEngine, LocalBox } from '../ports/index.ts'
-import { pendingSecrets, platformService, secretsOf } from './box-secrets-of.ts'
-import { completeCompose } from './complete-compose.ts'
-import { completeHomeserver } from './complete-homeserver.ts'
+import { completeCompose, completeHomeserver } from './complete-config.ts'
 import { databaseNames, findingsOf } from './findings.ts'
-import { type HostFile, readHostFile } from './host-file.ts'
 import { literalImages } from './literal-images.ts'
-import { redact } from './redact.ts'
-import { type Survey, surveyStack } from './survey.ts'
+import { pendingSecrets, platformService, redact, secretsOf } from './secrets.ts'
+
+import { type HostFile, readHostFile, type Survey, surveyStack } from './survey.ts'
 
 export type Complete = BoxCommandPayload<'tenant-box.complete'>
 

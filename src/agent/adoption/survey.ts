@@ -1,11 +1,10 @@
-import { posix } from 'node:path'
+import { lstat, readFile, realpath } from 'node:fs/promises'
+import { join, posix, resolve } from 'node:path'
 import { parse } from 'yaml'
 import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { type ComposeFacts, type Mount, mountsOf, readCompose, recordOf } from '../boxes/index.ts'
-import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { type HostFile, readHostFile } from './host-file.ts'
-import { hostPathOf } from './mounts.ts'
+import { type ComposeFacts, type Mount, mountOf, mountsOf, readCompose, recordOf } from '../boxes/index.ts'
+import type { ContainerEngine, ContainerState, LocalBox, Project } from '../ports/index.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -105,4 +104,35 @@ function asMap(text: string, name: string): Record<string, unknown> {
   } catch (error) {
     throw problem('COMPOSE_INVALID', `${name} is not YAML: ${(error as Error).message.split('\n')[0]}`)
   }
+}
+
+/** A file of the stack as it is on the host. */
+export type HostFile = Readonly<{ path: string; text: string; mode: number; uid: number; gid: number }>
+
+const mostBytes = 1_000_000
+
+/**
+ * Reads a file of a box; undefined when there is none. A service of the box may own the folder it lies in, and must not be able to show
+ * us another file of the host by a link in its place: throws FOLDER_UNSAFE.
+ */
+export async function readHostFile(path: string): Promise<HostFile | undefined> {
+  const facts = await lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error
+  })
+  if (!facts) return undefined
+  if (!facts.isFile() || facts.nlink > 1 || (await realpath(path)) !== path)
+    throw problem('FOLDER_UNSAFE', `${path} is no plain file of its own: put the file itself there, without links`)
+  if (facts.size > mostBytes) throw problem('FOLDER_UNSAFE', `${path} has ${facts.size} bytes: that is no config file`)
+  return { path, text: await readFile(path, 'utf8'), mode: facts.mode & 0o777, uid: facts.uid, gid: facts.gid }
+}
+
+type Where = Readonly<{ engine: ContainerEngine; project: Project; volumes: Readonly<Record<string, string>>; mounts: readonly Mount[] }>
+
+/** Where a path of the container lies on the host; undefined when it is in no mount that can be reached. */
+async function hostPathOf({ engine, project, volumes, mounts }: Where, path: string): Promise<string | undefined> {
+  const mount = mountOf(mounts, path)
+  if (!mount || mount.kind === 'other' || mount.source === '' || /[$~]/.test(mount.source)) return undefined
+  const base = mount.kind === 'bind' ? resolve(project.folder, mount.source) : await engine.volumePath(volumes[mount.source] ?? '')
+  return base === undefined ? undefined : join(base, posix.relative(mount.target, path))
 }

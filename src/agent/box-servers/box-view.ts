@@ -2,7 +2,7 @@ import type { Service } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { type BoxSecrets, readBoxSecrets } from '../boxes/index.ts'
 import type { ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import type { Origin } from './ask.ts'
+import type { Origin } from './http.ts'
 
 /** A box as one question sees it: its containers now, and the ways to its servers. */
 export type BoxView = Readonly<{

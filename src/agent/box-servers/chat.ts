@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Random, randomText, type Secret } from '../../core/kit/index.ts'
 import type { LocalBox, ProbeAccount } from '../ports/index.ts'
-import { ask, need, type Origin } from './ask.ts'
+import { type Answer, ask, need, type Origin } from './http.ts'
 
 const api = '/_matrix/client/v3'
 const eventType = 'dev.tenantry.probe'
@@ -99,4 +99,34 @@ export async function makeThrowAwayAccount(
     signal,
   })
   return { ...account, roomId: String(room_id) }
+}
+
+const query = ({ userId }: ProbeAccount) => `user_id=${encodeURIComponent(userId)}`
+
+/**
+ * Uploads a few bytes as media of the chat server and reads them back: a media folder that takes no file shows nowhere else. Whoever does
+ * not answer at all is told by the other components.
+ */
+export async function keepMedia(chat: Origin, account: ProbeAccount, signal?: AbortSignal): Promise<void> {
+  const headers = { authorization: `Bearer ${account.accessToken}` }
+  const uploaded = await ask(chat, `/_matrix/media/v3/upload?filename=probe&${query(account)}`, {
+    method: 'POST',
+    body: { probe: true },
+    headers,
+    signal,
+  }).catch(() => undefined)
+  if (!uploaded) return
+  const [, place] =
+    /^mxc:\/\/([^/]+\/[A-Za-z0-9_-]+)$/.exec(String((uploaded.json as { content_uri?: unknown } | undefined)?.content_uri ?? '')) ?? []
+  if (uploaded.status !== 200 || place === undefined) throw new Error(`the media upload answered ${said(uploaded)}`)
+  const read = (path: string) => ask(chat, `${path}/${place}?${query(account)}`, { headers, signal })
+  const present = await read('/_matrix/client/v1/media/download')
+  // Synapse has that path since 1.111.
+  const answer = present.status === 404 ? await read('/_matrix/media/v3/download') : present
+  if (answer.status !== 200) throw new Error(`the media download answered ${said(answer)}`)
+}
+
+const said = ({ status, json }: Answer): string => {
+  const { errcode } = Object(json) as { errcode?: unknown }
+  return typeof errcode === 'string' ? `${status} ${errcode.slice(0, 60)}` : String(status)
 }

@@ -6,8 +6,18 @@ import { sideBySide } from '../backup/index.ts'
 import type { ContainerEngine, LocalBox, RowCounts } from '../ports/index.ts'
 import { runningId, viewBox } from './box-view.ts'
 import { dumpFile, globalsFile } from './dump.ts'
-import { countSql, needSameCounts, parseCounts } from './row-counts.ts'
-import { asSuperuser, connection, type DatabaseLogin, databaseLogin, lastLine, needSql, type SqlRun } from './sql.ts'
+import {
+  asSuperuser,
+  connection,
+  countSql,
+  type DatabaseLogin,
+  databaseLogin,
+  lastLine,
+  needSameCounts,
+  needSql,
+  parseCounts,
+  type SqlRun,
+} from './sql.ts'
 
 /** Loads a dump into an empty database and makes it fit to be served again (SAFETY, Restore). Never over tables that are there. */
 export async function loadDatabase(

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Random, randomText, sha256Hex } from '../../core/kit/index.ts'
 import type { ContainerEngine } from '../ports/index.ts'
-import { ask } from './ask.ts'
 import { type BoxView, runningId } from './box-view.ts'
+import { ask } from './http.ts'
 
 const bucket = 'tenantry-probe'
 const versionMs = 20_000

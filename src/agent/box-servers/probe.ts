@@ -1,15 +1,14 @@
+import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
 import { type Clock, isoNow, type Random } from '../../core/kit/index.ts'
-import { readProbeAccount } from '../boxes/index.ts'
+import { fenceSwitch, readProbeAccount } from '../boxes/index.ts'
 import type { ContainerEngine, LocalBox } from '../ports/index.ts'
-import type { Origin } from './ask.ts'
 import { type BoxView, viewBox } from './box-view.ts'
-import { asksForToken, sendAndRead, versionsAnswer } from './chat.ts'
-import { fenceIsMounted } from './fence-folder.ts'
-import { keepMedia } from './media.ts'
+import { asksForToken, keepMedia, sendAndRead, versionsAnswer } from './chat.ts'
+import type { Origin } from './http.ts'
 import { clusterIsHealthy, uploadAndRead } from './objects.ts'
 import { databaseLogin, lastLine, psql } from './sql.ts'
-import { isUpgrading } from './upgrading.ts'
 
 export type BoxServersDeps = Readonly<{ engine: ContainerEngine; clock: Clock; random: Random }>
 
@@ -88,4 +87,31 @@ async function verdict({ engine }: BoxServersDeps, view: BoxView, components: Pr
   const synapse = view.container('synapse')
   const patient = components.database.ok && components.objectStorage.ok && synapse?.state === 'running'
   return patient && isUpgrading(await engine.logs(synapse.id, 400).catch(() => '')) ? 'upgrading' : 'failed'
+}
+
+const inEdge = '/etc/nginx/fence'
+
+/**
+ * Whether the edge sees the very folder in which the switch is put. One that was removed and made again is another one to the container:
+ * the box looks well, and the next update would write to it while people do.
+ */
+async function fenceIsMounted(engine: ContainerEngine, { box, secrets, container }: BoxView, signal?: AbortSignal): Promise<void> {
+  const edge = container('edge')
+  if (!secrets || edge?.state !== 'running') return
+  const folder = dirname(fenceSwitch(box.project))
+  const here = await stat(folder).catch(() => undefined)
+  if (!here) throw new Error(`the edge's fence folder ${folder} is gone: make it again, then recreate the edge`)
+  const { exitCode, stdout } = await engine.exec(edge.id, ['stat', '-c', '%i', inEdge], signal ? { signal } : {})
+  if (exitCode !== 0) throw new Error(`the edge has no fence folder at ${inEdge}: it could not be closed`)
+  if (Number(stdout.trim()) !== here.ino) throw new Error(`the edge does not see ${folder} but a folder that is gone: recreate the edge`)
+}
+
+// Only looking at the schema is no upgrade: a Synapse that dies of what it sees looks again at each restart.
+const begun = /Applying (engine-specific )?schema|Upgrading/
+const ended = /Schema now up to date|now listening on|too new for the server|Traceback|Checking existing schema version/
+
+/** Whether the end of Synapse's log shows a schema upgrade under way: it listens only after it. */
+export function isUpgrading(log: string): boolean {
+  const lines = log.split('\n')
+  return lines.findLastIndex((line) => begun.test(line)) > lines.findLastIndex((line) => ended.test(line))
 }

@@ -4,10 +4,9 @@ import { type BoxCommandPayload, boxCommands } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
 import { readIfThere } from '../../node/index.ts'
 import type { CommandExecutor, LocalBox, Project } from '../ports/index.ts'
-import { knownOf } from './box-of-command.ts'
 import { readCompose } from './compose-file.ts'
-import type { LocalBoxes } from './local-boxes.ts'
-import { refuseStackOfOther } from './one-box-a-stack.ts'
+import { knownOf, type LocalBoxes, refuseStackOfOther } from './local-boxes.ts'
+
 import { type ReportDeps, reportVersions } from './report-versions.ts'
 import { needSafeFolder } from './safe-folder.ts'
 

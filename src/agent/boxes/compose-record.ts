@@ -1,9 +1,10 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { BoxCommandKind } from '../../core/boxes/index.ts'
 import { sha256Hex } from '../../core/kit/index.ts'
 import { readIfThere, writeFileAtomic } from '../../node/index.ts'
-import type { LocalBox } from '../ports/index.ts'
+import type { CommandContext, CommandExecutors, LocalBox } from '../ports/index.ts'
 import { checkedSlug } from './local-boxes.ts'
 
 const Written = z.object({
@@ -68,4 +69,27 @@ function parse(text: string | undefined): Written {
   } catch {
     return { sha256: null, during: null }
   }
+}
+
+/** Commands that may write a box's compose file. Adoption only reads it. */
+const writing: ReadonlySet<BoxCommandKind> = new Set([
+  'tenant-box.provision',
+  'tenant-box.complete',
+  'tenant-box.update',
+  'tenant-box.restore',
+  'tenant-box.take_over',
+  'tenant-box.take_back',
+])
+
+type AnyExecutor = (context: CommandContext, payload: { slug: string }) => Promise<unknown>
+
+/** The same executors; what they leave as compose file is known afterwards as the agent's own, and any other one as changed by hand. */
+export function recordCompose(compose: ComposeRecord, executors: CommandExecutors): CommandExecutors {
+  const recorded = Object.entries(executors).map(([kind, execute]) => {
+    if (!writing.has(kind as BoxCommandKind)) return [kind, execute]
+    const work: AnyExecutor = (context, payload) =>
+      compose.around(payload.slug, context.commandId, () => (execute as AnyExecutor)(context, payload))
+    return [kind, work]
+  })
+  return Object.fromEntries(recorded) as CommandExecutors
 }

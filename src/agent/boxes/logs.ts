@@ -1,7 +1,6 @@
 import { boxCommands, type LogLine, type Service } from '../../core/boxes/index.ts'
 import type { CommandExecutor, ContainerEngine, LocalBox } from '../ports/index.ts'
-import { boxOfCommand } from './box-of-command.ts'
-import type { LocalBoxes } from './local-boxes.ts'
+import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 
 type Deps = Readonly<{ engine: ContainerEngine; boxes: LocalBoxes }>
 type Wanted = Readonly<{ services: readonly Service[]; lines: number; since?: string | undefined }>

@@ -1,5 +1,4 @@
 import { posix } from 'node:path'
-import { recordOf } from './record-of.ts'
 
 /** `source` is a volume's key in the file, or a path; empty for a volume without a name. */
 export type Mount = Readonly<{ kind: 'volume' | 'bind' | 'other'; source: string; target: string }>
@@ -29,3 +28,33 @@ export const mountOf = (mounts: readonly Mount[], path: string): Mount | undefin
   mounts
     .filter(({ target }) => path === target || path.startsWith(target === '/' ? '/' : `${target}/`))
     .sort((a, b) => b.target.length - a.target.length)[0]
+
+export const recordOf = (value: unknown): Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+
+/** `key` is its name in the file, `volume` the real one. */
+export type DatabaseVolume = Readonly<{ key: string; volume: string }>
+
+const usualFolder = '/var/lib/postgresql/data'
+
+/**
+ * By where it is mounted and not by its place in the list: whoever mounts a volume for backups as well may write that one first. Where
+ * nothing is mounted at the folder that the file names, the image has another, and an only volume is the one.
+ */
+export function databaseVolumeOf(postgres: Record<string, unknown>, volumes: Readonly<Record<string, string>>): DatabaseVolume | undefined {
+  const mounts = mountsOf(postgres)
+  const mount = mountOf(mounts, dataFolder(postgres.environment)) ?? onlyVolume(mounts)
+  const volume = mount?.kind === 'volume' ? volumes[mount.source] : undefined
+  return mount === undefined || volume === undefined ? undefined : { key: mount.source, volume }
+}
+
+function onlyVolume(mounts: readonly Mount[]): Mount | undefined {
+  const named = mounts.filter(({ kind, source }) => kind === 'volume' && source !== '')
+  return named.length === 1 ? named[0] : undefined
+}
+
+function dataFolder(environment: unknown): string {
+  const listed = Array.isArray(environment) ? environment.map(String).find((entry) => entry.startsWith('PGDATA=')) : undefined
+  const said = listed?.slice('PGDATA='.length) ?? recordOf(environment).PGDATA
+  return typeof said === 'string' && said !== '' ? said : usualFolder
+}

@@ -1,9 +1,10 @@
-import { headOf, Service, type VersionsReport } from '../../core/boxes/index.ts'
+import { headOf, parseImage, Service, type VersionedService, type VersionsReport } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import type { BoxServers, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
-import { readFence } from './box-fence.ts'
-import type { FindFacts } from './find-facts.ts'
-import { installedVersion } from './versions.ts'
+import type { BoxServers, CommandExecutor, ContainerEngine, ContainerState, LocalBox } from '../ports/index.ts'
+import type { FindFacts } from './box-facts.ts'
+import { readFence } from './fence.ts'
+
+import { boxOfCommand, type LocalBoxes } from './local-boxes.ts'
 
 export type ReportDeps = Readonly<{ engine: ContainerEngine; servers: BoxServers; clock: Clock; findFacts?: FindFacts }>
 
@@ -42,3 +43,30 @@ function serviceReport(container: ContainerState | undefined): VersionsReport['s
   const { image, digest, restartCount, state } = container
   return { image, digest, restartCount, state: state === 'created' ? 'exited' : state }
 }
+
+/** What a server says of itself, brought to the form that the manifest uses. */
+const patterns = {
+  synapse: /\d+\.\d+(?:\.\d+)?(?:rc\d+)?/,
+  postgres: /\d+(?:\.\d+)+|\d+(?:beta|rc)\d+/,
+  minio: /RELEASE\.\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z(?:\.[a-z0-9.]+)?/,
+} as const satisfies Record<VersionedService, RegExp>
+
+/** The server's own word first, then the tag of what runs, then `unknown`. */
+export function installedVersion(service: VersionedService, said: string | undefined, runningImage: string | undefined): string {
+  const tag = runningImage === undefined ? undefined : parseImage(runningImage).tag
+  return patterns[service].exec(said ?? '')?.[0] ?? patterns[service].exec(tag ?? '')?.[0] ?? 'unknown'
+}
+
+/** What runs in a box, asked for by the version sync. */
+export const report =
+  (deps: ReportDeps & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.report_versions'> =>
+  async (_, payload) => ({ report: await reportVersions(deps, await boxOfCommand(deps.boxes, payload, { handedOver: 'welcome' })) })
+
+/** One writing probe, and what runs. A sick box is a result, not a failure of the command. */
+export const healthcheck =
+  (deps: ReportDeps & Readonly<{ boxes: LocalBoxes }>): CommandExecutor<'tenant-box.healthcheck'> =>
+  async ({ signal }, payload) => {
+    const box = await boxOfCommand(deps.boxes, payload)
+    const probe = await deps.servers.probe(box, signal)
+    return { probe, report: await reportVersions(deps, box) }
+  }

@@ -1,10 +1,10 @@
-import { isAlias, isMap, isScalar, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar, visit, type YAMLMap } from 'yaml'
 import { ImageRef, type Service } from '../../core/boxes/index.ts'
 import { remembered } from '../../core/kit/index.ts'
 import { composeInvalid, parseCompose } from './compose-file.ts'
 
 /** Replaces the text from `start` to `end`; everything else stays byte for byte. */
-export type Edit = Readonly<{ start: number; end: number; text: string }>
+type Edit = Readonly<{ start: number; end: number; text: string }>
 
 /** Exchanges the images of services. Comments, anchors, order and quoting stay; throws COMPOSE_INVALID where that cannot be promised. */
 export const rewriteImages = (text: string, images: Readonly<Partial<Record<Service, string>>>): string =>
@@ -39,7 +39,7 @@ export function rewriteVolumes(text: string, names: Readonly<Record<string, stri
   return apply(text, edits)
 }
 
-export const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
+const pairOf = (map: YAMLMap, key: string): Pair | undefined =>
   map.items.find((pair) => (isScalar(pair.key) ? pair.key.value : pair.key) === key)
 
 /** The scalar that the map itself holds; one that comes through a merge or an alias belongs to others too. */
@@ -51,7 +51,7 @@ function ownScalar(map: YAMLMap, key: string, what: string): Scalar {
   )
 }
 
-export function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
+function replaceScalar(document: ReturnType<typeof parseCompose>, text: string, scalar: Scalar, value: string, what: string): Edit {
   const [start, end] = scalar.range ?? [0, 0]
   const source = text.slice(start, end)
   if (typeof scalar.value !== 'string') throw composeInvalid(`has no text for ${what}`)
@@ -97,10 +97,43 @@ function nameEmptyVolume(text: string, scalar: Scalar, name: string): Edit {
 }
 
 /** Applies from the end, so that earlier offsets stay true, and parses the result: what cannot be read back is never written. */
-export function apply(text: string, edits: readonly Edit[]): string {
+function apply(text: string, edits: readonly Edit[]): string {
   const result = [...edits]
     .sort((a, b) => b.start - a.start)
     .reduce((now, { start, end, text: put }) => now.slice(0, start) + put + now.slice(end), text)
   parseCompose(result)
   return result
+}
+
+type Place = Readonly<{
+  /** The compose project's name, where the file says one. */
+  project: string
+  ports: Readonly<{ public: number; platform: number; probe: number }>
+  binds: Readonly<{ public: string; platform: string }>
+}>
+
+/** The edge's listeners, by their ports inside its container (`config/box-template`). */
+const listeners = { '8080': 'public', '8081': 'platform', '8082': 'probe' } as const
+
+/**
+ * Brings a box's compose file to another host: the project's name, and the addresses on which the edge is published. All else stays byte for
+ * byte. Throws COMPOSE_INVALID for an edge that is published otherwise than by three lines `address:port:8080|8081|8082`.
+ */
+export function rewritePlace(text: string, { project, ports, binds }: Place): string {
+  const document = parseCompose(text)
+  const published = document.getIn(['services', 'edge', 'ports'], true)
+  if (!isSeq(published)) throw composeInvalid('publishes no ports of the edge')
+  const addresses = { ...binds, probe: '127.0.0.1' }
+  const edits: Edit[] = published.items.map((item) => {
+    const container = isScalar(item) ? /^[^:]+:[0-9]+:(808[012])$/.exec(String(item.value))?.[1] : undefined
+    if (!isScalar(item) || container === undefined)
+      throw composeInvalid('publishes a port of the edge in another way than the box template')
+    const name = listeners[container as keyof typeof listeners]
+    return replaceScalar(document, text, item, `${addresses[name]}:${ports[name]}:${container}`, `the ${name} port`)
+  })
+  if (edits.length !== 3) throw composeInvalid(`publishes ${edits.length} ports of the edge and not three`)
+  const contents = document.contents
+  const name = isMap(contents) ? pairOf(contents, 'name')?.value : undefined
+  if (isScalar(name)) edits.push(replaceScalar(document, text, name, project, 'the name of the project'))
+  return apply(text, edits)
 }

@@ -2,7 +2,7 @@ import { type Client, makeClient } from '../../core/contract/index.ts'
 import { agentContract } from '../../core/hosts/index.ts'
 import { randomText } from '../../core/kit/index.ts'
 import { settlingFetch } from '../../node/index.ts'
-import type { AgentDeps } from './agent-needs.ts'
+import type { AgentDeps } from './agent-deps.ts'
 import { type AgentIdentity, type AgentSigner, agentSigner, clockGauge } from './identity.ts'
 
 export type AgentClient = Client<typeof agentContract>

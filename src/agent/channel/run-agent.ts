@@ -1,12 +1,11 @@
 import { type DisownedBox, type LeasedCommand, oldestProtocol, protocolVersion } from '../../core/hosts/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import type { AgentDeps } from './agent-needs.ts'
-import { beat } from './beat.ts'
-import { CommandDesk } from './command-desk.ts'
+import type { AgentDeps } from './agent-deps.ts'
+import { CommandDesk } from './command-runner.ts'
 import { type AgentClient, type Connection, openConnection } from './connection.ts'
-import { backoffMs, isEnding, retry, spreadMs } from './patience.ts'
-import { settleKey } from './rotate-key.ts'
-import { tellChanges } from './tell-changes.ts'
+import { beat, tellChanges } from './keep-alive.ts'
+import { settleKey } from './keys.ts'
+import { backoffMs, isEnding, retry, spreadMs } from './retry.ts'
 
 export type Session = AgentDeps & Readonly<{ client: AgentClient; connection: Connection; desk: CommandDesk }>
 

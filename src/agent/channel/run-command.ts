@@ -1,18 +1,18 @@
-import { type BoxMigration, boxCommands, needSoundMigrations } from '../../core/boxes/index.ts'
+import { z } from 'zod'
+import { type BoxMigration, boxCommands, needSoundMigrations, type Progress } from '../../core/boxes/index.ts'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { type CommandOutcome, channelLimits } from '../../core/hosts/index.ts'
-import { isProblem, type Problem, problem } from '../../core/kit/index.ts'
+import { type Clock, isoNow, isProblem, type Problem, problem } from '../../core/kit/index.ts'
 import type { CommandContext } from '../ports/index.ts'
-import type { AgentDeps } from './agent-needs.ts'
-import type { ShelvedCommand } from './command-shelf.ts'
+import type { AgentDeps } from './agent-deps.ts'
+import type { ShelvedCommand } from './command-store.ts'
 import type { AgentClient } from './connection.ts'
-import { isEnding, retry } from './patience.ts'
-import { type ProgressStream, progressStream } from './progress-stream.ts'
+import { isEnding, retry } from './retry.ts'
 
 type Deps = Pick<AgentDeps, 'clock' | 'random' | 'log' | 'executors'> & Readonly<{ client: AgentClient }>
 
 /** The command as it is now: its lease may be renewed under another token while it runs. */
-export type Held = () => ShelvedCommand
+type Held = () => ShelvedCommand
 
 export const progressOf = ({ clock, client }: Pick<Deps, 'clock' | 'client'>, held: Held): ProgressStream =>
   progressStream(clock, (progress) => {
@@ -110,3 +110,70 @@ function withinSize(outcome: CommandOutcome): CommandOutcome {
   if (bytes <= channelLimits.resultBytes - 1024) return outcome
   return refused(problem('PAYLOAD_TOO_LARGE', `the command ended, but its result of ${bytes} bytes is too large to be told`))
 }
+
+type ProgressStream = Readonly<{
+  tell(progress: Omit<Progress, 'at'>): void
+  /** Sends what is left, once, and ends. */
+  end(): Promise<void>
+}>
+
+const everyMs = 1000
+const afterFailureMs = 5000
+
+/**
+ * Sends steps at most once a second; of what one step says meanwhile, the last word stands. Progress is told, never relied on:
+ * while the daemon is away it waits, the oldest steps are dropped when there are too many, and no command fails for it.
+ */
+export function progressStream(clock: Clock, send: (progress: Progress[]) => Promise<unknown>): ProgressStream {
+  let pending: Progress[] = []
+  /** The step under way, and when it was first told: what one step says later must not move its beginning. */
+  let current: Readonly<{ step: string; since: string }> | undefined
+  let pump: Promise<void> | undefined
+  const ended = new AbortController()
+
+  const flush = async (): Promise<boolean> => {
+    const batch = pending
+    pending = []
+    if (batch.length === 0) return true
+    return send(batch).then(
+      () => true,
+      () => {
+        pending = [...batch, ...pending].slice(-channelLimits.progressPerCall)
+        return false
+      },
+    )
+  }
+  const run = async () => {
+    while (pending.length > 0 && !ended.signal.aborted) await clock.sleep((await flush()) ? everyMs : afterFailureMs, ended.signal)
+    pump = undefined
+  }
+  return {
+    tell: (progress) => {
+      const at = isoNow(clock)
+      if (current?.step !== progress.step) current = { step: progress.step, since: at }
+      const since = current.since === at ? {} : { since: current.since }
+      const said = { ...progress, ...(progress.detail ? { detail: progress.detail.slice(0, 500) } : {}), at, ...since }
+      const kept = pending.at(-1)?.step === said.step ? pending.slice(0, -1) : pending
+      pending = [...kept, said].slice(-channelLimits.progressPerCall)
+      pump ??= run()
+    },
+    end: async () => {
+      ended.abort()
+      await pump
+      await flush()
+    },
+  }
+}
+
+/** What changes of a box answer beside all else: how they ended, and why where it was not as asked. */
+const Ending = z.object({ outcome: z.string(), error: z.object({ code: z.string(), message: z.string() }).nullish() })
+
+/** An outcome as one line of the agent's log. A change that was undone is a command that went well: the line must tell it all the same. */
+export function howItEnded(outcome: CommandOutcome): Readonly<Record<string, unknown>> {
+  if (!outcome.ok) return { ok: false, ...saying(outcome.error) }
+  const ending = Ending.safeParse(outcome.result)
+  if (!ending.success) return { ok: true }
+  return { ok: true, outcome: ending.data.outcome, ...(ending.data.error ? saying(ending.data.error) : {}) }
+}
+
+const saying = ({ code, message }: { code: string; message: string }) => ({ code, why: message.slice(0, 500) })

@@ -1,13 +1,13 @@
 import { createWriteStream } from 'node:fs'
-import type { Duplex } from 'node:stream'
-import { Readable, Writable } from 'node:stream'
+import { type Duplex, Readable, Writable } from 'node:stream'
+
 import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout } from 'node:timers/promises'
 import { problem } from '../../core/kit/index.ts'
 import type { ExecOptions, ExecResult } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
-import { demux } from './demux.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
+import { demux } from './streams.ts'
 
 /** What is kept of output that goes to no file; the rest of it is dropped. */
 const keptBytes = 16_000_000

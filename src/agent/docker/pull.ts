@@ -1,10 +1,9 @@
 import { fromSources, type PullSource, parseImage } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { PullOptions } from '../ports/index.ts'
+import type { PullOptions, PullProgress } from '../ports/index.ts'
 import type { Connections, Docker, DockerSettings } from './connect.ts'
 import { engineProblem, hasStatus, saidProblem } from './engine-problem.ts'
-import { type PullLine, pullProgress } from './pull-progress.ts'
-import { authFor } from './registry-auth.ts'
+import { authFor } from './registry.ts'
 
 /**
  * Pulls a tag, or exactly a digest and then names it by the tag: with `tag@digest` Docker would ignore the tag. A mirror is asked first; what
@@ -101,4 +100,41 @@ export function digestsIn(repoDigests: readonly string[] | null | undefined, rep
   const all = (repoDigests ?? []).map((digest) => [digest.slice(0, digest.lastIndexOf('@')), digest.slice(digest.lastIndexOf('@') + 1)])
   const own = all.filter(([from]) => from === repository)
   return (own.length > 0 ? own : all).map(([, digest]) => digest as string)
+}
+
+/** One line of the engine's report of a pull. */
+type PullLine = Readonly<{
+  status?: string
+  id?: string
+  error?: string
+  progressDetail?: Readonly<{ current?: number; total?: number }>
+}>
+
+/** Downloading is most of the time of a layer, unpacking the rest. */
+const downloadShare = 0.7
+
+/** Makes one percentage of the layers' own; it never goes back. */
+export function pullProgress() {
+  const layers = new Map<string, number>()
+  let digest: string | undefined
+  let highest = 0
+  const take = (line: PullLine): PullProgress | undefined => {
+    digest = /^Digest: (sha256:[0-9a-f]{64})/.exec(line.status ?? '')?.[1] ?? digest
+    if (line.id === undefined || !/^[0-9a-f]{12}$/.test(line.id)) return undefined
+    layers.set(line.id, Math.max(layers.get(line.id) ?? 0, shareOf(line)))
+    const done = [...layers.values()].filter((share) => share === 1).length
+    const percent = Math.round((100 * [...layers.values()].reduce((sum, share) => sum + share, 0)) / layers.size)
+    if (percent <= highest) return undefined
+    highest = percent
+    return { percent, detail: `${done} of ${layers.size} layers` }
+  }
+  return { take, digest: () => digest }
+}
+
+function shareOf({ status = '', progressDetail }: PullLine): number {
+  const part = progressDetail?.total ? (progressDetail.current ?? 0) / progressDetail.total : 0
+  if (/^(Pull complete|Already exists)/.test(status)) return 1
+  if (/^Extracting/.test(status)) return downloadShare + (1 - downloadShare) * Math.min(part, 0.99)
+  if (/^(Download complete|Verifying)/.test(status)) return downloadShare
+  return /^Downloading/.test(status) ? downloadShare * part : 0
 }

@@ -1,10 +1,10 @@
 import pRetry from 'p-retry'
 import type { Service } from '../../core/boxes/index.ts'
 import type { Project } from '../ports/index.ts'
+import { composeArguments, runDocker } from './compose.ts'
 import { type Docker, type DockerSettings, limitsOf } from './connect.ts'
 import { inspectAll, namedVolumes, serviceOf } from './containers.ts'
 import { engineProblem, hasStatus } from './engine-problem.ts'
-import { composeArguments, runDocker } from './run-compose.ts'
 
 type ComposeModel = Readonly<{
   services: Readonly<Record<string, Readonly<{ volumes?: readonly Readonly<{ type: string; source?: string; target: string }>[] }>>>

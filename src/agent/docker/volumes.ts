@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { problem } from '../../core/kit/index.ts'
 import type { Project } from '../ports/index.ts'
 import type { Docker } from './connect.ts'
@@ -29,3 +31,37 @@ export async function removeVolume(docker: Docker, name: string): Promise<void> 
     throw engineProblem(error, `removing the volume ${name}`, 'DOCKER_UNAVAILABLE')
   }
 }
+
+type Told = Readonly<{ DockerRootDir: string; DriverStatus?: readonly (readonly string[])[] | null }>
+
+export async function volumesFolder(docker: Docker): Promise<string | undefined> {
+  return volumesIn(await told(docker, 'asking where its volumes lie'))
+}
+
+/** Where a containerd that is not the engine's own keeps what it has; the engine says that it does, and not where. */
+const usualContainerd = '/var/lib/containerd'
+
+export async function imageFolders(docker: Docker): Promise<readonly string[]> {
+  const said = await told(docker, 'asking where its images lie')
+  if ((await volumesIn(said)) === undefined) return []
+  const byContainerd = (said.DriverStatus ?? []).some(([name, value]) => name === 'driver-type' && value?.startsWith('io.containerd.'))
+  const more = byContainerd && (await isOnHost(usualContainerd)) ? [usualContainerd] : []
+  return [said.DockerRootDir, ...more]
+}
+
+const told = async (docker: Docker, doing: string): Promise<Told> =>
+  docker.info().catch((error) => {
+    throw engineProblem(error, doing, 'DOCKER_UNAVAILABLE')
+  })
+
+/** An engine on another machine names folders that are not here. */
+async function volumesIn({ DockerRootDir }: Told): Promise<string | undefined> {
+  const folder = join(DockerRootDir, 'volumes')
+  return (await isOnHost(folder)) ? folder : undefined
+}
+
+const isOnHost = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

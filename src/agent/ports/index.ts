@@ -1,6 +1,6 @@
 // What the agent's rooms need of the world and of each other, as types only: the container engine, the inside of a box,
 // the snapshot store, a command. Real and simulated implementations stand behind them and pass the same suites.
-export type { BoxServers, DatabaseFacts, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
+export type { BoxServers, DatabaseFacts, LocalBox, ProbeAccount, RowCounts, StreamPositions } from './box-servers.ts'
 export type { CommandContext, CommandExecutor, CommandExecutors } from './command.ts'
 export type {
   ContainerEngine,
@@ -16,5 +16,4 @@ export type {
   PullProgress,
   ResolveOptions,
 } from './container-engine.ts'
-export type { LocalBox } from './local-box.ts'
 export type { Repository, SnapshotFacts, SnapshotRequest, SnapshotStore, StoredSnapshot } from './snapshot-store.ts'

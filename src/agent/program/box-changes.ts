@@ -4,10 +4,10 @@ import { type ExitCode, printable, problem } from '../../core/kit/index.ts'
 import { beginMaintenance, endMaintenance, readFence, type StandingFence, takeSwitchAway } from '../boxes/index.ts'
 import { type CommandRecord, fileLocks, folderShelf, readRecords } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
-import { boxOf } from './box-commands.ts'
-import { hostHere } from './host-here.ts'
+import { boxOf, hostHere } from './box-queries.ts'
+
 import type { LocalHost } from './local-host.ts'
-import { type Globals, type Machine, print } from './machine.ts'
+import { type Globals, type Machine, print } from './settings.ts'
 
 // What a person may do to a box from its own host. Each takes the box's lock first, as the commands of the agent do: whoever works on the
 // box keeps it, also an update that a stopped agent goes on with at its next start.

@@ -2,15 +2,14 @@ import { readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { execa } from 'execa'
 import { type ExitCode, isProblem, type Problem, printable } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, tellChecks, well } from '../../node/checks.ts'
+import { type Check, doubtful, failing, tellChecks, well } from '../../node/command-line.ts'
 import { readFence, type StandingFence } from '../boxes/index.ts'
 import { type AgentIdentity, connect } from '../channel/index.ts'
 import { asideFolder } from '../journal/index.ts'
 import type { LocalBox } from '../ports/index.ts'
 import { readIdentity } from './enrolment-file.ts'
 import { type LocalHost, localHost } from './local-host.ts'
-import { type Globals, type Machine, settingsFileOf, settingsOf } from './machine.ts'
-import type { AgentSettings } from './settings.ts'
+import { type AgentSettings, type Globals, type Machine, settingsFileOf, settingsOf } from './settings.ts'
 
 /** Looks at everything the agent stands on and changes nothing. Exit code 1 when something would keep it from working. */
 export async function doctor(machine: Machine, options: Globals): Promise<ExitCode> {

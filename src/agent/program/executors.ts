@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
 import { complete } from '../adoption/index.ts'
-import { type DiskSpace, roomLedger, snapshot, tendSnapshots } from '../backup/index.ts'
+import { type DiskSpace, type RoomLedger, roomLedger, snapshot, tendSnapshots } from '../backup/index.ts'
+import { recordCompose } from '../boxes/compose-record.ts'
 import {
   adopt,
   type BoxSettings,
@@ -19,15 +20,13 @@ import {
 import { drill } from '../drill/index.ts'
 import { type BoxLocks, type CommandJournal, onceOnly } from '../journal/index.ts'
 import { handOver, remove, takeBack, takeOver } from '../move/index.ts'
-import type { BoxServers, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
+import type { BoxServers, CommandContext, CommandExecutors, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { restore } from '../restore/index.ts'
 import { prefetch, update } from '../update/index.ts'
-import { recordCompose } from './record-compose.ts'
 import { registryAccess } from './registry-access.ts'
-import { releaseRoom } from './release-room.ts'
 
 /** A host as its executors see it; real and simulated ones are joined here in the same way. */
-export type ExecutorDeps = Readonly<{
+type ExecutorDeps = Readonly<{
   clock: Clock
   random: Random
   /** The agent's own folder. */
@@ -79,4 +78,15 @@ export function boxExecutors(given: ExecutorDeps): CommandExecutors {
     'tenant-box.remove': remove(changes),
   })
   return releaseRoom(ledger, registries.offering(executors))
+}
+
+type AnyExecutor = (context: CommandContext, payload: unknown) => Promise<unknown>
+
+/** The same executors; the room that a command was given on this host's disks is free again when it ends, however that is. */
+export function releaseRoom({ release }: Pick<RoomLedger, 'release'>, executors: CommandExecutors): CommandExecutors {
+  const releasing = Object.entries(executors).map(([kind, execute]) => {
+    const work: AnyExecutor = (context, payload) => (execute as AnyExecutor)(context, payload).finally(() => release(context.commandId))
+    return [kind, work]
+  })
+  return Object.fromEntries(releasing) as CommandExecutors
 }

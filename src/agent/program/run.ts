@@ -22,8 +22,7 @@ import { imageRemovals, imageSweeper, pinSweeper, sweepWork } from '../update/in
 import { isRotationAsked, keyStore, readIdentity } from './enrolment-file.ts'
 import { boxExecutors } from './executors.ts'
 import { describeMachine, hostResources, type LocalHost, localHost } from './local-host.ts'
-import { type Globals, type Machine, settingsOf } from './machine.ts'
-import type { AgentSettings } from './settings.ts'
+import { type AgentSettings, type Globals, type Machine, settingsOf } from './settings.ts'
 
 /** Runs the agent of this host until SIGTERM. */
 export async function run(machine: Machine, options: Globals): Promise<ExitCode> {

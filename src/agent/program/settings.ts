@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
 import { z } from 'zod'
 import { fieldReasons } from '../../core/contract/index.ts'
 import { type FieldReason, problem } from '../../core/kit/index.ts'
+import type { Globals, Machine } from '../../node/command-line.ts'
 import { packageRoot } from '../../node/package.ts'
 import { readSettingsFile } from '../../node/settings-file.ts'
 
@@ -89,3 +91,12 @@ function fromEnvironment(env: Environment): Record<string, string> {
 
 const invalid = (where: string, details: readonly FieldReason[]) =>
   problem('CONFIG_INVALID', `${where}: ${details.map(({ path, reason }) => `${path} ${reason}`).join('; ')}`, { details })
+
+export { type Globals, type Machine, print } from '../../node/command-line.ts'
+
+/** The file that was named, or the usual one where it is there. */
+export const settingsFileOf = ({ usualSettings }: Machine, { config }: Globals): string | undefined =>
+  config ?? (usualSettings !== undefined && existsSync(usualSettings) ? usualSettings : undefined)
+
+export const settingsOf = (machine: Machine, options: Globals): AgentSettings =>
+  loadAgentSettings({ env: machine.env, file: settingsFileOf(machine, options) })

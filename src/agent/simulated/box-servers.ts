@@ -1,9 +1,14 @@
-import type { BoxServers } from '../ports/index.ts'
-import { simulatedAccount, simulatedThrowAway } from './accounts.ts'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import type { ProbeComponent, ProbeResult } from '../../core/boxes/index.ts'
+import { isoNow, problem, randomText, type Secret } from '../../core/kit/index.ts'
+import { readIfThere } from '../../node/index.ts'
+import { fenceSwitch, readBoxSecrets } from '../boxes/index.ts'
+import type { BoxServers, LocalBox, ProbeAccount } from '../ports/index.ts'
 import { applySimulated, dumpSimulated, factsOf, loadSimulated, positionsOf, raiseSimulated, settleSimulated } from './database.ts'
-import { probeSimulated } from './probe.ts'
-import { chatState, databaseState, objectsState } from './servers.ts'
-import { containerOf, type World } from './world.ts'
+import { chatState, databaseState, objectsState, type ServerState } from './servers.ts'
+import { containerOf, runs, type World } from './world.ts'
 
 /** The inside of simulated boxes: probes that write, dumps and loads of the simulated database. */
 export const simulatedServers = (world: World): BoxServers => ({
@@ -34,3 +39,104 @@ export const simulatedServers = (world: World): BoxServers => ({
 
 const versionOf = (world: World, project: string, service: 'synapse' | 'postgres' | 'minio'): string =>
   world.image(containerOf(world, project, service)?.image ?? ':unknown').version
+
+/** The same user and room each time, as the chat server finds them again. */
+async function simulatedAccount(world: World, box: LocalBox, token: Secret): Promise<ProbeAccount> {
+  const what = 'the probe user'
+  needChat(world, box, what)
+  needKnown(box, (await readBoxSecrets(box.project))?.appserviceToken, token, what)
+  return { userId: `@tenantry-probe:${box.chatDomain}`, accessToken: token.reveal(), roomId: `!probe:${box.chatDomain}` }
+}
+
+/** Another user and room each time. */
+async function simulatedThrowAway(world: World, box: LocalBox, registration: Secret): Promise<ProbeAccount> {
+  const what = 'a throw-away user'
+  needChat(world, box, what)
+  const config = await configOf(box)
+  if (Array.isArray(config.app_service_config_files) && config.app_service_config_files.length > 0)
+    throw notMade(box, what, 'its application service owns such names')
+  const { registration_shared_secret: said } = config
+  needKnown(box, typeof said === 'string' ? said : (await readBoxSecrets(box.project))?.registrationSharedSecret, registration, what)
+  const name = randomText(world.random, 10).toLowerCase()
+  return { userId: `@tenantry-drill-${name}:${box.chatDomain}`, accessToken: `throw-away-${name}`, roomId: `!${name}:${box.chatDomain}` }
+}
+
+function needChat(world: World, box: LocalBox, what: string): void {
+  if (chatState(world, box.project.name) !== 'ready') throw notMade(box, what, 'the chat server does not answer')
+}
+
+/** As the server was told; empty for a box that has no such file. */
+async function configOf({ project }: LocalBox): Promise<Record<string, unknown>> {
+  return parse((await readIfThere(join(project.folder, 'synapse', 'homeserver.yaml'))) ?? '') ?? {}
+}
+
+/** A box without files of ours takes any: nobody here knows what its server was told. */
+function needKnown(box: LocalBox, known: string | undefined, given: Secret, what: string): void {
+  if (known !== undefined && known !== given.reveal()) throw notMade(box, what, 'the chat server does not know who asks')
+}
+
+const notMade = (box: LocalBox, what: string, why: string) => problem('PROBE_FAILED', `${what} of ${box.slug} could not be made: ${why}`)
+
+/** One writing probe of a simulated box, directly and through its edge. */
+async function probeSimulated(world: World, box: LocalBox, signal?: AbortSignal): Promise<ProbeResult> {
+  await world.faults.linger('probeMs', signal)
+  const { name } = box.project
+  const database = databaseState(world, name)
+  const chat = chatState(world, name)
+  // As with a real one: a box without listeners of its edge is asked directly alone.
+  const edge = box.ports === null || runs(containerOf(world, name, 'edge')) ? undefined : 'the edge refuses connections'
+  const broken = brokenBy(world, box)
+  const chatError = chat === 'ready' ? edge : saying('the chat server', chat)
+  const databaseError = database === 'ready' ? undefined : saying('the database', database)
+  const objectsError = objectsState(world, name) === 'ready' ? edge : 'the object store does not answer'
+  const errors: Record<ProbeComponent, string | undefined> = {
+    chatApi: broken.has('chatApi') ? '500 from /versions' : chatError,
+    chatSync: broken.has('chatSync') ? '500 on sending an event' : (chatError ?? databaseError),
+    database: broken.has('database') ? 'the write was refused' : databaseError,
+    objectStorage: broken.has('objectStorage') ? 'the upload failed' : objectsError,
+  }
+  if (!Object.values(errors).some(Boolean)) writeProbe(world, name)
+  return result(world, errors, broken.size === 0 ? verdictOf(database, chat, objectsError) : 'failed')
+}
+
+const saying = (who: string, state: ServerState) =>
+  state === 'absent' ? `${who} does not run` : state === 'upgrading' ? `${who} upgrades its schema` : `${who} is starting`
+
+const allComponents: readonly ProbeComponent[] = ['chatApi', 'chatSync', 'database', 'objectStorage']
+
+function brokenBy(world: World, box: LocalBox): ReadonlySet<ProbeComponent> {
+  const image = containerOf(world, box.project.name, 'synapse')?.image
+  const isOpen = !existsSync(fenceSwitch(box.project))
+  const at = { box: box.slug, ...(image === undefined ? {} : { image }) }
+  const fault = world.faults.strike('probe-fails', at, ({ onceOpen = false }) => isOpen || !onceOpen)
+  return new Set(fault ? (fault.components ?? allComponents) : [])
+}
+
+function verdictOf(database: ServerState, chat: ServerState, objectsError: string | undefined): ProbeResult['verdict'] {
+  if (database === 'starting') return 'recovering'
+  return chat === 'upgrading' && database === 'ready' && objectsError === undefined ? 'upgrading' : 'failed'
+}
+
+function result(world: World, errors: Record<ProbeComponent, string | undefined>, otherwise: ProbeResult['verdict']): ProbeResult {
+  const first = allComponents.find((component) => errors[component] !== undefined)
+  const component = (name: ProbeComponent) => {
+    const error = errors[name]
+    return { ok: error === undefined, ms: world.faults.draw('probeMs'), ...(error === undefined ? {} : { error }) }
+  }
+  return {
+    at: isoNow(world.clock),
+    verdict: first === undefined ? 'ok' : otherwise,
+    components: {
+      chatApi: component('chatApi'),
+      chatSync: component('chatSync'),
+      database: component('database'),
+      objectStorage: component('objectStorage'),
+    },
+    ...(first === undefined ? {} : { reason: `${first}: ${errors[first]}` }),
+  }
+}
+
+function writeProbe(world: World, project: string): void {
+  const volume = containerOf(world, project, 'postgres')?.volumes[0]
+  if (volume !== undefined) world.volumes.change(volume, { probes: world.volumes.read(volume).probes + 1 })
+}

@@ -1,9 +1,9 @@
 import { isoNow, problem } from '../../core/kit/index.ts'
 import type { ContainerEngine, ContainerState, LocalImage, Project } from '../ports/index.ts'
-import { readModel } from './compose-model.ts'
+import { readModel, recreate, streamEvents } from './compose.ts'
 import { pullSimulated, resolveSimulated } from './pull.ts'
 import { chatState, logOf, printedLog, restartsOf } from './servers.ts'
-import { recreate, streamEvents } from './up.ts'
+
 import {
   containerOf,
   containersOf,

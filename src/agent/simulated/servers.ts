@@ -1,4 +1,7 @@
-import type { LogOptions } from '../ports/index.ts'
+import { existsSync } from 'node:fs'
+import { fenceSwitch } from '../boxes/index.ts'
+import type { LocalBox, LogOptions } from '../ports/index.ts'
+import type { VolumeContent } from './volumes.ts'
 import { containerOf, runs, type SimulatedContainer, type World } from './world.ts'
 
 // How the four servers of a simulated box behave over time. Nothing ticks: each question works out what has happened by now.
@@ -58,7 +61,7 @@ function upgrade(world: World, synapse: SimulatedContainer): void {
 export const restartsOf = (world: World, container: SimulatedContainer): number =>
   container.wanted === 'running' && container.dies ? 1 + Math.floor((world.clock.monotonicMs() - container.startedMs) / 10_000) : 0
 
-export type SimulatedLine = Readonly<{ at: string; text: string }>
+type SimulatedLine = Readonly<{ at: string; text: string }>
 
 /** What a container has printed since its last start. */
 export function logOf(world: World, container: SimulatedContainer): SimulatedLine[] {
@@ -81,3 +84,44 @@ export const printedLog = (lines: readonly SimulatedLine[], last: number, { sinc
     .slice(-last)
     .map(({ at, text }) => `${timestamps ? `${at} ` : ''}${text}\n`)
     .join('')
+
+/** What a client got: accepted and stored, told to come back (the fence), or no answer worth the name. */
+type ClientAnswer = 'stored' | 'fenced' | 'unreachable'
+
+/** The users of simulated boxes. Whatever was answered with `stored` must be there for ever after. */
+export type Traffic = Readonly<{
+  sendMessage(box: LocalBox): ClientAnswer
+  uploadMedia(box: LocalBox): ClientAnswer
+  /** What users would find now; all zero while a volume is away. */
+  content(box: LocalBox): VolumeContent
+}>
+
+export function simulatedTraffic(world: World): Traffic {
+  const volume = (box: LocalBox, service: 'postgres' | 'synapse' | 'minio') => containerOf(world, box.project.name, service)?.volumes[0]
+  const read = (name: string | undefined) => world.volumes.read(name ?? '-')
+  const answer = (box: LocalBox): ClientAnswer => {
+    if (!runs(containerOf(world, box.project.name, 'edge'))) return 'unreachable'
+    if (existsSync(fenceSwitch(box.project))) return 'fenced'
+    return chatState(world, box.project.name) === 'ready' && databaseState(world, box.project.name) === 'ready' ? 'stored' : 'unreachable'
+  }
+  const add = (name: string | undefined, field: 'messages' | 'media' | 'objects' | 'stream') => {
+    if (name !== undefined) world.volumes.change(name, { [field]: read(name)[field] + 1 })
+  }
+  return {
+    sendMessage: (box) => {
+      const got = answer(box)
+      if (got !== 'stored') return got
+      add(volume(box, 'postgres'), 'messages')
+      add(volume(box, 'postgres'), 'stream')
+      return got
+    },
+    uploadMedia: (box) => {
+      const got = answer(box)
+      if (got !== 'stored') return got
+      add(volume(box, 'synapse') ?? volume(box, 'minio'), 'objects')
+      add(volume(box, 'postgres'), 'media')
+      return got
+    },
+    content: (box) => ({ ...read(volume(box, 'postgres')), objects: read(volume(box, 'synapse') ?? volume(box, 'minio')).objects }),
+  }
+}

@@ -1,16 +1,14 @@
 import { join } from 'node:path'
 import type { Clock, Random } from '../../core/kit/index.ts'
+import { settlingFetch } from '../../node/index.ts'
 import type { BoxServers, ContainerEngine, SnapshotStore } from '../ports/index.ts'
 import { simulatedServers } from './box-servers.ts'
-import { type SimulatedMachine, simulatedChannel } from './channel.ts'
 import { type ExecScript, simulatedEngine } from './engine.ts'
-import { type Fault, type FaultProfile, instant } from './fault-profile.ts'
-import { makeFaults } from './faults.ts'
-import type { ImageOverrides } from './images.ts'
+import { type Fault, type FaultProfile, type Faults, instant, makeFaults } from './faults.ts'
+import { simulatedTraffic, type Traffic } from './servers.ts'
 import { type SimulatedVaults, simulatedSnapshots } from './snapshots.ts'
-import { simulatedTraffic, type Traffic } from './traffic.ts'
 import { simulatedVolumes } from './volumes.ts'
-import { containersOf, makeWorld } from './world.ts'
+import { containersOf, type ImageOverrides, makeWorld } from './world.ts'
 
 export type SimulatedHostOptions = Readonly<{
   clock: Clock
@@ -66,3 +64,17 @@ export function simulatedHost(options: SimulatedHostOptions): SimulatedHost {
         .map(({ service }) => service),
   }
 }
+
+type SimulatedMachine = Readonly<{ clock: Clock; fetch?: typeof globalThis.fetch }>
+
+/** The machine's own clock and network as the faults of a simulated host let them be. */
+const simulatedChannel = (faults: Faults, { clock, fetch = settlingFetch }: SimulatedMachine): Required<SimulatedMachine> => ({
+  clock: {
+    ...clock,
+    now: () => new Date(clock.now().getTime() + (faults.strike('clock-skew', {})?.offsetMs ?? 0)),
+  },
+  fetch: async (input, init) => {
+    if (faults.strike('offline', {})) throw new TypeError('fetch failed', { cause: new Error('the simulated host is offline') })
+    return fetch(input, init)
+  },
+})

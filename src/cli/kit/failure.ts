@@ -1,5 +1,5 @@
 import { type ExitCode, fold, isProblem, type Problem, type ProblemBody, type ProblemCode, plural } from '../../core/kit/index.ts'
-import { widthOf } from '../../node/terminal-width.ts'
+import { widthOf } from '../../node/command-line.ts'
 import { clean } from './fields.ts'
 import type { Globals } from './program.ts'
 import { type Paint, paintWith, shorten } from './style.ts'

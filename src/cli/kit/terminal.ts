@@ -1,5 +1,5 @@
 import { type Clock, duration } from '../../core/kit/index.ts'
-import { widthOf } from '../../node/terminal-width.ts'
+import { widthOf } from '../../node/command-line.ts'
 import { paintWith, type Style } from './style.ts'
 
 /** A stream that is written to, and what is known of the terminal behind it. */

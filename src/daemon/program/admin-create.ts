@@ -1,6 +1,6 @@
 import { AccountName, AdminRoleName } from '../../core/admin/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 import { createAccountWithPassword } from '../admin/index.ts'
 import { withInstallation } from './installation.ts'
 import { readNewPassword } from './password.ts'

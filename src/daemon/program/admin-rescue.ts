@@ -1,4 +1,4 @@
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 import { resetTotp, unlockAccount } from '../admin/index.ts'
 import { withInstallation } from './installation.ts'
 

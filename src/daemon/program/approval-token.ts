@@ -1,5 +1,5 @@
 import { sha256Hex } from '../../core/kit/index.ts'
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 
 /** Makes an approval token. It is stored nowhere: the settings keep its hash. */
 export async function approvalToken(machine: Machine, options: Globals): Promise<undefined> {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 import { packageRoot } from '../../node/index.ts'
-import { type Globals, type Machine, print } from '../../node/machine.ts'
 import type { Config } from '../config/index.ts'
 import { plainNetworks } from '../homeserver/index.ts'
 import { objectPlace } from '../objects/index.ts'

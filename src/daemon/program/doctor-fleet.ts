@@ -1,7 +1,7 @@
 import { pathWords } from '../../core/boxes/index.ts'
 import { hostPathWords } from '../../core/hosts/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
 import { silentLogger } from '../../node/index.ts'
 import { type Db, dialectOf } from '../db/index.ts'
 import { redisStore } from '../limits/index.ts'

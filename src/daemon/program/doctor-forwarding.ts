@@ -1,6 +1,6 @@
 import { duration } from '../../core/kit/index.ts'
-import { type Check, doubtful, well } from '../../node/checks.ts'
-import type { Machine } from '../../node/machine.ts'
+import { type Check, doubtful, type Machine, well } from '../../node/command-line.ts'
+
 import type { Config } from '../config/index.ts'
 import { readUntrusted, type Untrusted } from '../edge/index.ts'
 import { trustOf } from '../http/index.ts'

@@ -1,8 +1,8 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { isProblem } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, well } from '../../node/checks.ts'
-import type { Globals, Machine } from '../../node/machine.ts'
+import { type Check, doubtful, failing, type Globals, type Machine, well } from '../../node/command-line.ts'
+
 import { resticVersion } from '../../node/restic/index.ts'
 import type { Config } from '../config/index.ts'
 import { reachesStore, requireSnapshots } from '../snapshots/index.ts'

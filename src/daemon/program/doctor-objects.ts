@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { isProblem } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
 import type { Config } from '../config/index.ts'
 import { objectPlace, openObjectStore } from '../objects/index.ts'
 

@@ -1,5 +1,5 @@
 import { type Clock, isProblem, type TenantId } from '../../core/kit/index.ts'
-import { type Check, doubtful, failing, well } from '../../node/checks.ts'
+import { type Check, doubtful, failing, well } from '../../node/command-line.ts'
 import { settlingFetch } from '../../node/index.ts'
 import type { Config } from '../config/index.ts'
 import { agentRepository, reachesStore, requireSnapshots } from '../snapshots/index.ts'

@@ -1,6 +1,6 @@
 import { type ExitCode, isProblem } from '../../core/kit/index.ts'
-import { type Check, failing, tellChecks, well } from '../../node/checks.ts'
-import type { Globals, Machine } from '../../node/machine.ts'
+import { type Check, failing, type Globals, type Machine, tellChecks, well } from '../../node/command-line.ts'
+
 import type { Config } from '../config/index.ts'
 import { databaseChecks } from './doctor-database.ts'
 import { redisCheck } from './doctor-fleet.ts'

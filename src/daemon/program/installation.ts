@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import type { Clock, Random, SystemActor } from '../../core/kit/index.ts'
-import type { Globals, Machine } from '../../node/machine.ts'
+import type { Globals, Machine } from '../../node/command-line.ts'
 import { type Config, loadConfig } from '../config/index.ts'
 import { type Db, migrate, openDatabase } from '../db/index.ts'
 

@@ -1,6 +1,6 @@
 import { api } from '../../core/api.ts'
 import { openApiDocument } from '../../core/contract/index.ts'
-import type { Machine } from '../../node/machine.ts'
+import type { Machine } from '../../node/command-line.ts'
 import { packageVersion } from '../../node/package.ts'
 
 /** Prints the document that a running daemon serves at `/openapi.json`. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { NewPassword } from '../../core/admin/index.ts'
 import { parsePart } from '../../core/contract/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import type { Machine } from '../../node/machine.ts'
+import type { Machine } from '../../node/command-line.ts'
 
 /** A new password from a file, from a person (typed twice, without echo), or from stdin. Throws VALIDATION when it is too short. */
 export async function readNewPassword(machine: Machine, file: string | undefined): Promise<string> {

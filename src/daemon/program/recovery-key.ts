@@ -1,4 +1,4 @@
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 
 /** Makes a recovery key. It is stored nowhere: the settings have it, and a safe place has the copy that it is for. */
 export async function makeRecoveryKey(machine: Machine, options: Globals): Promise<undefined> {

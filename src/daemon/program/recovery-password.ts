@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { problem } from '../../core/kit/index.ts'
 import { readStoreAddress } from '../../core/snapshots/index.ts'
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 import { recoveryPassword, repositoryAddress } from '../snapshots/index.ts'
 import { settingsOf } from './installation.ts'
 

@@ -1,5 +1,5 @@
 import { plural, problem } from '../../core/kit/index.ts'
-import { type Globals, type Machine, print } from '../../node/machine.ts'
+import { type Globals, type Machine, print } from '../../node/command-line.ts'
 import { recordAudit } from '../audit/index.ts'
 import { loadKeyring, reseal, staleColumns } from '../sealed/index.ts'
 import { withInstallation } from './installation.ts'

@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { type ExitCode, isProblem, problem } from '../../core/kit/index.ts'
-import { speakThrough, tellProblem } from '../../node/command-line.ts'
-import type { Machine } from '../../node/machine.ts'
+import { type Machine, speakThrough, tellProblem } from '../../node/command-line.ts'
+
 import { packageVersion } from '../../node/package.ts'
 import { registerOneShots } from './one-shots.ts'
 import { registerServe } from './register-serve.ts'

@@ -1,5 +1,5 @@
+import type { Globals, Machine } from '../../node/command-line.ts'
 import { makeLogger } from '../../node/index.ts'
-import type { Globals, Machine } from '../../node/machine.ts'
 import { letYoungHeapGrow } from '../../node/young-heap.ts'
 import { startDaemon } from '../daemon.ts'
 import { rehearseInWorker } from '../rehearse-in-worker.ts'

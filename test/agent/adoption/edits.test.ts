@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { completeCompose } from '../../../src/agent/adoption/complete-compose.ts'
-import { completeHomeserver } from '../../../src/agent/adoption/complete-homeserver.ts'
-import { redact } from '../../../src/agent/adoption/redact.ts'
+import { completeCompose, completeHomeserver } from '../../../src/agent/adoption/complete-config.ts'
+
+import { redact } from '../../../src/agent/adoption/secrets.ts'
 import { mountOf, mountsOf } from '../../../src/agent/boxes/index.ts'
 
 const edge = { image: 'a.test/edge:1', ports: ['127.0.0.1:1:8080'] }

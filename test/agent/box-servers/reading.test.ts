@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { BoxView } from '../../../src/agent/box-servers/box-view.ts'
-import { needSameCounts, parseCounts } from '../../../src/agent/box-servers/row-counts.ts'
-import { asSuperuser, databaseLogin } from '../../../src/agent/box-servers/sql.ts'
-import { isUpgrading } from '../../../src/agent/box-servers/upgrading.ts'
+import { isUpgrading } from '../../../src/agent/box-servers/probe.ts'
+import { asSuperuser, databaseLogin, needSameCounts, parseCounts } from '../../../src/agent/box-servers/sql.ts'
+
 import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
 
 describe('a log shows an upgrade under way', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { renderTemplates } from '../../../src/agent/boxes/render-template.ts'
-import { installedVersion } from '../../../src/agent/boxes/versions.ts'
+import { renderTemplates } from '../../../src/agent/boxes/render-box.ts'
+import { installedVersion } from '../../../src/agent/boxes/report-versions.ts'
 
 const template = (text: string) => new Map([['a.yaml', text]])
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { resolveImages } from '../../../src/agent/boxes/index.ts'
 import type { ContainerEngine } from '../../../src/agent/ports/index.ts'
-import { simulatedImage } from '../../../src/agent/simulated/images.ts'
+import { simulatedImage } from '../../../src/agent/simulated/world.ts'
 import { boxCommands } from '../../../src/core/boxes/index.ts'
 import { aBox, aHost, images } from '../simulated/boxes.ts'
 import { aContext } from './provisioning.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { waitForService } from '../../../src/agent/boxes/wait-for-service.ts'
+import { waitForService } from '../../../src/agent/boxes/wait.ts'
 import type { ContainerEngine, LocalBox } from '../../../src/agent/ports/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'
 

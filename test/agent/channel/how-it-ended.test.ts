@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { howItEnded } from '../../../src/agent/channel/how-it-ended.ts'
+import { howItEnded } from '../../../src/agent/channel/run-command.ts'
 import type { CommandOutcome } from '../../../src/core/hosts/index.ts'
 
 // The log line that an operator finds on the host when the daemon is away.

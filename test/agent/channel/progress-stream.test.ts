@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { progressStream } from '../../../src/agent/channel/progress-stream.ts'
+import { progressStream } from '../../../src/agent/channel/run-command.ts'
 import type { Progress } from '../../../src/core/boxes/index.ts'
 import { addSteps } from '../../../src/core/hosts/index.ts'
 import { manualClock } from '../../../src/core/kit/index.ts'

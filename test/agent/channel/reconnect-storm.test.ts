@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffMs, retry, spreadMs } from '../../../src/agent/channel/patience.ts'
+import { backoffMs, retry, spreadMs } from '../../../src/agent/channel/retry.ts'
 import { seededRandom } from '../../../src/agent/simulated/index.ts'
 import { manualClock, problem } from '../../../src/core/kit/index.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { withoutDependencies } from '../../../src/agent/docker/config-hashes.ts'
+import { withoutDependencies } from '../../../src/agent/docker/compose.ts'
 
 test('dependencies are taken out of every service, and nothing else', () => {
   const text = `# a box

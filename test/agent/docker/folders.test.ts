@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Docker } from '../../../src/agent/docker/connect.ts'
-import { imageFolders, volumesFolder } from '../../../src/agent/docker/folders.ts'
+import { imageFolders, volumesFolder } from '../../../src/agent/docker/volumes.ts'
 
 async function anEngine({ here, DriverStatus }: { here: boolean; DriverStatus?: string[][] }) {
   const DockerRootDir = await mkdtemp(join(tmpdir(), 'tenantry-engine-'))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect, type Docker } from '../../../src/agent/docker/connect.ts'
-import { libcOf } from '../../../src/agent/docker/libc.ts'
+import { libcOf } from '../../../src/agent/docker/images.ts'
 
 /** An engine whose containers have one loader, and which keeps in mind how each was removed. */
 function anEngine(loader: string) {

@@ -1,9 +1,9 @@
 import { Readable, Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { demux } from '../../../src/agent/docker/demux.ts'
+import { childEnvironment, composeArguments } from '../../../src/agent/docker/compose.ts'
 import { engineProblem, saidProblem } from '../../../src/agent/docker/engine-problem.ts'
-import { pullProgress } from '../../../src/agent/docker/pull-progress.ts'
-import { childEnvironment, composeArguments } from '../../../src/agent/docker/run-compose.ts'
+import { pullProgress } from '../../../src/agent/docker/pull.ts'
+import { demux } from '../../../src/agent/docker/streams.ts'
 
 test.each([
   ['manifest for r.test/a:1 not found: manifest unknown: manifest unknown', 'PULL_FAILED'],

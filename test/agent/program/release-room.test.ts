@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { roomLedger } from '../../../src/agent/backup/index.ts'
 import type { CommandExecutors } from '../../../src/agent/ports/index.ts'
-import { releaseRoom } from '../../../src/agent/program/release-room.ts'
+import { releaseRoom } from '../../../src/agent/program/executors.ts'
 import { aContext, aPayload } from '../update/an-update.ts'
 
 test.each([

@@ -1,0 +1,152 @@
+import { lstat, opendir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BoxFacts } from '../../core/boxes/index.ts'
+import { type Clock, sha256Hex } from '../../core/kit/index.ts'
+import type { ContainerEngine, ContainerState, DatabaseFacts, LibC, LocalBox } from '../ports/index.ts'
+import { readCompose } from './compose-file.ts'
+import type { ComposeRecord } from './compose-record.ts'
+
+/** What the pre-flight needs to know beside versions; what cannot be found out is null, and never keeps a report from being made. */
+export type FindFacts = (box: LocalBox, containers: readonly ContainerState[], database: DatabaseFacts | undefined) => Promise<BoxFacts>
+
+type Deps = Readonly<{
+  engine: ContainerEngine
+  clock: Clock
+  disk: Readonly<{ freeBytes(path: string): Promise<number> }>
+  compose: ComposeRecord
+}>
+
+/** Made once per agent: what is dear to find out and rarely changes is kept between reports. */
+export function factFinder(deps: Deps): FindFacts {
+  const { engine, disk, compose } = deps
+  const sizes = folderSizes(deps.clock)
+  const libcs = new Map<string, LibC | null>()
+  const hashes = new Map<string, { of: string; hashes: Readonly<Record<string, readonly string[]>> }>()
+  const bytesIn = async (containers: readonly ContainerState[], service: string) => {
+    const volumes = containers.find((container) => container.service === service)?.volumes ?? []
+    const found = await Promise.all(volumes.map((volume) => bytesOfVolume(engine, sizes, volume)))
+    return volumes.length === 0 || found.includes(null) ? null : found.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0)
+  }
+  const libcOf = async (database: ContainerState | undefined) => {
+    if (!database) return null
+    const key = database.digest ?? database.id
+    if (!libcs.has(key)) libcs.set(key, await engine.imageLibc(database.image))
+    return libcs.get(key) ?? null
+  }
+  const hashesNow = async (box: LocalBox, text: string) => {
+    const { project } = box
+    const of = sha256Hex(`${text}\n${project.envFile ? await readFile(project.envFile, 'utf8') : ''}`)
+    const known = hashes.get(project.composeFile)
+    if (known?.of === of) return known.hashes
+    const found = await engine.configHashes(project)
+    hashes.set(project.composeFile, { of, hashes: found })
+    return found
+  }
+  return async (box, containers, database) => {
+    const text = await readFile(box.project.composeFile, 'utf8').catch(() => undefined)
+    const postgres = containers.find(({ service }) => service === 'postgres')
+    const orNull = <Value>(work: Promise<Value>): Promise<Value | null> => work.catch(() => null)
+    const [libc, mediaBytes, objectBytes, freeDiskBytes, wouldRecreate, composeChanged] = await Promise.all([
+      orNull(libcOf(postgres)),
+      orNull(bytesIn(containers, 'synapse')),
+      orNull(bytesIn(containers, 'minio')),
+      orNull(freeBytes(engine, disk, box, postgres)),
+      text === undefined ? null : orNull(hashesNow(box, text).then((now) => recreatedBy(now, containers))),
+      text === undefined ? null : orNull(compose.isChanged(box, text)),
+    ])
+    const { schemaVersion = null, compatVersion = null, backgroundUpdates = null, collation = null } = database ?? {}
+    const otherServices = text === undefined ? null : otherServicesIn(text, box)
+    return {
+      ...{ schemaVersion, compatVersion, backgroundUpdates, collation, libc },
+      ...{ mediaBytes, objectBytes, freeDiskBytes, otherServices, wouldRecreate, composeChanged },
+    }
+  }
+}
+
+async function bytesOfVolume(engine: ContainerEngine, sizes: ReturnType<typeof folderSizes>, volume: string): Promise<number | null> {
+  const folder = await engine.volumePath(volume)
+  return folder === undefined ? null : sizes(folder)
+}
+
+/** Where the database lies is where a dump's worth and a second database must fit. */
+async function freeBytes(
+  engine: ContainerEngine,
+  disk: Deps['disk'],
+  box: LocalBox,
+  postgres: ContainerState | undefined,
+): Promise<number> {
+  const volume = postgres?.volumes[0]
+  const folder = volume === undefined ? undefined : await engine.volumePath(volume)
+  return disk.freeBytes(folder ?? box.project.folder)
+}
+
+/** Services whose container compose would replace, though nobody changes a version. */
+const recreatedBy = (hashes: Readonly<Record<string, readonly string[]>>, containers: readonly ContainerState[]): string[] =>
+  [
+    ...new Set(containers.filter(({ service, configHash }) => !hashes[service]?.includes(configHash ?? '')).map(({ service }) => service)),
+  ].sort()
+
+function otherServicesIn(text: string, box: LocalBox): string[] | null {
+  try {
+    return readCompose(text, box.project.name).otherServices.slice(0, 50)
+  } catch {
+    return null
+  }
+}
+
+/** Media change slowly: a size of an hour ago is good enough to weigh an update. */
+const freshMs = 60 * 60_000
+/** A report does not wait longer than this for one folder; the size is there for the next one. */
+const patienceMs = 300
+/** Beyond this a folder is too large to be walked for a number that nothing rests on. */
+const mostEntries = 2_000_000
+
+/** How much lies in a folder, in bytes; null while that is not known. */
+type FolderSizes = (folder: string) => Promise<number | null>
+
+/** Walks folders one after the other, beside the reports that ask for them. */
+export function folderSizes(clock: Clock): FolderSizes {
+  const known = new Map<string, { bytes: number | null; atMs: number }>()
+  const underWay = new Map<string, Promise<void>>()
+  let last: Promise<void> = Promise.resolve()
+  const measure = (folder: string): Promise<void> => {
+    const walked = last.then(async () => {
+      const bytes = await walk(folder).catch(() => null)
+      known.set(folder, { bytes, atMs: clock.monotonicMs() })
+      underWay.delete(folder)
+    })
+    last = walked
+    underWay.set(folder, walked)
+    return walked
+  }
+  return async (folder) => {
+    const before = known.get(folder)
+    if (before && clock.monotonicMs() - before.atMs < freshMs) return before.bytes
+    const enough = new AbortController()
+    await Promise.race([underWay.get(folder) ?? measure(folder), clock.sleep(patienceMs, enough.signal)])
+    enough.abort()
+    return known.get(folder)?.bytes ?? null
+  }
+}
+
+async function walk(folder: string): Promise<number | null> {
+  let bytes = 0
+  let entries = 0
+  const waiting = [folder]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    for await (const entry of await opendir(next)) {
+      if (++entries > mostEntries) return null
+      const path = join(next, entry.name)
+      if (entry.isDirectory()) waiting.push(path)
+      else bytes += await sizeOf(path)
+    }
+  }
+  return bytes
+}
+
+// What vanishes meanwhile takes no space.
+const sizeOf = (path: string): Promise<number> =>
+  lstat(path).then(
+    ({ size }) => size,
+    () => 0,
+  )

@@ -1,0 +1,66 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fromSources, type PullSource, parseImage, registryOf } from '../../core/boxes/index.ts'
+import { problem } from '../../core/kit/index.ts'
+import type { ResolveOptions } from '../ports/index.ts'
+import type { Docker, DockerSettings } from './connect.ts'
+
+import { engineProblem } from './engine-problem.ts'
+
+type AuthConfig = Readonly<{ username: string; password: string; serveraddress: string }>
+
+/** As whom the engine asks: the account of the source, else what `docker login` left. The API takes it each time; the engine has none of its own. */
+export async function authFor(settings: DockerSettings, { repository, account }: PullSource): Promise<AuthConfig | undefined> {
+  if (!account) return credentialsFor(settings, repository)
+  return { username: account.username, password: account.password, serveraddress: serverOf(account.registry) }
+}
+
+/** How the engine's API calls a registry. */
+const serverOf = (registry: string): string => (registry === 'docker.io' ? 'https://index.docker.io/v1/' : registry)
+
+async function credentialsFor({ dockerConfig }: DockerSettings, repository: string): Promise<AuthConfig | undefined> {
+  if (dockerConfig === undefined) return undefined
+  const text = await readFile(join(dockerConfig, 'config.json'), 'utf8').catch(() => '{}')
+  const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { auth?: string }> }
+  const serveraddress = serverOf(registryOf(repository).registry)
+  const [username, ...password] = Buffer.from(auths[serveraddress]?.auth ?? '', 'base64')
+    .toString('utf8')
+    .split(':')
+  return username ? { username, password: password.join(':'), serveraddress } : undefined
+}
+
+/**
+ * The digest under which the engine would have the image after a pull: of an image for several machines the one of their list, which
+ * `RepoDigests` holds too.
+ */
+export const resolve = (docker: Docker, settings: DockerSettings, image: string, options: ResolveOptions): Promise<string> =>
+  fromSources(image, options, (source) => resolveAt(docker, settings, image, source, options))
+
+async function resolveAt(
+  docker: Docker,
+  settings: DockerSettings,
+  image: string,
+  source: PullSource,
+  { signal }: ResolveOptions,
+): Promise<string> {
+  signal?.throwIfAborted()
+  const reference = `${source.repository}:${parseImage(image).tag}`
+  const what = `${reference} cannot be asked for`
+  try {
+    const { Descriptor } = await distribution(docker, reference, await authFor(settings, source), signal)
+    if (Descriptor?.digest) return Descriptor.digest
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw engineProblem(error, what, 'PULL_FAILED')
+  }
+  throw problem('PULL_FAILED', `${what}: the engine told no digest`)
+}
+
+type Distribution = Readonly<{ Descriptor?: Readonly<{ digest?: string }> }>
+
+/** The client's own call of that name cannot be broken off: for each registry that is silent one would stay open for a minute. */
+const distribution = (docker: Docker, reference: string, authconfig: AuthConfig | undefined, abortSignal: AbortSignal | undefined) =>
+  new Promise<Distribution>((resolve, reject) => {
+    const call = { path: `/distribution/${reference}/json`, method: 'GET', statusCodes: { 200: true }, authconfig, abortSignal }
+    docker.modem.dial(call, (error: unknown, told: unknown) => (error ? reject(error) : resolve(told as Distribution)))
+  })

@@ -1,0 +1,96 @@
+import { once } from 'node:events'
+import { Readable, Writable } from 'node:stream'
+
+import type { EngineEvent, LogOptions } from '../ports/index.ts'
+import type { Docker } from './connect.ts'
+import { engineProblem } from './engine-problem.ts'
+
+/**
+ * Splits Docker's stream of framed output. A slow receiver slows the sender down: a dump of gigabytes never piles up in memory.
+ * Frame: one byte of channel (1 out, 2 err), three of nothing, four of length, then the bytes.
+ */
+export async function demux(stream: Readable, out: Writable, err: Writable): Promise<void> {
+  let left: Buffer = Buffer.alloc(0)
+  let target = out
+  let open = 0
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    left = left.length > 0 ? Buffer.concat([left, chunk]) : chunk
+    while (left.length > 0) {
+      if (open === 0) {
+        if (left.length < 8) break
+        target = left[0] === 2 ? err : out
+        open = left.readUInt32BE(4)
+        left = left.subarray(8)
+      }
+      const part = left.subarray(0, open)
+      if (part.length > 0) await write(target, part)
+      open -= part.length
+      left = left.subarray(part.length)
+    }
+  }
+}
+
+async function write(target: Writable, part: Buffer): Promise<void> {
+  if (target.errored) throw target.errored
+  if (!target.write(part)) await once(target, 'drain')
+}
+
+/** The end of what a container printed, output and errors in the engine's order. Bytes that are no UTF-8 become U+FFFD. */
+export async function logs(docker: Docker, id: string, lines: number, { since, timestamps = false }: LogOptions = {}): Promise<string> {
+  const parts: Buffer[] = []
+  const keep = new Writable({
+    write: (part: Buffer, _, done) => {
+      parts.push(part)
+      done()
+    },
+  })
+  const from = since === undefined ? {} : { since: engineTime(since) as unknown as number }
+  try {
+    const framed = await docker.getContainer(id).logs({ stdout: true, stderr: true, tail: lines, follow: false, timestamps, ...from })
+    await demux(Readable.from([framed]), keep, keep)
+  } catch (error) {
+    throw engineProblem(error, `the log of ${id.slice(0, 12)}`, 'DOCKER_UNAVAILABLE')
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+/** Seconds and nanoseconds, as the engine's API wants them; a date of ours would lose the last six digits. */
+function engineTime(time: string): string {
+  const fraction = /\.([0-9]{1,9})/.exec(time)?.[1] ?? ''
+  return `${Math.floor(Date.parse(time) / 1000)}.${fraction.padEnd(9, '0')}`
+}
+
+/** Starts, deaths and restarts, as they come. Ends when the signal aborts; throws DOCKER_UNAVAILABLE when the engine goes away. */
+export async function* engineEvents(docker: Docker, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  if (signal.aborted) return
+  const filters = JSON.stringify({ type: ['container'], event: ['start', 'die', 'restart', 'oom'], label: ['com.docker.compose.project'] })
+  const stream = await docker.getEvents({ filters }).catch((error) => {
+    throw engineProblem(error, 'listening to the engine', 'DOCKER_UNAVAILABLE')
+  })
+  const stop = () => (stream as unknown as { destroy(): void }).destroy()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    let left = ''
+    for await (const chunk of stream) {
+      const lines = (left + chunk.toString()).split('\n')
+      left = lines.pop() ?? ''
+      yield* lines.flatMap(eventOf)
+      if (signal.aborted) return
+    }
+  } catch (error) {
+    if (!signal.aborted) throw engineProblem(error, 'listening to the engine', 'DOCKER_UNAVAILABLE')
+  } finally {
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+type Line = Readonly<{ Action?: string; Actor?: Readonly<{ Attributes?: Readonly<Record<string, string>> }> }>
+
+function eventOf(line: string): EngineEvent[] {
+  if (line.trim() === '') return []
+  const { Action = '', Actor } = JSON.parse(line) as Line
+  const project = Actor?.Attributes?.['com.docker.compose.project']
+  const service = Actor?.Attributes?.['com.docker.compose.service']
+  return project !== undefined && service !== undefined ? [{ project, service, action: Action }] : []
+}
