@@ -14,7 +14,7 @@ export type QueuedCommand = Readonly<{
 }>
 
 /** What an agent has answered. */
-export type Said = Readonly<{ id: string; result: unknown; error: Readonly<{ code: string; message: string }> | null }>
+export type CommandAnswer = Readonly<{ id: string; result: unknown; error: Readonly<{ code: string; message: string }> | null }>
 
 /** Commands that no agent has, in the order of their names. */
 export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
@@ -45,7 +45,7 @@ const take = prepared<{ id: string; at: string }, unknown>((db, place) =>
 )
 
 /** A result counts also when nobody waits for it any more. */
-export async function storeSaid(db: Db, clock: Clock, { id, result, error }: Said): Promise<void> {
+export async function storeAnswer(db: Db, clock: Clock, { id, result, error }: CommandAnswer): Promise<void> {
   const status = error ? 'failed' : 'succeeded'
   await answer(db, {
     ...{ id, status, at: isoNow(clock) },
@@ -82,7 +82,22 @@ export async function expireLate(db: Db, clock: Clock): Promise<void> {
     .execute()
 }
 
-export const failureOf = (error: unknown): Said['error'] => ({
+export const failureOf = (error: unknown): CommandAnswer['error'] => ({
   code: isProblem(error) ? error.code : 'INTERNAL',
   message: (error as Error).message,
 })
+
+/** When the next box that waits for its window may go, on the clock's own count. */
+export async function nextOpeningMs(db: Db, clock: Clock & { monotonicMs(): number }, rolloutId: string): Promise<number | undefined> {
+  const [row] = (await opening(db, { rolloutId, now: isoNow(clock) })).rows
+  return row?.opens ? clock.monotonicMs() + Date.parse(row.opens) - clock.now().getTime() : undefined
+}
+
+const opening = prepared<{ rolloutId: string; now: string }, { opens: string | null }>((db, place) =>
+  db
+    .selectFrom('rollout_actions')
+    .select((select) => select.fn.min('waits_until').as('opens'))
+    .where('rollout_id', '=', place('rolloutId'))
+    .where('status', '=', 'pending')
+    .where('waits_until', '>', place('now')),
+)

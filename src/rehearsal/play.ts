@@ -1,9 +1,9 @@
 import type { Db } from '../daemon/db/index.ts'
 import type { RolloutEngine } from '../daemon/rollouts/index.ts'
 import { untilIdle, type VirtualClock } from '../node/index.ts'
-import { expireLate, failureOf, type QueuedCommand, queuedCommands, type Said, storeSaid, storeTaken } from './commands.ts'
+import { type CommandAnswer, expireLate, failureOf, type QueuedCommand, queuedCommands, storeAnswer, storeTaken } from './commands.ts'
 
-export type Playing = Readonly<{
+export type PlayDeps = Readonly<{
   db: Db
   clock: VirtualClock
   engine: RolloutEngine
@@ -21,16 +21,16 @@ export type Playing = Readonly<{
  * under way comes to rest before the clock moves and before the engine looks, and answers are given in the order of their names: nothing
  * depends on which of two is computed first.
  */
-export async function play({ db, clock, engine, signal, perform, nextChangeMs, goOn }: Playing): Promise<void> {
+export async function play({ db, clock, engine, signal, perform, nextChangeMs, goOn }: PlayDeps): Promise<void> {
   const waitedFor = new Map<string, number>()
-  const said: Said[] = []
+  const said: CommandAnswer[] = []
   let changeMs: number | undefined
 
   const takeIn = async (): Promise<boolean> => {
     const answers = said.splice(0).sort((a, b) => (a.id < b.id ? -1 : 1))
     for (const answer of answers) {
       waitedFor.delete(answer.id)
-      await storeSaid(db, clock, answer)
+      await storeAnswer(db, clock, answer)
     }
     return answers.length > 0
   }

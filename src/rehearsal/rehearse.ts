@@ -16,14 +16,14 @@ import {
   startRollout,
 } from '../daemon/rollouts/index.ts'
 import { silentLogger, type VirtualClock, virtualClock } from '../node/index.ts'
-import { type FleetCopy, fleetDatabase } from './fleet-copy.ts'
-import { refuseUnknownNames } from './named-faults.ts'
-import { play } from './play.ts'
-import { type Played, sumUp } from './sum-up.ts'
-import { theatre } from './theatre.ts'
-import { nextOpeningMs } from './windows.ts'
+import { nextOpeningMs } from './commands.ts'
+import { assertKnownNames, type FleetCopy, fleetDatabase } from './fleet-copy.ts'
 
-type Given = RehearsalInput &
+import { play } from './play.ts'
+import { openSimulation } from './simulation.ts'
+import { type Played, summarize } from './summary.ts'
+
+type Input = RehearsalInput &
   Readonly<{
     fleet: FleetCopy
     signal: AbortSignal
@@ -37,26 +37,26 @@ const actor: Actor = { kind: 'system', name: 'rehearsal' }
 const mostPauses = 100
 
 /** Plays the rollout through, once per run, and says what would happen. Throws what making the rollout throws, VALIDATION for faults of boxes or hosts that do not exist, and the signal's reason. */
-export async function rehearse(given: Given): Promise<Rehearsal> {
-  refuseUnknownNames(given.fleet, given.wanted.faults)
+export async function rehearse(given: Input): Promise<Rehearsal> {
+  assertKnownNames(given.fleet, given.wanted.faults)
   const played: Played[] = []
   for (let run = 0; run < given.wanted.runs; run++)
     played.push(await playOnce(given, run === 0 ? `${given.wanted.seed}` : `${given.wanted.seed}/${run}`))
-  return sumUp(given.wanted, given.startIso, given.settings, played)
+  return summarize(given.wanted, given.startIso, given.settings, played)
 }
 
-async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = tmpdir() }: Given, seed: string): Promise<Played> {
+async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = tmpdir() }: Input, seed: string): Promise<Played> {
   const { db, close } = await fleetDatabase(fleet)
   const folder = await mkdtemp(join(scratch, 'tenantry-rehearsal-'))
   try {
     const clock = virtualClock(startIso)
     // The rollout bears the same name in every run: the draw of early boxes belongs to it.
-    const deps = needsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
+    const deps = depsOf(settings, { db, clock, random: seededRandom(`${wanted.seed}/rollout`) })
     const { targetSlugs, allowLongFence, ignoreWindows, fenceMode, failureThreshold } = wanted
     const asked = { allowLongFence, ignoreWindows, fenceMode, failureThreshold, skipRefused: true }
     const { id, plan } = await createRollout(deps, actor, { ...asked, ...(targetSlugs ? { targetSlugs } : {}) })
     await startRollout(deps, actor, { id })
-    const stage = await theatre({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
+    const stage = await openSimulation({ db, clock, seed, folder, settings, faults: wanted.faults, plan })
     const pauses: Played['pauses'][number][] = []
     const goOn = async () => {
       const { status, previousStatus, pauseReason } = await rolloutById(db, id)
@@ -80,7 +80,7 @@ async function playOnce({ fleet, settings, wanted, startIso, signal, scratch = t
 
 type World = Readonly<{ db: RolloutsDeps['db']; clock: VirtualClock; random: RolloutsDeps['random'] }>
 
-const needsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): RolloutsDeps => ({
+const depsOf = ({ rollouts, ...settings }: RehearsalSettings, world: World): RolloutsDeps => ({
   ...settings,
   ...world,
   settings: rollouts,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CommandExecutors } from '../../src/agent/ports/index.ts'
-import { inWallTime } from '../../src/demo/wall-time.ts'
+import { inWallTime } from '../../src/demo/simulated-agent.ts'
 
 test('what an agent of the demonstration measured is told as it passed for everybody else, and nothing else of it changes', async () => {
   const result = {

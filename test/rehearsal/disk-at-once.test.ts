@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { untilIdle, writeFileAtomic } from '../../src/node/index.ts'
-import { diskAtOnce } from '../../src/rehearsal/disk-at-once.ts'
+import { installSyncDisk } from '../../src/rehearsal/sync-disk.ts'
 import { aFleet } from './a-fleet.ts'
 
 const waitsForDisk = () => process.getActiveResourcesInfo().filter((what) => what.startsWith('FS'))
@@ -14,7 +14,7 @@ describe('a thread whose disk answers at once', () => {
   let putBack: () => void
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'tenantry-at-once-'))
-    putBack = diskAtOnce()
+    putBack = installSyncDisk()
   })
   afterEach(() => {
     putBack()
@@ -82,7 +82,7 @@ test('a rehearsal is the same, however its disk answers', async () => {
   const { play } = await aFleet([{ slug: 'acme', canary: true }, { slug: 'beta' }, { slug: 'prima', plan: 'pro' }])
   const wanted = { faults: { failProbes: ['prima'] } }
   const first = await play(wanted)
-  const putBack = diskAtOnce()
+  const putBack = installSyncDisk()
   try {
     expect(await play(wanted)).toEqual(first)
   } finally {

@@ -1,7 +1,6 @@
 import { fold } from '../../core/kit/index.ts'
-import type { RateLimits } from '../../core/limits/index.ts'
-import { type Context, command, count, flag, oneOf } from '../kit/index.ts'
-import { limitsView } from './limits.view.ts'
+import type { RateLimits, TenantUse } from '../../core/limits/index.ts'
+import { type Column, type Context, command, count, flag, oneOf, type Style, sections, table } from '../kit/index.ts'
 
 /** What is asked for, once or again and again. */
 export type TopQuery = Readonly<{ plan?: 'light' | 'pro' | 'dedicated'; above?: number; limit?: number }>
@@ -21,7 +20,7 @@ export const top = command(
   async (context, { plan, above, limit, every = usualSeconds, once }) => {
     const query: TopQuery = { ...(plan ? { plan } : {}), ...(above === undefined ? {} : { above }), ...(limit ? { limit } : {}) }
     if (context.json || once || !context.live) return asked(context, query)
-    const { showTop } = await import('./board/show-top.tsx')
+    const { showTop } = await import('./board.tsx')
     return showTop(context, query, every * 1000)
   },
   () => '', // written while it runs: a board that was left is not told twice
@@ -34,3 +33,35 @@ async function asked({ api, json, stdout, style }: Context, query: TopQuery): Pr
   if (!json) stdout.write(`${fold(limitsView(answer, seen), seen.width)}\n`)
   return answer
 }
+
+const barCells = 20
+
+const columns: readonly Column<TenantUse>[] = [
+  { title: 'TENANT', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
+  { title: 'USED', value: ({ utilisation }) => `${utilisation.toFixed(1)} %`, priority: 1, align: 'right', paint: (use) => tintOf(use) },
+  { title: '', value: (use) => barOf(use), priority: 4, paint: (use) => tintOf(use) },
+  { title: 'REQUESTS', value: ({ used }) => used, priority: 2, align: 'right' },
+  { title: 'A MINUTE', value: ({ budget }) => budget, priority: 2, align: 'right' },
+  { title: 'HELD FOR', value: (use) => heldFor(use), priority: 2, align: 'right', paint: (use) => tintOf(use) },
+  { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
+  { title: 'NAME', value: ({ name }) => name, priority: 3, minWidth: 10 },
+]
+
+const tintOf = ({ remaining, slowdownMs }: TenantUse) => (remaining === 0 ? 'red' : slowdownMs > 0 ? 'yellow' : undefined)
+
+const barOf = ({ utilisation }: TenantUse): string => {
+  const filled = Math.min(barCells, Math.round((utilisation / 100) * barCells))
+  return '━'.repeat(filled) + '┄'.repeat(barCells - filled)
+}
+
+const heldFor = ({ remaining, slowdownMs }: TenantUse) =>
+  remaining === 0 ? 'refused' : slowdownMs > 0 ? `${(slowdownMs / 1000).toFixed(2)} s` : null
+
+/** A line each; what did not fit on the page is counted by nobody, so it says how to go on. */
+export const limitsView = ({ tenants, nextCursor }: RateLimits, style: Style): string =>
+  tenants.length === 0
+    ? 'No tenant uses that much of its budget.'
+    : sections(
+        table(style, columns, tenants),
+        nextCursor ? 'There are more: --limit <count>, or --above <percent> for those that matter' : '',
+      )

@@ -1,11 +1,9 @@
-import { plural, problem } from '../../core/kit/index.ts'
-import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, count, flag, many, oneOf, text } from '../kit/index.ts'
-import { followed, followedExit, followedView, followOptions } from './followed.ts'
-import { wasMadeBefore } from './made-before.ts'
-import { movedTags } from './moved-tags.ts'
-import { allowLongFence, ignoreWindows } from './plan.ts'
-import { planSummary } from './plan.view.ts'
+import { isProblem, plural, problem } from '../../core/kit/index.ts'
+import type { PlannedImage, RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type Context, clean, command, count, flag, many, oneOf, text } from '../kit/index.ts'
+import { followed, followedExit, followedView, followOptions } from './follow.ts'
+import { allowLongFence, ignoreWindows, planSummary } from './plan.ts'
+
 import { fenceModes, phases } from './words.ts'
 
 export const create = command(
@@ -34,14 +32,14 @@ export const create = command(
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
     const targets = target.length > 0 ? { targetSlugs: [...target] } : {}
     const asked = { ...targets, allowLongFence: body.allowLongFence, ignoreWindows: body.ignoreWindows }
-    const isRepeated = start && (await wasMadeBefore(context, idempotencyKey))
+    const isRepeated = start && (await isRepeatedCall(context, idempotencyKey))
     const seen = start && !isRepeated ? await lookBefore(context, asked, body) : undefined
     const headers = idempotencyKey ? { headers: { 'idempotency-key': idempotencyKey } } : {}
     const queued = await rollouts.createRollout({ body: { ...body, ...targets } }, headers)
     // A repeated call finds what the first one made, and maybe started before its answer was lost.
     if (!start || queued.status !== 'queued') return followed(context, queued, { watch, wait })
     if (isRepeated) showPlan(context, queued.plan)
-    if (seen) refuseMoved(seen, queued)
+    if (seen) assertTagsUnmoved(seen, queued)
     const started = await rollouts.startRollout({ params: { id: queued.id } }).catch((error: unknown) => {
       context.notify(`rollout ${queued.id} stays queued; later: tenantry rollouts start ${queued.id}`)
       throw error
@@ -73,7 +71,7 @@ async function lookBefore(
 ): Promise<RolloutPlan | undefined> {
   if (skipRefused && !isSeen(context)) return undefined
   const plan = await context.api.rollouts.planRollout({ body: wanted })
-  if (!skipRefused) refuseRefused(plan)
+  if (!skipRefused) assertNoBlockers(plan)
   if (!isSeen(context)) return undefined
   showPlan(context, plan)
   return plan
@@ -86,7 +84,7 @@ function showPlan(context: Context, plan: RolloutPlan): void {
 }
 
 /** What nobody has seen is not begun. */
-function refuseMoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
+function assertTagsUnmoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
   const moved = movedTags(seen, plan)
   if (moved.length > 0)
     throw problem(
@@ -95,7 +93,7 @@ function refuseMoved(seen: RolloutPlan, { id, plan }: RolloutDetail): void {
     )
 }
 
-function refuseRefused({ boxes, refusals }: RolloutPlan): void {
+function assertNoBlockers({ boxes, refusals }: RolloutPlan): void {
   if (refusals === 0) return
   const violations = boxes.flatMap(({ tenantSlug, findings }) => {
     const first = findings.find(({ severity }) => severity === 'refuse')
@@ -103,3 +101,33 @@ function refuseRefused({ boxes, refusals }: RolloutPlan): void {
   })
   throw problem('PLAN_REFUSED', `the plan refuses ${plural(refusals, 'box', 'boxes')}; no rollout was created`, { violations })
 }
+
+/**
+ * Whether a call with this key has made a rollout already: what the plan says by now does not concern that one any more. An older daemon refuses
+ * the question, and is asked for a plan first, as ever.
+ */
+export async function isRepeatedCall({ api }: Pick<Context, 'api'>, idempotencyKey: string | undefined): Promise<boolean> {
+  if (idempotencyKey === undefined) return false
+  try {
+    return (await api.rollouts.listRollouts({ query: { idempotencyKey, limit: 1 } })).rollouts.length > 0
+  } catch (error) {
+    if (isProblem(error, 'VALIDATION')) return false
+    throw error
+  }
+}
+
+/**
+ * What a person saw in a plan and the rollout was then made without: a tag may be moved in between, or its registry be away. One line each.
+ */
+export function movedTags(seen: RolloutPlan, made: RolloutPlan): string[] {
+  const before = new Map((seen.images ?? []).map(({ image, digest }) => [image, digest]))
+  return (made.images ?? []).flatMap((now) => {
+    const shown = before.get(now.image)
+    return shown && now.digest !== shown ? [`${clean(now.image)} was ${clean(shown)} a moment ago, and ${isNow(now)}`] : []
+  })
+}
+
+const isNow = ({ digest, why }: PlannedImage): string =>
+  digest === null
+    ? `nobody can say now what it is${why === undefined ? '' : ` (${clean(why)})`}`
+    : `is ${clean(digest)} now: somebody moved the tag`

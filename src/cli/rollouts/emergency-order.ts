@@ -1,6 +1,8 @@
-import { problem } from '../../core/kit/index.ts'
-import type { EmergencyTargets, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, clean, text } from '../kit/index.ts'
+import { duration, plural, problem } from '../../core/kit/index.ts'
+import type { EmergencyTargets, PlannedBox, RolloutPlan } from '../../core/rollouts/index.ts'
+import { type Column, type Context, clean, fields, type Style, sections, table, text } from '../kit/index.ts'
+
+import { imagesView, refusals, warnings } from './plan.ts'
 
 /** What an emergency is, as options: whoever gives them all is asked nothing. */
 export const orderOptions = {
@@ -15,7 +17,7 @@ export const orderOptions = {
 
 type TargetName = keyof EmergencyTargets
 
-export const targetWords = {
+const targetWords = {
   toChatServer: { flag: '--to-chat-server', component: 'synapse', name: 'Synapse (chat server)' },
   toDatabase: { flag: '--to-database', component: 'postgres', name: 'PostgreSQL (database)' },
   toObjectStore: { flag: '--to-object-store', component: 'minio', name: 'MinIO (object store)' },
@@ -24,7 +26,7 @@ export const targetWords = {
 
 const targetNames = Object.keys(targetWords) as TargetName[]
 
-export type Given = Readonly<Partial<Record<keyof typeof orderOptions, string | undefined>>>
+type Given = Readonly<Partial<Record<keyof typeof orderOptions, string | undefined>>>
 export type Order = Readonly<{ cveId: string; reason: string; triggeredBy: string; targets: EmergencyTargets }>
 
 /** Asks for what was not given, step by step, and again for what cannot be right. Nothing is sent yet but the question what the fleet runs. */
@@ -107,4 +109,68 @@ function runningNow({ boxes }: Pick<RolloutPlan, 'boxes'>, name: TargetName): st
   const shown = sorted.slice(0, mostVersions).map(([version, many], at) => `${clean(version)} (${many}${at === 0 ? ' boxes' : ''})`)
   if (shown.length === 0) return 'no box runs it'
   return `runs ${shown.join(', ')}${sorted.length > mostVersions ? ', …' : ''}`
+}
+
+type PhaseRow = Readonly<{ phase: string; boxes: readonly PlannedBox[]; expectedMs: number }>
+
+/** Whom it reaches, for how long, and what it would pause: all that is to be known before it is sent. */
+export function blastRadius(order: Order, plan: RolloutPlan, style: Style): string {
+  const moving = plan.boxes.filter(({ does }) => does === 'update')
+  const phases = plan.phases.map(({ phase, expectedMs }) => ({
+    phase,
+    expectedMs,
+    boxes: plan.boxes.filter((box) => box.phase === phase),
+  }))
+  return sections(
+    fields(style, [
+      ['emergency', style.paint.bold(order.cveId)],
+      ['reason', clean(order.reason)],
+      ['decided by', clean(order.triggeredBy)],
+      ['brings', targetsText(order)],
+      ['manifest', `revision ${plan.manifestRevision}, for all tiers`],
+      ['pauses', plan.pauses?.join(', ') || 'no staged rollout: none runs'],
+      ['leaves', plan.stopsUndosOf?.length ? `boxes of ${plan.stopsUndosOf.join(', ')} as they are that were to be brought back` : null],
+    ]),
+    table(style, phaseColumns, phases),
+    refusals(plan, style),
+    imagesView(plan, style),
+    warnings(moving, style),
+    totals(plan, moving, style),
+  )
+}
+
+const targetsText = ({ targets }: Order): string =>
+  Object.entries(targets)
+    .map(([name, version]) => `${targetWords[name as keyof typeof targetWords].name} ${clean(version)}`)
+    .join(', ')
+
+const count =
+  (does: PlannedBox['does']) =>
+  ({ boxes }: PhaseRow) =>
+    boxes.filter((box) => box.does === does).length
+const longest = (boxes: readonly PlannedBox[], of: 'expectedFenceMs' | 'worstFenceMs') => {
+  const moving = boxes.filter(({ does }) => does === 'update')
+  return moving.length === 0 ? undefined : duration(Math.max(...moving.map((box) => box[of])))
+}
+
+const phaseColumns: readonly Column<PhaseRow>[] = [
+  { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
+  { title: 'MOVE', value: count('update'), priority: 1, align: 'right' },
+  { title: 'AT TARGET', value: count('skip'), priority: 3, align: 'right' },
+  { title: 'REFUSED', value: count('refuse'), priority: 1, align: 'right' },
+  {
+    title: 'ABOUT',
+    value: (phase) => (count('update')(phase) === 0 ? undefined : duration(phase.expectedMs)),
+    priority: 2,
+    align: 'right',
+  },
+  { title: 'LONGEST FENCE', value: ({ boxes }) => longest(boxes, 'expectedFenceMs'), priority: 1, align: 'right' },
+]
+
+function totals({ updates, parallel, expectedMs }: RolloutPlan, moving: readonly PlannedBox[], { paint }: Style): string {
+  if (updates === 0) return paint.yellow('No box would move: all of them run these versions or are refused.')
+  return (
+    `${plural(updates, 'box', 'boxes')} to move in this order, ${parallel} at a time, about ${duration(expectedMs)} if nothing fails; ` +
+    `no chat is away for longer than ${longest(moving, 'worstFenceMs')}. There is no canary, and maintenance windows do not hold it.`
+  )
 }

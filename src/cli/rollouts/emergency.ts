@@ -1,12 +1,10 @@
 import { isProblem, plural, problem, type Secret, secret } from '../../core/kit/index.ts'
 import type { RolloutDetail, RolloutPlan } from '../../core/rollouts/index.ts'
-import { type Context, command, flag, readTextFile, text } from '../kit/index.ts'
-import { blastRadius } from './emergency.view.ts'
-import { askOrder, type Order, orderOptions } from './emergency-order.ts'
-import { followed, followedView, followOptions } from './followed.ts'
-import { wasMadeBefore } from './made-before.ts'
-import { movedTags } from './moved-tags.ts'
-import { mayMakeEmergency } from './who-may-emergency.ts'
+import { type Context, clean, command, flag, readTextFile, text } from '../kit/index.ts'
+import { isRepeatedCall, movedTags } from './create.ts'
+import { askOrder, blastRadius, type Order, orderOptions } from './emergency-order.ts'
+
+import { followed, followedView, followOptions } from './follow.ts'
 import { exitOfRollout } from './words.ts'
 
 export const emergency = command(
@@ -24,11 +22,11 @@ export const emergency = command(
   async (context, { tokenFile, confirm, idempotencyKey, start, skipRefused, watch, wait, ...given }) => {
     if ((watch || wait || skipRefused) && !start) throw problem('USAGE', '--watch, --wait and --skip-refused need --start')
     if (watch && wait) throw problem('USAGE', 'give --watch or --wait, not both')
-    await mayMakeEmergency(context)
+    await assertMayCreateEmergency(context)
     const order = await askOrder(context, given)
     const plan = await context.api.rollouts.planRollout({ body: { kind: 'emergency_cve', ...order.targets } })
     showRadius(context, order, plan)
-    if (start && !skipRefused && plan.refusals > 0 && !(await wasMadeBefore(context, idempotencyKey))) refuseRefused(plan)
+    if (start && !skipRefused && plan.refusals > 0 && !(await isRepeatedCall(context, idempotencyKey))) assertNoneRefused(plan)
     await typedCve(context, order.cveId, confirm)
     const made = await sent(context, order, { tokenFile, idempotencyKey })
     // A repeated call finds what the first one made, and maybe started before its answer was lost.
@@ -52,7 +50,7 @@ function showRadius({ notify }: Context, order: Order, plan: RolloutPlan): void 
 }
 
 /** What could not start is not made either: its versions would be the canonical ones at once. */
-function refuseRefused({ refusals }: RolloutPlan): void {
+function assertNoneRefused({ refusals }: RolloutPlan): void {
   if (refusals > 0)
     throw problem(
       'PLAN_REFUSED',
@@ -129,4 +127,23 @@ async function offered(context: Context, made: RolloutDetail) {
   const without = refusals > 0 ? `, without ${plural(refusals, 'refused box', 'refused boxes')}` : ''
   if (!(await context.ask.confirm(`${made.id} is queued. Start it now${without}, and watch it?`))) return made
   return begun(context, made, { skipRefused: refusals > 0, watch: true, wait: false })
+}
+
+/**
+ * Refuses who may not make an emergency before the first question: at night nobody should answer ten of them to learn that at the end. The daemon
+ * looks again in any case; a script that is asked nothing hears it from there.
+ */
+async function assertMayCreateEmergency({ api, ask, yes }: Context): Promise<void> {
+  if (!ask.interactive || yes) return
+  const { account, token } = await api.admin.whoAmI()
+  if (token)
+    throw problem(
+      'FORBIDDEN',
+      'an emergency is made by a person and you come with an API token: unset TENANTRY_TOKEN, then `tenantry login`',
+    )
+  if (account.role !== 'admin')
+    throw problem(
+      'FORBIDDEN',
+      `an emergency is made by an admin, and ${clean(account.name)} is ${account.role}: an admin logs in with \`tenantry login\` and does it`,
+    )
 }

@@ -1,19 +1,13 @@
 // `tenantry rollouts`: plan, start, watch, hold, resume and end the moves of boxes to new versions.
 // It orders nothing itself: the engine in the daemon does; this asks, shows, and says what to type next.
 import { noun } from '../kit/index.ts'
-import { abort } from './abort.ts'
+import { abort, pause, resume, start, watch } from './control.ts'
 import { create } from './create.ts'
 import { emergency } from './emergency.ts'
-import { list } from './list.ts'
-import { pause } from './pause.ts'
 import { plan } from './plan.ts'
 import { rehearse } from './rehearse.ts'
-import { resume } from './resume.ts'
-import { rollback } from './rollback.ts'
-import { show } from './show.ts'
-import { start } from './start.ts'
-import { undo } from './undo.ts'
-import { watch } from './watch.ts'
+import { rollback, undo } from './rollback.ts'
+import { list, show } from './show.ts'
 
 export const rollouts = noun('rollouts', 'Staged moves of boxes to the versions of the manifest', [
   plan,

@@ -1,7 +1,7 @@
-import type { RehearsalRequest } from '../../core/rollouts/index.ts'
-import { command, count, many, oneOf, share } from '../kit/index.ts'
+import { duration, plural } from '../../core/kit/index.ts'
+import { type Rehearsal, type RehearsalRequest, type RehearsedBox, refusalsOf } from '../../core/rollouts/index.ts'
+import { type Column, clean, command, count, many, oneOf, type Style, sections, share, table } from '../kit/index.ts'
 import { allowLongFence, ignoreWindows } from './plan.ts'
-import { rehearsalView } from './rehearsal.view.ts'
 import { fenceModes } from './words.ts'
 
 export const rehearse = command(
@@ -52,4 +52,90 @@ function wantedOf({ target, fail, pullFail, offline, failRate, pullFailRate, slo
       ...{ failProbes: [...fail], failPulls: [...pullFail], offlineHosts: [...offline] },
     },
   }
+}
+
+/** What would stop it first, because that is why one rehearses; then when each phase goes, the longest outages, and the whole. */
+function rehearsalView(played: Rehearsal, style: Style): string {
+  const phases = played.phases.filter(({ boxes }) => boxes > 0)
+  const longest = played.boxes
+    .filter(({ fenceMs }) => fenceMs !== null)
+    .toSorted((a, b) => (b.fenceP95Ms ?? 0) - (a.fenceP95Ms ?? 0) || (a.tenantSlug < b.tenantSlug ? -1 : 1))
+    .slice(0, mostFences)
+  return sections(
+    pauses(played, style),
+    stuck(played, style),
+    refused(played, style),
+    phases.length > 0 ? table(style, phaseColumns, phases) : 'No box would move.',
+    longest.length > 0
+      ? `Longest without chat\n${table(style, played.runs > 1 ? [...fenceColumns, ...spread] : fenceColumns, longest)}`
+      : '',
+    totals(played),
+  )
+}
+
+const mostFences = 10
+const mostLines = 10
+
+const after = (ms: number | null) => (ms === null ? '' : ms === 0 ? 'at once' : `after ${duration(ms)}`)
+
+const phaseColumns: readonly Column<Rehearsal['phases'][number]>[] = [
+  { title: 'PHASE', value: ({ phase }) => phase, priority: 1 },
+  { title: 'BOXES', value: ({ boxes }) => String(boxes), priority: 1, align: 'right' },
+  { title: 'BEGINS', value: ({ beginsMs }) => after(beginsMs), priority: 1 },
+  { title: 'ENDS', value: ({ endsMs }) => after(endsMs), priority: 1 },
+]
+
+const time = (ms: number | null) => (ms === null ? '' : duration(ms))
+
+const fenceColumns: readonly Column<RehearsedBox>[] = [
+  { title: 'BOX', value: ({ tenantSlug }) => tenantSlug, priority: 1 },
+  { title: 'PHASE', value: ({ phase }) => phase, priority: 2 },
+  { title: 'TURN', value: ({ beginsMs }) => after(beginsMs), priority: 2 },
+  { title: 'ENDS', value: ({ status }) => status.replaceAll('_', ' '), priority: 2 },
+  { title: 'FENCE', value: ({ fenceMs }) => time(fenceMs), priority: 1, align: 'right' },
+  { title: 'AT WORST', value: ({ worstFenceMs }) => time(worstFenceMs), priority: 4, align: 'right' },
+]
+
+const spread: readonly Column<RehearsedBox>[] = [
+  { title: 'MIDDLE', value: ({ fenceP50Ms }) => time(fenceP50Ms), priority: 2, align: 'right' },
+  { title: '1 IN 20', value: ({ fenceP95Ms }) => time(fenceP95Ms), priority: 2, align: 'right' },
+]
+
+/** The second sentence of a reason says what may be done about a rollout that stands still; this one does not. */
+const why = (reason: string) => clean(reason.replace(/ Next: .*$/s, ''))
+
+function pauses({ pauses: all }: Rehearsal, { paint }: Style): string {
+  if (all.length === 0) return paint.green('Nothing would stop it.')
+  const lines = all.slice(0, mostLines).map(({ atMs, reason }) => `  ${after(atMs)}: ${why(reason)}`)
+  return [paint.red(`It would pause ${plural(all.length, 'time')}`), ...lines, ...more(all.length)].join('\n')
+}
+
+function stuck({ ended, boxes }: Rehearsal, { paint }: Style): string {
+  if (ended === 'done') return ''
+  const waiting = boxes.filter(({ waits }) => waits !== null)
+  const lines = waiting.slice(0, mostLines).map(({ tenantSlug, waits }) => `  ${tenantSlug}: ${clean(waits ?? '')}`)
+  return [paint.red('It would never end by itself: boxes wait for others'), ...lines, ...more(waiting.length)].join('\n')
+}
+
+function refused({ findings }: Rehearsal, { paint }: Style): string {
+  const refusals = refusalsOf(findings)
+  if (refusals.length === 0) return ''
+  const lines = refusals.slice(0, mostLines).map(({ tenantSlug, message, code }) => `  ${tenantSlug}: ${clean(message)} [${code}]`)
+  return [paint.yellow('Refused by the plan, and left out here'), ...lines, ...more(refusals.length)].join('\n')
+}
+
+const more = (count: number): string[] => (count > mostLines ? [`  … and ${count - mostLines} more; --json shows all`] : [])
+
+function totals({ updates, skipped, refused: out, seed, runs, makespanMs, worstMs, pauses: all }: Rehearsal): string {
+  const parts = [
+    `${plural(updates, 'box', 'boxes')} to move`,
+    skipped > 0 && `${skipped} at target already`,
+    out > 0 && `${out} refused`,
+    runs > 1 ? `${runs} runs from seed ${seed}` : `seed ${seed}`,
+  ]
+  const whole =
+    updates > 0
+      ? ` About ${duration(makespanMs)}${all.length > 0 ? ' if every pause is resumed at once' : ''}; at worst ${duration(worstMs)}.`
+      : ''
+  return `${parts.filter(Boolean).join(', ')}.${whole}`
 }

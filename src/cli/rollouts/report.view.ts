@@ -1,7 +1,7 @@
 import { duration, plural } from '../../core/kit/index.ts'
 import type { RolloutAction, RolloutPlan, RolloutReport, StepSpread } from '../../core/rollouts/index.ts'
 import { type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
-import { planView } from './plan.view.ts'
+import { planView } from './plan.ts'
 import { actionColumns, beforeThat, countsText, stepsView, termsOf, waitingText } from './rollout.view.ts'
 import { timelineView, utc } from './timeline.view.ts'
 import {
@@ -10,9 +10,9 @@ import {
   isUnderWay,
   outcomeTint,
   outcomeWord,
-  rolloutStanding,
+  rolloutState,
   rolloutTint,
-  stepsFromAside,
+  stepsWhenNotWatching,
   stepWord,
   whyOf,
 } from './words.ts'
@@ -30,7 +30,7 @@ export function reportView(report: Report, style: Style): string {
     titled('Timeline', timelineView(report, style), style),
     report.steps.length > 0 ? titled('Steps of the boxes', table(style, stepColumns, report.steps), style) : '',
     plan ? '' : boxesView(report, style),
-    stepsView(stepsFromAside(rollout, open), style),
+    stepsView(stepsWhenNotWatching(rollout, open), style),
   )
 }
 
@@ -42,7 +42,7 @@ function factsOf(report: Report, style: Style): string {
   return fields(style, [
     ['rollout', paint.bold(rollout.id)],
     ['kind', rollout.kind === 'emergency_cve' ? `emergency ${clean(rollout.cveId ?? '')}` : null],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],

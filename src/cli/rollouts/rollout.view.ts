@@ -19,10 +19,10 @@ import {
   outcomeTint,
   outcomeWord,
   phases,
-  rolloutStanding,
+  rolloutState,
   rolloutTint,
   rolloutWord,
-  stepsFromAside,
+  stepsWhenNotWatching,
   waitOf,
   whyOf,
 } from './words.ts'
@@ -62,7 +62,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
   const actions = 'actions' in rollout ? rollout.actions : []
   const facts = fields(style, [
     ['rollout', paint.bold(rollout.id)],
-    ['status', `${paint[rolloutTint(rollout.status)](rolloutStanding(rollout.status))}${beforeThat(rollout)}`],
+    ['status', `${paint[rolloutTint(rollout.status)](rolloutState(rollout.status))}${beforeThat(rollout)}`],
     ['because', clean(whyOf(rollout) ?? '')],
     ['boxes', countsText(rollout.counts)],
     ['waiting', waitingText(rollout, now)],
@@ -79,7 +79,7 @@ export function rolloutView(rollout: Rollout | RolloutDetail, style: Style): str
   return sections(
     facts,
     actions.length > 0 ? table(style, actionColumns, [...actions].sort(byPhase(rollout))) : '',
-    stepsView(stepsFromAside(rollout, actions.filter(openFailure)), style),
+    stepsView(stepsWhenNotWatching(rollout, actions.filter(openFailure)), style),
   )
 }
 
@@ -114,7 +114,7 @@ export function stepsView(steps: readonly NextStep[], { paint }: Style): string 
   return steps.map(({ type, does }) => `${paint.dim(padEnd(does, left))}  ${type}`).join('\n')
 }
 
-const errorText = (action: RolloutAction): string | null => {
+const actionErrorText = (action: RolloutAction): string | null => {
   const error = errorOf(action)
   return error && `${error.code}: ${error.message}`
 }
@@ -133,7 +133,7 @@ export const actionColumns: readonly Column<RolloutAction>[] = [
   { title: 'SNAPSHOT', value: ({ snapshotId }) => snapshotId?.slice(0, 8), priority: 5 },
   { title: 'WAITS', value: (action) => waitOf(action), priority: 3, minWidth: 14 },
   { title: 'LEFT OUT FOR', value: leftOutFor, priority: 3, minWidth: 14, paint: () => 'yellow' },
-  { title: 'ERROR', value: errorText, priority: 2, minWidth: 14, paint: () => 'red' },
+  { title: 'ERROR', value: actionErrorText, priority: 2, minWidth: 14, paint: () => 'red' },
 ]
 
 const listColumns = ({ now }: Style): Column<RolloutSummary>[] => [

@@ -25,9 +25,9 @@ export const statusWord = (status: RolloutStatus | ActionStatus): string => stat
 /** Phases keep their name: it is what is typed. */
 export const rolloutWord = (status: RolloutStatus): string => (status === 'rolled_back' ? 'rolled back' : status)
 
-const isAtWork = (status: RolloutStatus): boolean => (phases as readonly string[]).includes(status)
+const isRunningPhase = (status: RolloutStatus): boolean => (phases as readonly string[]).includes(status)
 /** In a sentence; a phase by itself reads as if something were missing. */
-export const rolloutStanding = (status: RolloutStatus): string => (isAtWork(status) ? `under way in ${status}` : rolloutWord(status))
+export const rolloutState = (status: RolloutStatus): string => (isRunningPhase(status) ? `under way in ${status}` : rolloutWord(status))
 
 /** Steps of the agent in the words of an operator; empty where the status says the same. Steps that are not here keep their name. */
 const stepWords: Readonly<Record<string, string>> = {
@@ -75,7 +75,7 @@ const actionTints: Partial<Record<ActionStatus, Tint>> = {
 export const actionTint = (status: ActionStatus): Tint => actionTints[status] ?? 'cyan'
 
 const ended: readonly RolloutStatus[] = ['done', 'failed', 'rolled_back']
-export const hasEnded = (status: RolloutStatus): boolean => ended.includes(status)
+export const isFinished = (status: RolloutStatus): boolean => ended.includes(status)
 
 const underWay: readonly ActionStatus[] = ['preflight', 'pulling', 'snapshotting', 'updating', 'probing', 'rolling_back']
 export const isUnderWay = ({ status }: Pick<RolloutAction, 'status'>): boolean => underWay.includes(status)
@@ -97,22 +97,23 @@ export const outcomeTint = (action: Pick<RolloutAction, 'status' | 'undo'>): Tin
   action.undo?.status === 'undone' ? 'green' : action.undo?.status === 'failed' ? 'red' : actionTint(action.status)
 
 /** An error as a person reads it; `--json` has its digests whole. */
-export const spoken = (error: RolloutAction['error']): RolloutAction['error'] => error && { ...error, message: shortDigests(error.message) }
+export const withShortDigests = (error: RolloutAction['error']): RolloutAction['error'] =>
+  error && { ...error, message: shortDigests(error.message) }
 
 /** Why it failed, or why it could not be brought back. */
 export const errorOf = ({ error, undo }: Pick<RolloutAction, 'error' | 'undo'>): RolloutAction['error'] =>
-  spoken(error ?? undo?.error ?? null)
+  withShortDigests(error ?? undo?.error ?? null)
 
 type Undone = Pick<RolloutAction, 'status' | 'undo' | 'waived'>
 
 /** A box that came to rest on its way back, and that nobody has passed over yet: the engine's rule, which is not loaded for help's sake. */
-const isUndoAtRest = ({ status, undo, waived }: Undone): boolean => status === 'rollback_failed' && undo !== null && !waived
+const isRollbackStalled = ({ status, undo, waived }: Undone): boolean => status === 'rollback_failed' && undo !== null && !waived
 
 /** Its boxes are being brought back; where one came to rest on its way, the others wait for a person. */
-export function goesBack(actions: readonly Undone[]): boolean {
+export function isRollingBackBoxes(actions: readonly Undone[]): boolean {
   const undone = actions.filter(({ undo }) => undo !== null)
   if (undone.some(isUnderWay)) return true
-  return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isUndoAtRest)
+  return undone.some(({ undo }) => undo?.status === 'pending') && !undone.some(isRollbackStalled)
 }
 
 /** A command as it is typed, and in a word or two what it does. */
@@ -127,7 +128,7 @@ export function nextSteps(
     .slice(0, 1)
     .map(({ tenantSlug }) => ({ does: 'look closer', type: `tenantry rollouts show ${id} --box ${tenantSlug}` }))
   if (status === 'queued') return [{ does: 'start it', type: `tenantry rollouts start ${id} --watch` }]
-  if (failures.some(({ undo }) => undo !== null)) return [...closer, ...undoSteps(id, failures)]
+  if (failures.some(({ undo }) => undo !== null)) return [...closer, ...rollbackSteps(id, failures)]
   if (status === 'failed' || status === 'rolled_back') return [...closer, { does: 'see drift', type: 'tenantry boxes scan' }]
   if (status !== 'paused') return []
   const resume = `tenantry rollouts resume ${id}`
@@ -138,13 +139,13 @@ export function nextSteps(
 }
 
 /** For whoever does not watch it: while it runs there is that too, and a way to hold it. */
-export function stepsFromAside(
+export function stepsWhenNotWatching(
   rollout: Pick<Rollout, 'id' | 'status' | 'counts'>,
   failures: readonly Pick<RolloutAction, 'tenantSlug' | 'status' | 'undo'>[],
 ): NextStep[] {
   const { id, status, counts } = rollout
   const watch = { does: 'watch it', type: `tenantry rollouts watch ${id}` }
-  if (isAtWork(status)) return [watch, { does: 'hold it', type: `tenantry rollouts pause ${id} --reason '…'` }]
+  if (isRunningPhase(status)) return [watch, { does: 'hold it', type: `tenantry rollouts pause ${id} --reason '…'` }]
   const goesBack = counts.undo !== null && counts.undo.pending + counts.undo.running > 0
   return goesBack && failures.length === 0 ? [watch] : nextSteps(rollout, failures)
 }
@@ -153,7 +154,7 @@ export function stepsFromAside(
  * A box at rest keeps the others waiting until somebody says how it goes on. One that is neither as before nor as updated is not tried again: what
  * runs in it nobody knows.
  */
-function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
+function rollbackSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[]): NextStep[] {
   const undo = `tenantry rollouts undo ${id}`
   const again = failures.some(({ status }) => status === 'succeeded') ? [{ does: 'try again', type: `${undo} --resume` }] : []
   if (!failures.some(({ status }) => status === 'rollback_failed')) return again
@@ -164,7 +165,7 @@ function undoSteps(id: string, failures: readonly Pick<RolloutAction, 'status'>[
 }
 
 /** What scripts branch on when they wait for boxes to be brought back: 1 when one was not, 8 when it stands still until a person decides. */
-export const exitOfUndo = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
+export const exitOfRollback = ({ counts: { undo } }: Pick<Rollout, 'counts'>): 0 | 1 | 8 =>
   undo && undo.pending + undo.running > 0 ? 8 : undo && undo.failed > 0 ? 1 : 0
 
 /** For what a box waits that has not begun: somebody who holds it, or its maintenance window. */

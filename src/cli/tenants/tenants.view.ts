@@ -1,8 +1,9 @@
 import { type FileUsage, formatSize } from '../../core/files/index.ts'
 import { plural } from '../../core/kit/index.ts'
 import type { Tenant, TenantInFull } from '../../core/tenants/index.ts'
+import { momentText, windowText } from '../../core/wall-clock/index.ts'
+import type { BoxWindow } from '../../core/windows/index.ts'
 import { ago, type Column, clean, fields, type Style, sections, stamp, table } from '../kit/index.ts'
-import { openingWords, windowWords } from './window-words.ts'
 
 const columns = ({ now }: Style): Column<Tenant>[] => [
   { title: 'TENANT', value: ({ slug }) => slug, priority: 1, minWidth: 12 },
@@ -65,3 +66,11 @@ const flagWords = ({ featureFlags }: Tenant): string =>
   Object.entries(featureFlags)
     .map(([name, on]) => `${clean(name)}=${on ? 'on' : 'off'}`)
     .join(', ')
+
+/** `mon-fri 02:00-05:00 Europe/Berlin, that of its tier`, or `any time`. */
+export const windowWords = (window: BoxWindow | null): string =>
+  window ? `${windowText(window.window)} ${window.timeZone}${window.own ? '' : ', that of its tier'}` : 'any time'
+
+/** Until when it is open, or when it opens, by its own clock and in UTC. */
+export const openingWords = ({ opensAt, closesAt, timeZone }: BoxWindow, now: Date): string =>
+  Date.parse(opensAt) <= now.getTime() ? `open until ${momentText(closesAt, timeZone)}` : `opens ${momentText(opensAt, timeZone)}`

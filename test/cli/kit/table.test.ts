@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { boxList } from '../../../src/cli/boxes/boxes.view.ts'
 import { hostList } from '../../../src/cli/hosts/hosts.view.ts'
 import { ago, type Column, paintWith, type Style, stamp, table } from '../../../src/cli/kit/index.ts'
-import { planView } from '../../../src/cli/rollouts/plan.view.ts'
+import { planView } from '../../../src/cli/rollouts/plan.ts'
 import { rolloutList, rolloutView } from '../../../src/cli/rollouts/rollout.view.ts'
 import { aBoxRow, aHost, anAction, aPlan, aPlannedBox, aRollout, aRolloutDetail, at } from '../../support/records.ts'
 

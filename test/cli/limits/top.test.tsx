@@ -1,7 +1,7 @@
 import { render } from 'ink-testing-library'
 import { describe, expect, test } from 'vitest'
 import { paintWith } from '../../../src/cli/kit/index.ts'
-import { Screen, type TopState } from '../../../src/cli/limits/board/screen.tsx'
+import { Screen, type TopState } from '../../../src/cli/limits/board.tsx'
 import { bare, displayWidth } from '../../../src/core/kit/index.ts'
 import type { RateLimits, TenantUse } from '../../../src/core/limits/index.ts'
 import { problemAnswer, tenantry } from '../../support/command-line.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
-import { actionView } from '../../../src/cli/rollouts/action.view.ts'
+import { actionView } from '../../../src/cli/rollouts/show.ts'
 import { errorOf } from '../../../src/cli/rollouts/words.ts'
 import type { RolloutAction, RolloutAttempt } from '../../../src/core/rollouts/index.ts'
 import { at } from '../../support/records.ts'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { boxesOf, boxOf } from '../../../src/cli/rollouts/board/boxes.ts'
 import { layout } from '../../../src/cli/rollouts/board/layout.ts'
 import { closingLines, linesOf, openingLines } from '../../../src/cli/rollouts/board/lines.ts'
 import { boardModel } from '../../../src/cli/rollouts/board/model.ts'
-import { type BoardMessage, type BoardState, isOver, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+import { type BoardMessage, type BoardState, boxesOf, boxOf, isOver, openBoard, reduce } from '../../../src/cli/rollouts/board/state.ts'
+
 import type { RolloutEvent } from '../../../src/core/rollouts/index.ts'
 import { anAction, anEvent, aRolloutDetail, at } from '../../support/records.ts'
 import { fleet, pausedFleet } from './board-fleet.ts'

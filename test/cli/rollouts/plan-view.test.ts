@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { paintWith, type Style } from '../../../src/cli/kit/index.ts'
-import { planSummary, planView } from '../../../src/cli/rollouts/plan.view.ts'
+import { planSummary, planView } from '../../../src/cli/rollouts/plan.ts'
 import type { Finding } from '../../../src/core/rollouts/finding.ts'
 import { aPlan, aPlannedBox, at } from '../../support/records.ts'
 

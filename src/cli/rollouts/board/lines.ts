@@ -1,17 +1,16 @@
 import { duration, plural } from '../../../core/kit/index.ts'
 import type { RolloutAction, RolloutEvent } from '../../../core/rollouts/index.ts'
 import { clean, padEnd } from '../../kit/index.ts'
-import { errorOf, hasEnded, hasFailed, outcomeWord, rolloutStanding, rolloutWord, waitOf, whyOf } from '../words.ts'
-import { allBoxes, boxOf } from './boxes.ts'
+import { errorOf, hasFailed, isFinished, outcomeWord, rolloutState, rolloutWord, waitOf, whyOf } from '../words.ts'
 import { type BoardModel, boardModel } from './model.ts'
-import type { BoardMessage, BoardState } from './state.ts'
+import { allBoxes, type BoardMessage, type BoardState, boxOf } from './state.ts'
 
 /** The first line: where it stands when one begins to look. */
 export function openingLines({ rollout, actions }: BoardState): string[] {
   const moving = allBoxes(actions).filter(({ status }) => status !== 'skipped').length
   const why = isAtRest(rollout.status) ? whyOf(rollout) : undefined
   return [
-    `rollout ${rollout.id} is ${rolloutStanding(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
+    `rollout ${rollout.id} is ${rolloutState(rollout.status)}: ${plural(moving, 'box', 'boxes')}, manifest revision ${rollout.manifestRevision}`,
     ...(why ? [`because ${clean(why)}`] : []),
     ...allBoxes(actions).flatMap((action) => waitLine(undefined, action) ?? []),
   ]
@@ -26,7 +25,7 @@ export function linesOf(before: BoardState, message: BoardMessage, after: BoardS
   return lines.flatMap((line) => (line ? [`${event.at.slice(11, 19)}  ${line}`] : []))
 }
 
-const endsNow = (before: BoardState, after: BoardState) => hasEnded(after.rollout.status) && !hasEnded(before.rollout.status)
+const endsNow = (before: BoardState, after: BoardState) => isFinished(after.rollout.status) && !isFinished(before.rollout.status)
 
 /** So many are named; of more it is enough to know how many. */
 const mostNamed = 3
@@ -122,4 +121,4 @@ export function closingLines(state: BoardState): string[] {
 
 const backText = (back: BoardModel['back']): string => (back ? `, ${back.undone} of ${back.total} brought back` : '')
 
-const isAtRest = (status: BoardState['rollout']['status']) => hasEnded(status) || status === 'paused'
+const isAtRest = (status: BoardState['rollout']['status']) => isFinished(status) || status === 'paused'

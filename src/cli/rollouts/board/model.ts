@@ -1,8 +1,7 @@
 import type { Phase, RolloutAction } from '../../../core/rollouts/index.ts'
 import { errorOf, type NextStep, nextSteps, outcomeWord, statusWord, stepWord, whyOf } from '../words.ts'
-import { remainingMs } from './estimate.ts'
 import { type BoardState, daemonNowMs } from './state.ts'
-import { plannedBy, type Tally, tallyOf } from './tally.ts'
+import { plannedBy, remainingMs, type Tally, tallyOf } from './tally.ts'
 
 export type PhaseState = 'done' | 'running' | 'paused' | 'failed' | 'waiting' | 'empty'
 export type PhaseLine = Readonly<{ phase: Phase; state: PhaseState; settled: number; total: number }>

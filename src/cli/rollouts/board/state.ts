@@ -1,6 +1,5 @@
-import type { Rollout, RolloutDetail, RolloutEvent, RolloutPlan } from '../../../core/rollouts/index.ts'
-import { goesBack, hasEnded } from '../words.ts'
-import { allBoxes, type Boxes, boxesOf, withBox } from './boxes.ts'
+import type { Rollout, RolloutAction, RolloutDetail, RolloutEvent, RolloutPlan } from '../../../core/rollouts/index.ts'
+import { isFinished, isRollingBackBoxes } from '../words.ts'
 
 /** What is known of a rollout that is followed: its record, its plan, its boxes, and whether the stream is up. */
 export type BoardState = Readonly<{
@@ -41,7 +40,7 @@ export function reduce(state: BoardState, message: BoardMessage): BoardState {
 }
 
 function afterEvent(rollout: Rollout, { type, status, previousStatus, reason, at }: RolloutEvent): Rollout {
-  const ended = hasEnded(status)
+  const ended = isFinished(status)
   return {
     ...rollout,
     status,
@@ -58,7 +57,42 @@ function withAction(actions: Boxes, { action, progress }: RolloutEvent): Boxes {
 }
 
 /** It has ended, and nothing of it goes on. */
-export const isOver = ({ rollout: { status }, actions }: BoardState): boolean => hasEnded(status) && !goesBack(allBoxes(actions))
+export const isOver = ({ rollout: { status }, actions }: BoardState): boolean =>
+  isFinished(status) && !isRollingBackBoxes(allBoxes(actions))
 
 /** Now, by the daemon's clock. */
 export const daemonNowMs = ({ skewMs }: BoardState, nowMs: number): number => nowMs + (skewMs ?? 0)
+
+export type Page = readonly RolloutAction[]
+
+/**
+ * All boxes of a rollout, never changed: a message about one of thousands makes anew the page that it stands on, and whatever was found out
+ * about the other pages holds.
+ */
+type Boxes = Readonly<{ pages: readonly Page[]; places: ReadonlyMap<string, number> }>
+
+const pageLength = 100
+
+/** In the order that they are given. */
+export const boxesOf = (actions: readonly RolloutAction[]): Boxes => ({
+  pages: Array.from({ length: Math.ceil(actions.length / pageLength) }, (_, n) => actions.slice(n * pageLength, (n + 1) * pageLength)),
+  places: new Map(actions.map(({ tenantSlug }, place) => [tenantSlug, place])),
+})
+
+export const boxOf = ({ pages, places }: Boxes, slug: string): RolloutAction | undefined => {
+  const place = places.get(slug)
+  return place === undefined ? undefined : pages[pageAt(place)]?.[place % pageLength]
+}
+
+export const allBoxes = ({ pages }: Boxes): RolloutAction[] => pages.flat()
+
+/** In its own place; last where it was not known. */
+function withBox(boxes: Boxes, action: RolloutAction): Boxes {
+  const { pages, places } = boxes
+  const place = places.get(action.tenantSlug)
+  if (place === undefined) return boxesOf([...allBoxes(boxes), action])
+  const page = (pages[pageAt(place)] ?? []).with(place % pageLength, action)
+  return { pages: pages.with(pageAt(place), page), places }
+}
+
+const pageAt = (place: number): number => Math.floor(place / pageLength)

@@ -5,10 +5,9 @@ import type { Clock } from '../core/kit/index.ts'
 import type { PlannedBox, RehearsalSettings, RehearsedFaults, RolloutPlan } from '../core/rollouts/index.ts'
 import { currentManifest } from '../daemon/boxes/index.ts'
 import type { Db } from '../daemon/db/index.ts'
-import { type StagedBox, stageBox } from './box-stage.ts'
 import type { QueuedCommand } from './commands.ts'
-import { faultsOf, isOffline } from './faults.ts'
-import { latenciesOf } from './latencies.ts'
+import { faultsOf, isOffline, latenciesOf } from './conditions.ts'
+import { type SimulatedBox, simulateBox } from './simulated-box.ts'
 
 type Deps = Readonly<{
   db: Db
@@ -21,9 +20,9 @@ type Deps = Readonly<{
 }>
 
 /** Where boxes are played: each is set up when its first command comes, and cleared away after its last. */
-export async function theatre(deps: Deps): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
-  const stages = new Map<string, Promise<StagedBox>>()
-  const setUp = await stagehand(deps)
+export async function openSimulation(deps: Deps): Promise<{ perform(command: QueuedCommand): Promise<unknown> | undefined }> {
+  const stages = new Map<string, Promise<SimulatedBox>>()
+  const setUp = await boxSetup(deps)
   const planned = new Map(deps.plan.boxes.map((box) => [box.tenantSlug, box]))
   const away = (box: PlannedBox) => isOffline(deps.seed, deps.faults, box.hostName ?? box.hostId)
 
@@ -62,7 +61,7 @@ const contextOf = ({ settings }: Deps, { id, payload }: QueuedCommand): CommandC
   deliver: async () => undefined,
 })
 
-async function stagehand({ db, clock, seed, folder, settings, faults }: Deps) {
+async function boxSetup({ db, clock, seed, folder, settings, faults }: Deps) {
   const { manifest } = await currentManifest(db)
   const known = await db.selectFrom('boxes').select(['id', 'ownership_epoch', 'database_bytes']).execute()
   const boxes = new Map(known.map((row) => [row.id as string, row]))
@@ -72,7 +71,7 @@ async function stagehand({ db, clock, seed, folder, settings, faults }: Deps) {
   const brought = new Set<string>()
   const allowedImages = [...new Set(Object.values(manifest.images).map((image) => parseImage(image.replace('{version}', '0')).repository))]
 
-  return async (box: PlannedBox): Promise<StagedBox> => {
+  return async (box: PlannedBox): Promise<SimulatedBox> => {
     const { tenantSlug: slug, boxId, hostId, tier, from, images: targets, expectedMs, expectedFenceMs, worstFenceMs } = box
     const row = boxes.get(boxId)
     const databaseBytes = row?.database_bytes == null ? null : Number(row.database_bytes)
@@ -81,7 +80,7 @@ async function stagehand({ db, clock, seed, folder, settings, faults }: Deps) {
     const imageIsHere = image !== undefined && brought.has(`${hostId} ${image}`)
     if (image !== undefined) brought.add(`${hostId} ${image}`)
     const expectation = { expectedMs, expectedFenceMs, worstFenceMs }
-    return stageBox({
+    return simulateBox({
       ...{ clock, seed, slug, boxId, allowedImages },
       folder: join(folder, slug),
       ownershipEpoch: Number(row?.ownership_epoch ?? 1),

@@ -8,13 +8,13 @@ import { prefetch, update } from '../agent/update/index.ts'
 import { type BoxMigration, Service } from '../core/boxes/index.ts'
 import type { Clock } from '../core/kit/index.ts'
 
-export type StagedBox = Readonly<{
+export type SimulatedBox = Readonly<{
   executors: Pick<CommandExecutors, 'tenant-box.report_versions' | 'tenant-box.prefetch' | 'tenant-box.update'>
   /** Nothing of it is left. */
   close(): Promise<void>
 }>
 
-type Wanted = Readonly<{
+type Input = Readonly<{
   clock: Clock
   seed: string
   /** An empty folder of its own; best one in memory. */
@@ -37,7 +37,7 @@ const disk = { freeBytes: async () => 1e12, usedBytes: async () => 1e6, diskOf: 
  * One box that runs what its original runs, on a host of its own, with the agent's own executors for it. Making it takes no time on the
  * clock. Its chance is its own too: what happens to other boxes at the same time changes nothing here.
  */
-export async function stageBox(wanted: Wanted): Promise<StagedBox> {
+export async function simulateBox(wanted: Input): Promise<SimulatedBox> {
   const { clock, seed, folder, slug, images, latencies, faults } = wanted
   const pace: { -readonly [What in keyof Latencies]: Latencies[What] } = { ...instant.latencies }
   const host = simulatedHost({ clock, random: seededRandom(`${seed}/${slug}`), folder, profile: { latencies: pace, faults: [] } })
@@ -75,7 +75,7 @@ const onlyBox = (only: LocalBox): LocalBoxes => {
   }
 }
 
-async function layOut({ folder, slug, boxId, ownershipEpoch, images }: Wanted): Promise<LocalBox> {
+async function layOut({ folder, slug, boxId, ownershipEpoch, images }: Input): Promise<LocalBox> {
   const at = join(folder, 'box')
   await mkdir(join(at, 'edge', 'fence'), { recursive: true })
   const composeFile = join(at, 'compose.yaml')

@@ -16,7 +16,7 @@ import {
 export type Played = Readonly<{ rollout: RolloutDetail; pauses: readonly RehearsedPause[]; endMs: number; startIso: string }>
 
 /** The first run is told box by box; what varies by chance also as the middle of all runs. */
-export function sumUp(wanted: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
+export function summarize(wanted: RehearsalRequest, startIso: string, settings: RehearsalSettings, played: readonly Played[]): Rehearsal {
   const [first] = played as [Played]
   const { plan, actions, status } = first.rollout
   const since = (iso: string | null) => (iso === null ? null : elapsedMs(startIso, iso))

@@ -13,7 +13,7 @@ type Content = string | NodeJS.ArrayBufferView | Iterable<string | NodeJS.ArrayB
  * From now on what this thread asks of `node:fs/promises` is done before the call returns, and nothing is forced onto the disk; the answer
  * puts everything back. For a thread that has nothing else to do, with files that nobody needs after it.
  */
-export function diskAtOnce(): () => void {
+export function installSyncDisk(): () => void {
   const before = { ...promises }
   Object.assign(promises, ...atOnceNames().map((name) => ({ [name]: atOnce(name) })), {
     open: async (...given: Parameters<typeof fs.openSync>) => fileAtOnce(fs.openSync(...given)),
