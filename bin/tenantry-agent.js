@@ -2,7 +2,7 @@
 import module from 'node:module'
 import v8 from 'node:v8'
 
-// It waits most of its life: memory that a box could use is worth more than the speed of its code.
+// The agent is idle most of the time: memory for boxes matters more than its own speed.
 v8.setFlagsFromString('--optimize-for-size')
 v8.setFlagsFromString('--max-lazy')
 module.enableCompileCache?.()

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import module from 'node:module'
 
-// The terminal board is drawn by React, whose development build is slower and talks more.
+// The board uses React, whose development build is slower and prints warnings.
 process.env.NODE_ENV ??= 'production'
 module.enableCompileCache?.()
 const { main } = await import('../dist/cli/main.js')

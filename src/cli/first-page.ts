@@ -1,4 +1,4 @@
-/** What a name on the first page is, as far as the page shows it. */
+/** The names on the first page of help. */
 export type Names = Readonly<{
   nouns: readonly Readonly<{ name: string; verbs: readonly Readonly<{ name: string }>[] }>[]
   alone: readonly Readonly<{ name: string; summary: string }>[]
@@ -6,20 +6,20 @@ export type Names = Readonly<{
 
 export const about = 'Moves fleets of stateful tenant boxes to new versions without losing a message'
 
-/** Options that every command takes, as commander reads them, each with what help says of it. */
+/** Options of every command: flags as commander reads them, and help text. */
 export const globalOptions = {
   version: ['-V, --version', 'show the version'],
-  url: ['--url <address>', "the daemon's address (TENANTRY_URL; else the last login's)"],
-  json: ['--json', "print the API's result as it is"],
-  yes: ['--yes', 'do not ask for confirmation'],
-  noColor: ['--no-color', 'no colours (NO_COLOR does the same)'],
+  url: ['--url <address>', 'daemon address (default: TENANTRY_URL, then the last login)'],
+  json: ['--json', 'print the API response as JSON'],
+  yes: ['--yes', 'skip confirmation prompts'],
+  noColor: ['--no-color', 'disable colours (also: NO_COLOR)'],
   help: ['-h, --help', 'show help'],
 } as const
 
-/** Nothing but help was asked for: it is answered before anything is loaded, this file and the names aside. */
+/** True for a bare `--help`, which is answered before any other module is loaded. */
 export const asksFirstPage = (words: readonly string[]): boolean => words.length === 1 && (words[0] === '--help' || words[0] === '-h')
 
-/** The first page of help: every noun with its verbs, so that nobody has to search. */
+/** The first page of help: every noun with its verbs. */
 export const firstPage = ({ nouns, alone }: Names): string =>
   [
     about,
@@ -31,16 +31,16 @@ export const firstPage = ({ nouns, alone }: Names): string =>
       nouns.map(({ name, verbs }) => [name, verbs.map((verb) => verb.name).join(' | ')]),
     ),
     ...block(
-      'Alone',
+      'Commands',
       alone.map(({ name, summary }) => [name, summary]),
     ),
     ...block('Options', Object.values(globalOptions)),
-    'tenantry <noun> --help lists what a noun can do,',
-    'tenantry <noun> <verb> --help shows its options.',
+    'tenantry <noun> --help         list the verbs of a noun',
+    'tenantry <noun> <verb> --help  show the options of a command',
     '',
   ].join('\n')
 
 function block(title: string, pairs: readonly (readonly [string, string])[]): string[] {
   const left = Math.max(...pairs.map(([name]) => name.length))
-  return [`${title}:`, ...pairs.map(([name, what]) => `  ${name.padEnd(left)}  ${what}`), '']
+  return [`${title}:`, ...pairs.map(([name, text]) => `  ${name.padEnd(left)}  ${text}`), '']
 }

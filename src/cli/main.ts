@@ -2,16 +2,16 @@ import type { ExitCode } from '../core/kit/index.ts'
 import { asksFirstPage, firstPage } from './first-page.ts'
 import { names, treeFor } from './tree.ts'
 
-/** `tenantry` on this machine. What commands are parsed and run with is loaded only for them: help is instant. */
+/** The `tenantry` command. The framework is loaded only to run a command, so that help is instant. */
 export async function main(): Promise<ExitCode> {
-  endQuietlyWhenUnread()
+  exitQuietlyOnClosedPipe()
   const words = process.argv.slice(2)
   if (!asksFirstPage(words)) return run(words)
   process.stdout.write(firstPage(names()))
   return 0
 }
 
-/** Ctrl-C stops what can be stopped; a second one ends the program at once. */
+/** The first Ctrl-C aborts the command; a second one ends the process. */
 async function run(words: readonly string[]): Promise<ExitCode> {
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
@@ -29,8 +29,8 @@ async function run(words: readonly string[]): Promise<ExitCode> {
   })
 }
 
-/** `tenantry … | head` closes the pipe early: no failure. */
-function endQuietlyWhenUnread(): void {
+/** `tenantry … | head` closes the pipe early; that is no failure. */
+function exitQuietlyOnClosedPipe(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
     throw error

@@ -3,7 +3,7 @@ import type { Command, Noun, Tree } from './kit/index.ts'
 
 type Load<Loaded> = () => Promise<Loaded>
 
-/** Every noun with its verbs in the order of the first page; what stands behind them is loaded only once it was typed. */
+/** Every noun with its verbs in the order of the first page. A feature is loaded only when its noun was typed. */
 const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
   ['hosts', 'invite list show revoke registries platform', async () => (await import('./hosts/index.ts')).hosts],
   ['tenants', 'list show create update window suspend resume', async () => (await import('./tenants/index.ts')).tenants],
@@ -36,33 +36,33 @@ const nouns: readonly (readonly [name: string, verbs: string, Load<Noun>])[] = [
 ]
 
 const alone: readonly (readonly [name: string, summary: string, Load<Command>])[] = [
-  ['login', 'Log in as a person; asks for name, password and one-time code', async () => (await import('./admin/index.ts')).login],
-  ['logout', 'End the session of the last login, here and on the daemon', async () => (await import('./admin/index.ts')).logout],
-  ['whoami', 'Who the daemon takes you for, and until when', async () => (await import('./admin/index.ts')).whoAmI],
-  ['doctor', 'Look at daemon, login and clock; say how to mend what is not well', async () => (await import('./service/index.ts')).doctor],
+  ['login', 'Log in interactively', async () => (await import('./admin/index.ts')).login],
+  ['logout', 'Log out and end the session on the daemon', async () => (await import('./admin/index.ts')).logout],
+  ['whoami', 'Show current identity and session expiry', async () => (await import('./admin/index.ts')).whoAmI],
+  ['doctor', 'Check daemon, login and clock', async () => (await import('./service/index.ts')).doctor],
 ]
 
-/** The names alone: what the first page of help shows needs no room and no frame. */
+/** Names and summaries for the first page of help; loads no feature. */
 export const names = (): Names => ({
   nouns: nouns.map(([name, verbs]) => ({ name, verbs: verbs.split(' ').map((verb) => ({ name: verb })) })),
   alone: alone.map(([name, summary]) => ({ name, summary })),
 })
 
-/** What these words may mean, in full; of the rest only the names, which is all that help shows of it. */
+/** Commands that the typed words name, in full; all others as names. */
 export const treeFor = (words: readonly string[]): Promise<Tree> => treeWith((name) => words.includes(name))
 
-/** Every command there is, in full: completion is made from it. */
+/** Every command in full, for shell completion. */
 export const wholeTree = (): Promise<Tree> => treeWith(() => true)
 
-async function treeWith(isWanted: (name: string) => boolean): Promise<Tree> {
+async function treeWith(isTyped: (name: string) => boolean): Promise<Tree> {
   const { nameOnly } = await import('./kit/index.ts')
-  const nounNamed = (name: string, verbs: string): Noun => ({
+  const emptyNoun = (name: string, verbs: string): Noun => ({
     name,
     summary: '',
     verbs: verbs.split(' ').map((verb) => nameOnly(verb, '')),
   })
   return {
-    nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isWanted(name) ? load() : nounNamed(name, verbs)))),
-    alone: await Promise.all(alone.map(async ([name, summary, load]) => (isWanted(name) ? load() : nameOnly(name, summary)))),
+    nouns: await Promise.all(nouns.map(async ([name, verbs, load]) => (isTyped(name) ? load() : emptyNoun(name, verbs)))),
+    alone: await Promise.all(alone.map(async ([name, summary, load]) => (isTyped(name) ? load() : nameOnly(name, summary)))),
   }
 }

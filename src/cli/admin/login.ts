@@ -1,109 +1,104 @@
 import type { SetupStep } from '../../core/admin/index.ts'
 import { isProblem, problem } from '../../core/kit/index.ts'
-import { type Context, clean, command, fields, readTextFile, sections, stamp, text } from '../kit/index.ts'
+import { type Context, clean, command, fields, readSecretLines, sections, stamp, text } from '../kit/index.ts'
 
 export const login = command(
   'login',
-  'Log in as a person; asks for name, password and one-time code',
+  'Log in interactively',
   {
-    name: text('--name <name>', 'the account, instead of being asked'),
-    passwordFile: text(
-      '--password-file <file>',
-      'the password on its first line (- is stdin); a new one, where one must be set, on the second',
-    ),
-    totp: text('--totp <code>', 'the one-time or recovery code, instead of being asked'),
+    name: text('--name <name>', 'account name (default: prompt)'),
+    passwordFile: text('--password-file <file>', 'file with the password on line 1 and a new one on line 2 (- is stdin)'),
+    totp: text('--totp <code>', 'one-time or recovery code (default: prompt)'),
   },
-  async (context, { name: given, passwordFile, totp }) => {
+  async (context, { name: nameOption, passwordFile, totp }) => {
     const { api, ask, logins, url, byToken, notify } = context
-    const name = given ?? (await ask.text('Name', 'give --name, or use TENANTRY_TOKEN'))
+    const name = nameOption ?? (await ask.text('Name', 'pass --name or set TENANTRY_TOKEN'))
     const [password, newPassword] = passwordFile
-      ? await passwordsIn(context, passwordFile)
-      : [await ask.password('Password', 'give --password-file, or use TENANTRY_TOKEN')]
-    const session = await opened(context, { name, password, totp })
-    await logins.keep(url, { token: session.token, name: session.account.name, expiresAt: session.expiresAt })
-    await setUpSession(context, session, { password, newPassword })
-    if (byToken) notify('TENANTRY_TOKEN is set and wins over this login until you unset it.')
+      ? await readSecretLines(context, passwordFile, 'password')
+      : [await ask.password('Password', 'pass --password-file or set TENANTRY_TOKEN')]
+    const session = await openSession(context, { name, password, totp })
+    await logins.save(url, { token: session.token, name: session.account.name, expiresAt: session.expiresAt })
+    await setUpSession(context, session, { password, newPassword: newPassword || undefined })
+    if (byToken) notify('TENANTRY_TOKEN is set and overrides this login until you unset it.')
     return api.admin.whoAmI({}, bearer(session.token))
   },
   ({ account, expiresAt }, { paint, now }) =>
-    `${paint.green('Logged in')} as ${clean(account.name)}, ${account.role}, until ${stamp(expiresAt, now)}.`,
+    `${paint.green('Logged in')} as ${clean(account.name)} (${account.role}); the session expires ${stamp(expiresAt, now)}.`,
 )
 
-/** This login's own token, whatever TENANTRY_TOKEN says. */
+/** The header of this login's own token; TENANTRY_TOKEN does not override it. */
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
-
-async function passwordsIn({ readStdin }: Context, file: string): Promise<[string, string | undefined]> {
-  const [password = '', newPassword] = (file === '-' ? await readStdin() : await readTextFile(file)).split(/\r?\n/)
-  if (password === '') throw problem('USAGE', `${file} has no password on its first line`)
-  return [password, newPassword || undefined]
-}
 
 type Credentials = Readonly<{ name: string; password: string; totp: string | undefined }>
 
-/** A second try with a one-time code where the account has one. */
-async function opened({ api, ask }: Context, { name, password, totp }: Credentials) {
+/** Retries with a one-time code if the account requires one. */
+async function openSession({ api, ask }: Context, { name, password, totp }: Credentials) {
   const attempt = (code: string | undefined) => api.admin.login({ body: { name, password, ...(code ? { totp: code } : {}) } })
   try {
     return await attempt(totp)
   } catch (error) {
     if (totp || !isProblem(error, 'TOTP_REQUIRED')) throw error
-    return attempt(await ask.text('One-time or recovery code', 'give --totp'))
+    return attempt(await ask.text('One-time or recovery code', 'pass --totp'))
   }
 }
 
-type Opened = Readonly<{ token: string; setup: readonly SetupStep[] }>
+type NewSession = Readonly<{ token: string; setup: readonly SetupStep[] }>
 type Passwords = Readonly<{ password: string; newPassword: string | undefined }>
 
-/** Does what a new account must do before it may do anything else: a password of its own, one-time codes. */
-async function setUpSession(context: Context, { token, setup }: Opened, { password, newPassword }: Passwords): Promise<void> {
+/** Completes the setup of a new account: its own password, one-time codes. */
+async function setUpSession(context: Context, { token, setup }: NewSession, { password, newPassword }: Passwords): Promise<void> {
   let current = password
   if (setup.includes('password')) current = await changePassword(context, token, { password, newPassword })
   if (setup.includes('totp')) await enrolTotp(context, token, current)
 }
 
 async function changePassword({ api, ask, notify }: Context, token: string, { password, newPassword }: Passwords): Promise<string> {
-  if (newPassword === undefined) notify('This password works once. Choose one of your own, at least 12 characters.')
-  const chosen = newPassword ?? (await newPasswordFrom(ask))
+  if (newPassword === undefined) notify('This password is valid for one login. Choose a new one of at least 12 characters.')
+  const chosen = newPassword ?? (await promptNewPassword(ask))
   await api.admin.changePassword({ body: { currentPassword: password, newPassword: chosen } }, bearer(token))
   return chosen
 }
 
-async function newPasswordFrom(ask: Context['ask']): Promise<string> {
-  const instead = 'put it on the second line of the --password-file'
-  const chosen = await ask.password('New password', instead)
-  if (chosen !== (await ask.password('The same again', instead))) throw problem('USAGE', 'the two passwords differ; nothing was changed')
+async function promptNewPassword(ask: Context['ask']): Promise<string> {
+  const fix = 'put it on line 2 of the --password-file'
+  const chosen = await ask.password('New password', fix)
+  if (chosen !== (await ask.password('Repeat new password', fix))) throw problem('USAGE', 'passwords do not match; nothing was changed')
   return chosen
 }
 
 async function enrolTotp({ api, ask, notify }: Context, token: string, password: string): Promise<void> {
   const { uri, secret } = await api.admin.enrolTotp({ body: { password } }, bearer(token))
-  notify(`\nYour role needs one-time codes. Add this to an authenticator app; it is shown only now.\n\n  ${uri}\n\n  by hand: ${secret}\n`)
-  const code = await ask.text('Code that the app shows', 'enrol on a terminal: tenantry login')
+  notify(
+    `\nYour role requires one-time codes. Add this to an authenticator app now; it is not shown again.\n\n  ${uri}\n\n  manual entry: ${secret}\n`,
+  )
+  const code = await ask.text('Code from the app', 'run tenantry login on a terminal')
   const { recoveryCodes } = await api.admin.confirmTotp({ body: { totp: code } }, bearer(token))
   const listed = recoveryCodes.map((recovery) => `  ${recovery}`).join('\n')
-  notify(`\nRecovery codes, each for one login without the app. Keep them where the app is not; they are shown only now.\n\n${listed}\n`)
+  notify(
+    `\nRecovery codes (each valid for one login without the app). Save them away from the app; they are not shown again.\n\n${listed}\n`,
+  )
 }
 
 export const logout = command(
   'logout',
-  'End the session of the last login, here and on the daemon',
+  'Log out and end the session on the daemon',
   {},
   async ({ api, logins, url }) => {
     const stored = await logins.at(url)
     if (!stored) return { url, ended: false }
     await api.admin.logout({}, bearer(stored.token)).catch((error: unknown) => {
-      // A session that ended by itself leaves nothing to end.
+      // An expired session needs no logout.
       if (!isProblem(error, 'UNAUTHENTICATED')) throw error
     })
     await logins.forget(url)
     return { url, ended: true }
   },
-  ({ url, ended }) => (ended ? `Logged out of ${url}.` : `There was no login at ${url}.`),
+  ({ url, ended }) => (ended ? `Logged out of ${url}.` : `Not logged in to ${url}.`),
 )
 
 export const whoAmI = command(
   'whoami',
-  'Who the daemon takes you for, and until when',
+  'Show current identity and session expiry',
   {},
   ({ api }) => api.admin.whoAmI(),
   ({ account, token, expiresAt, setup, totp }, style) =>
@@ -111,10 +106,10 @@ export const whoAmI = command(
       fields(style, [
         ['account', style.paint.bold(clean(account.name))],
         ['role', account.role],
-        ['by', token ? `API token ${clean(token.name)}` : 'login'],
-        ['until', stamp(expiresAt, style.now)],
+        ['via', token ? `API token ${clean(token.name)}` : 'login'],
+        ['expires', stamp(expiresAt, style.now)],
         ['one-time codes', token ? undefined : totp ? 'on' : 'off'],
       ]),
-      setup.length > 0 ? style.paint.yellow(`Not set up in full (${setup.join(', ')}): tenantry login`) : '',
+      setup.length > 0 ? style.paint.yellow(`Account setup incomplete (${setup.join(', ')}): tenantry login`) : '',
     ),
 )

@@ -1,33 +1,32 @@
 import type { ApiToken } from '../../core/admin/index.ts'
 import { ago, type Column, command, count, fields, oneOf, required, type Style, sections, stamp, table } from '../kit/index.ts'
-
 import { findByName } from './accounts.ts'
 
 const columns = ({ now }: Style): Column<ApiToken>[] => [
   { title: 'TOKEN', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'ROLE', value: ({ role }) => role, priority: 1 },
-  { title: 'BEGINS', value: ({ prefix }) => `${prefix}…`, priority: 3 },
-  { title: 'USED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
-  { title: 'ENDS', value: ({ expiresAt }) => ago(expiresAt, now), priority: 1 },
-  { title: 'BY', value: ({ createdBy }) => createdBy, priority: 3, minWidth: 8 },
+  { title: 'PREFIX', value: ({ prefix }) => `${prefix}…`, priority: 3 },
+  { title: 'LAST USED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
+  { title: 'EXPIRES', value: ({ expiresAt }) => ago(expiresAt, now), priority: 1 },
+  { title: 'CREATED BY', value: ({ createdBy }) => createdBy, priority: 3, minWidth: 8 },
   { title: 'ID', value: ({ id }) => id, priority: 5 },
 ]
 
 export const listTokens = command(
   'list',
-  'API tokens that still work',
+  'List valid API tokens',
   {},
   ({ api }) => api.admin.listTokens(),
   ({ tokens }, style) =>
-    tokens.length === 0 ? 'No API tokens. Make one: tenantry tokens create <name> --role viewer' : table(style, columns(style), tokens),
+    tokens.length === 0 ? 'No API tokens. Create one: tenantry tokens create <name> --role viewer' : table(style, columns(style), tokens),
 )
 
 export const createToken = command(
   'create <name>',
-  'An API token for scripts, shown once; it ends with the account that made it',
+  'Create an API token for scripts',
   {
-    role: required(oneOf('--role <role>', 'what it may do', ['viewer', 'reviewer', 'operator'])),
-    days: count('--days <days>', 'how long it works, at most 365 (default: 90)'),
+    role: required(oneOf('--role <role>', 'role of the token', ['viewer', 'reviewer', 'operator'])),
+    days: count('--days <days>', 'validity in days, at most 365 (default: 90)'),
   },
   ({ api }, { name, role, days }) => api.admin.createToken({ body: { name, role, ...(days ? { days } : {}) } }),
   ({ name, role, token, expiresAt }, style) =>
@@ -36,18 +35,18 @@ export const createToken = command(
         ['token', style.paint.bold(token)],
         ['name', name],
         ['role', role],
-        ['works until', stamp(expiresAt, style.now)],
+        ['expires', stamp(expiresAt, style.now)],
       ]),
-      'It is shown only now. Scripts give it as TENANTRY_TOKEN.',
+      'Save it now, it is not shown again. Scripts pass it as TENANTRY_TOKEN.\nIt is revoked when your account is disabled.',
     ),
 )
 
 export const revokeToken = command(
   'revoke <token>',
-  'End an API token on every replica within a second',
+  'Revoke an API token on all replicas',
   {},
-  async ({ api }, { token: given }) => {
-    const { id } = findByName((await api.admin.listTokens()).tokens, given, 'tokens')
+  async ({ api }, { token: nameOrId }) => {
+    const { id } = findByName((await api.admin.listTokens()).tokens, nameOrId, 'token')
     return api.admin.revokeToken({ params: { id } })
   },
   (_, { paint }, { token }) => `${paint.green('Revoked')} ${token}.`,

@@ -3,7 +3,7 @@ import { plural, problem } from '../../core/kit/index.ts'
 import { clean, command, count, flag, oneOf, text } from '../kit/index.ts'
 import { alertList, alertView } from './alerts.view.ts'
 
-// Named here once more, and compared by the compiler: the contract is not loaded before it is needed, help must be instant.
+// Repeated here and checked by the compiler, because help must not load the contract.
 const statuses = Object.keys({ open: 0, acknowledged: 0, closed: 0 } satisfies Record<AlertStatus, 0>) as AlertStatus[]
 const kinds = Object.keys({
   probe_failed: 0,
@@ -36,13 +36,13 @@ const kinds = Object.keys({
 
 export const listAlerts = command(
   'list',
-  'Alerts, what happened last first, and follow-up work that was given up',
+  'List alerts, newest first, and dead jobs',
   {
-    status: oneOf('--status <status>', 'in one status', statuses),
-    kind: oneOf('--kind <kind>', 'of one kind', kinds),
-    about: text('--about <subject>', 'about one box, rollout or host'),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    status: oneOf('--status <status>', 'filter by status', statuses),
+    kind: oneOf('--kind <kind>', 'filter by kind', kinds),
+    about: text('--about <subject>', 'filter by box, rollout or host'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api }, { about, ...query }) => api.alerts.listAlerts({ query: { ...query, ...(about ? { subject: about } : {}) } }),
   alertList,
@@ -51,7 +51,7 @@ export const listAlerts = command(
 
 export const showAlert = command(
   'show <number>',
-  'An alert in full, who was told of it, and what to type next',
+  'Show an alert, its notifications and the next command',
   {},
   ({ api }, { number }) => api.alerts.getAlert({ params: { id: alertNumber(number) } }),
   alertView,
@@ -59,27 +59,27 @@ export const showAlert = command(
 
 export const acknowledgeAlert = command(
   'acknowledge <number>',
-  'Say that somebody is on it: it is not sent again',
+  'Acknowledge an alert and stop its reminders',
   {},
   ({ api }, { number }) => api.alerts.acknowledgeAlert({ params: { id: alertNumber(number) } }),
   ({ alert: { id, acknowledgedBy, command } }, { paint }) =>
-    `${paint.green(`Alert ${id} is seen to by ${acknowledgedBy}.`)}\nNext: ${command}`,
+    `${paint.green(`Alert ${id} acknowledged by ${acknowledgedBy}.`)}\nnext: ${command}`,
 )
 
 export const resendAlert = command(
   'resend <number>',
-  'Send the messages of an alert again that were given up',
-  { all: flag('--all', 'send it anew to everybody who is set now') },
+  'Resend failed notifications of an alert',
+  { all: flag('--all', 'send to all configured recipients') },
   ({ api }, { number, all }) => api.alerts.resendAlert({ params: { id: alertNumber(number) }, body: { which: all ? 'all' : 'dead' } }),
-  ({ alert: { id, deliveries } }) => `${plural(deliveries.pending, 'message')} on the way. What became of them: tenantry alerts show ${id}`,
+  ({ alert: { id, deliveries } }) => `${plural(deliveries.pending, 'message')} queued. Check delivery: tenantry alerts show ${id}`,
 )
 
 type Tried = Readonly<{ tried: readonly TriedChannel[] }>
 
 export const testChannels = command(
   'test',
-  'Send a test to everybody who is set, and see what each channel says',
-  { channel: oneOf('--channel <channel>', 'one channel only', ['mail', 'webhook']) },
+  'Send a test message to all configured recipients',
+  { channel: oneOf('--channel <channel>', 'test one channel only', ['mail', 'webhook']) },
   async ({ api, progress }, { channel }): Promise<Tried> => {
     const sending = await progress('sending')
     try {
@@ -95,9 +95,9 @@ export const testChannels = command(
   { exit: ({ tried }) => (tried.every(({ ok }) => ok) ? 0 : 1) },
 )
 
-/** Alerts have numbers, which are short to type. Throws USAGE. */
-function alertNumber(given: string): number {
-  const id = Number(given)
+/** Parses the number of an alert. Throws USAGE. */
+function alertNumber(input: string): number {
+  const id = Number(input)
   if (Number.isInteger(id) && id > 0) return id
-  throw problem('USAGE', `${given}: give the number of an alert; \`tenantry alerts list\` shows them`)
+  throw problem('USAGE', `${input} is not an alert number; \`tenantry alerts list\` shows them`)
 }

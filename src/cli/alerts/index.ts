@@ -1,12 +1,6 @@
-// `tenantry alerts`: what needs a person, who was told of it and whether that worked, and work that was given up.
-// It decides nothing: the daemon raises and closes alerts; this shows them, says that somebody is on it, and sends again.
+// `tenantry alerts`: lists alerts and their deliveries, acknowledges them, resends messages, tests channels.
+// It decides nothing: the daemon raises and closes alerts.
 import { noun } from '../kit/index.ts'
 import { acknowledgeAlert, listAlerts, resendAlert, showAlert, testChannels } from './commands.ts'
 
-export const alerts = noun('alerts', 'What needs a person, and who was told', [
-  listAlerts,
-  showAlert,
-  acknowledgeAlert,
-  resendAlert,
-  testChannels,
-])
+export const alerts = noun('alerts', 'Alerts and their notifications', [listAlerts, showAlert, acknowledgeAlert, resendAlert, testChannels])

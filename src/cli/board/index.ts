@@ -1,4 +1,3 @@
-// What live views on a terminal have in common. It knows no view.
-export { keptScrollback } from './kept-scrollback.ts'
-export { Keys } from './keys.tsx'
-export { whenResized } from './when-resized.ts'
+// Live screens on a terminal, drawn with ink. Load it lazily: ink and React are heavy.
+// It knows no command.
+export { type LiveScreen, onResize, openLiveScreen, preserveScrollback } from './live-screen.tsx'

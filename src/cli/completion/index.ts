@@ -1,19 +1,19 @@
+// `tenantry completion bash|zsh|fish`: prints a completion script generated from the command tree.
+// It never calls a daemon.
 import { type Command, command, type Noun, noun, type Tree } from '../kit/index.ts'
 
-// `tenantry completion bash|zsh|fish`: completion written from the command tree; it asks no daemon.
-
-/** The noun for a tree; the tree that it completes has it too. */
+/** The `completion` noun for a command tree. */
 export function completionOf(tree: () => Promise<Tree>): Noun {
   const verb = (shell: string, script: (tree: Tree) => string, place: string) =>
     command(
       shell,
-      `Completion for ${shell}: ${place}`,
+      `Print the ${shell} completion script: ${place}`,
       {},
       async () => script(await tree()),
-      (text) => text,
+      (output) => output,
       { local: true },
     )
-  return noun('completion', 'Completion for a shell', [
+  return noun('completion', 'Shell completion scripts', [
     verb('bash', bashScript, 'source <(tenantry completion bash)'),
     verb('zsh', zshScript, 'source <(tenantry completion zsh)'),
     verb('fish', fishScript, 'tenantry completion fish | source'),
@@ -29,7 +29,7 @@ const flagsOf = ({ options }: Command): string[] => [
 
 const firstWords = ({ nouns, alone }: Tree) => [...nouns, ...alone].map(({ name }) => name)
 
-/** One `case` branch per noun and per command: bash needs nothing beside itself. */
+/** One `case` branch per noun and command; needs no bash-completion package. */
 export function bashScript(tree: Tree): string {
   const nouns = tree.nouns.map(({ name, verbs }) => `    ${name}) words="${verbs.map((verb) => verb.name).join(' ')}" ;;`)
   const commands = [
@@ -54,7 +54,7 @@ ${commands.join('\n')}
 complete -o default -F _tenantry tenantry`
 }
 
-/** Words with what they mean. A colon would end the word, a quote the string. */
+/** Words with summaries for zsh; quotes are escaped. */
 const described = (pairs: readonly Readonly<{ name: string; summary: string }>[]) =>
   pairs.map(({ name, summary }) => `'${name}:${summary.replace(/'/g, "'\\''")}'`).join(' ')
 

@@ -10,7 +10,7 @@ const tint = { online: 'green', offline: 'yellow', frozen: 'red', revoked: 'dim'
 const gigabytes = (bytes: number) => `${Math.round(bytes / 2 ** 30)} GB`
 const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`
 
-/** `skewed +5m 3s`: its clock is ahead; undefined while the clocks agree. */
+/** `skewed +5m 3s` when the host's clock is ahead; undefined without skew. */
 function skewOf({ skewed, clockOffsetMs }: HostView): string | undefined {
   if (!skewed || clockOffsetMs === null) return undefined
   const seconds = Math.round(Math.abs(clockOffsetMs) / 1000)
@@ -26,7 +26,7 @@ const freeDisk = ({ resources: has, diskLow }: HostView) => has && `${gigabytes(
 const columns = ({ now }: Style): Column<HostView>[] => [
   { title: 'HOST', value: ({ name }) => name, priority: 1, minWidth: 12 },
   { title: 'STATUS', value: statusOf, priority: 1, paint: paintOf },
-  { title: 'SEEN', value: ({ lastSeenAt }) => ago(lastSeenAt, now), priority: 2 },
+  { title: 'LAST SEEN', value: ({ lastSeenAt }) => ago(lastSeenAt, now), priority: 2 },
   { title: 'AGENT', value: ({ agentVersion }) => agentVersion, priority: 3 },
   { title: 'ENGINE', value: ({ engine }) => engine?.engine, priority: 4 },
   { title: 'CPUS', value: ({ resources }) => resources?.cpus, priority: 5, align: 'right' },
@@ -47,24 +47,24 @@ export const hostList = ({ hosts }: { hosts: readonly HostView[] }, style: Style
     ? 'No hosts yet. Invite one: tenantry hosts invite <name>'
     : sections(table(style, columns(style), hosts), fold(hosts.flatMap(adviceFor).join('\n'), style.width))
 
-/** What is to be done about a host that is not well; empty for one that is. */
+/** One line with a fix per problem of the host. */
 function adviceFor(host: HostView): string[] {
   const { name, status, diskLow } = host
   return [
     ...(status === 'frozen'
       ? [
-          `${name} is frozen: find the second agent that has its key and stop it, then \`tenantry hosts invite ${name}\` and enrol ours anew.`,
+          `${name} is frozen: two agents use its key. fix: stop the other agent, then \`tenantry hosts invite ${name}\` and enrol this one again.`,
         ]
       : []),
-    ...(skewOf(host) ? [`${name} has a wrong clock (${skewOf(host)}): on the host, \`timedatectl set-ntp true\`.`] : []),
-    ...(diskLow ? [`${name} has less than a tenth of its disk free: updates and snapshots may be refused.`] : []),
+    ...(skewOf(host) ? [`${name} has a wrong clock (${skewOf(host)}). fix: on the host, \`timedatectl set-ntp true\``] : []),
+    ...(diskLow ? [`${name} has less than 10 % free disk; updates and snapshots may be refused. fix: free disk space on it`] : []),
   ]
 }
 
 export function hostView(host: HostView, style: Style): string {
   const { paint, now } = style
   const { resources: has, engine } = host
-  const list = fields(style, [
+  const facts = fields(style, [
     ['host', paint.bold(host.name)],
     ['status', paint[paintOf(host)](statusOf(host))],
     ['reason', host.reason && clean(host.reason)],
@@ -74,10 +74,10 @@ export function hostView(host: HostView, style: Style): string {
     ['agent', host.agentVersion && `${clean(host.agentVersion)} (protocol ${host.protocolVersion})`],
     ['engine', engine && `Docker ${clean(engine.engine)}, compose ${clean(engine.compose)}, restic ${clean(engine.restic ?? 'missing')}`],
     ...(has ? resourceLines(has, host.diskLow, style) : []),
-    ['told', has && stamp(host.resourcesAt, now)],
+    ['last report', has && stamp(host.resourcesAt, now)],
     ['id', host.id],
   ])
-  return sections(list, adviceFor(host).join('\n'))
+  return sections(facts, adviceFor(host).join('\n'))
 }
 
 type Resources = NonNullable<HostView['resources']>
@@ -90,7 +90,7 @@ function resourceLines(has: Resources, diskLow: boolean, { paint }: Style): [str
     ['memory', `${gigabytes(has.memoryBytes)}${available === undefined ? '' : `, ${gigabytes(available)} available`}`],
     ['disk', diskLow ? paint.red(`${disk} (!)`) : disk],
     ['boxes', boxes?.toString()],
-    ['ballast', ballast === 'used' ? paint.red('used up: the disk was full, free some space') : ballast],
+    ['disk reserve', ballast === 'used' ? paint.red('used: the disk was full; free disk space') : ballast],
     ['agent uses', agentRssBytes === undefined ? undefined : `${megabytes(agentRssBytes)}, up for ${duration(uptimeMs ?? 0)}`],
   ]
 }

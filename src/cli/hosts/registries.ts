@@ -1,6 +1,6 @@
 import type { RegistryEntry } from '../../core/hosts/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import { ago, type Column, type Context, clean, command, flag, readTextFile, type Style, table, text } from '../kit/index.ts'
+import { ago, type Column, type Context, clean, command, flag, readSecretLines, type Style, table, text } from '../kit/index.ts'
 
 type Input = Readonly<{
   registry?: string
@@ -18,19 +18,19 @@ type RegistriesResult =
 
 export const registries = command(
   'registries <list|set|remove> [registry]',
-  'By which mirrors and as whom agents pull images: list, set or remove',
+  'Manage registry mirrors and credentials',
   {
-    host: text('--host <name>', 'for one host'),
-    allHosts: flag('--all-hosts', 'for all hosts that have nothing of their own'),
-    mirror: text('--mirror <host:port/path>', 'asked first; the registry itself when it does not answer or lacks an image'),
-    username: text('--username <name>', 'the account at this registry; the account of a mirror is set under its own host'),
-    passwordFile: text('--password-file <file>', 'its password, on the first line (- is stdin); left away, the one that is kept stays'),
+    host: text('--host <name>', 'apply to one host'),
+    allHosts: flag('--all-hosts', 'apply to all hosts without an entry of their own'),
+    mirror: text('--mirror <host:port/path>', 'mirror to try before the registry'),
+    username: text('--username <name>', 'user name at this registry (for a mirror: use its own entry)'),
+    passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin)'),
   },
-  async (context, { 'list|set|remove': action, ...given }): Promise<RegistriesResult> => {
+  async (context, { 'list|set|remove': action, ...input }): Promise<RegistriesResult> => {
     if (action === 'list') return context.api.hosts.listRegistries()
-    if (action === 'set') return set(context, given)
-    if (action === 'remove') return remove(context, given)
-    throw problem('USAGE', `registries can list, set or remove, not ${action}`)
+    if (action === 'set') return set(context, input)
+    if (action === 'remove') return remove(context, input)
+    throw problem('USAGE', `unknown action ${action}; use list, set or remove`)
   },
   (result, style) => ('registries' in result ? registryList(result, style) : registryView(result)),
   {
@@ -43,58 +43,55 @@ export const registries = command(
   },
 )
 
-async function set(context: Context, given: Input): Promise<RegistryEntry> {
-  const { mirror, username } = given
-  const password = given.passwordFile === undefined ? await promptedPassword(context, given) : await passwordIn(context, given.passwordFile)
-  const said = { ...(mirror ? { mirror } : {}), ...(username ? { username } : {}), ...(password ? { password } : {}) }
-  return context.api.hosts.setRegistry({ body: { ...entryKey(given), ...said } })
+async function set(context: Context, input: Input): Promise<RegistryEntry> {
+  const { mirror, username, passwordFile } = input
+  const password =
+    passwordFile === undefined
+      ? await promptedPassword(context, input)
+      : (await readSecretLines(context, passwordFile, 'registry password'))[0]
+  const fields = { ...(mirror ? { mirror } : {}), ...(username ? { username } : {}), ...(password ? { password } : {}) }
+  return context.api.hosts.setRegistry({ body: { ...entryKey(input), ...fields } })
 }
 
-async function remove({ api }: Context, given: Input) {
-  const which = entryKey(given)
-  await api.hosts.removeRegistry({ body: which })
-  return { removed: which.registry, host: which.host }
+async function remove({ api }: Context, input: Input) {
+  const key = entryKey(input)
+  await api.hosts.removeRegistry({ body: key })
+  return { removed: key.registry, host: key.host }
 }
 
-/** Of one host, or explicitly of all: nobody sets a password for a fleet by leaving something away. */
+/** Requires --host or --all-hosts, so that no omission sets a password for the fleet. */
 function entryKey({ registry, host, allHosts }: Input): { registry: string; host: string | null } {
-  if (!registry) throw problem('USAGE', 'which registry? Such as docker.io or registry.example:5000')
-  if ((host === undefined) === !allHosts) throw problem('USAGE', 'for which hosts? Give either --host <name> or --all-hosts')
+  if (!registry) throw problem('USAGE', 'registry missing; pass one such as docker.io or registry.example:5000')
+  if ((host === undefined) === !allHosts) throw problem('USAGE', 'pass either --host <name> or --all-hosts')
   return { registry, host: host ?? null }
 }
 
-/** A person who gives a user name and no file is asked for the password, unless one is kept already. */
-async function promptedPassword({ api, ask }: Context, given: Input): Promise<string | undefined> {
-  if (!given.username) return undefined
-  const which = entryKey(given)
-  const { registries: known } = await api.hosts.listRegistries()
-  const kept = known.find(({ registry, host }) => registry === which.registry && host === which.host)
-  if (kept?.username === given.username && kept.hasPassword) return undefined
-  return ask.password(`Password of ${given.username}`, 'give --password-file <file>, or - for stdin')
+/** Prompts for the password unless one is stored for this user name. */
+async function promptedPassword({ api, ask }: Context, input: Input): Promise<string | undefined> {
+  if (!input.username) return undefined
+  const key = entryKey(input)
+  const { registries: entries } = await api.hosts.listRegistries()
+  const stored = entries.find(({ registry, host }) => registry === key.registry && host === key.host)
+  if (stored?.username === input.username && stored.hasPassword) return undefined
+  return ask.password(`Password for ${input.username}`, 'pass --password-file <file> (- is stdin)')
 }
 
-async function passwordIn({ readStdin }: Context, file: string): Promise<string> {
-  const [password = ''] = (file === '-' ? await readStdin() : await readTextFile(file)).split(/\r?\n/)
-  if (password === '') throw problem('USAGE', `${file} has no password on its first line`)
-  return password
-}
-
-const accountOf = ({ username, hasPassword }: RegistryEntry) => username && `${clean(username)}${hasPassword ? ', password kept' : ''}`
+const accountOf = ({ username, hasPassword }: RegistryEntry) => username && `${clean(username)}${hasPassword ? ', password stored' : ''}`
 
 const columns = ({ now }: Style): Column<RegistryEntry>[] => [
   { title: 'REGISTRY', value: ({ registry }) => registry, priority: 1, minWidth: 12 },
   { title: 'HOST', value: ({ host }) => host ?? 'all', priority: 1 },
   { title: 'MIRROR', value: ({ mirror }) => mirror, priority: 2, minWidth: 12 },
   { title: 'ACCOUNT', value: accountOf, priority: 2, minWidth: 12 },
-  { title: 'SET', value: ({ updatedAt }) => ago(updatedAt, now), priority: 4 },
-  { title: 'BY', value: ({ updatedBy }) => updatedBy, priority: 5 },
+  { title: 'UPDATED', value: ({ updatedAt }) => ago(updatedAt, now), priority: 4 },
+  { title: 'UPDATED BY', value: ({ updatedBy }) => updatedBy, priority: 5 },
 ]
 
 const registryList = ({ registries }: { registries: readonly RegistryEntry[] }, style: Style): string =>
-  registries.length === 0 ? 'Images are pulled from their own registries, without accounts.' : table(style, columns(style), registries)
+  registries.length === 0 ? 'No registry settings.' : table(style, columns(style), registries)
 
 function registryView(result: Exclude<RegistriesResult, { registries: unknown }>): string {
-  if ('removed' in result) return `nothing is said of ${result.removed} for ${result.host ?? 'all hosts'} any more`
-  const parts = [result.mirror && `by ${result.mirror} first`, accountOf(result) && `as ${accountOf(result)}`].filter(Boolean)
-  return `${result.host ?? 'all hosts'}: ${result.registry} is pulled ${parts.join(', ')}`
+  if ('removed' in result) return `Removed the settings of ${result.removed} for ${result.host ?? 'all hosts'}.`
+  const parts = [result.mirror && `mirror ${result.mirror}`, accountOf(result) && `account ${accountOf(result)}`].filter(Boolean)
+  return `Saved settings of ${result.registry} for ${result.host ?? 'all hosts'}: ${parts.join(', ')}`
 }

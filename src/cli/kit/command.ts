@@ -15,17 +15,17 @@ type ArgumentOf<Word> = Word extends `<${infer Name}...>`
 type ArgumentsOf<Usage> = Usage extends `${infer Word} ${infer Rest}` ? ArgumentOf<Word> & ArgumentsOf<Rest> : ArgumentOf<Usage>
 
 type Extras<Input, Result> = Readonly<{
-  /** The exit code of a result that is no failure of the command but not good news either. */
+  /** The exit code for a result; 0 without it. */
   exit?: (result: Result, input: Input) => ExitCode
-  /** Needs no daemon: no address is looked at. */
+  /** Runs without a daemon: no address is resolved. */
   local?: true
-  /** Stands only for its name: its room is not loaded. */
+  /** Has a name only: its feature is not loaded. */
   nameOnly?: true
-  /** Lines of help below the options, each a command that can be typed as it stands. */
+  /** Complete commands, shown in help below the options. */
   examples?: readonly string[]
 }>
 
-/** A command as the frame sees it. `run` does it, `view` shows what came back; `--json` prints that as it is. */
+/** `run` calls the API, `view` renders its result; `--json` prints the result as JSON instead. */
 export type Command = Readonly<{
   usage: string
   name: string
@@ -36,7 +36,7 @@ export type Command = Readonly<{
 }> &
   Extras<never, never>
 
-/** Declares a command: how it is typed, what it does, how its result looks. Nothing heavy is imported before `run`. */
+/** Declares a command. Heavy modules are imported inside `run` only, so that help stays instant. */
 export function command<const Usage extends string, const Specs extends OptionSpecs, Result>(
   usage: Usage,
   summary: string,
@@ -48,32 +48,32 @@ export function command<const Usage extends string, const Specs extends OptionSp
   return { usage, name: usage.split(' ')[0] as string, summary, options, run, view, ...extras }
 }
 
-/** A command of which only the first page of help is asked: nobody can run it. */
+/** A command for the first page of help; it cannot run. */
 export const nameOnly = (name: string, summary: string): Command => ({
   ...{ usage: name, name, summary, options: {}, nameOnly: true },
   run: async () => undefined,
   view: () => '',
 })
 
-/** A noun with its verbs, or a command that stands alone. */
+/** A noun with its verbs. */
 export type Noun = Readonly<{ name: string; summary: string; verbs: readonly Command[] }>
 
 export const noun = (name: string, summary: string, verbs: readonly Command[]): Noun => ({ name, summary, verbs })
 
 export type Tree = Readonly<{ nouns: readonly Noun[]; alone: readonly Command[] }>
 
-/** What one option of a command is: its flags as commander reads them, and how its text becomes a value. */
+/** An option: its flags as commander reads them, and how its text becomes a value. */
 export type OptionSpec<Value = unknown> = Readonly<{
   flags: string
   summary: string
   mandatory: boolean
-  /** Values that are taken; all are when absent. */
+  /** Accepted values; any value when absent. */
   choices?: readonly string[]
-  /** Turns the text after the flag into the value; throws a sentence. `before` is the value so far, for options that repeat. */
+  /** Turns the text after the flag into the value, or throws the reason. `before` is the previous value of a repeated option. */
   parse?: (text: string, before: unknown) => unknown
-  /** What it is when it is not given. */
+  /** The value of an absent option. */
   fallback?: unknown
-  /** Carries the type only. */
+  /** Carries the type; never set. */
   readonly value?: Value
 }>
 
@@ -86,7 +86,7 @@ type NonNullableValue<Spec> = Spec extends OptionSpec<infer Value> ? Value : nev
 /** `--reason <text>` */
 export const text = (flags: string, summary: string): OptionSpec<string | undefined> => ({ flags, summary, mandatory: false })
 
-/** A switch: `--start`, or `--no-wait`, which is true until it is given. */
+/** A switch: `--start` is false and `--no-wait` true when absent. */
 export const flag = (flags: string, summary: string): OptionSpec<boolean> => ({
   flags,
   summary,
@@ -94,51 +94,51 @@ export const flag = (flags: string, summary: string): OptionSpec<boolean> => ({
   fallback: flags.includes('--no-'),
 })
 
-/** A whole number of at least `least`. */
-export const count = (flags: string, summary: string, least = 1): OptionSpec<number | undefined> => ({
+/** An integer of at least `min`. */
+export const count = (flags: string, summary: string, min = 1): OptionSpec<number | undefined> => ({
   flags,
   summary,
   mandatory: false,
-  parse: (given) => {
-    const value = Number(given)
-    if (!Number.isInteger(value) || value < least) throw new Error(`must be a whole number of at least ${least}`)
+  parse: (input) => {
+    const value = Number(input)
+    if (!Number.isInteger(value) || value < min) throw new Error(`must be an integer of at least ${min}`)
     return value
   },
 })
 
-/** A share of all: `0.02` is one in fifty. */
+/** A fraction from 0 to 1. */
 export const share = (flags: string, summary: string): OptionSpec<number | undefined> => ({
   flags,
   summary,
   mandatory: false,
-  parse: (given) => {
-    const value = Number(given)
-    if (given.trim() === '' || !(value >= 0 && value <= 1)) throw new Error('must be a number from 0 to 1, such as 0.02')
+  parse: (input) => {
+    const value = Number(input)
+    if (input.trim() === '' || !(value >= 0 && value <= 1)) throw new Error('must be a number from 0 to 1, such as 0.02')
     return value
   },
 })
 
-/** One of a few words. */
+/** One of the listed words. */
 export const oneOf = <const Choice extends string>(
   flags: string,
   summary: string,
   choices: readonly Choice[],
 ): OptionSpec<Choice | undefined> => ({ flags, summary, mandatory: false, choices })
 
-/** May be given several times, and each time as a list with commas. */
+/** Repeatable, and each time a comma-separated list. */
 export const many = (flags: string, summary: string): OptionSpec<readonly string[]> => ({
   flags,
   summary,
   mandatory: false,
   fallback: [],
-  parse: (given, before) => [
+  parse: (input, before) => [
     ...((before as string[] | undefined) ?? []),
-    ...given
+    ...input
       .split(',')
       .map((part) => part.trim())
       .filter(Boolean),
   ],
 })
 
-/** The same option, which must be given. */
+/** Makes an option mandatory. */
 export const required = <Value>(spec: OptionSpec<Value>): OptionSpec<Exclude<Value, undefined>> => ({ ...spec, mandatory: true }) as never

@@ -3,32 +3,33 @@ import type { api } from '../../core/api.ts'
 import type { Client } from '../../core/contract/index.ts'
 import { forbiddenPort, problem } from '../../core/kit/index.ts'
 
-/** Where a daemon with its default settings is. */
+/** The address of a daemon with default settings. */
 const defaultUrl = 'http://127.0.0.1:8440'
 
 type Sources = Readonly<{ option?: string | undefined; environment?: string | undefined; lastLogin?: string | undefined }>
 
-/** The daemon's address: the option, the variable, the last login, or the default; without a slash at the end. */
+/** The daemon's address from the option, the variable, the last login or the default, without a trailing slash. Throws USAGE. */
 export const chooseUrl = ({ option, environment, lastLogin }: Sources): string =>
   checkUrl(option ?? (environment || undefined) ?? lastLogin ?? defaultUrl)
 
 /** Tokens travel over https, or stay on this machine. */
-function checkUrl(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : undefined
+function checkUrl(input: string): string {
+  const url = URL.canParse(input) ? new URL(input) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol))
-    throw problem('USAGE', `${given} is not the address of a daemon: it looks like https://tenantry.example`)
+    throw problem('USAGE', `${input} is not a daemon address; expected a URL such as https://tenantry.example`)
   if (url.protocol === 'http:' && !onLoopback(url.hostname))
-    throw problem('USAGE', `${given} would send tokens unencrypted: use https, or http on 127.0.0.1 only`)
-  const never = forbiddenPort(url)
-  if (never) throw problem('USAGE', `${given} cannot be called: ${never}`)
-  if (url.username || url.password) throw problem('USAGE', 'leave name and password out of the address; logging in asks for them')
+    throw problem('USAGE', `${input} would send tokens unencrypted; use https (plain http works on 127.0.0.1 only)`)
+  const forbidden = forbiddenPort(url)
+  if (forbidden) throw problem('USAGE', `${input} cannot be called: ${forbidden}`)
+  if (url.username || url.password)
+    throw problem('USAGE', 'the address contains a user name or password; remove them: tenantry login prompts for credentials')
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`
 }
 
 const onLoopback = (hostname: string) => hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
-/** The daemon's rooms as functions: `api.rollouts.pauseRollout({ params, body })`. */
-export type Api = { readonly [Room in keyof typeof api]: Client<(typeof api)[Room]> }
+/** The daemon's features as functions: `api.rollouts.pauseRollout({ params, body })`. */
+export type Api = { readonly [Feature in keyof typeof api]: Client<(typeof api)[Feature]> }
 
 type ApiDeps = Readonly<{
   baseUrl: string
@@ -36,33 +37,32 @@ type ApiDeps = Readonly<{
   fetch?: typeof globalThis.fetch
 }>
 
-/** Loads the contracts, which is the heavier part of a start, and makes a client of each. */
+/** Loads the contracts, the slowest part of a start, and makes a client of each. */
 export async function connect(deps: ApiDeps): Promise<Api> {
   const [{ api: contracts }, { makeClient }, { settlingFetch }] = await Promise.all([
     import('../../core/api.ts'),
     import('../../core/contract/index.ts'),
     import('../../node/fetch.ts'),
   ])
-  const reachable = { ...deps, fetch: deps.fetch ?? settlingFetch }
-  return Object.fromEntries(Object.entries(contracts).map(([room, contract]) => [room, makeClient(contract, reachable)])) as Api
+  const clientDeps = { ...deps, fetch: deps.fetch ?? settlingFetch }
+  return Object.fromEntries(Object.entries(contracts).map(([feature, contract]) => [feature, makeClient(contract, clientDeps)])) as Api
 }
 
-/** A login on one daemon. */
 type StoredLogin = Readonly<{ token: string; name: string; expiresAt: string }>
-type Stored = Readonly<{ last?: string; logins: Readonly<Record<string, StoredLogin>> }>
+type LoginsFile = Readonly<{ last?: string; logins: Readonly<Record<string, StoredLogin>> }>
 
-/** The logins of this person on this machine, by address, in one file that nobody else may read. */
+/** The logins of this person on this machine, by daemon address, in one file with mode 0600. */
 export type StoredLogins = Readonly<{
   path: string
   last: () => Promise<string | undefined>
   at: (url: string) => Promise<StoredLogin | undefined>
-  keep: (url: string, login: StoredLogin) => Promise<void>
+  save: (url: string, login: StoredLogin) => Promise<void>
   forget: (url: string) => Promise<void>
 }>
 
 export function storedLogins(env: Readonly<Record<string, string | undefined>>): StoredLogins {
   const path = join(env.XDG_CONFIG_HOME || join(env.HOME ?? '.', '.config'), 'tenantry', 'logins.json')
-  const change = async (update: (stored: Stored) => Stored) => {
+  const change = async (update: (file: LoginsFile) => LoginsFile) => {
     const { writeFileAtomic } = await import('../../node/index.ts')
     await writeFileAtomic(path, `${JSON.stringify(update(await read(path)), null, 2)}\n`, { mode: 0o600 })
   }
@@ -70,7 +70,7 @@ export function storedLogins(env: Readonly<Record<string, string | undefined>>):
     path,
     last: async () => (await read(path)).last,
     at: async (url) => (await read(path)).logins[url],
-    keep: (url, login) => change(({ logins }) => ({ last: url, logins: { ...logins, [url]: login } })),
+    save: (url, login) => change(({ logins }) => ({ last: url, logins: { ...logins, [url]: login } })),
     forget: (url) =>
       change(({ last, logins }) => {
         const { [url]: _, ...others } = logins
@@ -79,14 +79,14 @@ export function storedLogins(env: Readonly<Record<string, string | undefined>>):
   }
 }
 
-async function read(path: string): Promise<Stored> {
+async function read(path: string): Promise<LoginsFile> {
   const { readFile, stat } = await import('node:fs/promises')
   const found = await stat(path).catch(() => undefined)
   if (!found) return { logins: {} }
-  if (found.mode & 0o077) throw problem('CONFIG_INVALID', `others can read ${path}, which holds your logins: chmod 600 ${path}`)
+  if (found.mode & 0o077) throw problem('CONFIG_INVALID', `${path} holds login tokens and other users can read it. fix: chmod 600 ${path}`)
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Stored
+    return JSON.parse(await readFile(path, 'utf8')) as LoginsFile
   } catch {
-    throw problem('CONFIG_INVALID', `${path} cannot be read as JSON: remove it and log in again`)
+    throw problem('CONFIG_INVALID', `${path} is not valid JSON. fix: delete it and log in again`)
   }
 }

@@ -1,7 +1,7 @@
 import { bare, displayWidth, printable, wordsOf } from '../../core/kit/index.ts'
 import { padEnd, type Style } from './style.ts'
 
-/** One thing in full: names left, values right; a value of several lines keeps its indent, an absent one is left out. */
+/** Name and value per line; values of several lines are indented, absent ones left out. */
 export function fields(
   { paint, width }: Style,
   pairs: readonly (readonly [name: string, value: string | number | null | undefined])[],
@@ -18,7 +18,7 @@ export function fields(
     .join('\n')
 }
 
-/** Breaks text at spaces so that no line is wider than the terminal; a single long word or command stays whole, so that it can be copied. */
+/** Breaks text at spaces to fit the width; a command stays on one line so that it can be copied. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -31,8 +31,8 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line]
 }
 
-/** Parts of a view with an empty line between them; empty parts leave none. */
+/** Joins the non-empty parts of a view with an empty line. */
 export const sections = (...parts: readonly (string | undefined)[]): string => parts.filter((part) => part).join('\n\n')
 
-/** Foreign text in a sentence of ours: no control characters, one line. */
+/** Foreign text on one line, without control characters. */
 export const clean = (value: unknown): string => printable(String(value).replace(/\s+/g, ' ').trim())

@@ -1,10 +1,11 @@
-// The frame of the command line: how a command is declared, parsed and run, how results and failures look, who is asked and when.
-// It knows no room and imports nothing heavy before a command runs: help must be instant.
+// The CLI framework: declares, parses and runs commands, renders results and errors, prompts for input.
+// It knows no feature.
+// It imports nothing heavy before a command runs, so that help is instant.
 
 export { type Command, command, count, flag, many, type Noun, nameOnly, noun, oneOf, required, share, type Tree, text } from './command.ts'
 export type { Context } from './context.ts'
 export { clean, fields, sections } from './fields.ts'
-export { assertConfirmed, readTextFile } from './input.ts'
+export { assertConfirmed, readSecretLines, readTextFile } from './input.ts'
 export { runCommandLine } from './program.ts'
 export { type Paint, padEnd, padStart, paintWith, type Style, shorten } from './style.ts'
 export { type Column, table, tableWithText } from './table.ts'

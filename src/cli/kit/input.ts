@@ -1,51 +1,62 @@
 import { problem } from '../../core/kit/index.ts'
 
-/** Questions to a person. Each throws USAGE when stdin is no terminal: a script never hangs. */
+/** Prompts to a person. Each throws USAGE when stdin is not a terminal, so that a script never hangs. `fix` says how a script passes the value. */
 export type Ask = Readonly<{
-  /** Somebody is there to be asked. */
+  /** stdin is a terminal. */
   interactive: boolean
-  text: (message: string, instead: string) => Promise<string>
+  text: (message: string, fix: string) => Promise<string>
   /** May be left empty. */
-  optionalText: (message: string, instead: string) => Promise<string>
+  optionalText: (message: string, fix: string) => Promise<string>
   /** Typed without echo. */
-  password: (message: string, instead: string) => Promise<string>
-  /** Yes or no; `--yes` answers for the person. */
+  password: (message: string, fix: string) => Promise<string>
+  /** Yes or no; `--yes` confirms without a prompt. */
   confirm: (message: string) => Promise<boolean>
 }>
 
 type AskDeps = Readonly<{ interactive: boolean; yes: boolean; signal: AbortSignal }>
 
-/** Prompts on stderr, so that a redirected stdout holds results only. `instead` says how a script would give the answer. */
+/** Prompts on stderr, so that a redirected stdout holds results only. */
 export function promptOn({ interactive, yes, signal }: AskDeps): Ask {
-  const place = { output: process.stderr, signal }
-  const asked = async <Answer>(what: string, instead: string, prompt: (prompts: PromptLibrary) => Promise<Answer>): Promise<Answer> => {
-    if (!interactive) throw problem('USAGE', `"${what.replace(/:$/, '')}" would be asked for, but stdin is no terminal: ${instead}`)
-    return prompt(await import('@inquirer/prompts')).catch((error: Error) => {
-      throw leftPrompt.test(error.name) ? problem('CANCELLED', 'stopped at the question; nothing was changed') : error
+  const context = { output: process.stderr, signal }
+  const prompt = async <Answer>(missing: string, fix: string, run: (prompts: PromptLibrary) => Promise<Answer>): Promise<Answer> => {
+    if (!interactive) throw problem('USAGE', `${missing} required, but stdin is not a terminal. fix: ${fix}`)
+    return run(await import('@inquirer/prompts')).catch((error: Error) => {
+      throw leftPrompt.test(error.name) ? problem('CANCELLED', 'cancelled at the prompt; nothing was changed') : error
     })
   }
+  const quoted = (message: string) => `"${message.replace(/:$/, '')}"`
   return {
     interactive,
-    optionalText: (message, instead) => asked(message, instead, ({ input }) => input({ message }, place)),
-    text: (message, instead) => asked(message, instead, ({ input }) => input({ message, required: true }, place)),
-    password: (message, instead) => asked(message, instead, ({ password }) => password({ message, mask: false }, place)),
-    confirm: async (message) =>
-      yes || asked(message, 'give --yes to go on without being asked', ({ confirm }) => confirm({ message, default: false }, place)),
+    optionalText: (message, fix) => prompt(quoted(message), fix, ({ input }) => input({ message }, context)),
+    text: (message, fix) => prompt(quoted(message), fix, ({ input }) => input({ message, required: true }, context)),
+    password: (message, fix) => prompt(quoted(message), fix, ({ password }) => password({ message, mask: false }, context)),
+    confirm: async (message) => yes || prompt('Confirmation', 'pass --yes', ({ confirm }) => confirm({ message, default: false }, context)),
   }
 }
 
 type PromptLibrary = typeof import('@inquirer/prompts')
 const leftPrompt = /^(Exit|Abort)Prompt/
 
-/** Asks, and throws when the answer is no. */
+/** Throws CANCELLED when the answer is no. */
 export async function assertConfirmed({ confirm }: Ask, message: string): Promise<void> {
-  if (!(await confirm(message))) throw problem('CANCELLED', 'the answer was no; nothing was changed')
+  if (!(await confirm(message))) throw problem('CANCELLED', 'not confirmed; nothing was changed')
 }
 
-/** The text of a file that was named on the command line; throws USAGE when it cannot be read. */
+/** The text of a file named on the command line. Throws USAGE when it cannot be read. */
 export async function readTextFile(file: string): Promise<string> {
   const { readFile } = await import('node:fs/promises')
   return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw problem('USAGE', `${file} cannot be read (${error.code}): give the path of a file that you may read`)
+    throw problem('USAGE', `cannot read ${file} (${error.code}); pass a file that exists and is readable`)
   })
+}
+
+/** The lines of a file that holds secrets; `-` is stdin. Throws USAGE when the first line, `what`, is empty. */
+export async function readSecretLines(
+  { readStdin }: Readonly<{ readStdin: () => Promise<string> }>,
+  file: string,
+  what: string,
+): Promise<[first: string, ...others: string[]]> {
+  const [first = '', ...others] = (file === '-' ? await readStdin() : await readTextFile(file)).split(/\r?\n/)
+  if (first === '') throw problem('USAGE', `the first line of ${file} is empty; expected the ${what}`)
+  return [first, ...others]
 }

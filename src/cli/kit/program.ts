@@ -9,31 +9,28 @@ import type { Machine } from './terminal.ts'
 /** Options that every command takes. */
 export type Globals = Readonly<{ url?: string; json?: boolean; yes?: boolean; color: boolean }>
 
-/** What was typed, taken apart. */
+/** A parsed command line. */
 export type Parsed = Readonly<{ command: Command; typed: TypedCommand; globals: Globals; input: Readonly<Record<string, unknown>> }>
 
 type Names = Readonly<{ noun?: Noun; verb?: Command }>
 
-/**
- * Takes a command line apart. Undefined when help or the version was printed instead; throws USAGE, which says what does not fit.
- * Only what was typed is built in full.
- */
+/** Parses a command line. Returns undefined when it printed help or the version; throws USAGE for a line that does not parse. */
 function parseCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Parsed | undefined {
   const found: { parsed?: Parsed } = {}
-  const keep = (names: Names, command: Command) => (built: Commander, given: readonly unknown[]) => {
-    found.parsed = parsedOf(names, command, built, given)
+  const store = (names: Names, command: Command) => (built: Commander, values: readonly unknown[]) => {
+    found.parsed = parsedOf(names, command, built, values)
   }
   const program = root(tree, version, machine)
   for (const noun of tree.nouns) {
     const built = program.command(noun.name).description(noun.summary).usage('<verb> [options]').helpCommand(false)
     const loaded = noun.verbs.filter((verb) => !verb.nameOnly)
-    for (const verb of loaded) addCommand(built, verb, `${noun.name} `, keep({ noun, verb }, verb))
+    for (const verb of loaded) addCommand(built, verb, `${noun.name} `, store({ noun, verb }, verb))
   }
-  for (const verb of tree.alone) addCommand(program, verb, '', keep({ verb }, verb))
+  for (const verb of tree.alone) addCommand(program, verb, '', store({ verb }, verb))
   try {
     program.parse([...argv], { from: 'user' })
   } catch (error) {
-    if (isCommanderError(error)) return refuse(error)
+    if (isCommanderError(error)) return throwUsage(error)
     throw error
   }
   return found.parsed
@@ -59,14 +56,14 @@ function root(tree: Tree, version: string, machine: Machine): Commander {
       standard.visibleGlobalOptions.call({ showGlobalOptions: true } as Help, command).filter(({ long }) => long !== '--version'),
     minWidthToWrap: leastHelpColumns,
     formatHelp: (command, helper) => {
-      refuseUnknown(command)
+      assertKnownVerb(command)
       return command.parent ? standard.formatHelp.call(helper, command, helper) : firstPage(tree)
     },
   })
 }
 
-/** Help was asked of a name that there is none of: what stands above it would pass for its help. */
-function refuseUnknown(command: Commander): void {
+/** Help for an unknown verb must not print the help of its noun. */
+function assertKnownVerb(command: Commander): void {
   const [word] = command.args
   if (command.commands.length > 0 && word !== undefined && !word.startsWith('-')) command.error(`error: unknown command '${word}'`)
 }
@@ -118,13 +115,13 @@ function parsedOf({ noun, verb }: Names, command: Command, built: Commander, giv
 
 const isCommanderError = (error: unknown): error is CommanderError => error instanceof Error && error.name === 'CommanderError'
 
-/** Help and version are no failure; a noun without a verb printed its help and is one; the rest says what does not fit. */
-function refuse(error: CommanderError): undefined {
+/** Help and version exit 0 and are no failure; all else is a usage error. */
+function throwUsage(error: CommanderError): undefined {
   if (error.exitCode === 0) return undefined
   throw problem('USAGE', mistakeText(error))
 }
 
-/** Runs one command line to its exit code. Results go to stdout, all else to stderr; nothing is thrown. Help needs nothing of what running needs. */
+/** Runs one command line and returns its exit code; never throws. Results go to stdout, all else to stderr. */
 export async function runCommandLine(tree: Tree, argv: readonly string[], version: string, machine: Machine): Promise<ExitCode> {
   let parsed: Parsed | undefined
   try {
@@ -137,7 +134,7 @@ export async function runCommandLine(tree: Tree, argv: readonly string[], versio
   }
 }
 
-/** Which help fits, when the line itself could not be read. */
+/** The noun and verb of a line that does not parse, to point to their help. */
 function typedWords(tree: Tree, argv: readonly string[]): TypedCommand {
   const words = argv.filter((word) => !word.startsWith('-'))
   const noun = tree.nouns.find(({ name }) => name === words[0])

@@ -6,7 +6,7 @@ import type { Globals, Parsed } from './program.ts'
 import type { Style } from './style.ts'
 import { type Machine, type Output, type Progress, plainProgress, readAll, spinner, styleOf } from './terminal.ts'
 
-/** Does what was typed and shows what came back. */
+/** Runs a parsed command and prints its result. */
 export async function runParsed({ command, globals, input }: Parsed, machine: Machine): Promise<ExitCode> {
   const context = await contextFor(globals, machine, command.local === true)
   const result = await command.run(context, input as never).catch((error: unknown) => explainNotLoggedIn(context, error))
@@ -15,15 +15,15 @@ export async function runParsed({ command, globals, input }: Parsed, machine: Ma
   return command.exit?.(result as never, input as never) ?? 0
 }
 
-/** Whoever came without a token is told in other words than the API has for its clients. */
+/** The API's UNAUTHENTICATED message is about headers; a person without a login needs the address instead. */
 async function explainNotLoggedIn({ byToken, logins, url }: Context, error: unknown): Promise<never> {
   if (!isProblem(error, 'UNAUTHENTICATED') || byToken || (await logins.at(url))) throw error
-  throw problem('UNAUTHENTICATED', `nobody is logged in at ${url}`)
+  throw problem('UNAUTHENTICATED', `not logged in to ${url}`)
 }
 
 const folded = (view: (style: Style) => string, style: Style) => fold(view(style), style.width)
 
-/** Nothing where the API answers without a body. */
+/** Empty when the API answers without a body. */
 const jsonText = (result: unknown) => (result === undefined ? '' : JSON.stringify(result, null, 2))
 
 async function contextFor(globals: Globals, machine: Machine, local: boolean): Promise<Context> {
@@ -48,22 +48,22 @@ async function contextFor(globals: Globals, machine: Machine, local: boolean): P
     stdout,
     stderr,
     style: () => styleFor(stdout),
-    notify: (said) => stderr.write(`${folded((style) => (typeof said === 'string' ? said : said(style)), styleFor(stderr))}\n`),
+    notify: (text) => stderr.write(`${folded((style) => (typeof text === 'string' ? text : text(style)), styleFor(stderr))}\n`),
     live: stdout.isTTY === true && !env.CI,
     signal,
   }
 }
 
-/** TENANTRY_TOKEN wins over a login: scripts say whom they mean. */
+/** TENANTRY_TOKEN wins over a login. */
 async function authorization(token: string | undefined, logins: StoredLogins, url: string): Promise<Record<string, string>> {
   const found = token || (await logins.at(url))?.token
   return found ? { authorization: `Bearer ${found}` } : {}
 }
 
-/** A spinner on a terminal that knows its size, one line per change elsewhere. */
+/** A spinner on a terminal of known size, one line per change elsewhere. */
 const progressFor =
   ({ stderr, env, clock }: Machine) =>
   async (firstLine: string): Promise<Progress> => {
-    const real = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
-    return real ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
+    const animated = stderr === (process.stderr as unknown) && stderr.isTTY === true && (stderr.columns ?? 0) > 0 && env.TERM !== 'dumb'
+    return animated ? spinner(process.stderr, firstLine, clock) : plainProgress(stderr, firstLine)
   }

@@ -1,9 +1,9 @@
 import { displayWidth } from '../../core/kit/index.ts'
 
-/** Colours by what they mean on a terminal; each is the identity where colour is off. */
+/** Terminal colours; each is the identity when colour is off. */
 export type Paint = Readonly<Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>>
 
-/** How a view may look: columns to fill (endless when stdout is no terminal), colours, and the time that ages are told by; `url` is the daemon's. */
+/** The terminal a view renders for: width in columns (infinite without a terminal), colours, the current time, the daemon's address. */
 export type Style = Readonly<{ width: number; colour: boolean; paint: Paint; now: Date; url?: string }>
 
 const codes = { bold: [1, 22], dim: [2, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], cyan: [36, 39] } as const
@@ -16,15 +16,15 @@ export const paintWith = (colour: boolean): Paint => {
   return Object.fromEntries(pairs) as Paint
 }
 
-/** At most `width` columns; what was cut off is told by an ellipsis. */
+/** Cuts text to `width` columns; an ellipsis marks the cut. */
 export function shorten(text: string, width: number): string {
   if (displayWidth(text) <= width) return text
-  let kept = ''
+  let shown = ''
   for (const character of text) {
-    if (displayWidth(kept + character) > width - 1) break
-    kept += character
+    if (displayWidth(shown + character) > width - 1) break
+    shown += character
   }
-  return width < 1 ? '' : `${kept.trimEnd()}…`
+  return width < 1 ? '' : `${shown.trimEnd()}…`
 }
 
 export const padEnd = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - displayWidth(text)))

@@ -6,11 +6,11 @@ import { type Paint, padEnd, padStart, type Style, shorten } from './style.ts'
 export type Column<Row> = Readonly<{
   title: string
   value: (row: Row) => string | number | null | undefined
-  /** 1 stays whatever happens; the highest number goes first when the terminal is narrow, 4 and 5 before anything is shortened. The default is 2. */
+  /** 1 is never dropped; on a narrow terminal the highest number is dropped first, 4 and 5 before any column is cut. Default 2. */
   priority?: 1 | 2 | 3 | 4 | 5
-  /** May be cut to this many columns before another column is dropped. */
+  /** The column may be cut to this width before another column is dropped. */
   minWidth?: number
-  /** Numbers stand right. */
+  /** Numbers are right-aligned. */
   align?: 'right'
   paint?: (row: Row) => keyof Paint | undefined
 }>
@@ -20,8 +20,8 @@ const gap = 2
 type Drawn<Row> = Readonly<{ column: Column<Row>; cells: readonly string[]; width: number }>
 
 /**
- * Rows as text that fits the terminal: long texts are shortened first, then columns of low priority go.
- * Text from outside loses its control characters here.
+ * Rows as text that fits the terminal: long texts are cut first, then columns of low priority are dropped.
+ * Removes control characters of foreign text.
  */
 export function table<Row>({ width, paint }: Style, columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const fitted = fitTo(columns.map((column) => draw(column, rows)).filter(hasContent), width)
@@ -43,10 +43,10 @@ function draw<Row>(column: Column<Row>, rows: readonly Row[]): Drawn<Row> {
 const cellText = (value: string | number | null | undefined): string =>
   value === null || value === undefined || value === '' ? '-' : printable(String(value)).replace(/\s*\n\s*/g, ' ')
 
-/** A column that says nothing in any row is left out, unless it is one that must stay. */
+/** A column that is empty in every row is left out, unless its priority is 1. */
 const hasContent = <Row>({ column, cells }: Drawn<Row>) => (column.priority ?? 2) === 1 || cells.some((cell) => cell !== '-')
 
-/** Columns of the last two priorities are extras: they go before anything is shortened. */
+/** Columns from this priority on are dropped before any column is cut. */
 const extra = 4
 
 function fitTo<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {
@@ -65,13 +65,13 @@ const priorityOf = ({ column }: Drawn<never>) => column.priority ?? 2
 
 const totalWidth = (drawn: readonly Drawn<never>[]) => drawn.reduce((sum, one) => sum + one.width, gap * Math.max(0, drawn.length - 1))
 
-/** Takes from the columns that may be cut, the widest first; from the first one, which names the row, only when the others gave all. */
-function shrink<Row>(drawn: readonly Drawn<Row>[], by: number, leastName = 1): readonly Drawn<Row>[] {
+/** Cuts columns, the widest first; the first column, which names the row, only after all others are at their minimum. */
+function shrink<Row>(drawn: readonly Drawn<Row>[], by: number, minNameWidth = 1): readonly Drawn<Row>[] {
   const widths = new Map(drawn.map((one) => [one, one.width]))
   const widthOf = (one: Drawn<Row>) => widths.get(one) as number
-  const leastOf = (one: Drawn<Row>) => (one === drawn[0] ? Math.max(leastWidth(one), leastName) : leastWidth(one))
+  const minOf = (one: Drawn<Row>) => (one === drawn[0] ? Math.max(minWidthOf(one), minNameWidth) : minWidthOf(one))
   for (let left = by; left > 0; left--) {
-    const cuttable = drawn.filter((one) => widthOf(one) > leastOf(one))
+    const cuttable = drawn.filter((one) => widthOf(one) > minOf(one))
     const [widest] = [...cuttable.filter((one) => one !== drawn[0]).sort((a, b) => widthOf(b) - widthOf(a)), ...cuttable.slice(0, 1)]
     if (!widest) break
     widths.set(widest, widthOf(widest) - 1)
@@ -79,12 +79,12 @@ function shrink<Row>(drawn: readonly Drawn<Row>[], by: number, leastName = 1): r
   return drawn.map((one) => ({ ...one, width: widthOf(one) }))
 }
 
-const leastWidth = ({ column, width }: Drawn<never>) => (column.minWidth === undefined ? width : Math.max(column.minWidth, 1))
+const minWidthOf = ({ column, width }: Drawn<never>) => (column.minWidth === undefined ? width : Math.max(column.minWidth, 1))
 
-/** What names a row is typed next: a name of usual length stays whole as long as another column may go instead. */
+/** Names are typed in the next command: one of usual length stays whole while another column can be dropped instead. */
 const usualName = 20
 
-/** Nothing may be dropped any more: everything but the first column is cut. */
+/** The last resort: cuts every column but the first. */
 function squeeze<Row>(drawn: readonly Drawn<Row>[], width: number): readonly Drawn<Row>[] {
   const cuttable = drawn.map((one, index) => (index === 0 ? one : { ...one, column: { ...one.column, minWidth: 3 } }))
   return shrink(cuttable, totalWidth(drawn) - width)
@@ -102,7 +102,7 @@ function paintedCell<Row>({ column, cells, width }: Drawn<Row>, row: Row, index:
   return tint ? paint[tint](placed) : placed
 }
 
-/** A table of which one column is what one reads it for: where that has no room, each row has it below, whole. */
+/** A table with one text column that is never cut: on a narrow terminal the text goes below its row. */
 export function tableWithText<Row>(style: Style, columns: readonly Column<Row>[], text: Column<Row>, rows: readonly Row[]): string {
   const whole = table({ ...style, width: Number.POSITIVE_INFINITY }, columns, rows)
   if (fold(whole, style.width) === whole) return whole

@@ -2,7 +2,7 @@ import { type Clock, duration } from '../../core/kit/index.ts'
 import { widthOf } from '../../node/command-line.ts'
 import { paintWith, type Style } from './style.ts'
 
-/** A stream that is written to, and what is known of the terminal behind it. */
+/** An output stream with the size of its terminal, if it is one. */
 export type Output = Readonly<{
   write: (text: string) => unknown
   isTTY?: boolean | undefined
@@ -12,7 +12,7 @@ export type Output = Readonly<{
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** The machine as the program sees it; tests give their own. */
+/** The process environment; tests pass their own. */
 export type Machine = Readonly<{
   env: Environment
   stdin: AsyncIterable<unknown> & Readonly<{ isTTY?: boolean | undefined }>
@@ -23,7 +23,7 @@ export type Machine = Readonly<{
   clock: Clock
 }>
 
-/** Colour is for terminals, and only where nobody asked for none (NO_COLOR, --no-color, a dumb terminal). */
+/** Colour on terminals only, unless NO_COLOR, --no-color or a dumb terminal turns it off. */
 export const usesColour = (output: Output, env: Environment, noColour: boolean): boolean =>
   output.isTTY === true && !noColour && !env.NO_COLOR && env.TERM !== 'dumb'
 
@@ -38,16 +38,16 @@ export async function readAll(input: AsyncIterable<unknown>): Promise<string> {
   return text
 }
 
-/** What goes on while a person waits; always on stderr. */
+/** Progress of a running command, on stderr. */
 export type Progress = Readonly<{
   update: (line: string) => void
   done: (line: string) => void
   fail: (line: string) => void
-  /** Takes the moving part away without a last line. */
+  /** Removes the spinner without a last line. */
   stop: () => void
 }>
 
-/** One line each time something changes: for logs and pipes. */
+/** One line per change, for logs and pipes. */
 export function plainProgress(output: Output, firstLine: string): Progress {
   let last = ''
   const update = (line: string) => {
@@ -58,16 +58,16 @@ export function plainProgress(output: Output, firstLine: string): Progress {
   return { update, done: update, fail: update, stop: () => undefined }
 }
 
-/** What is over sooner needs no clock beside it. */
-const quickMs = 3000
+/** Elapsed time is shown from here on. */
+const showElapsedFromMs = 3000
 
-/** A spinner with one line that changes in place. */
+/** A spinner beside one line that changes in place. */
 export async function spinner(stream: NodeJS.WriteStream, firstLine: string, clock: Clock): Promise<Progress> {
   const { default: ora } = await import('ora')
-  const begun = clock.monotonicMs()
+  const startedMs = clock.monotonicMs()
   const elapsed = () => {
-    const ms = clock.monotonicMs() - begun
-    return ms < quickMs ? '' : duration(ms)
+    const ms = clock.monotonicMs() - startedMs
+    return ms < showElapsedFromMs ? '' : duration(ms)
   }
   const animation = ora({ text: firstLine, stream, discardStdin: false, suffixText: elapsed }).start()
   return {

@@ -2,7 +2,7 @@ import { duration, problem } from '../../core/kit/index.ts'
 
 const dayMs = 24 * 60 * 60_000
 
-/** `3 min ago`, `in 2 h`, `just now`: how far a time is from now, in its largest unit. */
+/** `3 min ago`, `in 2 h`, `just now`: the distance of a time from now in its largest unit. */
 export function ago(iso: string | null | undefined, now: Date): string {
   if (!iso) return 'never'
   const ms = now.getTime() - Date.parse(iso)
@@ -20,20 +20,20 @@ const span = (ms: number) =>
         ? `${Math.round(ms / (60 * 60_000))} h`
         : `${Math.round(ms / dayMs)} d`
 
-/** `2026-01-05 02:00:00 UTC (3 min ago)`: both, for views that show one thing. */
+/** `2026-01-05 02:00:00 UTC (3 min ago)` */
 export const stamp = (iso: string | null | undefined, now: Date): string | undefined =>
   iso ? `${iso.slice(0, 19).replace('T', ' ')} UTC (${ago(iso, now)})` : undefined
 
-/** How long from one time to another, or to now while it still runs. */
+/** The time between two moments, or until now without the second. */
 export const lasted = (fromIso: string | null | undefined, toIso: string | null | undefined, now: Date): string | undefined =>
   fromIso ? duration(Math.max(0, (toIso ? Date.parse(toIso) : now.getTime()) - Date.parse(fromIso))) : undefined
 
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs } as const
 
-/** What was typed after `--since`: a time, a day, or how long ago. Throws USAGE. */
-export function momentOf(given: string, now: Date): string {
-  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(given) ?? []
-  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(given)
-  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${given} is no time: give 2026-01-05T02:00:00Z, or 10m, 2h, 1d`)
+/** Parses `--since`: a time, a day, or an age such as `2h`. Throws USAGE. */
+export function momentOf(input: string, now: Date): string {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(input) ?? []
+  const at = unit ? new Date(now.getTime() - Number(amount) * unitMs[unit as keyof typeof unitMs]) : new Date(input)
+  if (Number.isNaN(at.getTime())) throw problem('USAGE', `--since ${input} is not a time; pass 2026-01-05T02:00:00Z, 10m, 2h or 1d`)
   return at.toISOString()
 }

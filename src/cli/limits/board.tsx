@@ -1,81 +1,73 @@
-import { Box, type Instance, render, Text } from 'ink'
+import { Box, Text } from 'ink'
 import { isProblem } from '../../core/kit/index.ts'
 import type { RateLimits } from '../../core/limits/index.ts'
-import { Keys, keptScrollback, whenResized } from '../board/index.ts'
+import { openLiveScreen } from '../board/index.ts'
 import { type Context, padStart, type Style, shorten } from '../kit/index.ts'
 import { limitsView, type TopQuery } from './top.ts'
 
-/** What is known while somebody looks: the last answer, and why there is no newer one. */
-export type TopState = Readonly<{ answer: RateLimits | undefined; trouble: string | undefined }>
+/** The latest response, and the error of the last request if it failed. */
+export type TopState = Readonly<{ limits: RateLimits | undefined; error: string | undefined }>
 
-type Shown = Readonly<{ state: TopState; style: Style; rows: number; keys: boolean }>
+type ScreenProps = Readonly<{ state: TopState; style: Style; rows: number; keys: boolean }>
 
-/** Title, a line of trouble, the empty lines, what to press, and the row that the cursor rests on. */
+/** Title, error, key help, empty lines, and the row of the cursor. */
 const frameRows = 7
 
-/** How many tenants fit below each other. */
-export const fitting = (rows: number): number => Math.max(1, rows - frameRows - 1)
+/** The number of tenants that fit the terminal. */
+export const maxTenants = (rows: number): number => Math.max(1, rows - frameRows - 1)
 
-/** The whole board. It keeps within the terminal: never a line more than there are rows. */
-export function Screen({ state: { answer, trouble }, style, rows, keys }: Shown) {
+/** The whole board; never more lines than the terminal has rows. */
+export function Screen({ state: { limits, error }, style, rows, keys }: ScreenProps) {
   const { paint, width, now } = style
-  const where = answer && (answer.store === 'redis' ? 'all daemons' : 'this daemon')
-  const right = `${where ? `${where}   ` : ''}${now.toISOString().slice(11, 19)} UTC`
+  const scope = limits && (limits.store === 'redis' ? 'all daemons' : 'this daemon')
+  const right = `${scope ? `${scope}   ` : ''}${now.toISOString().slice(11, 19)} UTC`
   const title = 'Requests of the last minute'
   return (
     <Box flexDirection="column">
       <Text wrap="truncate">{`${paint.bold(title)}${paint.dim(padStart(right, width - title.length))}`}</Text>
       <Text> </Text>
-      {answer && <Text wrap="truncate">{tableOf(answer, style, rows)}</Text>}
-      {trouble && <Text wrap="truncate">{`\n${paint.yellow(shorten(trouble, width))}`}</Text>}
-      {keys && <Text>{`\n${paint.dim('q leaves the board')}`}</Text>}
+      {limits && <Text wrap="truncate">{tableOf(limits, style, rows)}</Text>}
+      {error && <Text wrap="truncate">{`\n${paint.yellow(shorten(error, width))}`}</Text>}
+      {keys && <Text>{`\n${paint.dim('q: quit')}`}</Text>}
     </Box>
   )
 }
 
-const tableOf = (answer: RateLimits, style: Style, rows: number): string =>
-  limitsView({ ...answer, tenants: answer.tenants.slice(0, fitting(rows)), nextCursor: null }, style)
+const tableOf = (limits: RateLimits, style: Style, rows: number): string =>
+  limitsView({ ...limits, tenants: limits.tenants.slice(0, maxTenants(rows)), nextCursor: null }, style)
 
-/** Shows who uses how much until the person leaves with q or Ctrl-C; the last screen stays. Answers what was seen last. */
+/** Refreshes the board until the person quits; the last screen stays. Returns the last response. */
 export async function showTop(context: Context, query: TopQuery, everyMs: number): Promise<RateLimits | undefined> {
-  const left = new AbortController()
-  const canRead = process.stdin.isTTY === true // keys come from a terminal only
-  const signal = AbortSignal.any([context.signal, left.signal])
-  let state: TopState = { answer: undefined, trouble: undefined }
-  let instance: Instance | undefined
-  let stopped: (() => void) | undefined
-  const draw = (keys: boolean) => {
+  let state: TopState | undefined
+  const screen = openLiveScreen(context.signal, (keys) => {
+    if (!state) return undefined
     const style = { ...context.style(), width: context.stdout.columns || 80 }
-    const screen = <Screen state={state} style={style} rows={context.stdout.rows || 24} keys={keys} />
-    const tree = <Keys active={keys && canRead} leave={() => left.abort()} screen={screen} />
-    if (instance) return instance.rerender(tree)
-    instance = render(tree, { stdout: keptScrollback(process.stdout), exitOnCtrlC: false, patchConsole: false })
-    stopped = whenResized(process.stdout, () => draw(true))
-  }
+    return <Screen state={state} style={style} rows={context.stdout.rows || 24} keys={keys} />
+  })
+  const { signal } = screen
   try {
     while (!signal.aborted) {
-      state = await lookOnce(context, query, state, signal)
-      draw(true)
+      state = await refresh(context, query, { before: state, signal })
+      screen.draw()
       await context.clock.sleep(everyMs, signal)
     }
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    stopped?.()
-    if (instance) draw(false)
-    instance?.unmount()
-    await instance?.waitUntilExit()
+    await screen.close()
   }
-  return state.answer
+  return state?.limits
 }
 
-/** A daemon that is away for a moment leaves the last answer standing, with the reason below it. */
-async function lookOnce({ api, stdout }: Context, query: TopQuery, before: TopState, signal: AbortSignal): Promise<TopState> {
-  const limit = query.limit ?? fitting(stdout.rows || 24)
+type Refresh = Readonly<{ before: TopState | undefined; signal: AbortSignal }>
+
+/** A retryable error keeps the last response on the board, with the error below it. */
+async function refresh({ api, stdout }: Context, query: TopQuery, { before, signal }: Refresh): Promise<TopState> {
+  const limit = query.limit ?? maxTenants(stdout.rows || 24)
   try {
-    return { answer: await api.limits.rateLimits({ query: { ...query, limit: Math.min(limit, 200) } }, { signal }), trouble: undefined }
+    return { limits: await api.limits.rateLimits({ query: { ...query, limit: Math.min(limit, 200) } }, { signal }), error: undefined }
   } catch (error) {
     if (signal.aborted || !isProblem(error) || !error.retryable) throw error
-    return { answer: before.answer, trouble: `${error.message}; trying again` }
+    return { limits: before?.limits, error: `${error.message}; retrying` }
   }
 }

@@ -2,36 +2,36 @@ import { fold } from '../../core/kit/index.ts'
 import type { RateLimits, TenantUse } from '../../core/limits/index.ts'
 import { type Column, type Context, command, count, flag, oneOf, type Style, sections, table } from '../kit/index.ts'
 
-/** What is asked for, once or again and again. */
+/** The query of one or many refreshes. */
 export type TopQuery = Readonly<{ plan?: 'light' | 'pro' | 'dedicated'; above?: number; limit?: number }>
 
-const usualSeconds = 2
+const defaultSeconds = 2
 
 export const top = command(
   'top',
-  'Tenants by how much of their budget they use right now, live on a terminal',
+  'Show request budget use by tenant, live on a terminal',
   {
-    plan: oneOf('--plan <plan>', 'of one plan', ['light', 'pro', 'dedicated']),
-    above: count('--above <percent>', 'only those that use more than so many percent', 0),
-    limit: count('--limit <count>', 'at most so many'),
-    every: count('--every <seconds>', `how often it is asked anew (${usualSeconds})`),
-    once: flag('--once', 'ask once and leave, also on a terminal'),
+    plan: oneOf('--plan <plan>', 'filter by plan', ['light', 'pro', 'dedicated']),
+    above: count('--above <percent>', 'min budget use in percent', 0),
+    limit: count('--limit <count>', 'max results'),
+    every: count('--every <seconds>', `refresh interval in seconds (default: ${defaultSeconds})`),
+    once: flag('--once', 'print once and exit'),
   },
-  async (context, { plan, above, limit, every = usualSeconds, once }) => {
+  async (context, { plan, above, limit, every = defaultSeconds, once }) => {
     const query: TopQuery = { ...(plan ? { plan } : {}), ...(above === undefined ? {} : { above }), ...(limit ? { limit } : {}) }
-    if (context.json || once || !context.live) return asked(context, query)
+    if (context.json || once || !context.live) return printOnce(context, query)
     const { showTop } = await import('./board.tsx')
     return showTop(context, query, every * 1000)
   },
-  () => '', // written while it runs: a board that was left is not told twice
+  () => '', // printed while it runs
   { examples: ['top', 'top --above 80 --once', 'top --plan light --limit 10 --json'] },
 )
 
-async function asked({ api, json, stdout, style }: Context, query: TopQuery): Promise<RateLimits> {
-  const answer = await api.limits.rateLimits({ query })
-  const seen = style()
-  if (!json) stdout.write(`${fold(limitsView(answer, seen), seen.width)}\n`)
-  return answer
+async function printOnce({ api, json, stdout, style }: Context, query: TopQuery): Promise<RateLimits> {
+  const limits = await api.limits.rateLimits({ query })
+  const current = style()
+  if (!json) stdout.write(`${fold(limitsView(limits, current), current.width)}\n`)
+  return limits
 }
 
 const barCells = 20
@@ -41,8 +41,8 @@ const columns: readonly Column<TenantUse>[] = [
   { title: 'USED', value: ({ utilisation }) => `${utilisation.toFixed(1)} %`, priority: 1, align: 'right', paint: (use) => tintOf(use) },
   { title: '', value: (use) => barOf(use), priority: 4, paint: (use) => tintOf(use) },
   { title: 'REQUESTS', value: ({ used }) => used, priority: 2, align: 'right' },
-  { title: 'A MINUTE', value: ({ budget }) => budget, priority: 2, align: 'right' },
-  { title: 'HELD FOR', value: (use) => heldFor(use), priority: 2, align: 'right', paint: (use) => tintOf(use) },
+  { title: 'BUDGET/MIN', value: ({ budget }) => budget, priority: 2, align: 'right' },
+  { title: 'DELAY', value: (use) => delayOf(use), priority: 2, align: 'right', paint: (use) => tintOf(use) },
   { title: 'PLAN', value: ({ plan }) => plan, priority: 3 },
   { title: 'NAME', value: ({ name }) => name, priority: 3, minWidth: 10 },
 ]
@@ -54,14 +54,11 @@ const barOf = ({ utilisation }: TenantUse): string => {
   return '━'.repeat(filled) + '┄'.repeat(barCells - filled)
 }
 
-const heldFor = ({ remaining, slowdownMs }: TenantUse) =>
+const delayOf = ({ remaining, slowdownMs }: TenantUse) =>
   remaining === 0 ? 'refused' : slowdownMs > 0 ? `${(slowdownMs / 1000).toFixed(2)} s` : null
 
-/** A line each; what did not fit on the page is counted by nobody, so it says how to go on. */
+/** One line per tenant. */
 export const limitsView = ({ tenants, nextCursor }: RateLimits, style: Style): string =>
   tenants.length === 0
-    ? 'No tenant uses that much of its budget.'
-    : sections(
-        table(style, columns, tenants),
-        nextCursor ? 'There are more: --limit <count>, or --above <percent> for those that matter' : '',
-      )
+    ? 'No tenants.'
+    : sections(table(style, columns, tenants), nextCursor ? 'More: raise --limit <count>, or filter with --above <percent>' : '')

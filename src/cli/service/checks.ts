@@ -1,31 +1,31 @@
 import { elapsedMs, isProblem, type Problem } from '../../core/kit/index.ts'
 import type { Context } from '../kit/index.ts'
 
-/** One thing that was looked at. `mend` says what to do about anything but `ok`. */
-export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed' | 'skipped'; says: string; mend?: string }>
+/** The result of one check. `fix` says what to do unless the state is `ok`. */
+export type Check = Readonly<{ name: string; state: 'ok' | 'warn' | 'failed' | 'skipped'; message: string; fix?: string }>
 
-const ok = (name: string, says: string): Check => ({ name, state: 'ok', says })
-const warn = (name: string, says: string, mend: string): Check => ({ name, state: 'warn', says, mend })
-const failed = (name: string, says: string, mend: string): Check => ({ name, state: 'failed', says, mend })
+const ok = (name: string, message: string): Check => ({ name, state: 'ok', message })
+const warn = (name: string, message: string, fix: string): Check => ({ name, state: 'warn', message, fix })
+const failed = (name: string, message: string, fix: string): Check => ({ name, state: 'failed', message, fix })
 
-/** Tokens live for minutes at the tightest; beyond this, logins and agents begin to fail. */
-const mostSkewMs = 30_000
-/** A login that ends within this is worth a word. */
-const soonMs = 30 * 60_000
+/** The shortest tokens live for minutes; with more skew, logins and agents fail. */
+const maxSkewMs = 30_000
+/** A login that expires within this time is a warning. */
+const expirySoonMs = 30 * 60_000
 
 type Readiness = Awaited<ReturnType<Context['api']['service']['readyz']>>
 
-/** All that could keep a command from working, from the address up to the role. */
+/** Checks everything a command depends on, from the address to the role. */
 export async function allChecks(context: Context, programVersion: string): Promise<Check[]> {
   const start = context.clock.now()
   const reached = await context.api.service.readyz().catch((error: unknown) => asProblem(error))
-  const middle = new Date((start.getTime() + context.clock.now().getTime()) / 2)
-  const daemon = isProblem(reached) ? [unreached(reached, context)] : daemonChecks(reached, middle, programVersion)
+  const midpoint = new Date((start.getTime() + context.clock.now().getTime()) / 2)
+  const daemon = isProblem(reached) ? [unreached(reached, context)] : daemonChecks(reached, midpoint, programVersion)
   const login = isProblem(reached) && !isProblem(reached, 'UNAVAILABLE') ? skipped('login') : await loginCheck(context)
   return [ok('address', context.url), transportCheck(context.url), ...daemon, login]
 }
 
-const skipped = (name: string): Check => ({ name, state: 'skipped', says: 'not looked at: the daemon does not answer' })
+const skipped = (name: string): Check => ({ name, state: 'skipped', message: 'skipped: the daemon does not answer' })
 
 function asProblem(error: unknown): Problem {
   if (isProblem(error)) return error
@@ -33,10 +33,10 @@ function asProblem(error: unknown): Problem {
 }
 
 function unreached({ code, message }: Problem, { url }: Context): Check {
-  const elsewhere = `give its address: --url or TENANTRY_URL instead of ${url}`
-  if (code === 'UNREACHABLE') return failed('daemon', message, `start it (tenantryd serve), or ${elsewhere}`)
-  if (code === 'UNAVAILABLE') return failed('daemon', message, 'on its machine: tenantryd doctor')
-  return failed('daemon', `something else answers there: ${message}`, elsewhere)
+  const elsewhere = `pass the right address with --url or TENANTRY_URL instead of ${url}`
+  if (code === 'UNREACHABLE') return failed('daemon', message, `start the daemon (tenantryd serve), or ${elsewhere}`)
+  if (code === 'UNAVAILABLE') return failed('daemon', message, 'on the daemon machine: tenantryd doctor')
+  return failed('daemon', `another server answers at this address: ${message}`, elsewhere)
 }
 
 function daemonChecks({ ready, version, time, checks }: Readiness, now: Date, programVersion: string): Check[] {
@@ -46,26 +46,26 @@ function daemonChecks({ ready, version, time, checks }: Readiness, now: Date, pr
     : failed(
         'daemon',
         `not ready: ${bad.map(([name, { message }]) => `${name} ${message ?? 'failed'}`).join(', ')}`,
-        'on its machine: tenantryd doctor',
+        'on the daemon machine: tenantryd doctor',
       )
   const same = version.split('.').slice(0, 2).join('.') === programVersion.split('.').slice(0, 2).join('.')
   const versions = same
-    ? ok('version', `this program is ${programVersion}`)
-    : warn('version', `this program is ${programVersion}, the daemon ${version}`, 'install the same version here')
+    ? ok('version', `client ${programVersion}`)
+    : warn('version', `client ${programVersion}, daemon ${version}`, 'install the daemon version here')
   return [state, versions, clockCheck(elapsedMs(time, now.toISOString()))]
 }
 
 const clockCheck = (skewMs: number): Check =>
-  Math.abs(skewMs) <= mostSkewMs
-    ? ok('clock', `${Math.round(Math.abs(skewMs) / 1000)} s apart from the daemon's`)
+  Math.abs(skewMs) <= maxSkewMs
+    ? ok('clock', `${Math.round(Math.abs(skewMs) / 1000)} s from the daemon's clock`)
     : failed(
         'clock',
         `${Math.round(Math.abs(skewMs) / 1000)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the daemon's`,
-        'set the clock: turn on time synchronisation here or there',
+        'enable time synchronisation on both machines',
       )
 
 const transportCheck = (url: string): Check =>
-  url.startsWith('https:') ? ok('transport', 'TLS, certificate checked') : ok('transport', 'not encrypted, on this machine only')
+  url.startsWith('https:') ? ok('transport', 'TLS, certificate verified') : ok('transport', 'not encrypted, loopback only')
 
 const logInOrToken = 'tenantry login, or TENANTRY_TOKEN for scripts'
 
@@ -73,15 +73,15 @@ async function loginCheck({ api, logins, url, clock, byToken }: Context): Promis
   try {
     const { account, token, expiresAt, setup } = await api.admin.whoAmI()
     const who = `${account.name}, ${account.role}${token ? `, by API token ${token.name}` : ''}`
-    if (setup.length > 0) return warn('login', `${who}: not set up in full (${setup.join(', ')})`, 'tenantry login')
+    if (setup.length > 0) return warn('login', `${who}: account setup incomplete (${setup.join(', ')})`, 'tenantry login')
     const left = Date.parse(expiresAt) - clock.now().getTime()
-    return left > soonMs
+    return left > expirySoonMs
       ? ok('login', who)
-      : warn('login', `${who}, for ${Math.max(0, Math.round(left / 60_000))} min more`, 'tenantry login')
+      : warn('login', `${who}, expires in ${Math.max(0, Math.round(left / 60_000))} min`, 'tenantry login')
   } catch (error) {
     const found = asProblem(error)
-    const stored = (await logins.at(url)) ? found.message : 'nobody is logged in here'
-    const refused = found.code === 'UNAUTHENTICATED' && !byToken ? stored : found.message
-    return failed('login', refused, byToken ? 'set another TENANTRY_TOKEN, or unset it and type tenantry login' : logInOrToken)
+    const loginState = (await logins.at(url)) ? found.message : 'not logged in'
+    const refused = found.code === 'UNAUTHENTICATED' && !byToken ? loginState : found.message
+    return failed('login', refused, byToken ? 'replace TENANTRY_TOKEN, or unset it and run tenantry login' : logInOrToken)
   }
 }

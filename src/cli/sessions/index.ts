@@ -1,25 +1,24 @@
+// `tenantry users sessions|end-session`: lists and ends the platform sessions of a user.
+// It never ends a chat session: the tenant's chat server owns those.
 import type { EndedBy, Session } from '../../core/sessions/index.ts'
 import { ago, type Column, clean, command, count, flag, type Style, sections, table, text } from '../kit/index.ts'
-
-// Where a user of a tenant is logged in, and the end of such a session; both are commands of `tenantry users`.
-// It never ends a chat session: that lives in the tenant's chat server.
 
 const columns = ({ now }: Style): Column<Session>[] => [
   { title: 'SESSION', value: ({ id }) => id, priority: 1 },
   { title: 'DEVICE', value: ({ deviceName }) => clean(deviceName), priority: 1, minWidth: 12 },
-  { title: 'FROM', value: ({ network }) => clean(network), priority: 3, minWidth: 10 },
-  { title: 'SINCE', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
-  { title: 'REFRESHED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
-  { title: 'ENDS', value: ({ expiresAt }) => ago(expiresAt, now), priority: 4 },
+  { title: 'NETWORK', value: ({ network }) => clean(network), priority: 3, minWidth: 10 },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 2 },
+  { title: 'LAST USED', value: ({ lastUsedAt }) => ago(lastUsedAt, now), priority: 2 },
+  { title: 'EXPIRES', value: ({ expiresAt }) => ago(expiresAt, now), priority: 4 },
 ]
 
 type Ended = Session & Readonly<{ endedAt: string | null; endedBy: EndedBy | null }>
 
-const why = {
+const reasons = {
   logout: 'logged out',
-  user: 'by the user',
-  admin: 'by an operator',
-  reuse: 'refresh token used twice',
+  user: 'ended by the user',
+  admin: 'ended by an operator',
+  reuse: 'refresh token reused',
   disabled: 'user disabled',
   reset: 'password reset',
   too_many: 'too many sessions',
@@ -28,34 +27,32 @@ const why = {
 const endedColumns = (style: Style): Column<Ended>[] => [
   ...columns(style).slice(0, 4),
   { title: 'ENDED', value: ({ endedAt }) => endedAt && ago(endedAt, style.now), priority: 1 },
-  { title: 'WHY', value: ({ endedBy }) => endedBy && why[endedBy], priority: 1 },
+  { title: 'REASON', value: ({ endedBy }) => endedBy && reasons[endedBy], priority: 1 },
 ]
 
 export const listSessions = command(
   'sessions <tenant> <user>',
-  'Where a user is logged in: its open sessions, newest first',
+  'List the open sessions of a user, newest first',
   {
-    ended: flag('--ended', 'those that were ended instead, and what ended each'),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    ended: flag('--ended', 'list ended sessions instead, with the reason'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api }, { tenant, ended, ...query }) =>
     api.sessions.listUserSessions({ params: { slug: tenant }, query: { ...query, ...(ended ? { ended: 'true' } : {}) } }),
-  ({ sessions, nextCursor, most }, style, { user, ended }) => {
-    if (sessions.length === 0) return `${clean(user)} has no ${ended ? 'ended' : 'open'} session.`
+  ({ sessions, nextCursor, most: max }, style, { ended }) => {
+    if (sessions.length === 0) return ended ? 'No ended sessions.' : 'No open sessions.'
     return sections(
       table(style, ended ? endedColumns(style) : columns(style), sessions),
       nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '',
-      !ended && sessions.length >= most
-        ? `At most ${most} are open at a time: the next login ends the one that was unused for longest.`
-        : '',
+      !ended && sessions.length >= max ? `Session limit (${max}) reached: the next login ends the least recently used session.` : '',
     )
   },
 )
 
 export const endSession = command(
   'end-session <tenant> <session>',
-  'End one session of a user on every replica within a second; its chat goes on',
+  'End one session of a user (chat sessions are not affected)',
   {},
   ({ api }, { tenant, session }) => api.sessions.revokeUserSession({ params: { slug: tenant, id: session } }),
   (_, { paint }, { session }) => `${paint.green('Ended')} ${clean(session)}.`,

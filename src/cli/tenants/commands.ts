@@ -4,11 +4,11 @@ import { tenantInFull, tenantList, tenantView } from './tenants.view.ts'
 
 export const list = command(
   'list',
-  'Tenants by slug, with their maintenance windows',
+  'List tenants with their maintenance windows',
   {
-    plan: oneOf('--plan <plan>', 'of one plan', ['light', 'pro', 'dedicated']),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    plan: oneOf('--plan <plan>', 'filter by plan', ['light', 'pro', 'dedicated']),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api }, query) => api.tenants.listTenants({ query }),
   tenantList,
@@ -16,7 +16,7 @@ export const list = command(
 
 export const show = command(
   'show <slug>',
-  'One tenant, with what its files take',
+  'Show a tenant and its file storage',
   {},
   ({ api }, { slug }) => api.tenants.showTenant({ params: { slug } }),
   tenantInFull,
@@ -24,13 +24,13 @@ export const show = command(
 
 export const create = command(
   'create <slug>',
-  'Register a tenant before it has a box; `boxes provision` with the same words makes the box',
+  'Register a tenant without a box (`boxes provision` adds one)',
   {
-    name: required(text('--name <name>', 'what the organisation is called')),
-    plan: required(oneOf('--plan <plan>', 'what it pays for', ['light', 'pro', 'dedicated'])),
-    chatDomain: required(text('--chat-domain <domain>', 'the part of its chat ids after the colon; it never changes')),
-    schoolId: text('--school-id <id>', 'as other systems know the school'),
-    orgId: text('--org-id <id>', 'as other systems know its organisation'),
+    name: required(text('--name <name>', 'display name of the organisation')),
+    plan: required(oneOf('--plan <plan>', 'plan', ['light', 'pro', 'dedicated'])),
+    chatDomain: required(text('--chat-domain <domain>', 'server name in chat ids; immutable')),
+    schoolId: text('--school-id <id>', 'external id of the school'),
+    orgId: text('--org-id <id>', 'external id of the organisation'),
   },
   ({ api }, body) => api.tenants.createTenant({ body }),
   tenantView,
@@ -39,18 +39,18 @@ export const create = command(
 
 export const update = command(
   'update <slug>',
-  'Change what is known of a tenant; what is not named stays',
+  'Update fields of a tenant',
   {
-    name: text('--name <name>', 'what the organisation is called'),
-    plan: oneOf('--plan <plan>', 'what it pays for; its box changes tier with it', ['light', 'pro', 'dedicated']),
-    schoolId: text('--school-id <id>', 'as other systems know the school'),
-    orgId: text('--org-id <id>', 'as other systems know its organisation'),
-    brand: text('--brand <name>', 'what clients show as its name'),
-    flags: many('--flag <name=on>', 'a feature flag: newChat=on, newChat=off, or newChat=clear to take it out'),
-    paymentCustomer: text('--payment-customer <id>', 'at the payment provider; none takes it out'),
+    name: text('--name <name>', 'display name of the organisation'),
+    plan: oneOf('--plan <plan>', 'plan; the tier of its box follows', ['light', 'pro', 'dedicated']),
+    schoolId: text('--school-id <id>', 'external id of the school'),
+    orgId: text('--org-id <id>', 'external id of the organisation'),
+    brand: text('--brand <name>', 'name shown in clients'),
+    flags: many('--flag <name=on>', 'feature flag: newChat=on, newChat=off or newChat=clear'),
+    paymentCustomer: text('--payment-customer <id>', 'customer id at the payment provider (none removes it)'),
   },
-  ({ api }, { slug, brand, flags, paymentCustomer, ...given }) => {
-    const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  ({ api }, { slug, brand, flags, paymentCustomer, ...input }) => {
+    const known = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     const body = {
       ...known,
       ...(brand === undefined ? {} : { branding: { tenantName: brand } }),
@@ -60,7 +60,7 @@ export const update = command(
     if (Object.keys(body).length === 0)
       throw problem(
         'USAGE',
-        `say what to change: \`tenantry tenants update --help\` lists it; \`tenantry tenants window ${slug}\` sets windows`,
+        `nothing to change; \`tenantry tenants update --help\` lists the fields, \`tenantry tenants window ${slug}\` sets windows`,
       )
     return api.tenants.changeTenant({ params: { slug }, body })
   },
@@ -68,21 +68,21 @@ export const update = command(
   { examples: ['update anna-schule --plan pro', 'update anna-schule --flag newChat=on,oldChat=clear'] },
 )
 
-const meanings: Readonly<Record<string, boolean | null>> = { on: true, off: false, clear: null }
+const flagValues: Readonly<Record<string, boolean | null>> = { on: true, off: false, clear: null }
 
-function readFlag(said: string): [string, boolean | null] {
-  const [name = '', meaning = ''] = said.split('=')
-  const value = Object.hasOwn(meanings, meaning) ? meanings[meaning] : undefined
-  if (name === '' || value === undefined) throw problem('USAGE', `--flag ${said}: write newChat=on, newChat=off or newChat=clear`)
+function readFlag(input: string): [string, boolean | null] {
+  const [name = '', word = ''] = input.split('=')
+  const value = Object.hasOwn(flagValues, word) ? flagValues[word] : undefined
+  if (name === '' || value === undefined) throw problem('USAGE', `invalid --flag ${input}; write newChat=on, newChat=off or newChat=clear`)
   return [name, value]
 }
 
 export const suspend = command(
   'suspend <slug>',
-  'Refuse logins and tokens of all its users within a second; its box and its chat run on',
-  { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
+  'Block logins and tokens of all users of a tenant',
+  { reason: required(text('--reason <text>', 'reason for the audit log')) },
   async ({ api, ask }, { slug, reason }) => {
-    await assertConfirmed(ask, `Shut all users of ${slug} out of the platform?`)
+    await assertConfirmed(ask, `Block all users of ${slug} from the platform? Its box and chat keep running.`)
     return api.tenants.suspendTenant({ params: { slug }, body: { reason } })
   },
   tenantView,
@@ -90,7 +90,7 @@ export const suspend = command(
 
 export const resume = command(
   'resume <slug>',
-  'Let the users of a suspended tenant in again, with the sessions that they had',
+  'Lift a suspension; existing sessions work again',
   {},
   ({ api }, { slug }) => api.tenants.resumeTenant({ params: { slug } }),
   tenantView,

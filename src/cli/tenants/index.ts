@@ -1,5 +1,5 @@
-// `tenantry tenants`: whom the platform serves, what is known of each, and when it may be disturbed.
-// It makes no box: a tenant comes into being with one, or alone before it.
+// `tenantry tenants`: creates, shows, updates and suspends tenants, and sets their maintenance windows.
+// It never creates a box: `tenantry boxes provision` does.
 import { noun } from '../kit/index.ts'
 import { create, list, resume, show, suspend, update } from './commands.ts'
 
@@ -7,4 +7,4 @@ import { window } from './window.ts'
 
 export { openingWords, windowWords } from './tenants.view.ts'
 
-export const tenants = noun('tenants', 'The organisations that the platform serves', [list, show, create, update, window, suspend, resume])
+export const tenants = noun('tenants', 'Tenants and their maintenance windows', [list, show, create, update, window, suspend, resume])

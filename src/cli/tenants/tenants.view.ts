@@ -21,7 +21,7 @@ type Page = Readonly<{ tenants: readonly Tenant[]; nextCursor: string | null }>
 
 export const tenantList = ({ tenants, nextCursor }: Page, style: Style): string =>
   tenants.length === 0
-    ? 'No tenant fits. `tenantry boxes provision` makes one with its box, `tenantry tenants create` one without'
+    ? 'No tenants. Create one with a box: `tenantry boxes provision`; without: `tenantry tenants create`'
     : sections(table(style, columns(style), tenants), nextCursor ? `More: the same command with --cursor ${nextCursor}` : '')
 
 export const tenantView = (tenant: Tenant, style: Style): string =>
@@ -32,7 +32,7 @@ export const tenantView = (tenant: Tenant, style: Style): string =>
     ['status', tenant.suspendedReason ? `${tenant.status}: ${clean(tenant.suspendedReason)}` : tenant.status],
     ['chat domain', clean(tenant.chatDomain)],
     ['homeserver', homeserverWords(tenant)],
-    ['shown as', clean(tenant.branding.tenantName)],
+    ['display name', clean(tenant.branding.tenantName)],
     ['flags', flagWords(tenant)],
     ['school', clean(tenant.schoolId)],
     ['organisation', clean(tenant.orgId)],
@@ -49,10 +49,10 @@ export const tenantInFull = (tenant: TenantInFull, style: Style): string =>
 
 const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces }: FileUsage, style: Style): string =>
   fields(style, [
-    ['files', `${formatSize(usedBytes)} of ${formatSize(quotaBytes)}${usedBytes >= quotaBytes ? ': full, nothing more is taken' : ''}`],
+    ['files', `${formatSize(usedBytes)} of ${formatSize(quotaBytes)}${usedBytes >= quotaBytes ? ': full, uploads are refused' : ''}`],
     ['', `${plural(kept.count, 'file')}, ${formatSize(kept.bytes)}`],
-    ['', deleted.count === 0 ? null : `${deleted.count} deleted and not erased yet, ${formatSize(deleted.bytes)}`],
-    ['', underWay.count === 0 ? null : `${plural(underWay.count, 'upload')} under way, ${formatSize(underWay.bytes)} set aside`],
+    ['', deleted.count === 0 ? null : `${deleted.count} deleted, not erased yet, ${formatSize(deleted.bytes)}`],
+    ['', underWay.count === 0 ? null : `${plural(underWay.count, 'upload')} in progress, ${formatSize(underWay.bytes)} reserved`],
     ...largestSpaces.map(({ id, name, count, bytes }, n): [string, string] => [
       n === 0 ? 'largest spaces' : '',
       `${formatSize(bytes)} in ${plural(count, 'file')}: ${clean(name)} (${id})`,
@@ -60,17 +60,19 @@ const fileUse = ({ usedBytes, quotaBytes, kept, deleted, underWay, largestSpaces
   ])
 
 const homeserverWords = ({ homeserver }: Tenant): string =>
-  homeserver ? `${clean(homeserver.publicUrl)}${homeserver.fenced ? ', fenced' : ''}` : 'none: tenantry boxes provision makes its box'
+  homeserver
+    ? `${clean(homeserver.publicUrl)}${homeserver.fenced ? ', in maintenance' : ''}`
+    : 'none; create its box: tenantry boxes provision'
 
 const flagWords = ({ featureFlags }: Tenant): string =>
   Object.entries(featureFlags)
     .map(([name, on]) => `${clean(name)}=${on ? 'on' : 'off'}`)
     .join(', ')
 
-/** `mon-fri 02:00-05:00 Europe/Berlin, that of its tier`, or `any time`. */
+/** `mon-fri 02:00-05:00 Europe/Berlin (tier default)`, or `any time`. */
 export const windowWords = (window: BoxWindow | null): string =>
-  window ? `${windowText(window.window)} ${window.timeZone}${window.own ? '' : ', that of its tier'}` : 'any time'
+  window ? `${windowText(window.window)} ${window.timeZone}${window.own ? '' : ' (tier default)'}` : 'any time'
 
-/** Until when it is open, or when it opens, by its own clock and in UTC. */
+/** The next opening or closing time, in the window's time zone and in UTC. */
 export const openingWords = ({ opensAt, closesAt, timeZone }: BoxWindow, now: Date): string =>
   Date.parse(opensAt) <= now.getTime() ? `open until ${momentText(closesAt, timeZone)}` : `opens ${momentText(opensAt, timeZone)}`

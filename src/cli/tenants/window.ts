@@ -5,21 +5,21 @@ import { tenantView } from './tenants.view.ts'
 
 export const window = command(
   'window <slug>',
-  'Say when rollouts may disturb a tenant; boxes that have not begun keep to it at once',
+  'Set the maintenance window of a tenant',
   {
-    days: many('--days <days>', 'on which it opens: mon,tue or mon-fri or daily'),
-    from: text('--from <time>', 'when it opens by its own clock: 02:00'),
-    to: text('--to <time>', 'when it closes; at or before --from is on the following day'),
-    at: text('--at <windows>', 'several at once: "mon-fri 02:00-05:00; sun 22:00-06:00"'),
-    timeZone: text('--time-zone <zone>', 'whose clock it goes by, such as Europe/Berlin'),
-    anyTime: flag('--any-time', 'at any time, whatever its tier says'),
-    clear: flag('--clear', 'what its tier says, by the clock of the platform'),
+    days: many('--days <days>', 'days: mon,tue or mon-fri or daily'),
+    from: text('--from <time>', 'opening time, local: 02:00'),
+    to: text('--to <time>', 'closing time; at or before --from: on the next day'),
+    at: text('--at <windows>', 'several windows: "mon-fri 02:00-05:00; sun 22:00-06:00"'),
+    timeZone: text('--time-zone <zone>', 'time zone, such as Europe/Berlin'),
+    anyTime: flag('--any-time', 'allow updates at any time'),
+    clear: flag('--clear', 'reset to the window of the tier'),
   },
-  ({ api }, { slug, timeZone, ...given }) => {
-    const change = changeOf(slug, given)
-    const zone = given.clear ? { timeZone: null } : timeZone ? { timeZone } : {}
-    if (given.clear && timeZone) throw usage(slug, '--clear also gives up the time zone: leave out --time-zone')
-    if (change === undefined && !timeZone) throw usage(slug, 'say when it may be disturbed, or by which clock')
+  ({ api }, { slug, timeZone, ...input }) => {
+    const change = changeOf(slug, input)
+    const zone = input.clear ? { timeZone: null } : timeZone ? { timeZone } : {}
+    if (input.clear && timeZone) throw usage(slug, '--clear also resets the time zone; remove --time-zone')
+    if (change === undefined && !timeZone) throw usage(slug, 'nothing to change; pass a window or --time-zone')
     return api.tenants.changeTenant({ params: { slug }, body: { ...zone, ...(change === undefined ? {} : { maintenanceWindow: change }) } })
   },
   tenantView,
@@ -32,7 +32,7 @@ export const window = command(
   },
 )
 
-type Given = Readonly<{
+type Input = Readonly<{
   days: readonly string[]
   from?: string | undefined
   to?: string | undefined
@@ -41,25 +41,25 @@ type Given = Readonly<{
   clear: boolean
 }>
 
-/** Undefined when nothing is said about it. */
-function changeOf(slug: string, { days, from, to, at, anyTime, clear }: Given): WindowPart[] | 'any' | null | undefined {
+/** Undefined when no window option is given. */
+function changeOf(slug: string, { days, from, to, at, anyTime, clear }: Input): WindowPart[] | 'any' | null | undefined {
   const parts = [days.length > 0, from !== undefined, to !== undefined]
-  const ways = [parts.includes(true), at !== undefined, anyTime, clear].filter(Boolean).length
-  if (ways > 1) throw usage(slug, 'give one of: --days with --from and --to, --at, --any-time, --clear')
-  if (parts.includes(true) && parts.includes(false)) throw usage(slug, '--days, --from and --to belong together')
+  const kinds = [parts.includes(true), at !== undefined, anyTime, clear].filter(Boolean).length
+  if (kinds > 1) throw usage(slug, 'pass only one of: --days with --from and --to, --at, --any-time, --clear')
+  if (parts.includes(true) && parts.includes(false)) throw usage(slug, '--days, --from and --to are required together')
   if (clear) return null
   if (anyTime) return 'any'
-  const said = at ?? (parts.includes(true) ? `${days.join(',')} ${from}-${to}` : undefined)
-  return said === undefined ? undefined : read(slug, said)
+  const spec = at ?? (parts.includes(true) ? `${days.join(',')} ${from}-${to}` : undefined)
+  return spec === undefined ? undefined : read(slug, spec)
 }
 
-function read(slug: string, said: string): WindowPart[] {
+function read(slug: string, input: string): WindowPart[] {
   try {
-    return parseWindow(said)
+    return parseWindow(input)
   } catch (error) {
-    throw usage(slug, `"${said}": ${(error as Error).message}`)
+    throw usage(slug, `"${input}": ${(error as Error).message}`)
   }
 }
 
 const usage = (slug: string, what: string) =>
-  problem('USAGE', `${what}; tenantry tenants window ${slug} --days mon-fri --from 02:00 --to 05:00 --time-zone Europe/Berlin`)
+  problem('USAGE', `${what}. Example: tenantry tenants window ${slug} --days mon-fri --from 02:00 --to 05:00 --time-zone Europe/Berlin`)

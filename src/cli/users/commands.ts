@@ -1,16 +1,16 @@
 import { problem } from '../../core/kit/index.ts'
-import { assertConfirmed, type Context, command, count, flag, many, oneOf, readTextFile, required, text } from '../kit/index.ts'
+import { assertConfirmed, type Context, command, count, flag, many, oneOf, readSecretLines, required, text } from '../kit/index.ts'
 import { createdView, resetView, userList, userView } from './users.view.ts'
 
 export const list = command(
   'list <tenant>',
-  'Users of a tenant by name',
+  'List the users of a tenant',
   {
-    status: oneOf('--status <status>', 'only these', ['active', 'disabled']),
-    withoutPassword: flag('--without-password', 'only those whose password nobody knows, after a restore'),
-    oldPassword: flag('--old-password', 'only those whose newest password a restore has taken back'),
-    limit: count('--limit <count>', 'at most so many'),
-    cursor: text('--cursor <cursor>', 'go on where the page before ended'),
+    status: oneOf('--status <status>', 'filter by status', ['active', 'disabled']),
+    withoutPassword: flag('--without-password', 'only users whose password was lost in a restore'),
+    oldPassword: flag('--old-password', 'only users whose password a restore reverted'),
+    limit: count('--limit <count>', 'max results'),
+    cursor: text('--cursor <cursor>', 'pagination cursor'),
   },
   ({ api }, { tenant, withoutPassword, oldPassword, ...query }) => {
     const only = {
@@ -24,7 +24,7 @@ export const list = command(
 
 export const show = command(
   'show <tenant> <user>',
-  'One user',
+  'Show a user',
   {},
   ({ api }, { tenant, user }) => api.users.showUser({ params: { slug: tenant, localpart: user } }),
   userView,
@@ -32,44 +32,41 @@ export const show = command(
 
 export const create = command(
   'create <tenant> <user>',
-  'Make a user here and in the chat server; an account that exists there keeps its password',
+  'Create a user on the platform and in the chat server',
   {
-    displayName: text('--name <name>', 'as others see it'),
-    roles: many('--role <roles>', 'what it may do, several with commas; without it the default role'),
-    locale: text('--locale <tag>', 'its language: de, de-AT'),
-    passwordFile: text('--password-file <file>', 'its password, on the first line (- is stdin); without it one is made and shown once'),
+    displayName: text('--name <name>', 'display name'),
+    roles: many('--role <roles>', 'roles, comma-separated (default: the default role)'),
+    locale: text('--locale <tag>', 'language: de, de-AT'),
+    passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
   },
   async ({ api, ...context }, { tenant, user, displayName, roles, locale, passwordFile }) => {
     const password = await passwordIn(context, passwordFile)
-    const given = {
+    const fields = {
       ...(displayName === undefined ? {} : { displayName }),
       ...(roles.length === 0 ? {} : { roles: [...roles] }),
       ...(locale === undefined ? {} : { locale }),
       ...(password === undefined ? {} : { password }),
     }
-    return api.users.createUser({ params: { slug: tenant }, body: { localpart: user, ...given } })
+    return api.users.createUser({ params: { slug: tenant }, body: { localpart: user, ...fields } })
   },
   createdView,
   { examples: ['create anna-schule ben.lang --name "Ben Lang" --role teacher'] },
 )
 
-const firstLine = (content: string): string => content.split(/\r?\n/, 1)[0] ?? ''
-
-/** The first line of a file, or of stdin. */
-async function passwordIn({ readStdin }: Pick<Context, 'readStdin'>, file: string | undefined): Promise<string | undefined> {
-  return file === undefined ? undefined : firstLine(file === '-' ? await readStdin() : await readTextFile(file))
+async function passwordIn(context: Pick<Context, 'readStdin'>, file: string | undefined): Promise<string | undefined> {
+  return file === undefined ? undefined : (await readSecretLines(context, file, 'password'))[0]
 }
 
 export const resetPassword = command(
   'reset-password <tenant> <user>',
-  'Give a user another password; all platform sessions end, devices stay logged in to the chat',
+  'Reset a password and end all platform sessions',
   {
-    passwordFile: text('--password-file <file>', 'the password, on the first line (- is stdin); without it one is made and shown once'),
-    logOutDevices: flag('--log-out-devices', 'end the chat sessions of its devices too; messages that only they can read are lost'),
+    passwordFile: text('--password-file <file>', 'file with the password on line 1 (- is stdin; default: generate)'),
+    logOutDevices: flag('--log-out-devices', 'also end chat sessions; undelivered encrypted messages are lost'),
   },
   async ({ api, ask, ...context }, { tenant, user, passwordFile, logOutDevices }) => {
     const password = await passwordIn(context, passwordFile)
-    await assertConfirmed(ask, `Give ${user} of ${tenant} another password and end its platform sessions?`)
+    await assertConfirmed(ask, `Reset the password of ${user} (${tenant}) and end all platform sessions?`)
     const body = { logOutDevices, ...(password === undefined ? {} : { password }) }
     return api.users.resetUserPassword({ params: { slug: tenant, localpart: user }, body })
   },
@@ -79,13 +76,13 @@ export const resetPassword = command(
 
 export const update = command(
   'update <tenant> <user>',
-  'Change the name or the language of a user; what is not named stays',
+  'Update the name or language of a user',
   {
-    displayName: text('--name <name>', 'as others see it; empty takes it out'),
-    locale: text('--locale <tag>', 'its language; empty takes it out'),
+    displayName: text('--name <name>', 'display name (empty removes it)'),
+    locale: text('--locale <tag>', 'language (empty removes it)'),
   },
   ({ api }, { tenant, user, displayName, locale }) => {
-    if (displayName === undefined && locale === undefined) throw problem('USAGE', 'say what to change: --name or --locale')
+    if (displayName === undefined && locale === undefined) throw problem('USAGE', 'nothing to change; pass --name or --locale')
     const body = {
       ...(displayName === undefined ? {} : { displayName: displayName === '' ? null : displayName }),
       ...(locale === undefined ? {} : { locale: locale === '' ? null : locale }),
@@ -97,12 +94,12 @@ export const update = command(
 
 export const roles = command(
   'roles <tenant> <user> <roles...>',
-  'Say what a user may do: these roles and no others, from its next request on',
+  'Replace the roles of a user',
   {},
-  ({ api }, { tenant, user, roles: given }) =>
+  ({ api }, { tenant, user, roles: names }) =>
     api.users.changeUser({
       params: { slug: tenant, localpart: user },
-      body: { roles: given.flatMap((one) => one.split(',')).filter(Boolean) },
+      body: { roles: names.flatMap((one) => one.split(',')).filter(Boolean) },
     }),
   userView,
   { examples: ['roles anna-schule ben.lang teacher staff'] },
@@ -110,10 +107,10 @@ export const roles = command(
 
 export const disable = command(
   'disable <tenant> <user>',
-  'End all sessions of a user within a second and lock it out of the chat',
-  { reason: required(text('--reason <text>', 'why; it stands in the audit log')) },
+  'Disable a user on the platform and in the chat',
+  { reason: required(text('--reason <text>', 'reason for the audit log')) },
   async ({ api, ask }, { tenant, user, reason }) => {
-    await assertConfirmed(ask, `Shut ${user} of ${tenant} out of platform and chat?`)
+    await assertConfirmed(ask, `Disable ${user} (${tenant})? All sessions end, on the platform and in the chat.`)
     return api.users.disableUser({ params: { slug: tenant, localpart: user }, body: { reason } })
   },
   userView,
@@ -121,7 +118,7 @@ export const disable = command(
 
 export const enable = command(
   'enable <tenant> <user>',
-  'Let a disabled user log in again, here and in the chat',
+  'Enable a disabled user',
   {},
   ({ api }, { tenant, user }) => api.users.enableUser({ params: { slug: tenant, localpart: user } }),
   userView,

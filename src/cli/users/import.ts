@@ -5,18 +5,17 @@ import { importView } from './users.view.ts'
 
 export const importFile = command(
   'import <tenant> <file>',
-  'Make the users of a CSV file (columns username, displayName, roles, locale); nobody who exists is changed',
+  'Import new users from CSV (username, displayName, roles, locale)',
   {
-    dryRun: flag('--dry-run', 'only say what would be done, line by line'),
-    passwords: text('--passwords <file>', 'where the made passwords go, readable by you alone; it must not be there yet'),
-    report: text('--report <file>', 'all lines as CSV, for a spreadsheet'),
+    dryRun: flag('--dry-run', 'show what would change'),
+    passwords: text('--passwords <file>', 'new file for the generated passwords (mode 0600)'),
+    report: text('--report <file>', 'write all lines to a CSV file'),
   },
   async (context, { tenant, file, dryRun, passwords, report }): Promise<ImportReport> => {
     const csv = await readTextFile(file)
-    if (!dryRun && passwords === undefined)
-      throw problem('USAGE', 'say where the passwords go: --passwords <file>, or look first with --dry-run')
+    if (!dryRun && passwords === undefined) throw problem('USAGE', 'pass --passwords <file> for the generated passwords, or --dry-run')
     const result =
-      passwords === undefined || dryRun ? await lookOnly(context, tenant, csv) : await doAll(context, { tenant, csv, passwords })
+      passwords === undefined || dryRun ? await dryRunOnly(context, tenant, csv) : await importAll(context, { tenant, csv, passwords })
     if (report !== undefined) await writeReport(report, result.lines)
     return result
   },
@@ -27,75 +26,75 @@ export const importFile = command(
   },
 )
 
-const lookOnly = ({ api }: Context, slug: string, csv: string): Promise<ImportReport> =>
+const dryRunOnly = ({ api }: Context, slug: string, csv: string): Promise<ImportReport> =>
   api.users.importUsers({ params: { slug }, body: { csv, dryRun: true } })
 
-type All = Readonly<{ tenant: string; csv: string; passwords: string }>
+type ImportInput = Readonly<{ tenant: string; csv: string; passwords: string }>
 
 /**
- * Passwords are made here and on the disk before the first user is: whatever is lost on the way, each user that was made has one that somebody
- * knows. A chat server takes its time for each, so the daemon is asked again and again from where it stopped.
+ * Passwords are generated and written to disk before the first user is created, so that no created user has an unknown password.
+ * The daemon imports in batches; each call continues where the last one stopped.
  */
-async function doAll(context: Context, { tenant, csv, passwords: file }: All): Promise<ImportReport> {
-  const looked = await lookOnly(context, tenant, csv)
-  const fresh = looked.lines.filter(({ outcome }) => outcome === 'would_create')
-  if (fresh.length > 0) await assertConfirmed(context.ask, `Make ${plural(fresh.length, 'user')} in ${tenant}?`)
-  const passwords = await makePasswords(fresh)
+async function importAll(context: Context, { tenant, csv, passwords: file }: ImportInput): Promise<ImportReport> {
+  const preview = await dryRunOnly(context, tenant, csv)
+  const fresh = preview.lines.filter(({ outcome }) => outcome === 'would_create')
+  if (fresh.length > 0) await assertConfirmed(context.ask, `Create ${plural(fresh.length, 'user')} in ${tenant}?`)
+  const passwords = await generatePasswords(fresh)
   await createPasswordFile(file, passwords)
-  const reports = await inTurns(context, tenant, { csv, passwords }).catch((error) => {
+  const reports = await importInBatches(context, tenant, { csv, passwords }).catch((error) => {
     throw isProblem(error) ? unfinished(error, file) : error
   })
-  const report = joined(reports)
-  const kept = namesToKeep(reports)
-  await replacePasswordFile(file, Object.fromEntries(Object.entries(passwords).filter(([localpart]) => kept.has(localpart))))
+  const report = mergeReports(reports)
+  const localparts = localpartsWithPassword(reports)
+  await replacePasswordFile(file, Object.fromEntries(Object.entries(passwords).filter(([localpart]) => localparts.has(localpart))))
   return report
 }
 
 /**
- * Whose passwords stay in the file: those that were made; and where a turn broke off, those whose account was there in the next turn. That turn
- * may have made it without hearing so, and then nobody else has its password.
+ * The users whose passwords stay in the file: created ones, and adopted ones after an interrupted batch, because that batch may have created
+ * the account without reporting it.
  */
-function namesToKeep(reports: readonly ImportReport[]): ReadonlySet<string> {
-  const lines = reports.flatMap((report, turn) =>
-    report.lines.filter(({ outcome }) => outcome === 'created' || (outcome === 'adopted' && reports[turn - 1]?.stopped)),
+function localpartsWithPassword(reports: readonly ImportReport[]): ReadonlySet<string> {
+  const lines = reports.flatMap((report, batch) =>
+    report.lines.filter(({ outcome }) => outcome === 'created' || (outcome === 'adopted' && reports[batch - 1]?.stopped)),
   )
   return new Set(lines.map(({ localpart }) => localpart))
 }
 
-type Given = Readonly<{ csv: string; passwords: Readonly<Record<string, string>> }>
+type Batches = Readonly<{ csv: string; passwords: Readonly<Record<string, string>> }>
 
-async function inTurns({ api, progress, clock, signal }: Context, slug: string, given: Given): Promise<ImportReport[]> {
-  const telling = await progress(`making users in ${slug}`)
+async function importInBatches({ api, progress, clock, signal }: Context, slug: string, input: Batches): Promise<ImportReport[]> {
+  const spinner = await progress(`creating users in ${slug}`)
   const reports: ImportReport[] = []
   try {
-    let inVain = 0
+    let failures = 0
     for (let fromLine: number | null = 1; fromLine !== null; ) {
-      const report: ImportReport = await api.users.importUsers({ params: { slug }, body: { ...given, dryRun: false, fromLine } })
+      const report: ImportReport = await api.users.importUsers({ params: { slug }, body: { ...input, dryRun: false, fromLine } })
       reports.push(report)
-      inVain = report.stopped && report.nextLine === fromLine ? inVain + 1 : 0
-      if (inVain >= mostInVain) throw problem('UNAVAILABLE', `line ${fromLine} cannot be done: ${report.stopped}`)
+      failures = report.stopped && report.nextLine === fromLine ? failures + 1 : 0
+      if (failures >= maxFailuresPerLine) throw problem('UNAVAILABLE', `line ${fromLine} failed: ${report.stopped}`)
       fromLine = report.nextLine
-      if (fromLine !== null) telling.update(`making users in ${slug}: at line ${fromLine}${report.stopped ? `, ${report.stopped}` : ''}`)
+      if (fromLine !== null) spinner.update(`creating users in ${slug}: line ${fromLine}${report.stopped ? `, ${report.stopped}` : ''}`)
       if (report.stopped) await clock.sleep(waitMs, signal)
       signal.throwIfAborted()
     }
     return reports
   } finally {
-    telling.stop()
+    spinner.stop()
   }
 }
 
 const waitMs = 10_000
-/** So often a line is tried again that breaks each time: an update of the chat server takes minutes, but not hours. */
-const mostInVain = 60
+/** Ten minutes of retries: an update of the chat server takes minutes, not hours. */
+const maxFailuresPerLine = 60
 
 const unfinished = (error: Problem, file: string): Problem =>
   problem(
     error.code,
-    `${error.message}; ${file} holds the passwords of those who were made: the same command with another --passwords file makes the rest`,
+    `${error.message}; ${file} holds the passwords of the users created before. fix: run the command again with another --passwords file`,
   )
 
-async function makePasswords(fresh: readonly ImportLine[]): Promise<Record<string, string>> {
+async function generatePasswords(fresh: readonly ImportLine[]): Promise<Record<string, string>> {
   const [{ systemRandom }, { generatePassword }] = await Promise.all([import('../../node/index.ts'), import('../../core/users/index.ts')])
   return Object.fromEntries(fresh.map(({ localpart }) => [localpart, generatePassword(systemRandom)]))
 }
@@ -105,11 +104,11 @@ const passwordLines = async (passwords: Readonly<Record<string, string>>): Promi
   return csvLines([['username', 'password'], ...Object.entries(passwords)])
 }
 
-/** Readable by its owner alone; one that is there is not written over: it may hold the only copy of other passwords. */
+/** Mode 0600. Never overwrites a file: it may hold the only copy of other passwords. */
 async function createPasswordFile(file: string, passwords: Readonly<Record<string, string>>): Promise<void> {
   const { open } = await import('node:fs/promises')
   const handle = await open(file, 'wx', 0o600).catch(({ code }: NodeJS.ErrnoException) => {
-    throw problem('USAGE', `${file} cannot be made (${code}): give --passwords a file that is not there yet`)
+    throw problem('USAGE', `cannot create ${file} (${code}); pass --passwords a new file`)
   })
   try {
     await handle.chmod(0o600)
@@ -132,8 +131,8 @@ async function writeReport(file: string, lines: readonly ImportLine[]): Promise<
   await writeFileAtomic(file, csvLines([['line', 'username', 'outcome', 'reason'], ...rows]), { mode: 0o600 })
 }
 
-/** One report of several turns. A line that was told of twice counts as it was told first: the second time it found its own work. */
-function joined(reports: readonly ImportReport[]): ImportReport {
+/** Merges the reports of all batches. The first outcome of a line counts: a repeated line finds its own work. */
+function mergeReports(reports: readonly ImportReport[]): ImportReport {
   const lines = new Map<number, ImportLine>()
   for (const line of reports.flatMap((report) => report.lines)) if (!lines.has(line.line)) lines.set(line.line, line)
   const all = [...lines.values()].toSorted((a, b) => a.line - b.line)

@@ -1,11 +1,11 @@
-// `tenantry users`: who belongs to a tenant, what each may do, and who is shut out.
-// It never shows a password twice, and an import changes nobody who exists.
+// `tenantry users`: lists, creates, updates, disables and imports the users of a tenant, and ends their sessions.
+// It never shows a password twice, and an import never changes an existing user.
 import { noun } from '../kit/index.ts'
 import { endSession, listSessions } from '../sessions/index.ts'
 import { create, disable, enable, list, resetPassword, roles, show, update } from './commands.ts'
 import { importFile } from './import.ts'
 
-export const users = noun('users', 'The people of a tenant', [
+export const users = noun('users', 'Users of a tenant', [
   list,
   show,
   create,

@@ -4,7 +4,7 @@ import { ago, type Column, clean, fields, type Style, sections, stamp, table, ta
 
 const paintStatus = (user: User) => (statusOf(user) === 'active' ? 'green' : 'yellow')
 
-/** One whose password nobody knows cannot log in, whatever else. */
+/** A user without a known password cannot log in, whatever the status. */
 const statusOf = ({ status, passwordUnknownSince }: User): string => (passwordUnknownSince ? `${status}, no password` : status)
 
 const columns = ({ now }: Style): Column<User>[] => [
@@ -13,14 +13,14 @@ const columns = ({ now }: Style): Column<User>[] => [
   { title: 'ROLES', value: ({ roles }) => roles.join(', '), priority: 1, minWidth: 10 },
   { title: 'STATUS', value: statusOf, priority: 1, paint: paintStatus },
   { title: 'LOCALE', value: ({ locale }) => locale, priority: 4 },
-  { title: 'SINCE', value: ({ createdAt }) => ago(createdAt, now), priority: 3 },
+  { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now), priority: 3 },
 ]
 
 type Page = Readonly<{ users: readonly User[]; nextCursor: string | null }>
 
 export const userList = ({ users, nextCursor }: Page, style: Style): string =>
   users.length === 0
-    ? 'No user fits. `tenantry users create` makes one; whoever logs in to the chat becomes one too'
+    ? 'No users. Create one: `tenantry users create`. A first login to the chat creates one too.'
     : sections(table(style, columns(style), users), nextCursor ? `More: the same command with --cursor ${clean(nextCursor)}` : '')
 
 export const userView = (user: User, style: Style): string =>
@@ -32,38 +32,41 @@ export const userView = (user: User, style: Style): string =>
     [
       'password',
       user.passwordUnknownSince &&
-        `known to nobody since a restore (${stamp(user.passwordUnknownSince, style.now)}): \`tenantry users reset-password ${user.tenant} ${clean(user.localpart)}\` gives a new one`,
+        `lost in a restore (${stamp(user.passwordUnknownSince, style.now)}). fix: \`tenantry users reset-password ${user.tenant} ${clean(user.localpart)}\``,
     ],
     ['locale', user.locale],
     ['avatar', user.avatarUrl && clean(user.avatarUrl)],
-    ['since', stamp(user.createdAt, style.now)],
-    ['changed', stamp(user.updatedAt, style.now)],
+    ['created', stamp(user.createdAt, style.now)],
+    ['updated', stamp(user.updatedAt, style.now)],
     ['id', user.id],
   ])
 
 const shownOnce = (password: string | null, { paint }: Style): string =>
-  password === null ? '' : `Password, shown only now: ${paint.bold(clean(password))}`
+  password === null
+    ? ''
+    : `Password: ${paint.bold(clean(password))}
+Save it now, it is not shown again.`
 
 export const createdView = ({ user, chat, password }: CreatedUser, style: Style): string =>
   sections(
     userView(user, style),
-    chat === 'existed' ? 'The chat server had the account already: its password stays what it was.' : '',
+    chat === 'existed' ? 'The account already exists on the chat server; its password is unchanged.' : '',
     shownOnce(password, style),
   )
 
 export const resetView = ({ user, chat, password }: ResetPassword, style: Style): string =>
   sections(
-    `${clean(user.matrixUserId)} has a new password; its platform sessions have ended.`,
-    chat === 'created' ? 'The chat server did not have the account: it was made.' : '',
+    `Password of ${clean(user.matrixUserId)} reset; its platform sessions ended.`,
+    chat === 'created' ? 'The account did not exist on the chat server and was created.' : '',
     user.status === 'disabled'
-      ? `It is disabled all the same: tenantry users enable ${user.tenant} ${clean(user.localpart)} lets it in.`
+      ? `The user is still disabled. Enable it: tenantry users enable ${user.tenant} ${clean(user.localpart)}`
       : '',
     shownOnce(password, style),
   )
 
 const outcomeWord = (outcome: string): string => (outcome === 'would_create' ? 'would be created' : outcome)
 
-const importReason: Column<ImportLine> = { title: 'WHY', value: ({ reason }) => reason && clean(reason), priority: 1 }
+const importReason: Column<ImportLine> = { title: 'REASON', value: ({ reason }) => reason && clean(reason), priority: 1 }
 const importColumns: Column<ImportLine>[] = [
   { title: 'LINE', value: ({ line }) => line, priority: 1 },
   { title: 'USER', value: ({ localpart }) => clean(localpart), priority: 1, minWidth: 12 },
@@ -73,15 +76,15 @@ const importColumns: Column<ImportLine>[] = [
 
 const shownLines = 50
 
-/** What a person has to look at comes first; what went well is a number. */
+/** Lines that need attention in full; all others as counts. */
 export function importView(report: ImportReport, style: Style): string {
   const { lines, counts, dryRun } = report
-  const wanting = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
-  const said = Object.entries(counts).filter(([, count]) => count > 0)
+  const flagged = lines.filter(({ outcome }) => outcome === 'refused' || outcome === 'adopted')
+  const totals = Object.entries(counts).filter(([, count]) => count > 0)
   return sections(
-    wanting.length > 0 ? tableWithText(style, importColumns, importReason, wanting.slice(0, shownLines)) : '',
-    wanting.length > shownLines ? `and ${plural(wanting.length - shownLines, 'line')} more: --report <file> has them all` : '',
-    `${plural(lines.length, 'line')}: ${said.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(', ') || 'nothing to do'}`,
-    dryRun ? 'Nothing was changed. The same command without --dry-run does it.' : '',
+    flagged.length > 0 ? tableWithText(style, importColumns, importReason, flagged.slice(0, shownLines)) : '',
+    flagged.length > shownLines ? `and ${plural(flagged.length - shownLines, 'line')} more; write all with --report <file>` : '',
+    `${plural(lines.length, 'line')}: ${totals.map(([outcome, count]) => `${count} ${outcomeWord(outcome)}`).join(', ') || 'no changes'}`,
+    dryRun ? 'Dry run: nothing was changed.' : '',
   )
 }

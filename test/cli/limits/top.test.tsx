@@ -41,7 +41,7 @@ const answer: RateLimits = {
 const path = 'GET /admin/rate-limits'
 
 describe('limits top', () => {
-  test('writes a table once where no person watches', async () => {
+  test('prints a table once without a terminal', async () => {
     const ran = await tenantry(['limits', 'top'], { answers: { [path]: answer } })
     expect([ran.exit, ran.asked.length]).toEqual([0, 1])
     expect(ran.stdout).toMatchSnapshot()
@@ -56,7 +56,7 @@ describe('limits top', () => {
           .map((line) => displayWidth(line)),
       ),
     ).toBeLessThanOrEqual(50)
-    expect(bare(stdout).replaceAll('\n', ' ')).toContain('--above <percent> for those that matter')
+    expect(bare(stdout).replaceAll('\n', ' ')).toContain('filter with --above <percent>')
   })
 
   test("does so on a CI job's terminal and with --once too", async () => {
@@ -70,12 +70,12 @@ describe('limits top', () => {
     expect(JSON.parse(stdout)).toEqual(answer)
   })
 
-  test('asks for what was typed', async () => {
+  test('sends the typed filters', async () => {
     const { asked } = await tenantry(['limits', 'top', '--plan', 'light', '--above', '0', '--limit', '7'], { answers: { [path]: answer } })
     expect(Object.fromEntries(new URLSearchParams(asked[0]?.search))).toEqual({ plan: 'light', above: '0', limit: '7' })
   })
 
-  test('says so when the budgets cannot be seen, and that it may be tried again', async () => {
+  test('a daemon that does not answer is UNAVAILABLE', async () => {
     const away = problemAnswer(503, { code: 'UNAVAILABLE', message: 'the store of request budgets does not answer', retryable: true })
     const { exit, stderr } = await tenantry(['limits', 'top'], { answers: { [path]: away } })
     expect([exit, stderr.includes('does not answer')]).toEqual([6, true])
@@ -91,12 +91,12 @@ describe('the board', () => {
     return text
   }
 
-  test('shows the last answer', () => {
-    expect(frame({ answer, trouble: undefined })).toMatchSnapshot()
+  test('shows the last response', () => {
+    expect(frame({ limits: answer, error: undefined })).toMatchSnapshot()
   })
 
-  test('keeps it while the daemon is away, and says why', () => {
-    expect(frame({ answer, trouble: 'http://127.0.0.1:8440 does not answer; trying again' })).toMatchSnapshot()
+  test('keeps the last response while the daemon is away, with the error', () => {
+    expect(frame({ limits: answer, error: 'http://127.0.0.1:8440 does not answer; retrying' })).toMatchSnapshot()
   })
 
   test('stays within 80 × 24', () => {
@@ -104,7 +104,7 @@ describe('the board', () => {
       ...answer,
       tenants: Array.from({ length: 60 }, (_, n) => aUse(`tenant-with-a-long-name-${n}`, { name: 'x'.repeat(100) })),
     }
-    const text = frame({ answer: many, trouble: 'x'.repeat(200) })
+    const text = frame({ limits: many, error: 'x'.repeat(200) })
     expect(text.split('\n').length).toBeLessThan(24)
     expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80)
   })
