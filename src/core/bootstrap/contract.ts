@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
-import { Capability } from '../kit/index.ts'
+import { Capability, type Contract, endpoint, platform, Timestamp } from '../contract/index.ts'
 import { Profile } from '../profile/index.ts'
 import { Space } from '../spaces/index.ts'
 import { TaskStatus } from '../tasks/index.ts'

@@ -1,5 +1,8 @@
 import { z } from 'zod'
-import { type FieldReason, plural, problem } from '../kit/index.ts'
+import { capabilities, type FieldReason, plural, problem } from '../kit/index.ts'
+
+export const Capability = z.enum(capabilities)
+export type Capability = z.infer<typeof Capability>
 
 /** The dotted path and reason of every field that does not fit. Unknown keys are named one by one. */
 export function fieldReasons(error: z.ZodError, root = ''): FieldReason[] {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Capability } from '../kit/index.ts'
+import { Capability } from '../contract/index.ts'
 
 /**
  * Who of a tenant is told of an event: each whom one of the parts names. Members and holders are those at the time of telling, not of the event:

@@ -9,7 +9,7 @@ export { fold, foldBeside, wordsOf } from './fold.ts'
 export { forbiddenPort } from './forbidden-port.ts'
 export { type Branded, newId, type Random, randomText } from './ids.ts'
 export { type ManualClock, manualClock } from './manual-clock.ts'
-export { Capability, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
+export { type Capability, capabilities, type PlatformPrincipal, type TenantId, type UserId } from './principal.ts'
 export {
   catalogue,
   type ExitCode,

@@ -1,11 +1,10 @@
-import { z } from 'zod'
 import type { Branded } from './ids.ts'
 
 export type TenantId = Branded<'TenantId'>
 export type UserId = Branded<'UserId'>
 
 /** A right of a tenant's user beyond those of every user. Roles grant it. */
-export const Capability = z.enum([
+export const capabilities = [
   'manageModules',
   'manageMarketplace',
   'manageSpaces',
@@ -13,8 +12,8 @@ export const Capability = z.enum([
   'manageUsers',
   'readContacts',
   'reviewStore',
-])
-export type Capability = z.infer<typeof Capability>
+] as const
+export type Capability = (typeof capabilities)[number]
 
 /**
  * The caller behind a verified platform token. The token names user and session only; tenant, roles and capabilities come from the record, so a change

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { type Contract, endpoint, platform } from '../contract/index.ts'
-import { Capability } from '../kit/index.ts'
+import { Capability, type Contract, endpoint, platform } from '../contract/index.ts'
 import { DisplayName, Locale } from '../users/index.ts'
 
 /** The profile that a user edits. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { fieldReasons } from '../contract/index.ts'
-import { Capability, problem } from '../kit/index.ts'
+import { Capability, fieldReasons } from '../contract/index.ts'
+import { problem } from '../kit/index.ts'
 
 /** A role of a tenant's users: `teacher`, `school-admin`. */
 export const RoleName = z

@@ -18,7 +18,7 @@ describe('login', () => {
   test('keeps the token in a file that only this person can read, and uses it from then on', async () => {
     const configFolder = await temporaryFolder()
     const ran = await tenantry(line, { answers, stdin: 'the password\n', configFolder })
-    expect([ran.exit, ran.stdout]).toEqual([0, 'Logged in as anna, admin, until 2026-01-05 14:00:00 UTC (in 12 h).\n'])
+    expect([ran.exit, ran.stdout]).toEqual([0, 'Logged in as anna (admin); the session expires 2026-01-05 14:00:00 UTC (in 12 h).\n'])
     expect(ran.asked[0]?.body).toEqual({ name: 'anna', password: 'the password' })
 
     const file = join(configFolder, 'tenantry', 'logins.json')
@@ -44,9 +44,9 @@ describe('login', () => {
     expect(authorization(ran.asked[0])).toBe('Bearer tny_ci')
   })
 
-  test('says so where TENANTRY_TOKEN wins over it: the next command would be refused as before', async () => {
+  test('a login warns that TENANTRY_TOKEN overrides it', async () => {
     const ran = await tenantry(line, { answers, stdin: 'pw', env: { TENANTRY_TOKEN: 'tny_ci' } })
-    expect([ran.exit, ran.stderr]).toEqual([0, 'TENANTRY_TOKEN is set and wins over this login until you unset it.\n'])
+    expect([ran.exit, ran.stderr]).toEqual([0, 'TENANTRY_TOKEN is set and overrides this login until you unset it.\n'])
     expect((await tenantry(line, { answers, stdin: 'pw' })).stderr).toBe('')
   })
 
@@ -115,7 +115,7 @@ describe('doctor', () => {
   test('all is well', async () => {
     const ran = await tenantry(['doctor'], { answers: { [readyz]: ready(), [whoAmI]: who } })
     expect(ran.exit).toBe(0)
-    expect(ran.stdout).not.toContain('mend:')
+    expect(ran.stdout).not.toContain('fix:')
   })
 
   test.each<[string, Answers, string]>([
@@ -129,22 +129,22 @@ describe('doctor', () => {
     [
       'another server',
       { [readyz]: problemAnswer(404, { code: 'NOT_FOUND', message: '/x/readyz does not exist', retryable: false }) },
-      `mend: give its address: --url or TENANTRY_URL instead of ${stubUrl}\n· login      not looked at`,
+      `fix: pass the right address with --url or TENANTRY_URL instead of ${stubUrl}\n· login      skipped`,
     ],
     [
       'a daemon that drains',
       { [readyz]: problemAnswer(503, { code: 'UNAVAILABLE', message: 'draining', retryable: true }), [whoAmI]: who },
       'tenantryd doctor',
     ],
-  ])('%s: says so, how to mend it, and exits 6', async (_, given, says) => {
+  ])('%s: reports it with a fix and exits 6', async (_, given, says) => {
     const ran = await tenantry(['doctor'], { answers: given })
     expect([ran.exit, ran.stdout]).toEqual([6, expect.stringContaining(says)])
-    expect(ran.stdout).toContain('mend:')
+    expect(ran.stdout).toContain('fix:')
   })
 
   test('another version is worth a word, and no failure', async () => {
     const ran = await tenantry(['doctor'], { answers: { [readyz]: ready({ version: '0.2.0' }), [whoAmI]: who } })
-    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('install the same version')])
+    expect([ran.exit, ran.stdout]).toEqual([0, expect.stringContaining('install the daemon version')])
   })
 })
 

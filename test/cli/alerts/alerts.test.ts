@@ -21,65 +21,65 @@ const page = (alerts: Alert[], deadLetters = [letter]) => ({ alerts, nextCursor:
 const base = '/api/admin/v1/alerts'
 
 describe('list', () => {
-  test('shows what waits, whether somebody was told, and what else was given up', async () => {
+  test('shows open alerts with their notifications, and dead jobs', async () => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) } })
     const [head, row, , letterHead, letterRow] = ran.stdout.split('\n')
-    expect(head).toMatch(/NO +SEVERITY +STATUS +WHAT +TIMES +LAST +TOLD/)
-    expect(row).toMatch(/12 +critical +open +anna-schule has been in maintenance too long +3 +2 min ago +1 sent, 1 dead/)
-    expect(letterHead).toMatch(/LETTER +WORK/)
+    expect(head).toMatch(/NO +SEVERITY +STATUS +ALERT +COUNT +LAST SEEN +NOTIFIED/)
+    expect(row).toMatch(/12 +critical +open +anna-schule has been in maintenance too long +3 +2 min ago +1 sent, 1 failed/)
+    expect(letterHead).toMatch(/JOB +TOPIC/)
     expect(letterRow).toMatch(/7 +audit\.checkpoint +2 h ago +12 +the disk is full/)
     expect(ran.stdout).toContain('tenantry jobs retry')
   })
 
-  test('hands filters on and prints the API’s result with --json', async () => {
+  test('passes filters to the API and prints its response with --json', async () => {
     const line = ['alerts', 'list', '--status', 'open', '--kind', 'fence_stuck', '--about', 'anna-schule', '--json']
     const ran = await tenantry(line, { answers: { [`GET ${base}`]: page([anAlert()]) } })
     expect(ran.asked[0]?.search).toBe('?status=open&kind=fence_stuck&subject=anna-schule')
     expect(JSON.parse(ran.stdout)).toEqual(page([anAlert()]))
   })
 
-  test.each([60, 80, 100])('keeps within %i columns, and what happened is told whole', async (columns) => {
+  test.each([60, 80, 100])('keeps within %i columns and shows the title whole', async (columns) => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([anAlert()]) }, columns, env: { NO_COLOR: '1' } })
     for (const line of ran.stdout.split('\n').filter((one) => !one.startsWith('Dead jobs')))
       expect(line.length).toBeLessThanOrEqual(columns)
     expect(ran.stdout.replaceAll(/\n +/g, ' ')).toContain(anAlert().title)
   })
 
-  test('without any says how to know that one would come', async () => {
+  test('an empty list points to a delivery test', async () => {
     const ran = await tenantry(['alerts', 'list'], { answers: { [`GET ${base}`]: page([], []) } })
     expect(ran.stdout).toContain('tenantry alerts test')
   })
 })
 
-test('show tells it in full, who was told, and ends with what to type', async () => {
+test('show prints the alert, its deliveries and the next commands', async () => {
   const ran = await tenantry(['alerts', 'show', '12'], { answers: { [`GET ${base}/12`]: { alert: anAlert(), deliveries: [dead] } } })
   expect(ran.stdout).toContain('CRITICAL anna-schule has been in maintenance too long')
-  expect(ran.stdout).toMatch(/webhook +https:\/\/hooks\.example +dead/)
+  expect(ran.stdout).toMatch(/webhook +https:\/\/hooks\.example +failed/)
   expect(ran.stdout).not.toContain('\u001b[31m')
   expect(ran.stdout.trim().split('\n').slice(-3)).toEqual([
-    'Next: tenantry boxes show anna-schule',
-    'Once somebody is on it: tenantry alerts acknowledge 12',
-    'Send what was given up again: tenantry alerts resend 12',
+    'next: tenantry boxes show anna-schule',
+    'acknowledge: tenantry alerts acknowledge 12',
+    'resend failed messages: tenantry alerts resend 12',
   ])
 })
 
-test('acknowledge says who is on it', async () => {
+test('acknowledge names the person', async () => {
   const alert = anAlert({ status: 'acknowledged', acknowledgedBy: 'admin:anna', acknowledgedAt: at('02:00:00') })
   const ran = await tenantry(['alerts', 'acknowledge', '12'], { answers: { [`POST ${base}/12/acknowledge`]: { alert, deliveries: [] } } })
-  expect(ran.stdout).toContain('Alert 12 is seen to by admin:anna.')
+  expect(ran.stdout).toContain('Alert 12 acknowledged by admin:anna.')
 })
 
 test.each([
   [[], 'dead'],
   [['--all'], 'all'],
-])('resend %j asks for what is %s', async (more, which) => {
+])('resend %j sends which=%s', async (more, which) => {
   const answers = { [`POST ${base}/12/resend`]: { alert: anAlert({ deliveries: { sent: 0, pending: 1, dead: 0 } }), deliveries: [dead] } }
   const ran = await tenantry(['alerts', 'resend', '12', ...more], { answers })
   expect(ran.asked[0]?.body).toEqual({ which })
-  expect(ran.stdout).toContain('1 message on the way')
+  expect(ran.stdout).toContain('1 message queued')
 })
 
-test('test says what each channel said, and fails when one did not take it', async () => {
+test('test prints the answer of each channel and fails when one refused', async () => {
   const ok = { channel: 'mail', target: 'ops@school.example', ok: true, says: 'taken by mx.school.example' }
   const bad = { channel: 'webhook', target: 'https://hooks.example', ok: false, says: 'the webhook at https://hooks.example answered 403' }
   const ran = await tenantry(['alerts', 'test'], { answers: { [`POST ${base}/test`]: { tried: [ok, bad] } } })
@@ -88,13 +88,13 @@ test('test says what each channel said, and fails when one did not take it', asy
   expect((await tenantry(['alerts', 'test'], { answers: { [`POST ${base}/test`]: { tried: [ok] } } })).exit).toBe(0)
 })
 
-test('what is no number is said so', async () => {
+test('an alert that is not a number is a usage error', async () => {
   const ran = await tenantry(['alerts', 'show', 'north'])
   expect([ran.exit, ran.asked]).toEqual([2, []])
-  expect(ran.stderr).toContain('give the number of an alert')
+  expect(ran.stderr).toContain('north is not an alert number')
 })
 
-// The line that a person is told to type at night must be one that the program takes.
+// The command in an alert must exist with the options it names.
 const box = { rolloutId: 'ro_0123456789abcdefghjk', slug: 'anna-schule', attempt: 1, error: null }
 const emergency = { rolloutId: box.rolloutId, cveId: 'CVE-2026-1', by: 'anna' }
 const lines = [

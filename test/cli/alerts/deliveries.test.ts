@@ -20,5 +20,5 @@ test('why a message was not taken is told whole, whatever room there is', async 
   const ran = await tenantry(['alerts', 'show', '12'], { answers: { 'GET /api/admin/v1/alerts/12': { alert, deliveries } }, columns: 80 })
   expect(ran.stdout.replace(/\s+/g, ' ')).toContain(lastError)
   // Nothing stands below the message that was taken.
-  expect(ran.stdout).toMatch(/anna@school\.example.*sent.*\n\nNext: /)
+  expect(ran.stdout).toMatch(/anna@school\.example.*sent.*\n\nnext: /)
 })

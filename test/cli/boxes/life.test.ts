@@ -175,7 +175,7 @@ describe('remove', () => {
   test('wants the slug typed, or given', async () => {
     const ran = await tenantry(['boxes', 'remove', slug, '--reason', 'left'], { answers })
     expect([ran.exit, ran.asked]).toEqual([2, []])
-    expect(ran.stderr).toMatch(new RegExp(`^error: "Type ${slug} to remove it" would be asked for.*--confirm ${slug}`))
+    expect(ran.stderr).toMatch(new RegExp(`^error: "Type ${slug} to remove it" required, but stdin is not a terminal.*--confirm ${slug}`))
   })
 
   test('names the last snapshot, which stays when all else of the box is gone', async () => {

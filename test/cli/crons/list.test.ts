@@ -15,13 +15,13 @@ const shown = async (columns: number) =>
     })
   ).stdout
 
-test.each([60, 80, 100])('what a job does is told whole on %i columns, below it where it has no room', async (columns) => {
+test.each([60, 80, 100])('the description is never cut on %i columns', async (columns) => {
   const text = await shown(columns)
   expect(text.replaceAll(/\n +/g, ' ')).toContain(`${description}\nb `)
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns)
 })
 
-test('where there is room it stands beside the job', async () => {
+test('on a wide terminal the description is beside the job', async () => {
   const [head, first] = (await shown(200)).split('\n')
-  expect([head?.endsWith('WHAT IT DOES'), first?.endsWith(`  ${description}`)]).toEqual([true, true])
+  expect([head?.endsWith('DESCRIPTION'), first?.endsWith(`  ${description}`)]).toEqual([true, true])
 })

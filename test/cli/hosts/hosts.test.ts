@@ -62,17 +62,17 @@ describe('a host', () => {
     }
   })
 
-  test('with less than a tenth of its disk free is marked', async () => {
+  test('with less than 10 % free disk of its disk free is marked', async () => {
     const { resources } = aHost()
     const full = aHost({ diskLow: true, resources: resources && { ...resources, freeDiskBytes: 9 * 2 ** 30 } })
     expect(await listed(full)).toMatch(/9 GB !/)
-    expect(await shown(full)).toMatch(/less than a tenth/)
+    expect(await shown(full)).toMatch(/less than 10 % free disk/)
     expect(await listed(aHost())).not.toContain('!')
   })
 
   test('that is frozen says what to do', async () => {
     expect(await listed(aHost({ status: 'frozen', reason: 'two agents used its key' }))).toMatch(
-      /find the second agent .*tenantry hosts invite host-1/,
+      /stop the other agent, .*tenantry hosts invite host-1/,
     )
   })
 
@@ -125,7 +125,7 @@ describe('registries', () => {
   })
 
   test('list and remove', async () => {
-    expect((await type('list')).stdout).toContain('without accounts')
+    expect((await type('list')).stdout).toContain('No registry settings.')
     const { exit, asked } = await type('remove', 'docker.io', '--all-hosts')
     expect([exit, asked.at(-1)?.body]).toEqual([0, { registry: 'docker.io', host: null }])
   })
@@ -137,5 +137,5 @@ test('a host that is called like a word of paths is found in the list, for no pa
   const ran = await ask([aHost(), aHost({ name: 'invites', id: 'host_2' })])
   expect(JSON.parse(ran.stdout)).toMatchObject({ id: 'host_2', name: 'invites' })
   const none = await ask([aHost()])
-  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('there is no host invites')])
+  expect([none.exit, none.stderr]).toEqual([3, expect.stringContaining('host invites does not exist')])
 })

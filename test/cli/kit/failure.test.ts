@@ -41,7 +41,7 @@ describe('exit codes', () => {
     ['an address with a password', ['hosts', 'list', '--url', 'https://anna:pw@tenantry.example'], 'tenantry hosts list --help'],
     ['no address', ['hosts', 'list', '--url', 'tenantry'], 'tenantry hosts list --help'],
     ['a port that no client calls', ['hosts', 'list', '--url', 'http://127.0.0.1:6000'], 'tenantry hosts list --help'],
-  ])('%s is a usage error: 2, and says where help is', async (_, line, next) => {
+  ])('%s is a usage error: exit 2 and a pointer to help', async (_, line, next) => {
     const ran = await tenantry(line)
     expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
     expect(ran.stderr).toMatch(/^error: .* \[USAGE\]\n/)
@@ -49,7 +49,7 @@ describe('exit codes', () => {
   })
 
   test.each(['https://tenantry.example', 'http://localhost:8441', 'http://127.0.0.1:8441', 'http://[::1]:8441'])(
-    '%s is a fine address',
+    '%s is a valid address',
     async (url) => {
       const ran = await tenantry(['hosts', 'list', '--url', url], { answers: { [hosts]: { hosts: [] } } })
       expect(ran.exit).toBe(0)
@@ -58,7 +58,7 @@ describe('exit codes', () => {
 })
 
 describe('an error', () => {
-  test('is three short lines: what, which field, what next', async () => {
+  test('is short: the error, the fields, the next command', async () => {
     const details = [
       { path: 'name', reason: 'must be lower-case' },
       { path: 'colour', reason: 'is not a known field' },
@@ -69,7 +69,7 @@ describe('an error', () => {
     )
   })
 
-  test('says nothing twice: what the message begins with is not told again', async () => {
+  test('does not repeat a detail that the message contains', async () => {
     const [message, details] = [
       'there is no box oak: `tenantry boxes list` shows all',
       [{ path: 'slugs.0', reason: 'there is no box oak' }],
@@ -78,16 +78,16 @@ describe('an error', () => {
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toBe(`error: ${message} [VALIDATION]\n`)
   })
 
-  test('says nothing twice of a list either', async () => {
+  test('does not repeat the details of a list either', async () => {
     const details = ['oak', 'elm'].map((slug, at) => ({ path: `slugs.${at}`, reason: `there is no box ${slug}` }))
     const message = 'there is no box oak; there is no box elm: `tenantry boxes list` shows all'
     const answers = { [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message, details, retryable: false }) }
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toBe(`error: ${message} [NOT_FOUND]\n`)
   })
 
-  test('of who is not logged in speaks of the login, not of the header that carries it', async () => {
+  test('without a login names the address, not the missing header', async () => {
     const { stderr } = await tenantry(['hosts', 'list'], { answers: answerWith('UNAUTHENTICATED') })
-    expect(stderr).toBe('error: nobody is logged in at http://127.0.0.1:8440 [UNAUTHENTICATED]\nnext:  tenantry login\n')
+    expect(stderr).toBe('error: not logged in to http://127.0.0.1:8440 [UNAUTHENTICATED]\nnext:  tenantry login\n')
   })
 
   test.each([
@@ -106,7 +106,7 @@ describe('an error', () => {
       new Response('<html>'),
       "http://127.0.0.1:8440 answered 200 without a result: is it the daemon's address?",
     ],
-  ])('of a wrong address asks whether it is right: %s', async (_, answer, says) => {
+  ])('of a wrong address names it: %s', async (_, answer, says) => {
     expect((await tenantry(['hosts', 'list'], { answers: { [hosts]: answer } })).stderr).toContain(says)
   })
 
@@ -120,7 +120,7 @@ describe('an error', () => {
     expect(stderr).toContain('does not answer (it speaks no TLS that fits: ERR_SSL_WRONG_VERSION_NUMBER): is')
   })
 
-  test('names the thing that was typed in what comes next', async () => {
+  test('names the typed subject in the next command', async () => {
     const answers = {
       'POST /admin/tenant-boxes/rollouts/ro_x/pause': problemAnswer(409, {
         code: 'INVALID_TRANSITION',
@@ -132,15 +132,15 @@ describe('an error', () => {
     expect([ran.exit, ran.stderr]).toEqual([5, 'error: it is done [INVALID_TRANSITION]\nnext:  tenantry rollouts show ro_x\n'])
   })
 
-  test('of a refused plan speaks of the command that was typed', async () => {
+  test('of a refused plan suggests an option of the same command', async () => {
     const answers = {
       'POST /admin/tenant-boxes/rollouts/ro_x/start': problemAnswer(409, { code: 'PLAN_REFUSED', message: 'no', retryable: false }),
     }
     const { stderr } = await tenantry(['rollouts', 'start', 'ro_x'], { answers })
-    expect(stderr).toContain('next:  mend those boxes, or leave them out: the same command with --skip-refused')
+    expect(stderr).toContain('next:  fix those boxes, or skip them with --skip-refused')
   })
 
-  test('that names the command to type needs no other beside it', async () => {
+  test('with a command in its message has no next line', async () => {
     const answers = {
       [hosts]: problemAnswer(404, { code: 'NOT_FOUND', message: 'no host: `tenantry hosts invite` adds one', retryable: false }),
     }
@@ -148,20 +148,20 @@ describe('an error', () => {
   })
 
   test.each([
-    ['UNAUTHENTICATED', 'TENANTRY_TOKEN is set and wins over every login: set another, or unset it and type tenantry login'],
-    ['FORBIDDEN', 'tenantry whoami shows what TENANTRY_TOKEN may; to come as a person unset it and type tenantry login'],
-  ] as const)('tells who comes with a token that a login changes nothing: %s', async (code, next) => {
+    ['UNAUTHENTICATED', 'TENANTRY_TOKEN is set and overrides your login: replace it, or unset it and run tenantry login'],
+    ['FORBIDDEN', 'tenantry whoami shows the role of TENANTRY_TOKEN; to use your own, unset it and run tenantry login'],
+  ] as const)('with TENANTRY_TOKEN does not suggest a login alone: %s', async (code, next) => {
     const ran = await tenantry(['hosts', 'list'], { answers: answerWith(code), env: { TENANTRY_TOKEN: 'tny_ci' } })
     expect(ran.stderr).toContain(`next:  ${next}\n`)
     expect((await tenantry(['hosts', 'list'], { answers: answerWith(code) })).stderr).not.toContain('TENANTRY_TOKEN')
   })
 
-  test('tells how long to wait', async () => {
+  test('shows how long to wait', async () => {
     const answers = { [hosts]: problemAnswer(429, { code: 'RATE_LIMITED', message: 'too many', retryable: true }, { 'retry-after': '7' }) }
     expect((await tenantry(['hosts', 'list'], { answers })).stderr).toContain('wait 7 seconds')
   })
 
-  test('has no control characters of others', async () => {
+  test('has no foreign control characters', async () => {
     const answers = { [hosts]: problemAnswer(409, { code: 'CONFLICT', message: 'a\u001b]0;title\u0007b\nc', retryable: false }) }
     const { stderr } = await tenantry(['hosts', 'list'], { answers })
     expect([stderr.includes('\u0007'), stderr.includes('\u001b')]).toEqual([false, false])
@@ -176,7 +176,7 @@ describe('an error', () => {
     expect(JSON.parse(stderr.trimEnd().split('\n').at(-1) ?? '')).toMatchObject({ code: 'NOT_FOUND' }) // after what was told while it ran
   })
 
-  test('shows a stack only to who asks for it with TENANTRY_DEBUG', async () => {
+  test('shows a stack only with TENANTRY_DEBUG', async () => {
     const answers = { [hosts]: new Response('<html>', { status: 200 }) }
     const quiet = await tenantry(['hosts', 'list'], { answers })
     expect(quiet.exit).toBe(6)
@@ -190,7 +190,7 @@ describe('an error', () => {
   test.each([
     ['NOT_FOUND', ['users', 'end-session', 'oak', 'ses_1'], 'DELETE /api/admin/v1/tenants/oak/sessions/ses_1', 'tenantry users list oak'],
     ['CONFLICT', ['users', 'enable', 'oak', 'ben'], 'POST /api/admin/v1/tenants/oak/users/ben/enable', 'tenantry users show oak ben'],
-  ] as const)('%s in a tenant names the tenant in what to type next', async (code, typed, endpoint, next) => {
+  ] as const)('%s in a tenant names the tenant in the next command', async (code, typed, endpoint, next) => {
     const ran = await tenantry([...typed], { answers: { [endpoint]: problemAnswer(409, { code, message: 'no', retryable: false }) } })
     expect(ran.stderr).toBe(`error: no [${code}]\nnext:  ${next}\n`)
   })

@@ -23,10 +23,10 @@ test.each([
   ['a revocation', ['hosts', 'revoke', 'host-1', '--reason', 'stolen'], '--yes'],
   ['an abort', ['rollouts', 'abort', rolloutId], '--yes'],
   ['a rollback', ['rollouts', 'rollback', rolloutId, '--reason', 'bad'], '--yes'],
-])('%s never asks without a terminal: a usage error says what to give', async (_, line, instead) => {
+])('%s never prompts without a terminal: a usage error names the option', async (_, line, instead) => {
   const ran = await tenantry(line, { answers: changed })
   expect([ran.exit, ran.stdout, ran.asked]).toEqual([2, '', []])
-  expect(ran.stderr).toContain('stdin is no terminal')
+  expect(ran.stderr).toContain('stdin is not a terminal')
   expect(ran.stderr).toContain(instead)
 })
 
@@ -34,7 +34,7 @@ test.each([
   ['hosts', 'revoke', 'host-1', '--reason', 'stolen'],
   ['rollouts', 'abort', rolloutId],
   ['rollouts', 'rollback', rolloutId, '--reason', 'bad'],
-])('%s %s goes on with --yes', async (...line) => {
+])('%s %s needs no prompt with --yes', async (...line) => {
   expect((await tenantry([...line, '--yes'], { answers: changed })).exit).toBe(0)
 })
 
@@ -53,7 +53,7 @@ test('a manifest may come from stdin', async () => {
   expect(ran.stdout).toBe('WHAT     TIERS  NOW      THEN\nsynapse  free   1.157.1  1.163.2\n')
 })
 
-test('images that have no room side by side stand below each other, whole: they differ at their end', async () => {
+test('images too wide for one line go below each other, uncut', async () => {
   const [from, to] = ['registry.school.example/tenantry/synapse:v{version}', 'registry.school.example/tenantry/synapse-arm:v{version}']
   const answers = { 'POST /api/admin/v1/manifest/diff': { revision: 4, changes: [{ path: 'images.synapse', from, to }] } }
   const ran = await tenantry(['manifest', 'diff', '-'], { answers, stdin: 'tiers: {}', columns: 100 })
@@ -63,8 +63,8 @@ test('images that have no room side by side stand below each other, whole: they 
 
 test.each([
   ['is not YAML', async () => manifestFile('tiers: {free: [}\n'), 'is not YAML'],
-  ['is not there', async () => '/nowhere/manifest.yaml', 'cannot be read (ENOENT)'],
-])('a manifest that %s is said so before the daemon is asked', async (_, file, says) => {
+  ['is not there', async () => '/nowhere/manifest.yaml', 'cannot read /nowhere/manifest.yaml (ENOENT)'],
+])('a manifest that %s is refused before any request', async (_, file, says) => {
   const ran = await tenantry(['manifest', 'apply', await file(), '--yes'])
   expect([ran.exit, ran.asked]).toEqual([2, []])
   expect(ran.stderr).toContain(says)

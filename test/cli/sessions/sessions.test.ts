@@ -25,12 +25,12 @@ test('an operator sees where a user is logged in, without the control characters
 
 test('nobody logged in is said in words', async () => {
   const ran = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([]) } })
-  expect(ran.stdout).toBe('anna has no open session.\n')
+  expect(ran.stdout).toBe('No open sessions.\n')
 })
 
 test('that no more may be open, and how to see the rest, is said below them', async () => {
   const full = await tenantry(['users', 'sessions', 'one', 'anna'], { answers: { [list]: page([session], 1) } })
-  expect(full.stdout).toContain('At most 1 are open at a time: the next login ends the one that was unused for longest.')
+  expect(full.stdout).toContain('Session limit (1) reached: the next login ends the least recently used session.')
   const more = await tenantry(['users', 'sessions', 'one', 'anna', '--limit', '1'], {
     answers: { [list]: { ...page([session]), nextCursor: 'there' } },
   })

@@ -209,7 +209,7 @@ describe('restore', () => {
     const context = {
       yes: false,
       ask: { text: async () => typed },
-      say: () => undefined,
+      notify: () => undefined,
       api: {
         snapshots: {
           listSnapshots: async () => page(aSnapshot()),
@@ -240,7 +240,7 @@ describe('restore', () => {
       const context = {
         yes,
         ask: { text: async () => answers.shift() ?? '' },
-        say: (said: string | ((style: Style) => string)) =>
+        notify: (said: string | ((style: Style) => string)) =>
           told.push(
             typeof said === 'string' ? said : said({ now: new Date(at('02:00:00')), colour: false, paint: paintWith(false), width: 100 }),
           ),

@@ -53,7 +53,7 @@ test('list shows when each may be disturbed', async () => {
   })
   const lines = stdout.split('\n')
   expect(lines[1]).toMatch(/^anna-schule +Anna-Schule +light +active +chat\.anna\.example +mon-fri 02:00-05:00 Europe\/Berlin +now$/)
-  expect(lines[2]).toMatch(/mon-fri 02:00-05:00 Europe\/Berlin, that of its tier +in 23 h$/)
+  expect(lines[2]).toMatch(/mon-fri 02:00-05:00 Europe\/Berlin \(tier default\) +in 23 h$/)
   expect(lines[3]).toMatch(/Co\ufffd\[31mra .* any time +-$/)
   expect(stdout).toContain('--cursor cora')
 })
@@ -89,11 +89,11 @@ test('show tells what the files take of the quota, and which spaces take most', 
   const { stdout } = await shown({})
   expect(stdout).toMatch(/^files +90 MB of 100 MB$/m)
   expect(stdout).toMatch(/^ +40 files, 60 MB$/m)
-  expect(stdout).toMatch(/^ +2 deleted and not erased yet, 20 MB$/m)
-  expect(stdout).toMatch(/^ +1 upload under way, 10 MB set aside$/m)
+  expect(stdout).toMatch(/^ +2 deleted, not erased yet, 20 MB$/m)
+  expect(stdout).toMatch(/^ +1 upload in progress, 10 MB reserved$/m)
   expect(stdout).toMatch(/^largest spaces +50 MB in 30 files: 4\ufffd\[31mb \(spc_1\)$/m)
   expect(stdout).toMatch(/^ +0\.5 MB in 1 file: Choir \(spc_2\)$/m)
-  expect((await shown({ usedBytes: 101 * mb })).stdout).toContain('101 MB of 100 MB: full, nothing more is taken')
+  expect((await shown({ usedBytes: 101 * mb })).stdout).toContain('101 MB of 100 MB: full, uploads are refused')
   expect(JSON.parse((await shown({ json: true })).stdout).files).toMatchObject(files)
 })
 
@@ -103,7 +103,7 @@ test('a box shows it too', async () => {
     columns: 160,
     env: { NO_COLOR: '1' },
   })
-  expect(ran.stdout).toMatch(/window +mon-fri 02:00-05:00 Europe\/Berlin, that of its tier; opens Tue 2026-01-06 02:00/)
+  expect(ran.stdout).toMatch(/window +mon-fri 02:00-05:00 Europe\/Berlin \(tier default\); opens Tue 2026-01-06 02:00/)
 })
 
 describe('window', () => {
@@ -131,11 +131,11 @@ describe('window', () => {
   })
 
   test.each([
-    [[], /say when it may be disturbed/],
-    [['--days', 'mon'], /belong together/],
-    [['--from', '02:00', '--to', '05:00'], /belong together/],
-    [['--any-time', '--clear'], /give one of/],
-    [['--clear', '--time-zone', 'UTC'], /--clear also gives up the time zone/],
+    [[], /nothing to change/],
+    [['--days', 'mon'], /required together/],
+    [['--from', '02:00', '--to', '05:00'], /required together/],
+    [['--any-time', '--clear'], /pass only one of/],
+    [['--clear', '--time-zone', 'UTC'], /--clear also resets the time zone/],
     [['--days', 'moonday', '--from', '02:00', '--to', '05:00'], /moonday is no day of the week/],
     [['--days', 'mon', '--from', '2', '--to', '5'], /must be days and times/],
   ])('%j is a question of usage, and nothing is asked', async (options, why) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Capability, isProblem } from '../../../src/core/kit/index.ts'
+import { capabilities, isProblem } from '../../../src/core/kit/index.ts'
 import { capabilitiesOf, type RoleBook, readRoleBook, unknownRoles } from '../../../src/core/users/index.ts'
 import { loadRoleBook } from '../../../src/daemon/users/index.ts'
 
@@ -31,7 +31,7 @@ test('reviewStore is granted only in the tenant that operates the store, and now
 test('the shipped role book is valid, and its default role grants nothing', async () => {
   const shipped = await loadRoleBook('config/roles.yaml')
   expect(may(shipped, [shipped.defaultRole])).toEqual([])
-  expect(new Set(may({ ...shipped, operatorTenant: 'acme' }, Object.keys(shipped.roles)))).toEqual(new Set(Capability.options))
+  expect(new Set(may({ ...shipped, operatorTenant: 'acme' }, Object.keys(shipped.roles)))).toEqual(new Set(capabilities))
 })
 
 describe('an invalid role book stops the start and names the fields', () => {
@@ -71,7 +71,7 @@ test('more roles never grant less, order and repetition do not matter, and unkno
       expect(many).toEqual(expect.arrayContaining(few))
       expect(may(book, [...one].reverse().concat(one))).toEqual(few)
       expect(may(book, unknownRoles(book, one))).toEqual([])
-      expect(few).toEqual(Capability.options.filter((capability) => few.includes(capability)))
+      expect(few).toEqual(capabilities.filter((capability) => few.includes(capability)))
     }),
   )
 })
