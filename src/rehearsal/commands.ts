@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { BoxCommandKind } from '../core/boxes/index.ts'
 import { type Clock, isoNow, isProblem } from '../core/kit/index.ts'
-import { type Db, prepared } from '../daemon/db/index.ts'
+import type { Db } from '../daemon/db/index.ts'
 
 // The commands of the engine as the channel to the agents would keep them, without a channel.
 
@@ -18,7 +18,12 @@ export type CommandAnswer = Readonly<{ id: string; result: unknown; error: Reado
 
 /** Commands that no agent has, in the order of their names. */
 export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
-  const { rows } = await queued(db, {})
+  const rows = await db
+    .selectFrom('commands')
+    .select(['id', 'host_id', 'kind', 'payload', 'deadline_at'])
+    .where('status', '=', 'queued')
+    .orderBy('id')
+    .execute()
   return rows.map((row) => ({
     id: row.id,
     hostId: row.host_id,
@@ -28,47 +33,31 @@ export async function queuedCommands(db: Db): Promise<QueuedCommand[]> {
   }))
 }
 
-const queued = prepared<object, QueuedRow>((db) =>
-  db.selectFrom('commands').select(['id', 'host_id', 'kind', 'payload', 'deadline_at']).where('status', '=', 'queued').orderBy('id'),
-)
-type QueuedRow = Readonly<{ id: string; host_id: string; kind: string; payload: string; deadline_at: string }>
-
 export async function storeTaken(db: Db, clock: Clock, id: string): Promise<void> {
-  await take(db, { id, at: isoNow(clock) })
-}
-
-const take = prepared<{ id: string; at: string }, unknown>((db, place) =>
-  db
+  const at = isoNow(clock)
+  await db
     .updateTable('commands')
-    .set({ status: 'running', lease_token: 1, heard_at: place('at'), started_at: place('at'), revision: sql`revision + 1` })
-    .where('id', '=', place('id')),
-)
+    .set({ status: 'running', lease_token: 1, heard_at: at, started_at: at, revision: sql`revision + 1` })
+    .where('id', '=', id)
+    .execute()
+}
 
 /** A result counts also when nobody waits for it any more. */
 export async function storeAnswer(db: Db, clock: Clock, { id, result, error }: CommandAnswer): Promise<void> {
-  const status = error ? 'failed' : 'succeeded'
-  await answer(db, {
-    ...{ id, status, at: isoNow(clock) },
-    result: error ? null : JSON.stringify(result),
-    error: error && JSON.stringify(error),
-  })
-}
-
-type Answered = Readonly<{ id: string; status: string; at: string; result: string | null; error: string | null }>
-
-const answer = prepared<Answered, unknown>((db, place) =>
-  db
+  const at = isoNow(clock)
+  await db
     .updateTable('commands')
     .set({
-      status: sql`case when status = 'expired' then status else ${place('status')} end`,
-      heard_at: place('at'),
-      finished_at: place('at'),
-      result: place('result'),
-      error: place('error'),
+      status: sql`case when status = 'expired' then status else ${error ? 'failed' : 'succeeded'} end`,
+      heard_at: at,
+      finished_at: at,
+      result: error ? null : JSON.stringify(result),
+      error: error && JSON.stringify(error),
       revision: sql`revision + 1`,
     })
-    .where('id', '=', place('id')),
-)
+    .where('id', '=', id)
+    .execute()
+}
 
 /** The daemon stops waiting for what is past its deadline. */
 export async function expireLate(db: Db, clock: Clock): Promise<void> {
@@ -89,15 +78,12 @@ export const failureOf = (error: unknown): CommandAnswer['error'] => ({
 
 /** When the next box that waits for its window may go, on the clock's own count. */
 export async function nextOpeningMs(db: Db, clock: Clock & { monotonicMs(): number }, rolloutId: string): Promise<number | undefined> {
-  const [row] = (await opening(db, { rolloutId, now: isoNow(clock) })).rows
-  return row?.opens ? clock.monotonicMs() + Date.parse(row.opens) - clock.now().getTime() : undefined
-}
-
-const opening = prepared<{ rolloutId: string; now: string }, { opens: string | null }>((db, place) =>
-  db
+  const row = await db
     .selectFrom('rollout_actions')
     .select((select) => select.fn.min('waits_until').as('opens'))
-    .where('rollout_id', '=', place('rolloutId'))
+    .where('rollout_id', '=', rolloutId)
     .where('status', '=', 'pending')
-    .where('waits_until', '>', place('now')),
-)
+    .where('waits_until', '>', isoNow(clock))
+    .executeTakeFirst()
+  return row?.opens ? clock.monotonicMs() + Date.parse(row.opens) - clock.now().getTime() : undefined
+}

@@ -1,7 +1,7 @@
 import { type AlertKind, alertOf } from '../../core/alerts/index.ts'
 import type { Checkpoint } from '../../core/audit/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { appendEvent, type Db, preparedFor, preparedRows, type Tx } from '../db/index.ts'
+import { appendEvent, type Db, type Tx } from '../db/index.ts'
 
 import { raiseAlert } from './raise-alert.ts'
 
@@ -28,35 +28,20 @@ export async function closeAlertsOf(tx: Tx, clock: Clock, all: readonly Resolved
 
 async function closeAlike(tx: Tx, clock: Clock, over: readonly Resolved[]): Promise<void> {
   const { kinds, because } = over[0] as Resolved
-  const at = isoNow(clock)
-  const rows = await close(kinds?.join() ?? 'all')(
-    tx,
-    over.map(({ subject }) => ({ subject, at, because })),
-  )
+  const subjects = over.map(({ subject }) => subject)
+  let update = tx
+    .updateTable('alerts')
+    .set({ status: 'closed', open_key: null, closed_at: isoNow(clock), closed_because: because })
+    .where('subject', 'in', subjects)
+    .where('status', 'in', ['open', 'acknowledged'])
+  if (kinds) update = update.where('kind', 'in', kinds)
+  const rows = await update.returning(['id', 'subject']).execute()
   for (const subject of new Set(rows.map((row) => row.subject))) {
     const alertIds = rows.filter((row) => row.subject === subject).map(({ id }) => Number(id))
     const payload = { alertIds, subject, because }
     await appendEvent(tx, clock, { stream: 'admin', source: 'alerts', eventType: 'alert.closed', payload })
   }
 }
-
-type Closing = Readonly<{ subject: string; at: string; because: string }>
-
-const close = preparedFor((kinds: string) =>
-  preparedRows<Closing, { id: number; subject: string }>(['subject', 'at', 'because'], (db, rows) => {
-    const update = db
-      .updateTable('alerts')
-      .set({ status: 'closed', open_key: null, closed_at: rows[0]?.at, closed_because: rows[0]?.because })
-      .where(
-        'subject',
-        'in',
-        rows.map(({ subject }) => subject),
-      )
-      .where('status', 'in', ['open', 'acknowledged'])
-    const narrowed = kinds === 'all' ? update : update.where('kind', 'in', kinds.split(',') as AlertKind[])
-    return narrowed.returning(['id', 'subject'])
-  }),
-)
 
 type AuditDeps = Readonly<{ db: Db; clock: Clock }>
 

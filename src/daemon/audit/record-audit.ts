@@ -1,7 +1,7 @@
 import { auditHash, genesisHash } from '../../core/audit/index.ts'
 import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
 import { nativeSha256Hex } from '../../node/index.ts'
-import { forUpdate, prepared, preparedRows, type Tx } from '../db/index.ts'
+import { forUpdate, type Tx } from '../db/index.ts'
 import type { AuditTable } from './audit.tables.ts'
 
 /** What is told: who did what to which thing. `data` never holds a secret. */
@@ -21,15 +21,15 @@ export type DatedAct = Told & Readonly<{ at: string }>
 
 /** The same for several acts of one transaction, which are not none, in their order. */
 export async function recordAudits(tx: Tx, chain: string, acts: readonly DatedAct[]): Promise<void> {
-  let head = await lockedHead(tx, chain)
+  let head = await lockHead(tx, chain)
   const entries: AuditTable[] = []
   for (const act of acts) {
     const entry = entryAfter(head, chain, act)
     entries.push(entry)
     head = entry
   }
-  await insertEntries(tx, entries)
-  await moveHead(tx, { chain, seq: head.seq, hash: head.hash })
+  await tx.insertInto('audit').values(entries).execute()
+  await tx.updateTable('audit_heads').set({ seq: head.seq, hash: head.hash }).where('chain', '=', chain).execute()
 }
 
 function entryAfter(head: Head, chain: string, { actor, action, subject, data = {}, at }: DatedAct): AuditTable {
@@ -50,33 +50,17 @@ function entryAfter(head: Head, chain: string, { actor, action, subject, data = 
 
 type Head = Readonly<{ seq: number; hash: string }>
 
-/** Nearly every chain has one, which is locked by reading it: of a row that is written as it was a copy is stored. */
-async function lockedHead(tx: Tx, chain: string): Promise<Head> {
-  const [known] = (await lockHead(tx, { chain })).rows
-  return known ?? ((await beginHead(tx, { chain, hash: genesisHash })).rows[0] as Head)
+/** Locks the head by reading it: an unchanged write would store a copy of the row. Only the first entry of a chain inserts a head. */
+async function lockHead(tx: Tx, chain: string): Promise<Head> {
+  const head = tx.selectFrom('audit_heads').select(['seq', 'hash']).where('chain', '=', chain).modifyEnd(forUpdate(tx))
+  return (await head.executeTakeFirst()) ?? (await insertHead(tx, chain))
 }
 
-const lockHead = prepared<{ chain: string }, Head>((db, place) =>
-  db.selectFrom('audit_heads').select(['seq', 'hash']).where('chain', '=', place('chain')).modifyEnd(forUpdate(db)),
-)
-
-/** An update that changes nothing locks in both dialects, and answers what is there: another may have begun it meanwhile. */
-const beginHead = prepared<{ chain: string; hash: string }, Head>((db, place) =>
-  db
+/** An update without a change locks the row in both dialects and returns it: another transaction may have inserted it meanwhile. */
+const insertHead = (tx: Tx, chain: string): Promise<Head> =>
+  tx
     .insertInto('audit_heads')
-    .values({ chain: place('chain'), seq: 0, hash: place('hash') })
-    .onConflict((conflict) => conflict.column('chain').doUpdateSet({ chain: place('chain') }))
-    .returning(['seq', 'hash']),
-)
-
-const insertEntries = preparedRows<AuditTable>(
-  ['chain', 'seq', 'at', 'actor', 'action', 'subject', 'data', 'previous_hash', 'hash'],
-  (db, rows) => db.insertInto('audit').values([...rows]),
-)
-
-const moveHead = prepared<Head & { chain: string }, unknown>((db, place) =>
-  db
-    .updateTable('audit_heads')
-    .set({ seq: place('seq'), hash: place('hash') })
-    .where('chain', '=', place('chain')),
-)
+    .values({ chain, seq: 0, hash: genesisHash })
+    .onConflict((conflict) => conflict.column('chain').doUpdateSet({ chain }))
+    .returning(['seq', 'hash'])
+    .executeTakeFirstOrThrow()

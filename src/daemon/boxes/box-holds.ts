@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type BoxId, boxHeld } from '../../core/boxes/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { type DbOrTx, prepared, preparedRows, type Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
 
 /** Who may act on a box at the moment. Only an action in flight, an undo, a move or a restore holds one. */
 export type BoxHold = Readonly<{ boxId: BoxId; holder: string; until: string }>
@@ -11,11 +11,13 @@ export const holdBox = (tx: Tx, clock: Clock, hold: BoxHold): Promise<void> => h
 
 /** The same for several boxes at once. Where it throws, some of them may have been taken: whoever goes on must give them back. */
 export async function holdBoxes(tx: Tx, clock: Clock, holds: readonly BoxHold[]): Promise<void> {
-  const now = isoNow(clock)
-  const rows = await take(
-    tx,
-    holds.map((hold) => ({ ...hold, now })),
-  )
+  if (holds.length === 0) return
+  const { rows } = await sql<{ box_id: string }>`
+    insert into box_holds (box_id, holder, until)
+    values ${sql.join(holds.map(({ boxId, holder, until }) => sql`(${boxId}, ${holder}, ${until})`))}
+    on conflict (box_id) do update set holder = excluded.holder, until = excluded.until
+    where box_holds.holder = excluded.holder or box_holds.until <= ${isoNow(clock)}
+    returning box_id`.execute(tx)
   if (rows.length === holds.length) return
   const taken = new Set(rows.map(({ box_id }) => box_id))
   const boxId = holds.find((hold) => !taken.has(hold.boxId))?.boxId as BoxId
@@ -29,47 +31,32 @@ async function holdingNow(tx: Tx, boxId: BoxId): Promise<Parameters<typeof boxHe
   return { slug, holder: other?.holder ?? 'another action', until: other?.until }
 }
 
-const take = preparedRows<BoxHold & { now: string }, { box_id: string }>(
-  ['boxId', 'holder', 'until', 'now'],
-  (_, rows) => sql<{ box_id: string }>`
-    insert into box_holds (box_id, holder, until)
-    values ${sql.join(rows.map(({ boxId, holder, until }) => sql`(${boxId}, ${holder}, ${until})`))}
-    on conflict (box_id) do update set holder = excluded.holder, until = excluded.until
-    where box_holds.holder = excluded.holder or box_holds.until <= ${rows[0]?.now}
-    returning box_id`,
-)
-
 /** Gives the box back. A hold that somebody else took over meanwhile is left alone. */
 export const releaseHold = (tx: Tx, hold: Held): Promise<void> => releaseHolds(tx, [hold])
 
 type Held = Pick<BoxHold, 'boxId' | 'holder'>
 
 export async function releaseHolds(tx: Tx, holds: readonly Held[]): Promise<void> {
-  await giveBack(tx, holds)
-}
-
-const giveBack = preparedRows<Held>(['boxId', 'holder'], (db, rows) =>
-  db
+  if (holds.length === 0) return
+  await tx
     .deleteFrom('box_holds')
-    .where((where) => where.or(rows.map(({ boxId, holder }) => where.and([where('box_id', '=', boxId), where('holder', '=', holder)])))),
-)
+    .where((where) => where.or(holds.map(({ boxId, holder }) => where.and([where('box_id', '=', boxId), where('holder', '=', holder)]))))
+    .execute()
+}
 
 /** Holds of live boxes that are not over, by slug; those of one holder may be left out. */
 export async function holdsBySlug(db: DbOrTx, clock: Clock, except = ''): Promise<ReadonlyMap<string, BoxHold>> {
-  const { rows } = await heldBoxes(db, { except, now: isoNow(clock) })
-  return new Map(rows.map(({ slug, box_id, holder, until }) => [slug, { boxId: box_id as BoxId, holder, until }]))
-}
-
-const heldBoxes = prepared<{ except: string; now: string }, { slug: string; box_id: string; holder: string; until: string }>((db, place) =>
-  db
+  const rows = await db
     .selectFrom('box_holds')
     .crossJoin('boxes') // in this order: holds are few, and boxes thousands
     .whereRef('boxes.id', '=', 'box_holds.box_id')
     .select(['boxes.slug', 'box_holds.box_id', 'box_holds.holder', 'box_holds.until'])
     .where('boxes.live', '=', 1)
-    .where('box_holds.until', '>', place('now'))
-    .where('box_holds.holder', '<>', place('except')),
-)
+    .where('box_holds.until', '>', isoNow(clock))
+    .where('box_holds.holder', '<>', except)
+    .execute()
+  return new Map(rows.map(({ slug, box_id, holder, until }) => [slug, { boxId: box_id as BoxId, holder, until }]))
+}
 
 /** Holds that are not over, by box. */
 export async function holdsOf(db: DbOrTx, clock: Clock, boxIds?: readonly BoxId[]): Promise<ReadonlyMap<BoxId, BoxHold>> {

@@ -222,6 +222,10 @@ export async function lockShared(tx: Tx, place: string): Promise<void> {
   if (dialectOf(tx) === 'postgres') await sql`select pg_advisory_xact_lock_shared(hashtextextended(${place}, 0))`.execute(tx)
 }
 
+/** Rows in groups small enough for one insert: SQLite takes up to 32,766 values in a statement. */
+export const inBatches = <Row>(rows: readonly Row[], size = 500): (readonly Row[])[] =>
+  Array.from({ length: Math.ceil(rows.length / size) }, (_, n) => rows.slice(n * size, (n + 1) * size))
+
 /** Column type of an id that counts up by itself. */
 export const autoIdType = (db: Kysely<unknown>) => (db.getExecutor().adapter instanceof PostgresAdapter ? sql`bigserial` : sql`integer`)
 

@@ -8,6 +8,7 @@ export {
   dialectOf,
   forNoKeyUpdate,
   forUpdate,
+  inBatches,
   isUniqueViolation,
   listenForCommits,
   lockExclusive,

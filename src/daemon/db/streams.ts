@@ -2,11 +2,10 @@ import { type Selectable, sql } from 'kysely'
 import type { Audience, EventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
 import type { DbOrTx, Tx } from './database.ts'
-import { notifyOnCommit } from './dialects.ts'
-import { prepared, preparedRows } from './prepared.ts'
+import { inBatches, notifyOnCommit } from './dialects.ts'
 import type { EventTable } from './schema.ts'
 
-/** A stored event: its order within its stream is the order in which transactions committed. */
+/** A stored event. The order within a stream is the order in which transactions committed. */
 export type StoredEvent = Readonly<{
   stream: string
   seq: number
@@ -14,9 +13,9 @@ export type StoredEvent = Readonly<{
   eventType: string
   payload: unknown
   createdAt: string
-  /** Whose it is; null: the platform's own. */
+  /** Null: an event of the platform. */
   tenantId: string | null
-  /** Who of the tenant is told; null: nobody. */
+  /** Which users of the tenant receive it; null: none. */
   audience: Audience | null
 }>
 
@@ -30,39 +29,32 @@ type NewEvent = Readonly<{
 }>
 
 /**
- * The next number of a stream. The counter row stays locked until the commit, so numbers become visible in order and without gaps
- * for readers: call it last in the transaction, to hold the lock shortly.
+ * The next number of a stream. The counter's row stays locked until the commit, so readers see numbers in order and without gaps.
+ * Call it last in the transaction, to keep the lock short.
  */
-export const nextSeq = (tx: Tx, stream: string): Promise<number> => lastOf(tx, stream, 1)
+export const nextSeq = (tx: Tx, stream: string): Promise<number> => takeNumbers(tx, stream, 1)
 
-/** Counts up by so many; answers the last of these numbers. */
-async function lastOf(tx: Tx, stream: string, by: number): Promise<number> {
-  const { rows } = await countUp(tx, { stream, by })
+/** Takes the next numbers of a stream and returns the last of them. */
+async function takeNumbers(tx: Tx, stream: string, count: number): Promise<number> {
+  const { rows } = await sql<{ seq: number }>`
+    insert into streams (stream, seq) values (${stream}, ${count})
+    on conflict (stream) do update set seq = streams.seq + excluded.seq
+    returning seq`.execute(tx)
   return Number(rows[0]?.seq)
 }
 
-const countUp = prepared<{ stream: string; by: number }, { seq: number }>(
-  (_, place) =>
-    sql<{ seq: number }>`
-      insert into streams (stream, seq) values (${place('stream')}, ${place('by')})
-      on conflict (stream) do update set seq = streams.seq + excluded.seq
-      returning seq`,
-)
-
-/** Appends an event in the transaction of the change that it tells of. */
+/** Appends an event in the transaction of its change. Returns the event's number. */
 export const appendEvent = (tx: Tx, clock: Clock, { stream, ...event }: NewEvent): Promise<number> =>
   appendEvents(tx, stream, [{ ...event, createdAt: isoNow(clock) }])
 
 type DatedEvent = Readonly<Omit<NewEvent, 'stream'> & { createdAt: string }>
 
-/** Appends several, which is not none, in their order; answers the number of the last. */
+/** Appends at least one event, in order. Returns the number of the last. Notifies listeners on commit if users receive any of them. */
 export async function appendEvents(tx: Tx, stream: string, events: readonly DatedEvent[]): Promise<number> {
-  const last = await lastOf(tx, stream, events.length)
+  const last = await takeNumbers(tx, stream, events.length)
   const first = last - events.length + 1
-  await insertEvents(
-    tx,
-    events.map((event, at) => rowOf(event, stream, first + at)),
-  )
+  const rows = events.map((event, at) => rowOf(event, stream, first + at))
+  for (const batch of inBatches(rows)) await tx.insertInto('events').values(batch).execute()
   if (events.some(({ audience }) => audience !== undefined)) await notifyOnCommit(tx, stream)
   return last
 }
@@ -78,11 +70,6 @@ const rowOf = ({ source, eventType, payload, createdAt, tenantId, audience }: Da
   audience: audience === undefined ? null : JSON.stringify(audience),
 })
 
-const insertEvents = preparedRows<EventTable>(
-  ['stream', 'seq', 'source', 'event_type', 'payload', 'created_at', 'tenant_id', 'audience'],
-  (db, rows) => db.insertInto('events').values([...rows]),
-)
-
 export const toEvent = (row: Selectable<EventTable>): StoredEvent => ({
   stream: row.stream,
   seq: Number(row.seq),
@@ -94,7 +81,7 @@ export const toEvent = (row: Selectable<EventTable>): StoredEvent => ({
   audience: row.audience === null ? null : JSON.parse(row.audience),
 })
 
-/** A page of a stream after `after`, oldest first. */
+/** A page of a stream after the number `after`, oldest first. */
 export async function eventsAfter(
   db: DbOrTx,
   { stream, after, limit = 500 }: { stream: string; after: number; limit?: number },

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { type DbOrTx, preparedList } from '../db/index.ts'
+import type { DbOrTx } from '../db/index.ts'
 import type { Command } from './command.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
@@ -11,7 +11,8 @@ export type CommandState = Pick<
 
 /** Those that exist among the ids, in no order. */
 export async function statesOfCommands(db: DbOrTx, ids: readonly string[]): Promise<CommandState[]> {
-  return ids.length === 0 ? [] : (await statesAmong(db, ids)).map(stateOf)
+  if (ids.length === 0) return []
+  return (await db.selectFrom('commands').select(columns).where('id', 'in', ids).execute()).map(stateOf)
 }
 
 const columns = [
@@ -19,8 +20,6 @@ const columns = [
   ...(['result', 'error', 'heard_at', 'finished_at'] as const),
 ]
 type Row = Pick<Selectable<CommandTable>, (typeof columns)[number]>
-
-const statesAmong = preparedList<string, Row>((db, ids) => db.selectFrom('commands').select(columns).where('id', 'in', ids))
 
 export const stateOf = (row: Row): CommandState => ({
   id: row.id,

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { type BoxCommandKind, type BoxCommandPayload, boxCommands, type Progress } from '../../core/boxes/index.ts'
 import type { CommandError, CommandStatus } from '../../core/hosts/index.ts'
 import { type Clock, isoIn, isoNow, problem } from '../../core/kit/index.ts'
-import { type DbOrTx, preparedRows, type Tx } from '../db/index.ts'
+import { type DbOrTx, inBatches, type Tx } from '../db/index.ts'
 import { stateOf } from './command-states.repo.ts'
 import type { CommandTable } from './hosts.tables.ts'
 
@@ -70,23 +70,25 @@ export async function enqueueCommands<Kind extends BoxCommandKind>(
 
 async function queue(tx: Tx, clock: Clock, commands: readonly NewCommand[]) {
   const rows = commands.map((command) => rowOf(clock, command))
-  const isNew = new Set((await insertAll(tx, rows)).map(({ id }) => id))
+  const isNew = new Set(await insertNew(tx, rows))
   const known = commands.filter(({ id }) => !isNew.has(id))
   return { added: rows.filter(({ id }) => isNew.has(id)), known: known.length === 0 ? [] : await standing(tx, known) }
 }
 
-const columns = [
-  ...(['id', 'host_id', 'box_id', 'kind', 'payload', 'status', 'lease_token', 'lease_until', 'heard_at'] as const),
-  ...(['revision', 'progress', 'steps', 'result', 'error', 'created_at', 'deadline_at', 'started_at', 'finished_at'] as const),
-]
-
-const insertAll = preparedRows<Selectable<CommandTable>, { id: string }>(columns, (db, rows) =>
-  db
-    .insertInto('commands')
-    .values([...rows])
-    .onConflict((conflict) => conflict.column('id').doNothing())
-    .returning('id'),
-)
+/** Returns the ids that were not there before. */
+async function insertNew(tx: Tx, rows: readonly Selectable<CommandTable>[]): Promise<string[]> {
+  const ids: string[] = []
+  for (const batch of inBatches(rows)) {
+    const inserted = await tx
+      .insertInto('commands')
+      .values(batch)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returning('id')
+      .execute()
+    ids.push(...inserted.map(({ id }) => id))
+  }
+  return ids
+}
 
 const rowOf = (clock: Clock, { id, hostId, boxId, kind, payload, deadlineMs }: NewCommand): Selectable<CommandTable> => ({
   id,

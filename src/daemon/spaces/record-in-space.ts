@@ -1,9 +1,8 @@
 import { type Audience, idsOf, type PayloadOf, type TenantEventType } from '../../core/events/index.ts'
 import { type Clock, isoNow } from '../../core/kit/index.ts'
-import { preparedRows, type Tx } from '../db/index.ts'
+import { inBatches, type Tx } from '../db/index.ts'
 import { recordEvents } from '../events/index.ts'
 import type { SpaceRecord } from './spaces.repo.ts'
-import type { SpaceActivityTable } from './spaces.tables.ts'
 
 type OfSpace = Readonly<{
   space: Pick<SpaceRecord, 'id' | 'tenantId'>
@@ -31,12 +30,8 @@ export async function recordAllInSpace<Type extends TenantEventType>(
   const first = (await recordEvents<Type>(tx, clock, { tenantId, events })) - all.length + 1
   const shared = { space_id: id, tenant_id: tenantId, actor_id: actorId, at: isoNow(clock) }
   const rows = all.map(({ type, payload }, n) => ({ ...shared, seq: first + n, type, ids: JSON.stringify(idsOf(type, payload)) }))
-  await insertActivity(tx, rows)
+  for (const batch of inBatches(rows)) await tx.insertInto('space_activity').values(batch).execute()
 }
-
-const insertActivity = preparedRows<SpaceActivityTable>(['space_id', 'seq', 'tenant_id', 'type', 'actor_id', 'ids', 'at'], (db, rows) =>
-  db.insertInto('space_activity').values([...rows]),
-)
 
 /** Whoever may find a space hears of it. */
 export const whoFinds = ({ id, visibility }: Pick<SpaceRecord, 'id' | 'visibility'>): Audience =>
