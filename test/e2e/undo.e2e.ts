@@ -4,7 +4,7 @@ import { isProblem } from '../../src/core/kit/index.ts'
 import { applyManifest, applyReports } from '../../src/daemon/boxes/index.ts'
 import type { Db } from '../../src/daemon/db/index.ts'
 import type { Command } from '../../src/daemon/hosts/index.ts'
-import { planUndo } from '../../src/daemon/rollouts/undo/plan-undo.ts'
+import { planRollback } from '../../src/daemon/rollouts/testing.ts'
 import { aProvision } from '../agent/boxes/provisioning.ts'
 import { anOperator } from '../support/boxes-room.ts'
 import { emptyDatabase } from '../support/databases.ts'
@@ -178,7 +178,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
   })
 
   test('a release that cannot read the database any more is refused by images, before anything is touched', async () => {
-    const plan = await planUndo(world.deps, { id: rolloutOf(far), boxes: 'images' })
+    const plan = await planRollback(world.deps, { id: rolloutOf(far), boxes: 'images' })
     expect(plan).toMatchObject({ undoes: 0, boxes: [{ tenantSlug: far, does: 'refuse' }] })
     expect(plan.boxes[0]?.findings.map(({ code }) => code)).toContain('SCHEMA_TOO_NEW')
     await expect(world.rollBack(rolloutOf(far), 'images')).rejects.toMatchObject({ code: 'PLAN_REFUSED' })
@@ -189,7 +189,7 @@ describe.skipIf(!testbedExists())('a rollout over real boxes that is rolled back
     const { anna, ben, roomId } = talkIn(far)
     for (let n = 1; n <= 20; n++) await sendMessage(anna, roomId, `lost ${n}`)
     const { nextBatch } = await sync(ben)
-    const plan = await planUndo(world.deps, { id: rolloutOf(far), boxes: 'snapshot' })
+    const plan = await planRollback(world.deps, { id: rolloutOf(far), boxes: 'snapshot' })
     expect(plan).toMatchObject({ undoes: 1, boxes: [{ does: 'undo', to: { synapse: '1.97.0' }, losesSince: expect.any(String) }] })
     expect(plan.boxes[0]?.losesMs).toBeGreaterThan(0)
 

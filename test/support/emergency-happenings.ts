@@ -1,10 +1,6 @@
 import fc from 'fast-check'
 import { secret, sha256Hex } from '../../src/core/kit/index.ts'
-import { createEmergency } from '../../src/daemon/rollouts/emergency/create-emergency.ts'
-import { abortRollout } from '../../src/daemon/rollouts/end-rollout.ts'
-import { pauseRollout } from '../../src/daemon/rollouts/pause-rollout.ts'
-import { resumeRollout } from '../../src/daemon/rollouts/resume-rollout.ts'
-import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
+import { abortRollout, createEmergency, pauseRollout, resumeRollout, startRollout } from '../../src/daemon/rollouts/testing.ts'
 import { anAdmin, anOrder, approvalToken } from './emergencies.ts'
 import {
   expire,

@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { isOver } from '../../src/core/rollouts/index.ts'
-import { abortRollout } from '../../src/daemon/rollouts/end-rollout.ts'
-import { pauseRollout } from '../../src/daemon/rollouts/pause-rollout.ts'
-import { resumeRollout } from '../../src/daemon/rollouts/resume-rollout.ts'
-import { startRollout } from '../../src/daemon/rollouts/start-rollout.ts'
-import { resumeUndo, stopUndo } from '../../src/daemon/rollouts/undo/resume-undo.ts'
+import { abortRollout, pauseRollout, resumeRollback, resumeRollout, startRollout, stopRollback } from '../../src/daemon/rollouts/testing.ts'
 import { anOperator } from './boxes-room.ts'
 import { emptyDatabase } from './databases.ts'
 import { aSubject, expectSound, expectSoundStory, isRunning, type RolloutModel, type RolloutSubject, refusalOf } from './rollout-model.ts'
@@ -103,7 +99,9 @@ export const undo = fc
   .constantFrom('resume' as const, 'stop' as const)
   .map((what) =>
     happening(`${what} the undo`, (_, { world: { deps }, id }) =>
-      refusalOf(() => (what === 'stop' ? stopUndo(deps, anOperator, { id, reason: 'no more' }) : resumeUndo(deps, anOperator, { id }))),
+      refusalOf(() =>
+        what === 'stop' ? stopRollback(deps, anOperator, { id, reason: 'no more' }) : resumeRollback(deps, anOperator, { id }),
+      ),
     ),
   )
 

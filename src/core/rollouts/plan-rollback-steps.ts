@@ -3,19 +3,19 @@ import { newestFirst } from './plan-rollback.ts'
 import { type EngineAction, type EngineCommand, isInFlight, type Step, stepsFromCommand } from './plan-steps.ts'
 import { assignSlots, type Parallelism } from './scheduling.ts'
 
-// What the engine does next for a rollout that was rolled back with its boxes. Updates that were in flight end first and are undone then;
-// the last that was updated goes back first. Phases play no part, nor do maintenance windows: somebody wants the boxes back now.
-// One undo that failed and left its box serving keeps no other from its turn. One that left a box at rest does: an operator decides.
+// The next steps of a rollout that was rolled back with its boxes. Updates in flight end first and are rolled back then; the box that was
+// updated last is rolled back first. Phases and maintenance windows do not count: an operator wants the boxes back now. A rollback that
+// failed and left its box serving stops no other. One that left its box stopped stalls all others until an operator decides.
 
-/** A box that came to rest on its way back, and that nobody has passed over yet. */
+/** True for a box that its rollback left stopped and that no operator has skipped. */
 export const isRollbackStalled = ({ status, undo, waived }: Pick<EngineAction, 'status' | 'undo' | 'waived'>): boolean =>
   status === 'rollback_failed' && undo !== null && !waived
 
-/** Updated, and to be brought back. */
+/** True for an updated box that waits for its rollback. */
 export const awaitsRollback = ({ status, undo }: Pick<EngineAction, 'status' | 'undo'>): boolean =>
   status === 'succeeded' && undo?.status === 'pending'
 
-/** All that can be done now; after it the engine looks again. Empty when there is nothing to do but wait. */
+/** Every step that is possible now; empty when there is nothing to do but wait. */
 export function planRollbackSteps(
   actions: readonly EngineAction[],
   commands: ReadonlyMap<string, EngineCommand>,
@@ -23,31 +23,40 @@ export function planRollbackSteps(
 ): Step[] {
   const flying = actions.filter(({ status }) => isInFlight(status))
   const steps = flying.flatMap((action) =>
-    stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)).map((step) => ofUndo(action, step)),
+    stepsFromCommand(action, action.commandId === null ? undefined : commands.get(action.commandId)).map((step) =>
+      action.undo?.status === 'running' ? rollbackStep(step) : step,
+    ),
   )
-  if (steps.some((step) => step.do !== 'show') || actions.some(isRollbackStalled)) return steps
-  return [...steps, ...begin(actions.filter(awaitsRollback), flying, limits)]
+  if (steps.some((step) => step.do !== 'show-progress') || actions.some(isRollbackStalled)) return steps
+  return [...steps, ...beginSteps(actions.filter(awaitsRollback), flying, limits)]
 }
 
-const undoStep = { examine: 'examine-undo', pin: 'order-undo', judge: 'judge-undo', fail: 'fail-undo' } as const
-
-/** What a command of an update means is one thing, what one of its way back means another. */
-function ofUndo({ undo }: EngineAction, step: Step): Step {
-  if (undo?.status !== 'running') return step
-  if (step.do === 'examine' || step.do === 'pin' || step.do === 'judge') return { ...step, do: undoStep[step.do] }
-  return step.do === 'fail' ? { ...step, do: undoStep[step.do] } : step
+/** The commands of a rollback are those of an update; their results mean something else. */
+function rollbackStep(step: Step): Step {
+  switch (step.do) {
+    case 'preflight-update':
+      return { ...step, do: 'preflight-rollback' }
+    case 'order-update':
+      return { ...step, do: 'order-rollback' }
+    case 'evaluate-update':
+      return { ...step, do: 'evaluate-rollback' }
+    case 'fail-update':
+      return { ...step, do: 'fail-rollback' }
+    default:
+      return step
+  }
 }
 
-/** A held box takes no place from the others; that it waits, and for whom, is told once. */
-function begin(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
+/** A held box takes no slot. Its reason is shown once. */
+function beginSteps(waiting: readonly EngineAction[], flying: readonly EngineAction[], limits: Parallelism): Step[] {
   const free = waiting.filter(({ held }) => held === null).toSorted(newestFirst)
-  const begun = new Set(assignSlots(free, flying, limits).map(({ slug }) => slug))
-  const told = waiting.flatMap(({ slug, held, progress }) => {
+  const begun = assignSlots(free, flying, limits).map(({ slug }) => slug)
+  const waits = waiting.flatMap(({ slug, held, progress }) => {
     const why = held && explainWait(held)
-    return begun.has(slug) || why === waitingFor(progress) ? [] : [{ do: 'wait-undo', slug, why } as const]
+    return begun.includes(slug) || why === shownWait(progress) ? [] : [{ do: 'show-rollback-wait', slug, why } as const]
   })
-  return [...[...begun].map((slug) => ({ do: 'begin-undo', slug }) as const), ...told]
+  return [...begun.map((slug) => ({ do: 'begin-rollback', slug }) as const), ...waits]
 }
 
-/** The last step of the update itself may still stand there. */
-const waitingFor = (progress: EngineAction['progress']): string | null => (progress?.step === 'wait' ? (progress.detail ?? null) : null)
+/** Other progress is the last step of the update. */
+const shownWait = (progress: EngineAction['progress']): string | null => (progress?.step === 'wait' ? (progress.detail ?? null) : null)

@@ -21,7 +21,7 @@ export type PlanInput = Limits &
     targetSlugs: readonly string[] | null
     history: readonly PastUpdate[]
     /** Ways back by images, of any rollout. */
-    waysBack: readonly PastRollback[]
+    rollbacks: readonly PastRollback[]
     probe: ProbeRule
     limits: Parallelism
     /** A box whose chat would be away for longer is refused, unless that is allowed. */

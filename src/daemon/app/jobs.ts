@@ -6,7 +6,7 @@ import type { DbOrTx } from '../db/index.ts'
 import { forgetEvents } from '../events/index.ts'
 import { filesJobs, forgetFolders, spacesWithFiles } from '../files/index.ts'
 import { deleteEndedInvites, hostsJobs } from '../hosts/index.ts'
-import { commandsOfRollouts, forgetRollouts } from '../rollouts/index.ts'
+import { commandsOfRollouts, cleanUpRollouts } from '../rollouts/index.ts'
 import { forgetSessions } from '../sessions/index.ts'
 import { commandsOfRestores, snapshotsJobs } from '../snapshots/index.ts'
 import { forgetSpaces, spacesJobs } from '../spaces/index.ts'
@@ -35,7 +35,7 @@ export const cronsRoom = (deps: FeatureDeps, holder: string, { boxes, snapshots,
 
 const whatIsForgotten = (deps: FeatureDeps): Parameters<typeof hostsJobs>[0]['others'] => [
   () => deleteOldAlerts(deps),
-  (signal) => forgetRollouts(deps, signal),
+  (signal) => cleanUpRollouts(deps, signal),
   (signal) => forgetSessions(deps, signal),
   (signal) => forgetEvents(deps, signal),
   (signal) => forgetTasks(deps, signal),

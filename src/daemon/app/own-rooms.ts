@@ -3,7 +3,7 @@ import type { AdminDeps } from '../admin/index.ts'
 import { channelsOf, closeAuditBroken, makeSender, raiseAuditBroken } from '../alerts/index.ts'
 import { openSigningKeys, watchRevocations } from '../auth/index.ts'
 import { makeMailer } from '../mail/index.ts'
-import { tellHead } from '../rollouts/index.ts'
+import { publishSignedHead } from '../rollouts/index.ts'
 import type { FeatureDeps } from './wire-needs.ts'
 
 /** What operators' accounts stand on. */
@@ -23,7 +23,7 @@ export const alertsRoom = ({ config, db, clock, random }: FeatureDeps) => {
 /** Who hears of the heads that the audit log is held to. */
 export const auditRoom = (deps: FeatureDeps) => ({
   ...{ db: deps.db, clock: deps.clock, log: deps.log, dataDir: deps.config.dataDir },
-  signed: (head: Checkpoint) => tellHead(deps, head),
+  signed: (head: Checkpoint) => publishSignedHead(deps, head),
   broken: (facts: Pick<Checkpoint, 'chain' | 'count' | 'at'>) => raiseAuditBroken(deps, facts),
   whole: (chain: string) => closeAuditBroken(deps, chain),
 })

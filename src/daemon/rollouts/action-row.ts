@@ -3,7 +3,7 @@ import type { Tier, VersionedService } from '../../core/boxes/index.ts'
 import type { CommandStep, RolloutAction } from '../../core/rollouts/index.ts'
 import type { RolloutActionTable } from './rollouts.tables.ts'
 
-/** An action with what only the engine needs to know. */
+/** An action with the fields that only the engine needs. */
 export type StoredAction = Readonly<
   RolloutAction & {
     tier: Tier
@@ -18,14 +18,37 @@ export type StoredAction = Readonly<
 
 export type ActionRow = Selectable<RolloutActionTable>
 
+/** Derived from its parts: one action per rollout and tenant. */
+export const actionId = (rolloutId: string, slug: string): string => `${rolloutId}.${slug}`
+
+/** The fields of an action before its next attempt. */
+export const untried = {
+  step: null,
+  commandId: null,
+  images: {},
+  snapshotOk: null,
+  updateOk: null,
+  healthOk: null,
+  rolledBack: false,
+  snapshotId: null,
+  progress: null,
+  waitsUntil: null,
+  startedAt: null,
+  overdueAt: null,
+  finishedAt: null,
+  durationMs: null,
+  fencedMs: null,
+  error: null,
+} as const satisfies Partial<StoredAction>
+
 const flag = (value: number | null): boolean | null => (value === null ? null : value === 1)
 const bit = (value: boolean | null): number | null => (value === null ? null : value ? 1 : 0)
-export const read = (text: string | null) => (text === null ? null : JSON.parse(text))
-const written = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
+export const parseJson = (text: string | null) => (text === null ? null : JSON.parse(text))
+const jsonOf = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** The way back of an action; null while none was ordered. */
+/** The rollback of an action; null while none was ordered. */
 export const undoOf = (row: Pick<ActionRow, 'undo_mode' | 'undo_status' | 'undo_error'>): StoredAction['undo'] =>
-  row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: read(row.undo_error) }
+  row.undo_mode && row.undo_status && { mode: row.undo_mode, status: row.undo_status, error: parseJson(row.undo_error) }
 
 export const actionOf = (row: ActionRow): StoredAction => ({
   id: row.id,
@@ -50,7 +73,7 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   from: JSON.parse(row.from_versions),
   to: JSON.parse(row.to_versions),
   findings: JSON.parse(row.findings),
-  progress: read(row.progress),
+  progress: parseJson(row.progress),
   expectedMs: Number(row.expected_ms),
   expectedFenceMs: Number(row.expected_fence_ms),
   waitsUntil: row.waits_until,
@@ -59,12 +82,12 @@ export const actionOf = (row: ActionRow): StoredAction => ({
   finishedAt: row.finished_at,
   durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
   fencedMs: row.fenced_ms === null ? null : Number(row.fenced_ms),
-  error: read(row.error),
+  error: parseJson(row.error),
 })
 
-export type ActionColumns = Partial<ActionRow>
+type ActionColumns = Partial<ActionRow>
 
-/** How each field is written. */
+/** Maps each field to its columns. */
 const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[Field]) => ActionColumns } = {
   id: (id) => ({ id }),
   rolloutId: (rollout_id) => ({ rollout_id }),
@@ -75,7 +98,7 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   phase: (phase) => ({ phase }),
   status: (status) => ({ status }),
   waived: (waived) => ({ waived: waived ? 1 : 0 }),
-  undo: (undo) => ({ undo_mode: undo?.mode ?? null, undo_status: undo?.status ?? null, undo_error: written(undo?.error ?? null) }),
+  undo: (undo) => ({ undo_mode: undo?.mode ?? null, undo_status: undo?.status ?? null, undo_error: jsonOf(undo?.error ?? null) }),
   attempt: (attempt) => ({ attempt }),
   step: (step) => ({ step }),
   commandId: (command_id) => ({ command_id }),
@@ -88,7 +111,7 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   from: (from) => ({ from_versions: JSON.stringify(from) }),
   to: (to) => ({ to_versions: JSON.stringify(to) }),
   findings: (findings) => ({ findings: JSON.stringify(findings) }),
-  progress: (progress) => ({ progress: written(progress) }),
+  progress: (progress) => ({ progress: jsonOf(progress) }),
   expectedMs: (ms) => ({ expected_ms: Math.round(ms) }),
   expectedFenceMs: (ms) => ({ expected_fence_ms: Math.round(ms) }),
   waitsUntil: (waits_until) => ({ waits_until }),
@@ -97,10 +120,10 @@ const columnsOf: { readonly [Field in keyof StoredAction]: (value: StoredAction[
   finishedAt: (finished_at) => ({ finished_at }),
   durationMs: (ms) => ({ duration_ms: ms === null ? null : Math.round(ms) }),
   fencedMs: (ms) => ({ fenced_ms: ms === null ? null : Math.round(ms) }),
-  error: (error) => ({ error: written(error) }),
+  error: (error) => ({ error: jsonOf(error) }),
 }
 
-/** Of an action that was changed only what is new is written, all of one that is not stored yet: most of it never changes. */
+/** The columns that changed since `before`; all of them for an action that is not stored yet. */
 export function columnsFor(action: StoredAction, before?: StoredAction): ActionColumns {
   const columns: ActionColumns = {}
   for (const field of fields) if (action[field] !== before?.[field]) Object.assign(columns, columnsOf[field](action[field] as never))

@@ -1,12 +1,11 @@
 import { problem } from '../../core/kit/index.ts'
 import type { ActionCounts, ActionRollback, ActionStatus, PastUpdate, RollbackCounts, RolloutAction } from '../../core/rollouts/index.ts'
-import { type DbOrTx, placesFor, prepared, preparedFor, type Tx } from '../db/index.ts'
-import { type ActionColumns, type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
-import { takeAhead } from './actions-ahead.repo.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { type ActionRow, actionOf, columnsFor, type StoredAction } from './action-row.ts'
 
-export { actionOf, type StoredAction } from './action-row.ts'
+export { actionId, actionOf, type StoredAction, untried } from './action-row.ts'
 
-/** The record that the wire shows. */
+/** The record of the public API. */
 export function publicAction({
   tier,
   step,
@@ -38,42 +37,30 @@ export async function actionsOf(db: DbOrTx, rolloutId: string, statuses?: readon
 
 /** Throws NOT_FOUND. */
 export async function actionBySlug(db: DbOrTx, rolloutId: string, slug: string): Promise<StoredAction> {
-  const known = takeAhead(db, rolloutId, slug)
-  if (known) return actionOf(known)
-  const [row] = (await bySlug(db, { rolloutId, slug })).rows
-  if (!row) throw problem('NOT_FOUND', `the rollout ${rolloutId} has no tenant ${slug}: \`tenantry rollouts show ${rolloutId}\` lists them`)
+  const row = await db
+    .selectFrom('rollout_actions')
+    .selectAll()
+    .where('rollout_id', '=', rolloutId)
+    .where('slug', '=', slug)
+    .executeTakeFirst()
+  if (!row)
+    throw problem('NOT_FOUND', `rollout ${rolloutId} has no tenant ${slug}. fix: list them with \`tenantry rollouts show ${rolloutId}\``)
   return actionOf(row)
 }
 
-const bySlug = prepared<{ rolloutId: string; slug: string }, ActionRow>((db, place) =>
-  db.selectFrom('rollout_actions').selectAll().where('rollout_id', '=', place('rolloutId')).where('slug', '=', place('slug')),
-)
-
-/** Stores a changed action, guarded by status and attempt as they were read; throws CONFLICT when they are others by now. */
+/** Stores a changed action. Throws CONFLICT when its status or attempt changed since it was read. */
 export async function replaceAction(tx: Tx, before: StoredAction, after: StoredAction): Promise<void> {
   const columns = columnsFor(after, before)
-  const { changed } = await update(Object.keys(columns).join())(tx, {
-    ...columns,
-    is: before.id,
-    was: before.status,
-    tried: before.attempt,
-  })
-  if (changed === 0n) throw problem('CONFLICT', `the action of ${before.tenantSlug} changed meanwhile: look at it again`)
+  const { numUpdatedRows } = await tx
+    .updateTable('rollout_actions')
+    .set(Object.keys(columns).length > 0 ? columns : { id: before.id })
+    .where('id', '=', before.id)
+    .where('status', '=', before.status)
+    .where('attempt', '=', before.attempt)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n)
+    throw problem('CONFLICT', `the action of ${before.tenantSlug} changed in the meantime. fix: read it again and retry`)
 }
-
-type Guarded = ActionColumns & { is: string; was: ActionStatus; tried: number }
-
-/** By the names of the columns that change: what the engine does changes the same few together. */
-const update = preparedFor((columns: string) =>
-  prepared<Guarded, unknown>((db, place) =>
-    db
-      .updateTable('rollout_actions')
-      .set(columns === '' ? { id: place('is') } : placesFor(place, columns.split(',') as (keyof ActionColumns)[]))
-      .where('id', '=', place('is'))
-      .where('status', '=', place('was'))
-      .where('attempt', '=', place('tried')),
-  ),
-)
 
 const countedAs = {
   pending: 'pending',
@@ -127,7 +114,7 @@ const countUndo = (known: RollbackCounts, status: ActionRollback['status'], some
   return { ...known, total: known.total + some, [status]: known[status] + some }
 }
 
-/** The last updates that went well anywhere, newest first: what the next ones are expected to take. */
+/** The last successful updates of all rollouts, newest first: the base of expected durations. */
 export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]> {
   const rows = await db
     .selectFrom('rollout_actions as action')
@@ -147,7 +134,7 @@ export async function pastUpdates(db: DbOrTx, limit = 500): Promise<PastUpdate[]
   }))
 }
 
-/** All that have not begun never will: one statement, however many they are. Answers them as they are now, by slug. */
+/** Cancels all pending actions in one statement. Answers them as they are now, by slug. */
 export async function cancelAllPending(tx: Tx, rolloutId: string): Promise<StoredAction[]> {
   const rows = await tx
     .updateTable('rollout_actions')

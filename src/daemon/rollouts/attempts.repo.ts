@@ -1,6 +1,8 @@
 import type { Selectable } from 'kysely'
+import type { InstalledVersions } from '../../core/boxes/index.ts'
 import type { RolloutAttempt } from '../../core/rollouts/index.ts'
-import { type DbOrTx, type PlaceOf, placesFor, prepared, preparedFor, preparedRows, type Tx } from '../db/index.ts'
+import type { DbOrTx, Tx } from '../db/index.ts'
+import { actionId } from './action-row.ts'
 import type { RolloutAttemptTable } from './rollouts.tables.ts'
 
 type Row = Selectable<RolloutAttemptTable>
@@ -30,10 +32,10 @@ export const attemptOf = (row: Row): RolloutAttempt => ({
   error: read(row.error),
 })
 
-/** What is known of an attempt so far; the rest of its row stays as it is. */
+/** The fields of an attempt that become known; the others stay as they are. */
 export type Evidence = Partial<
   Omit<RolloutAttempt, 'attempt' | 'kind' | 'startedAt'> & {
-    /** What was under way in the chat server before its update is what the former one knows. */
+    /** Background updates that ran before the update: the former chat server knows them. */
     backgroundBefore: readonly string[] | null
   }
 >
@@ -41,7 +43,7 @@ export type Evidence = Partial<
 const text = (value: unknown): string | null => (value === null || value === undefined ? null : JSON.stringify(value))
 const rounded = (value: number | null | undefined) => (value === null || value === undefined ? null : Math.round(value))
 
-/** How each field is written. */
+/** Maps each field to its column. */
 const columnOf: { readonly [Field in keyof Evidence]-?: readonly [keyof Row, (value: Evidence[Field]) => unknown] } = {
   status: ['status', asIs],
   finishedAt: ['finished_at', asIs],
@@ -76,24 +78,17 @@ function columnsOf(evidence: Evidence): Partial<Row> {
   return columns
 }
 
-export type NewAttempt = Which & Readonly<{ kind?: RolloutAttempt['kind']; rolloutId: string; at: string }>
+type NewAttempt = Which & Readonly<{ kind?: RolloutAttempt['kind']; rolloutId: string; at: string }>
 
-export const insertAttempt = (tx: Tx, attempt: NewAttempt): Promise<void> => insertAttempts(tx, [attempt])
-
-export async function insertAttempts(tx: Tx, attempts: readonly NewAttempt[]): Promise<void> {
-  const rows = attempts.map(({ actionId, attempt, kind = 'update', rolloutId, at }) => ({
-    ...{ action_id: actionId, attempt, kind, rollout_id: rolloutId, started_at: at },
-  }))
-  await insert(tx, rows)
+export async function insertAttempt(tx: Tx, { actionId, attempt, kind = 'update', rolloutId, at }: NewAttempt): Promise<void> {
+  const begun = { action_id: actionId, attempt, kind, rollout_id: rolloutId, started_at: at }
+  await tx
+    .insertInto('rollout_attempts')
+    .values({ ...begun, ...nothingKnown })
+    .execute()
 }
 
-type Begun = Pick<Row, 'action_id' | 'attempt' | 'kind' | 'rollout_id' | 'started_at'>
-
-const insert = preparedRows<Begun>(['action_id', 'attempt', 'kind', 'rollout_id', 'started_at'], (db, rows) =>
-  db.insertInto('rollout_attempts').values(rows.map((begun) => ({ ...begun, ...unknownYet }))),
-)
-
-const unknownYet = {
+const nothingKnown = {
   status: 'preflight',
   finished_at: null,
   snapshot_id: null,
@@ -112,33 +107,20 @@ const unknownYet = {
   error: null,
 } as const
 
-/** Of an attempt that exists; answers all of it as it will be read back: what is rounded or left out in the row is so there. */
-export async function keepEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<RolloutAttempt> {
-  const columns = columnsOf(evidence)
-  const { rows } = await updateAndRead(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
-  return attemptOf(rows[0] as Row)
+/** Adds evidence to an attempt. Answers all of it as it is read back from the row. */
+export async function storeEvidence(tx: Tx, which: Which, evidence: Evidence): Promise<RolloutAttempt> {
+  return attemptOf(await addEvidence(tx, which, evidence).returningAll().executeTakeFirstOrThrow())
 }
 
-/** The same for who need not know the rest of it. */
-export async function recordEvidence(tx: Tx, { actionId, attempt }: Which, evidence: Evidence): Promise<void> {
-  const columns = columnsOf(evidence)
-  await update(Object.keys(columns).join())(tx, { ...columns, of: actionId, nth: attempt })
+/** The same without the answer. */
+export async function recordEvidence(tx: Tx, which: Which, evidence: Evidence): Promise<void> {
+  await addEvidence(tx, which, evidence).execute()
 }
 
-type Known = Partial<Row> & { of: string; nth: number }
+const addEvidence = (tx: Tx, { actionId, attempt }: Which, evidence: Evidence) =>
+  tx.updateTable('rollout_attempts').set(columnsOf(evidence)).where('action_id', '=', actionId).where('attempt', '=', attempt)
 
-/** By the names of the columns that become known: they do so together. */
-const updated = (db: DbOrTx, place: PlaceOf<Known>, columns: string) =>
-  db
-    .updateTable('rollout_attempts')
-    .set(placesFor(place, columns.split(',') as (keyof Row)[]))
-    .where('action_id', '=', place('of'))
-    .where('attempt', '=', place('nth'))
-
-const update = preparedFor((columns: string) => prepared<Known, unknown>((db, place) => updated(db, place, columns)))
-const updateAndRead = preparedFor((columns: string) => prepared<Known, Row>((db, place) => updated(db, place, columns).returningAll()))
-
-/** By service, what ran before the first attempt that looked at what it would replace; null where none came as far. */
+/** By service, what ran before the first attempt that read it; null where no attempt came that far. */
 export async function ranBefore(db: DbOrTx, actionId: string): Promise<Record<string, { image: string; digest: string | null }> | null> {
   const row = await db
     .selectFrom('rollout_attempts')
@@ -157,4 +139,33 @@ export async function ranBefore(db: DbOrTx, actionId: string): Promise<Record<st
 export async function attemptsOf(db: DbOrTx, actionId: string): Promise<RolloutAttempt[]> {
   const rows = await db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', actionId).orderBy('attempt').execute()
   return rows.map(attemptOf)
+}
+
+/**
+ * The versions that a box ran before an update, by the id of the update's command: the snapshot of that update holds them. Null for any other
+ * command, and after a later attempt has read the box: its action keeps only the last versions read.
+ */
+export async function versionsBeforeUpdate(db: DbOrTx, commandId: string): Promise<InstalledVersions | null> {
+  const [rolloutId = '', slug = '', attempt = ''] = commandId.split('.')
+  if (!/^[0-9]+$/.test(attempt)) return null
+  const row = await db
+    .selectFrom('rollout_attempts as attempt')
+    .innerJoin('rollout_actions as action', 'action.id', 'attempt.action_id')
+    .select('action.from_versions')
+    .where('attempt.action_id', '=', actionId(rolloutId, slug))
+    .where('attempt.attempt', '=', Number(attempt))
+    .where('attempt.kind', '=', 'update')
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('rollout_attempts as later')
+            .select('later.attempt')
+            .whereRef('later.action_id', '=', 'attempt.action_id')
+            .whereRef('later.attempt', '>', 'attempt.attempt')
+            .where('later.kind', '=', 'update'),
+        ),
+      ),
+    )
+    .executeTakeFirst()
+  return row ? JSON.parse(row.from_versions) : null
 }

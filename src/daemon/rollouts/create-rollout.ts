@@ -3,13 +3,12 @@ import type { FenceMode, Phase, RolloutDetail } from '../../core/rollouts/index.
 import { isUniqueViolation } from '../db/index.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { type PlanDeps, type Planned, planStaged } from './plan-rollout.ts'
-import { newRollout, queueRollout } from './queue-rollout.ts'
-import { madeBefore, type Repeat, repeatOf } from './repeated-call.ts'
+import { createdBefore, newRollout, queueRollout, type Repeat, repeatOf } from './queue-rollout.ts'
 import { showRollout } from './show-rollout.ts'
 
 type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus'>
 
-type Wanted = Readonly<{
+type Input = Readonly<{
   targetSlugs?: readonly string[] | undefined
   skipRefused: boolean
   allowLongFence: boolean
@@ -20,17 +19,17 @@ type Wanted = Readonly<{
   reason?: string | undefined
 }>
 
-/** Plans and queues a rollout. With a key, a repeated call answers what the first one made; throws CONFLICT when it asks for something else. */
-export async function createRollout(deps: Deps, actor: Actor, wanted: Wanted, key?: string): Promise<RolloutDetail> {
-  const repeat = key === undefined ? null : repeatOf(actor, wanted, key)
-  const made = repeat && (await madeBefore(deps.db, repeat))
-  if (made) return showRollout(deps, made)
-  const planned = await planStaged(deps, wanted)
+/** Plans and queues a rollout. With a key, a repeated call answers the rollout of the first; throws CONFLICT for another input. */
+export async function createRollout(deps: Deps, actor: Actor, input: Input, key?: string): Promise<RolloutDetail> {
+  const repeat = key === undefined ? null : repeatOf(actor, input, key)
+  const created = repeat && (await createdBefore(deps.db, repeat))
+  if (created) return showRollout(deps, created)
+  const planned = await planStaged(deps, input)
   try {
-    await store(deps, actor, wanted, planned, repeat)
+    await store(deps, actor, input, planned, repeat)
   } catch (error) {
-    // The same call at the same time was first.
-    const other = repeat && isUniqueViolation(error) ? await madeBefore(deps.db, repeat) : undefined
+    // The same call at the same time came first.
+    const other = repeat && isUniqueViolation(error) ? await createdBefore(deps.db, repeat) : undefined
     if (!other) throw error
     return showRollout(deps, other)
   }
@@ -38,17 +37,17 @@ export async function createRollout(deps: Deps, actor: Actor, wanted: Wanted, ke
   return showRollout(deps, planned.id)
 }
 
-async function store({ db, clock }: Deps, actor: Actor, wanted: Wanted, planned: Planned, repeat: Repeat | null): Promise<void> {
+async function store({ db, clock }: Deps, actor: Actor, input: Input, planned: Planned, repeat: Repeat | null): Promise<void> {
   const rollout = newRollout(clock, actor, planned, {
-    reason: wanted.reason ?? null,
+    reason: input.reason ?? null,
     cveId: null,
     triggeredBy: null,
-    failureThreshold: wanted.failureThreshold,
-    skipRefused: wanted.skipRefused,
-    holdAfter: wanted.holdAfter ?? null,
-    fenceMode: wanted.fenceMode ?? 'until-stable',
-    ignoreWindows: wanted.ignoreWindows ?? false,
+    failureThreshold: input.failureThreshold,
+    skipRefused: input.skipRefused,
+    holdAfter: input.holdAfter ?? null,
+    fenceMode: input.fenceMode ?? 'until-stable',
+    ignoreWindows: input.ignoreWindows ?? false,
   })
-  const data = { allowLongFence: wanted.allowLongFence }
-  await db.transaction().execute((tx) => queueRollout(tx, clock, rollout, { plan: planned.plan, repeat, actor, data }))
+  const data = { allowLongFence: input.allowLongFence }
+  await db.transaction().execute((tx) => queueRollout({ tx, clock, rollout }, { plan: planned.plan, repeat, actor, data }))
 }

@@ -5,47 +5,47 @@ import type { WindowRules } from '../../core/windows/index.ts'
 import type { Logger } from '../../node/index.ts'
 import type { Db } from '../db/index.ts'
 import type { CommandBus } from '../hosts/index.ts'
-import type { AskRegistries } from './ask-registries.ts'
+import type { AskRegistries } from './resolve-images.ts'
 import type { RolloutBus } from './rollout-bus.ts'
 
 type RolloutSettings = Parallelism & Readonly<{ pollMs: number; actionDeadlineMs: number }>
 
-/** Throws what making the rollout would throw, and the signal's reason once it aborts. */
-export type Rehearse = (given: RehearsalInput, signal: AbortSignal) => Promise<Rehearsal>
+/** Throws what creating the rollout would throw, and the signal's reason once it aborts. */
+export type Rehearse = (input: RehearsalInput, signal: AbortSignal) => Promise<Rehearsal>
 
-/** All that rollouts need; each verb names what it takes of it. */
+/** The dependencies of the feature; each verb picks its own. */
 export type RolloutsDeps = Readonly<{
   db: Db
   clock: Clock
   random: Random
   log: Logger
-  /** Commands to agents: told when one is queued, listened to for what becomes of it. */
+  /** Notifies agents of queued commands, and the engine of changed ones. */
   bus: CommandBus
   rolloutBus: RolloutBus
-  /** This replica, as leases name it. */
+  /** The name of this replica in leases. */
   holder: string
   settings: RolloutSettings
   probe: ProbeRule
   staleAfterMs: number
   offlineAfterMs: number
-  /** What each Synapse writes and needs. */
+  /** The database schema that each Synapse version writes and needs. */
   schemas: SynapseSchemas
   daemonVersion: string
-  /** A box whose chat would be away for longer is refused unless the operator allows it. */
+  /** A longer expected downtime blocks the box unless the operator allows it. */
   fenceMaxMs: number
-  /** When boxes may be disturbed whose tenants do not say it. */
+  /** Maintenance windows of tenants without their own. */
   windows: WindowRules
-  /** Throws CONFIG unless there is a backup key and somewhere to put snapshots: no snapshot, no update. */
+  /** Throws CONFIG unless a backup key and a snapshot store are configured: no snapshot, no update. */
   requireSnapshots(): unknown
-  /** What the daemon carries for boxes; no emergency aims beyond it. */
+  /** The box migrations of this daemon; no emergency targets a later head. */
   migrations: readonly BoxMigration[]
-  /** What the plan's tags are; undefined where nobody is asked, as in a rehearsal: then the first pull decides. */
+  /** Resolves the tags of a plan. Undefined in a rehearsal: then the first pull decides. */
   askRegistries?: AskRegistries | undefined
-  /** Plays a rollout through where it holds up nobody; undefined where nobody gave the daemon a place for it. */
+  /** Runs a rehearsal in a worker; undefined where the daemon has none. */
   rehearse?: Rehearse | undefined
-  /** The hash of the token without which no emergency is made; undefined where nobody made one. */
+  /** The hash of the approval token for emergencies; undefined where none is configured. */
   approvalTokenSha256: string | undefined
 }>
 
-/** What every verb stands on. */
+/** The dependencies of every verb. */
 export type VerbDeps = Pick<RolloutsDeps, 'db' | 'clock' | 'rolloutBus'>

@@ -4,20 +4,20 @@ import { isOver } from '../../core/rollouts/index.ts'
 import { eventsAfter } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
 import type { VerbDeps } from './deps.ts'
+import { streamOf } from './publish.ts'
 import { rolloutById } from './rollouts.repo.ts'
-import { streamOf } from './tell.ts'
 
-type Wanted = Readonly<{ id: string; lastEventId?: string | undefined; signal: AbortSignal }>
+type Input = Readonly<{ id: string; lastEventId?: string | undefined; signal: AbortSignal }>
 
-/** How often other replicas' events are looked for. */
-const lookMs = 1000
+/** Interval of the poll for events of other replicas. */
+const pollMs = 1000
 
-/** The story of a rollout from after `lastEventId`, then live; it ends when there will be nothing more to tell. Throws NOT_FOUND. */
-export async function followRollout(deps: VerbDeps, wanted: Wanted): Promise<AsyncIterable<StreamMessage<unknown>>> {
-  const after = readPosition(wanted.lastEventId)
-  await rolloutById(deps.db, wanted.id)
-  await requireStory(deps, wanted.id, after)
-  return messages(deps, wanted, after)
+/** The events of a rollout after `lastEventId`, then live; ends after the last event. Throws NOT_FOUND, and VALIDATION for an invalid id. */
+export async function followRollout(deps: VerbDeps, input: Input): Promise<AsyncIterable<StreamMessage<unknown>>> {
+  const after = readPosition(input.lastEventId)
+  await rolloutById(deps.db, input.id)
+  await assertEventsStored(deps, input.id, after)
+  return messages(deps, input, after)
 }
 
 function readPosition(lastEventId: string | undefined): number {
@@ -28,47 +28,50 @@ function readPosition(lastEventId: string | undefined): number {
 
 const noEvent = (reason: string) => problem('VALIDATION', `Last-Event-ID: ${reason}`, { details: [{ path: 'Last-Event-ID', reason }] })
 
-/** Numbers have no gaps: when the next one is not there, the stream was forgotten (`forgetRollouts`). */
-async function requireStory({ db }: Pick<VerbDeps, 'db'>, id: string, after: number): Promise<void> {
+/** Event numbers have no gaps: where the next one is missing, retention has deleted the stream. */
+async function assertEventsStored({ db }: Pick<VerbDeps, 'db'>, id: string, after: number): Promise<void> {
   const stream = streamOf(id)
-  const told = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
-  const last = Number(told?.seq ?? 0)
-  if (after > last) throw noEvent(`the stream of ${id} ends at event ${last}: was the database put back? Look at the rollout anew`)
+  const head = await db.selectFrom('streams').select('seq').where('stream', '=', stream).executeTakeFirst()
+  const last = Number(head?.seq ?? 0)
+  if (after > last)
+    throw noEvent(
+      `the stream of ${id} ends at event ${last}; the database may have been restored from a backup. fix: read the rollout again`,
+    )
   if (after === last) return
   const [next] = await eventsAfter(db, { stream, after, limit: 1 })
   if (next?.seq !== after + 1)
     throw problem(
       'NOT_FOUND',
-      `the events of ${id} are gone, they are kept for 90 days after its end: \`tenantry rollouts show ${id}\` tells what became of it`,
+      `the events of ${id} were deleted 90 days after its end. fix: read the outcome with \`tenantry rollouts show ${id}\``,
     )
 }
 
 async function* messages(
   { db, clock, rolloutBus }: VerbDeps,
-  { id, signal }: Wanted,
+  { id, signal }: Input,
   after: number,
 ): AsyncGenerator<StreamMessage<unknown>> {
   const watcher = rolloutBus.watch(id)
   let seq = after
   try {
     while (!signal.aborted) {
-      const told = await isTold({ db }, id) // before the events are read: none can come after them unseen
+      const isEnded = await hasEnded({ db }, id) // before the events are read: none can follow unread
       const events = await eventsAfter(db, { stream: streamOf(id), after: seq })
       for (const event of events) {
         seq = event.seq
         yield { id: String(seq), event: event.eventType, data: event.payload }
       }
       if (events.length > 0) continue
-      if (told) return
-      await watcher.wait(clock, lookMs, signal)
+      if (isEnded) return
+      await watcher.wait(clock, pollMs, signal)
     }
   } finally {
     watcher.close()
   }
 }
 
-/** Over, and nothing of it in flight or to be brought back that would still be recorded. */
-async function isTold({ db }: Pick<VerbDeps, 'db'>, id: string): Promise<boolean> {
+/** Finished, with nothing in flight and no pending rollback that would still publish events. */
+async function hasEnded({ db }: Pick<VerbDeps, 'db'>, id: string): Promise<boolean> {
   const { status } = await rolloutById(db, id)
   const { running, undo } = (await countActions(db, [id]))(id)
   return isOver(status) && running === 0 && !undo?.pending

@@ -1,3 +1,4 @@
+import type { VersionsReport } from '../../core/boxes/index.ts'
 import { isOffline } from '../../core/hosts/index.ts'
 import type { KnownBox } from '../../core/rollouts/index.ts'
 import { windowInForce } from '../../core/windows/index.ts'
@@ -28,7 +29,7 @@ const known = ({ windows }: Deps, box: BoxRecord, heldBy: string | null, host: K
   heldBy,
 })
 
-const aGoneHost = (hostId: string): KnownHost => ({
+const unknownHost = (hostId: string): KnownHost => ({
   hostName: hostId,
   hostOnline: false,
   agentVersion: null,
@@ -47,13 +48,25 @@ export async function knownBoxes(deps: Deps, db: DbOrTx): Promise<KnownBox[]> {
   const boxes = await boxesInScope(db)
   const hosts = new Map((await allHosts(db)).map((host) => [host.id, knownHost(deps, host)]))
   const holds = await holdsOf(db, deps.clock)
-  return boxes.map((box) => known(deps, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? aGoneHost(box.hostId)))
+  return boxes.map((box) => known(deps, box, holds.get(box.id)?.holder ?? null, hosts.get(box.hostId) ?? unknownHost(box.hostId)))
 }
 
-/** One live box as it is now, to act upon it; undefined when it is gone. */
+/** One live box as it is now; undefined when it has none. */
 export async function knownBox(deps: Deps, db: DbOrTx, slug: string): Promise<KnownBox | undefined> {
   const box = await boxBySlug(db, slug)
   if (!box?.live) return undefined
   const hold = (await holdsOf(db, deps.clock, [box.id])).get(box.id)
   return known(deps, box, hold?.holder ?? null, knownHost(deps, await hostById(db, box.hostId)))
 }
+
+/** A box that has just reported and is on hold for the rollout: the report replaces what was stored of it. */
+export const observedBox = (box: KnownBox, report: VersionsReport, now: string): KnownBox => ({
+  ...box,
+  installed: report.installed,
+  report,
+  reportedAt: now,
+  databaseBytes: report.databaseBytes ?? box.databaseBytes,
+  hostOnline: true,
+  heldBy: null,
+  managed: box.managed && report.managed,
+})

@@ -2,19 +2,18 @@ import { type Actor, problem } from '../../core/kit/index.ts'
 import type { RolloutKind, RolloutStatus, RolloutSummary } from '../../core/rollouts/index.ts'
 import type { Db } from '../db/index.ts'
 import { countActions } from './actions.repo.ts'
-import { keyOf } from './repeated-call.ts'
+import { keyOf } from './queue-rollout.ts'
 import { rolloutsPage } from './rollouts.repo.ts'
-import { summaryOf } from './show-rollout.ts'
-import { waitingUntil } from './waiting-until.repo.ts'
+import { summaryOf, waitingUntil } from './show-rollout.ts'
 
 type Query = Readonly<{
   limit: number
   cursor?: string | undefined
   status?: RolloutStatus | undefined
   kind?: RolloutKind | undefined
-  /** Only those made then or later. */
+  /** Only those created then or later. */
   since?: string | undefined
-  /** The one that this caller made with it. */
+  /** The one that this caller created with it. */
   idempotencyKey?: string | undefined
 }>
 
@@ -22,11 +21,11 @@ type Query = Readonly<{
 export async function listRollouts(
   { db }: Readonly<{ db: Db }>,
   actor: Actor,
-  { limit, cursor, since, idempotencyKey, ...wanted }: Query,
+  { limit, cursor, since, idempotencyKey, ...filter }: Query,
 ): Promise<{ rollouts: RolloutSummary[]; nextCursor: string | null }> {
   const after = cursor === undefined ? undefined : readCursor(cursor)
   const key = idempotencyKey && keyOf(actor, idempotencyKey)
-  const found = await rolloutsPage(db, { ...wanted, limit: limit + 1, after, since: since && new Date(since).toISOString(), key })
+  const found = await rolloutsPage(db, { ...filter, limit: limit + 1, after, since: since && new Date(since).toISOString(), key })
   const page = found.slice(0, limit)
   const counts = await countActions(
     db,
@@ -43,8 +42,8 @@ export async function listRollouts(
 function readCursor(cursor: string): { createdAt: string; id: string } {
   const match = /^([0-9TZ:.-]+)_(.+)$/.exec(cursor)
   if (!match)
-    throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
-      details: [{ path: 'cursor', reason: 'is not a cursor' }],
+    throw problem('VALIDATION', 'cursor: is not the nextCursor of a page', {
+      details: [{ path: 'cursor', reason: 'is not the nextCursor of a page' }],
     })
   return { createdAt: match[1] as string, id: match[2] as string }
 }

@@ -15,9 +15,8 @@ import { currentManifest } from '../boxes/index.ts'
 import { pastUpdates } from './actions.repo.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { knownBoxes } from './known-boxes.ts'
-import { stagedUnderWay } from './rollouts.repo.ts'
-import { waysBackByImages } from './undo/ways-back.repo.ts'
-import { bringingMoreBack } from './undos-under-way.repo.ts'
+import { rolloutsWithPendingRollbacks, runningStagedRollouts } from './open-rollouts.repo.ts'
+import { pastImageRollbacks } from './rollback/completed-updates.repo.ts'
 
 export type PlanDeps = Pick<
   RolloutsDeps,
@@ -36,49 +35,53 @@ export type PlanDeps = Pick<
   | 'askRegistries'
 >
 
-/** A plan with the id that its draw of early boxes belongs to, and the manifest it aims at. */
+/** A plan, the rollout id that its random choice of early boxes depends on, and the manifest it targets. */
 export type Planned = Readonly<{ id: string; manifest: Manifest; plan: RolloutPlan }>
 
-type Wanted = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
-type AnyKind = Readonly<{ kind: RolloutKind } & EmergencyTargets>
+type StagedInput = Readonly<{ targetSlugs?: readonly string[] | undefined; allowLongFence: boolean; ignoreWindows?: boolean }>
+type AnyInput = Readonly<{ kind: RolloutKind } & EmergencyTargets>
 
-/** Of either kind, as asked. */
-export const planWanted = (
+/** Plans a rollout of either kind; stores nothing. */
+export const planAnyRollout = (
   deps: PlanDeps,
-  { kind, targetSlugs, allowLongFence, ignoreWindows = false, ...targets }: Wanted & AnyKind,
+  { kind, targetSlugs, allowLongFence, ignoreWindows = false, ...targets }: StagedInput & AnyInput,
 ): Promise<Planned> =>
   kind === 'emergency_cve' ? planEmergency(deps, targets) : planStaged(deps, { targetSlugs, allowLongFence, ignoreWindows })
 
 /** Plans a staged rollout to the current manifest; stores nothing. Throws NOT_FOUND without a manifest, VALIDATION for unknown slugs. */
-export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignoreWindows = false }: Wanted): Promise<Planned> {
+export function planStaged(deps: PlanDeps, { targetSlugs, allowLongFence, ignoreWindows = false }: StagedInput): Promise<Planned> {
   const id = newId(deps.random, 'ro')
   const asked = { targetSlugs: targetSlugs ?? null, allowLongFence, ignoreWindows }
   return withImages(deps, async (resolved) => {
     const { manifest, revision } = await currentManifest(deps.db)
-    const aim: Aim = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
-    return { id, manifest, plan: await planFor(deps, aim) }
+    const target: Target = { rolloutId: id, kind: 'staged', manifest, manifestRevision: revision, ...asked, resolved }
+    return { id, manifest, plan: await planFor(deps, target) }
   })
 }
 
 /**
- * Plans an emergency: the whole fleet, to the manifest that it would make. A long fence is told and keeps no box out. Throws NOT_FOUND
- * without a manifest, VALIDATION for a migrations head that this daemon does not carry.
+ * Plans an emergency: the whole fleet, to the manifest that it would create. A long fence is a warning and blocks no box. Throws NOT_FOUND
+ * without a manifest, VALIDATION for a migrations head that this daemon does not have.
  */
 export async function planEmergency(deps: PlanDeps, targets: EmergencyTargets): Promise<Planned> {
-  refuseUnknownHead(deps, targets)
+  assertKnownHead(deps, targets)
   const id = newEmergencyId(deps.clock, deps.random)
   const asked = { rolloutId: id, kind: 'emergency_cve', targetSlugs: null, allowLongFence: true } as const
   return withImages(deps, async (resolved) => {
     const current = await currentManifest(deps.db)
     const manifest = emergencyManifest(current.manifest, targets)
     const plan = await planFor(deps, { ...asked, manifest, manifestRevision: current.revision + 1, resolved })
-    return { id, manifest, plan: { ...plan, pauses: await stagedUnderWay(deps.db), stopsUndosOf: await bringingMoreBack(deps.db) } }
+    return {
+      id,
+      manifest,
+      plan: { ...plan, pauses: await runningStagedRollouts(deps.db), stopsUndosOf: await rolloutsWithPendingRollbacks(deps.db) },
+    }
   })
 }
 
 /**
- * Registries are asked once about what the fleet does not run. The answer takes its time, so the plan is made anew with it: what it says of
- * the fleet is from now.
+ * Plans, resolves the images that the fleet does not run from their registries, and plans again with the answers: they take seconds, and the
+ * plan must show the fleet as it is now.
  */
 async function withImages({ askRegistries }: PlanDeps, draft: (resolved: RegistryAnswers) => Promise<Planned>): Promise<Planned> {
   const first = await draft(new Map())
@@ -87,25 +90,25 @@ async function withImages({ askRegistries }: PlanDeps, draft: (resolved: Registr
   return draft(await askRegistries(images, hostsToAsk(first.plan)))
 }
 
-function refuseUnknownHead({ migrations }: PlanDeps, { toMigrationsHead: head }: EmergencyTargets): void {
+function assertKnownHead({ migrations }: PlanDeps, { toMigrationsHead: head }: EmergencyTargets): void {
   const last = headOf(migrations)
   if (head === undefined || head <= last) return
-  const reason = `names ${head}, and the last box migration is ${last}`
+  const reason = `is ${head}, but the last box migration is ${last}`
   throw problem('VALIDATION', `toMigrationsHead ${reason}`, { details: [{ path: 'toMigrationsHead', reason }] })
 }
 
-type Aim = Pick<
+type Target = Pick<
   Parameters<typeof plan>[0],
   'rolloutId' | 'kind' | 'manifest' | 'manifestRevision' | 'targetSlugs' | 'allowLongFence' | 'ignoreWindows' | 'resolved'
 >
 
-async function planFor(deps: PlanDeps, aim: Aim): Promise<RolloutPlan> {
+async function planFor(deps: PlanDeps, target: Target): Promise<RolloutPlan> {
   const { db, clock, settings, probe, staleAfterMs, schemas, daemonVersion, fenceMaxMs } = deps
   return plan({
-    ...aim,
+    ...target,
     boxes: await knownBoxes(deps, db),
     history: await pastUpdates(db),
-    waysBack: await waysBackByImages(db),
+    rollbacks: await pastImageRollbacks(db),
     probe,
     limits: settings,
     now: isoNow(clock),

@@ -1,22 +1,20 @@
 import type { NewAlert } from '../../core/alerts/index.ts'
 import type { Fix } from '../../core/boxes/index.ts'
-import { type Actor, actorLabel, type Clock, isoNow } from '../../core/kit/index.ts'
-import { type PlannedBox, pinnedDigests, type RolloutPlan } from '../../core/rollouts/index.ts'
+import { type Actor, actorLabel, type Clock, canonicalJson, isoNow, problem, sha256Hex } from '../../core/kit/index.ts'
+import { IdempotencyKey, type PlannedBox, pinnedDigests, type RolloutPlan } from '../../core/rollouts/index.ts'
 import { raiseAlert } from '../alerts/index.ts'
-import type { Tx } from '../db/index.ts'
-import { insertActions, type StoredAction } from './actions.repo.ts'
-import { actionId } from './actions-ahead.repo.ts'
+import type { Db } from '../db/index.ts'
+import { actionId, insertActions, type StoredAction, untried } from './actions.repo.ts'
 import type { Planned } from './plan-rollout.ts'
-import type { Repeat } from './repeated-call.ts'
-import { insertRollout, type StoredRollout } from './rollouts.repo.ts'
-import { recordRolloutAudit, tell } from './tell.ts'
+import { publishEvent, type RolloutTx, recordRolloutAudit } from './publish.ts'
+import { insertRollout, rolloutByKey, type StoredRollout } from './rollouts.repo.ts'
 
-/** What whoever makes a rollout decides about it. */
-type Decided = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
+/** The fields that the caller decides. */
+type Options = Pick<StoredRollout, 'reason' | 'cveId' | 'triggeredBy' | 'failureThreshold' | 'skipRefused' | 'holdAfter' | 'fenceMode'> &
   Partial<Pick<StoredRollout, 'ignoreWindows'>>
 
-/** As it is before anything was done. */
-export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, decided: Decided): StoredRollout => ({
+/** A rollout before its start. */
+export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: Planned, options: Options): StoredRollout => ({
   id,
   kind: plan.kind,
   status: 'queued',
@@ -32,33 +30,29 @@ export const newRollout = (clock: Clock, actor: Actor, { id, manifest, plan }: P
   startedAt: null,
   finishedAt: null,
   ignoreWindows: false,
-  ...decided,
+  ...options,
 })
 
 type Queued = Readonly<{
   plan: RolloutPlan
   repeat: Repeat | null
-  /** What an emergency is about. */
+  /** The versions of an emergency. */
   fixes?: Fix['versions']
   actor: Actor
   alert?: NewAlert
-  /** What the audit log holds beside the rest. */
+  /** Added to the audit entry. */
   data?: Readonly<Record<string, unknown>>
 }>
 
-/** Stores it with one action per tenant, and tells of it. Last in its transaction. */
-export async function queueRollout(
-  tx: Tx,
-  clock: Clock,
-  rollout: StoredRollout,
-  { plan, repeat, fixes, actor, alert, data: more = {} }: Queued,
-): Promise<void> {
+/** Stores the rollout with one action per tenant, publishes and audits it. Call it last in the transaction. */
+export async function queueRollout(step: RolloutTx, { plan, repeat, fixes, actor, alert, data: more = {} }: Queued): Promise<void> {
+  const { tx, clock, rollout } = step
   await insertRollout(tx, rollout, { plan, repeat, fixes })
   await insertActions(
     tx,
     plan.boxes.map((box) => actionFor(rollout, box)),
   )
-  await tell(tx, clock, rollout, { type: 'rollout.created', reason: rollout.reason })
+  await publishEvent(step, { type: 'rollout.created', reason: rollout.reason })
   if (alert) await raiseAlert(tx, clock, alert)
   const { kind, manifestRevision, digests, targetSlugs, reason, skipRefused, failureThreshold, holdAfter, ignoreWindows, fenceMode } =
     rollout
@@ -76,10 +70,10 @@ export async function queueRollout(
     updates: plan.updates,
     ...more,
   }
-  await recordRolloutAudit(tx, clock, rollout, { actor, action: 'rollout.created', data })
+  await recordRolloutAudit(step, { actor, action: 'rollout.created', data })
 }
 
-/** A refused box stays pending unless it was waived: it keeps the rollout from starting. */
+/** A blocked box stays pending unless blocked boxes are skipped: it keeps the rollout from starting. */
 const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredAction => ({
   id: actionId(id, box.tenantSlug),
   rolloutId: id,
@@ -100,22 +94,27 @@ const actionFor = ({ id, skipRefused }: StoredRollout, box: PlannedBox): StoredA
   ...untried,
 })
 
-/** What an action knows before its next attempt. */
-export const untried = {
-  step: null,
-  commandId: null,
-  images: {},
-  snapshotOk: null,
-  updateOk: null,
-  healthOk: null,
-  rolledBack: false,
-  snapshotId: null,
-  progress: null,
-  waitsUntil: null,
-  startedAt: null,
-  overdueAt: null,
-  finishedAt: null,
-  durationMs: null,
-  fencedMs: null,
-  error: null,
-} as const satisfies Partial<StoredAction>
+/** A call with an Idempotency-Key: the same key from the same caller with the same input creates one rollout. */
+export type Repeat = Readonly<{ key: string; sum: string }>
+
+/** `input` must not hold a secret: its checksum is stored. Throws VALIDATION for a malformed key. */
+export function repeatOf(actor: Actor, input: unknown, key: string): Repeat {
+  const refused = IdempotencyKey.safeParse(key).error?.issues[0]?.message
+  if (refused !== undefined)
+    throw problem('VALIDATION', `Idempotency-Key: ${refused}`, { details: [{ path: 'Idempotency-Key', reason: refused }] })
+  return { key: keyOf(actor, key), sum: sha256Hex(canonicalJson(input)) }
+}
+
+/** Two callers with the same key get different rollouts. */
+export const keyOf = (actor: Actor, key: string): string => `${actorLabel(actor)} ${key}`
+
+/** The rollout of the first such call. Throws CONFLICT when that call had another input. */
+export async function createdBefore(db: Db, { key, sum }: Repeat): Promise<string | undefined> {
+  const created = await rolloutByKey(db, key)
+  if (created && created.sum !== sum)
+    throw problem(
+      'CONFLICT',
+      `this Idempotency-Key created rollout ${created.id} with other options. fix: use a new key for another rollout`,
+    )
+  return created?.id
+}

@@ -2,37 +2,38 @@ import { isoNow, problem } from '../../core/kit/index.ts'
 import type { Rehearsal, RehearsalRequest, RehearsalSettings } from '../../core/rollouts/index.ts'
 import type { RolloutsDeps } from './deps.ts'
 
-/** Who asks over HTTP waits five minutes for an answer to begin. */
-const longestMs = 4 * 60_000
+/** Below the five minutes after which HTTP clients give up. */
+const maxMs = 4 * 60_000
 
 type Deps = Pick<RolloutsDeps, 'clock' | 'rehearse' | keyof Omit<RehearsalSettings, 'rollouts'> | 'settings'>
 
 /**
- * Rehearsals, one at a time: each takes a core for itself. It ends with its caller, and after four minutes at the latest. Throws CONFLICT
- * while another is played, UNAVAILABLE when it took too long or there is no place for it, and what making the rollout would throw.
+ * Runs rehearsals, one at a time: each uses a CPU core. A rehearsal is aborted with its caller, and after four minutes. Throws CONFLICT while
+ * another runs, UNAVAILABLE on the time limit or where the daemon has no rehearsal worker, and what creating the rollout would throw.
  */
-export function rehearsals(deps: Deps): (wanted: RehearsalRequest, signal: AbortSignal) => Promise<Rehearsal> {
-  let playing = false
-  return async (wanted, signal) => {
+export function rehearsals(deps: Deps): (request: RehearsalRequest, signal: AbortSignal) => Promise<Rehearsal> {
+  let isRunning = false
+  return async (request, signal) => {
     const { clock, rehearse } = deps
-    if (!rehearse) throw problem('UNAVAILABLE', 'this daemon was started without a place for rehearsals: `tenantryd serve` has one')
-    if (playing) throw problem('CONFLICT', 'a rehearsal is being played already: wait for its end, or end it where it was asked for')
-    playing = true
-    const over = new AbortController()
-    const ended = AbortSignal.any([signal, over.signal])
-    void clock.sleep(longestMs, ended).then(() => over.abort(tooLong))
+    if (!rehearse)
+      throw problem('UNAVAILABLE', 'this daemon has no rehearsal worker. fix: rehearse against a daemon started with `tenantryd serve`')
+    if (isRunning) throw problem('CONFLICT', 'another rehearsal is running. fix: wait for its end, or abort it')
+    isRunning = true
+    const timeout = new AbortController()
+    const ended = AbortSignal.any([signal, timeout.signal])
+    void clock.sleep(maxMs, ended).then(() => timeout.abort(tooLong))
     try {
-      return await rehearse({ settings: settingsOf(deps), wanted, startIso: isoNow(clock) }, ended)
+      return await rehearse({ settings: settingsOf(deps), wanted: request, startIso: isoNow(clock) }, ended)
     } finally {
-      playing = false
-      over.abort()
+      isRunning = false
+      timeout.abort()
     }
   }
 }
 
 const tooLong = problem(
   'UNAVAILABLE',
-  `the rehearsal took longer than ${longestMs / 60_000} minutes and was ended: name fewer boxes (--target), or ask for fewer runs`,
+  `the rehearsal was aborted after ${maxMs / 60_000} minutes. fix: rehearse fewer boxes (--target) or fewer runs`,
 )
 
 const settingsOf = (deps: Deps): RehearsalSettings => {

@@ -16,29 +16,28 @@ import { countActions, publicAction } from './actions.repo.ts'
 import type { VerbDeps } from './deps.ts'
 import {
   actionsByIds,
+  auditOf,
   type BoxTimes,
   evidencePage,
   fencesOfAttempts,
-  spansOfWaysBack,
+  rollbackAttempts,
   stepsOfUpdates,
-  storyOf,
   timesOfBoxes,
 } from './report.repo.ts'
 import { rolloutById } from './rollouts.repo.ts'
-import { summaryOf } from './show-rollout.ts'
-import { waitingUntil } from './waiting-until.repo.ts'
+import { summaryOf, waitingUntil } from './show-rollout.ts'
 
 type Deps = Pick<VerbDeps, 'db' | 'clock'>
 
-const mostBoxes = 200
+const maxBoxes = 200
 
-/** What became of a rollout, from its audit chain and what its attempts left behind. Throws NOT_FOUND. */
+/** The report of a rollout, from its audit chain and the evidence of its attempts. Throws NOT_FOUND. */
 export async function reportRollout({ db, clock }: Deps, { id }: { id: string }): Promise<RolloutReport> {
   const now = isoNow(clock)
   const stored = await rolloutById(db, id)
   const times = await timesOfBoxes(db, id)
-  const { timeline, phases, pauses } = buildTimeline({ kind: stored.kind, lines: await storyOf(db, id), boxes: boxesByPhase(times), now })
-  const shown = times.toSorted(byWeight).slice(0, mostBoxes)
+  const { timeline, phases, pauses } = buildTimeline({ kind: stored.kind, lines: await auditOf(db, id), boxes: boxesByPhase(times), now })
+  const shown = times.toSorted(byWeight).slice(0, maxBoxes)
   const boxes = await actionsByIds(
     db,
     shown.map((box) => box.id),
@@ -51,7 +50,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
     durationMs: stored.startedAt === null ? null : spanMs(stored.startedAt, stored.finishedAt ?? now),
     pausedMs: pauses.reduce((total, { durationMs }) => total + durationMs, 0),
     fence: fenceOf(times, await fencesOfAttempts(db, id)),
-    undo: rollbackSpanOf({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await waysBackOf(db, id, times), now }),
+    undo: rollbackSpanOf({ rolledBackAt: stored.finishedAt, counts: counts(id).undo, boxes: await rollbackSpans(db, id, times), now }),
     ...{ timeline, phases, pauses },
     steps: await stepsOf(db, id, times),
     boxes: boxes.map(publicAction),
@@ -60,7 +59,7 @@ export async function reportRollout({ db, clock }: Deps, { id }: { id: string })
 }
 
 const failures: readonly ActionStatus[] = ['failed', 'rolled_back', 'rollback_failed']
-/** A box that was brought back with its whole rollout is no failure; one that could not be is. */
+/** A box that was rolled back with its whole rollout is no failure; one whose rollback failed is. */
 const hasFailed = ({ status, undo }: BoxTimes) => undo === 'failed' || (failures.includes(status) && undo !== 'undone')
 const wasUpdated = ({ status, undo }: BoxTimes) => status === 'succeeded' || undo !== null
 
@@ -74,22 +73,22 @@ const boxesByPhase = (times: readonly BoxTimes[]): PhaseBoxes[] =>
     return { phase, boxes: own.length, succeeded, failed: own.filter(hasFailed).length }
   })
 
-/** Evidence has its time: without it a box is told of by its last attempt. */
+/** Evidence is deleted after two years; then the last attempt of a box counts. */
 function fenceOf(times: readonly BoxTimes[], ofAttempts: ReadonlyMap<string, number>): RolloutReport['fence'] {
   const fenced = times.map(({ id, slug, fencedMs }) => ({ slug, ms: ofAttempts.get(id) ?? fencedMs ?? 0 })).filter(({ ms }) => ms > 0)
   const spread = spreadOf(fenced)
   return spread && { ...spread, sumMs: fenced.reduce((total, { ms }) => total + ms, 0) }
 }
 
-/** Without evidence a box is told of by its last attempt, unless it serves as updated: its times are those of the update then. */
-async function waysBackOf(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<BoxRollbackSpan[]> {
-  const undone = times.filter(({ undo }) => undo !== null)
-  if (undone.length === 0) return []
-  const slugs = new Map(undone.map((box) => [box.id, box.slug]))
-  const attempts = await spansOfWaysBack(db, id)
+/** Without evidence the last attempt of a box counts, unless it serves as updated: its times are those of the update then. */
+async function rollbackSpans(db: Deps['db'], id: string, times: readonly BoxTimes[]): Promise<BoxRollbackSpan[]> {
+  const affected = times.filter(({ undo }) => undo !== null)
+  if (affected.length === 0) return []
+  const slugs = new Map(affected.map((box) => [box.id, box.slug]))
+  const attempts = await rollbackAttempts(db, id)
   if (attempts.length > 0) return attempts.map(({ actionId, ...span }) => ({ ...span, slug: slugs.get(actionId) ?? actionId }))
-  const wentBack = undone.filter(({ status }) => status === 'rolled_back' || status === 'rollback_failed')
-  return wentBack.flatMap(({ slug, startedAt, finishedAt }) => (startedAt === null ? [] : [{ slug, startedAt, finishedAt }]))
+  const rolledBack = affected.filter(({ status }) => status === 'rolled_back' || status === 'rollback_failed')
+  return rolledBack.flatMap(({ slug, startedAt, finishedAt }) => (startedAt === null ? [] : [{ slug, startedAt, finishedAt }]))
 }
 
 async function stepsOf(db: Deps['db'], id: string, times: readonly BoxTimes[]) {
@@ -100,7 +99,7 @@ async function stepsOf(db: Deps['db'], id: string, times: readonly BoxTimes[]) {
 
 type EvidenceQuery = Readonly<{ id: string; limit: number; cursor?: string | undefined }>
 
-/** A page of what attempts left behind. Throws NOT_FOUND, and VALIDATION for a cursor that is none. */
+/** A page of the evidence of attempts. Throws NOT_FOUND, and VALIDATION for an invalid cursor. */
 export async function listEvidence(
   { db }: Pick<Deps, 'db'>,
   { id, limit, cursor }: EvidenceQuery,
@@ -115,8 +114,8 @@ export async function listEvidence(
 function readCursor(id: string, cursor: string): { actionId: string; attempt: number } {
   const match = /^(\d{1,9})_(.+)$/.exec(cursor)
   if (!match)
-    throw problem('VALIDATION', 'cursor: give back the nextCursor of the page before', {
-      details: [{ path: 'cursor', reason: 'is not a cursor' }],
+    throw problem('VALIDATION', 'cursor: is not the nextCursor of a page', {
+      details: [{ path: 'cursor', reason: 'is not the nextCursor of a page' }],
     })
   return { attempt: Number(match[1]), actionId: `${id}.${match[2]}` }
 }

@@ -2,10 +2,10 @@ import { type ActionRollback, type ActionStatus, type AttemptEvidence, evidenceO
 import type { DbOrTx } from '../db/index.ts'
 import { actionOf, type StoredAction } from './actions.repo.ts'
 import { attemptOf } from './attempts.repo.ts'
-import { streamOf } from './tell.ts'
+import { streamOf } from './publish.ts'
 
-/** What was done to the rollout itself, without what happened box by box; oldest first. */
-export async function storyOf(db: DbOrTx, rolloutId: string) {
+/** The audit entries about the rollout itself, without those of single boxes; oldest first. */
+export async function auditOf(db: DbOrTx, rolloutId: string) {
   const rows = await db
     .selectFrom('audit')
     .select(['at', 'actor', 'action', 'data'])
@@ -16,7 +16,7 @@ export async function storyOf(db: DbOrTx, rolloutId: string) {
   return rows.map(({ data, ...row }) => ({ ...row, data: readable(data) }))
 }
 
-/** Data that somebody made unreadable tells nothing; `audit verify` finds it. */
+/** Null for data that was corrupted; `audit verify` reports it. */
 function readable(data: string): unknown {
   try {
     return JSON.parse(data)
@@ -37,7 +37,7 @@ export type BoxTimes = Readonly<{
   fencedMs: number | null
 }>
 
-/** Of every box only how it stands and how long it took. */
+/** Status and times of every box. */
 export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTimes[]> {
   const rows = await db
     .selectFrom('rollout_actions')
@@ -51,7 +51,7 @@ export async function timesOfBoxes(db: DbOrTx, rolloutId: string): Promise<BoxTi
   })
 }
 
-/** The steps of each attempt at an update; ways back are another matter. */
+/** The steps of each attempt at an update, without those at a rollback. */
 export async function stepsOfUpdates(db: DbOrTx, rolloutId: string) {
   const rows = await db
     .selectFrom('rollout_attempts')
@@ -65,8 +65,8 @@ export async function stepsOfUpdates(db: DbOrTx, rolloutId: string) {
   }))
 }
 
-/** When each attempt at a way back began and ended. */
-export async function spansOfWaysBack(db: DbOrTx, rolloutId: string) {
+/** When each attempt at a rollback began and ended. */
+export async function rollbackAttempts(db: DbOrTx, rolloutId: string) {
   const rows = await db
     .selectFrom('rollout_attempts')
     .select(['action_id', 'started_at', 'finished_at'])
@@ -76,7 +76,7 @@ export async function spansOfWaysBack(db: DbOrTx, rolloutId: string) {
   return rows.map(({ action_id: actionId, started_at: startedAt, finished_at: finishedAt }) => ({ actionId, startedAt, finishedAt }))
 }
 
-/** How long each box was shut, all its attempts together, those at the way back too. The action keeps only the last one's. */
+/** How long each box was fenced in all its attempts, rollbacks included. The action stores only the last attempt. */
 export async function fencesOfAttempts(db: DbOrTx, rolloutId: string): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('rollout_attempts')
@@ -98,7 +98,7 @@ export async function actionsByIds(db: DbOrTx, ids: readonly string[]): Promise<
 
 type Page = Readonly<{ limit: number; after?: Readonly<{ actionId: string; attempt: number }> | undefined }>
 
-/** What attempts that ended left behind, by action and attempt. */
+/** The evidence of ended attempts, by action and attempt. */
 export async function evidencePage(db: DbOrTx, rolloutId: string, { limit, after }: Page): Promise<AttemptEvidence[]> {
   let query = db
     .selectFrom('rollout_attempts as attempt')

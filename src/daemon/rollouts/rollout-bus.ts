@@ -1,31 +1,28 @@
 import type { Clock } from '../../core/kit/index.ts'
 
-/** Somebody who waits. What happened between two waits is not missed: the next wait then returns at once. */
+/** Waits for changes of rollouts. A change between two waits is not missed: the next wait then returns at once. */
 export type Watcher = Readonly<{
-  wake(): void
-  /** Ends a wait as well; whoever waits knows by itself why. */
-  stir(): void
-  /** Until something happened, `ms` are over, or the signal aborts. Answers whether it was woken. */
-  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean>
+  notify(): void
+  /** Until a change, until `ms` are over, or until the signal aborts. */
+  wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void>
   close(): void
 }>
 
 /**
- * Wakes the engine and the event streams of this process at once, after a commit. It carries no data: whoever is woken reads the database,
- * and looks by itself now and then for what other replicas did.
+ * Notifies the engine and the event streams of this process after a commit. It carries no data: watchers read the database, and poll it
+ * for changes by other replicas.
  */
 export type RolloutBus = Readonly<{
-  /** `by` has seen it already and is not woken. */
-  changed(rolloutId: string, by?: Watcher): void
-  /** One rollout, or all of them. */
+  changed(rolloutId: string): void
+  /** Watches one rollout, or all of them. */
   watch(rolloutId?: string): Watcher
 }>
 
 export function makeRolloutBus(): RolloutBus {
   const watchers = new Map<Watcher, string | undefined>()
   return {
-    changed: (rolloutId, by) => {
-      for (const [watcher, wanted] of watchers) if (watcher !== by && (wanted === undefined || wanted === rolloutId)) watcher.wake()
+    changed: (rolloutId) => {
+      for (const [watcher, watched] of watchers) if (watched === undefined || watched === rolloutId) watcher.notify()
     },
     watch: (rolloutId) => {
       const watcher = makeWatcher(() => watchers.delete(watcher))
@@ -36,27 +33,21 @@ export function makeRolloutBus(): RolloutBus {
 }
 
 function makeWatcher(close: () => void): Watcher {
-  let [woken, stirred] = [false, false]
-  let stop: () => void = () => undefined
-  const wake = () => {
-    woken = true
-    stop()
-  }
-  const stir = () => {
-    stirred = true
-    stop()
+  let isNotified = false
+  let endWait: () => void = () => undefined
+  const notify = () => {
+    isNotified = true
+    endWait()
   }
   const wait = async (clock: Clock, ms: number, signal: AbortSignal) => {
-    if (!woken && !stirred && !signal.aborted) {
+    if (!isNotified && !signal.aborted) {
       const timer = new AbortController()
-      stop = () => timer.abort('woken') // without a reason Node.js makes an exception, with a stack that nobody reads
-      signal.addEventListener('abort', stop)
+      endWait = () => timer.abort('notified') // without a reason Node.js builds an exception with a stack
+      signal.addEventListener('abort', endWait)
       await clock.sleep(ms, timer.signal)
-      signal.removeEventListener('abort', stop)
+      signal.removeEventListener('abort', endWait)
     }
-    const answer = woken
-    woken = stirred = false
-    return answer
+    isNotified = false
   }
-  return { wake, stir, wait, close }
+  return { notify, wait, close }
 }

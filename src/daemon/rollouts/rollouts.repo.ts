@@ -1,21 +1,12 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Fix, Manifest } from '../../core/boxes/index.ts'
 import { problem } from '../../core/kit/index.ts'
-import {
-  inFlightStatuses,
-  isOver,
-  phaseOrder,
-  type Rollout,
-  type RolloutKind,
-  type RolloutPlan,
-  RolloutStatus,
-} from '../../core/rollouts/index.ts'
-import { type DbOrTx, forUpdate, prepared, type Tx } from '../db/index.ts'
-import { insertPlan } from './plans.repo.ts'
+import { isOver, type Rollout, type RolloutKind, type RolloutPlan, RolloutStatus } from '../../core/rollouts/index.ts'
+import { type DbOrTx, forUpdate, type Tx } from '../db/index.ts'
+import { withRollbacks } from './open-rollouts.repo.ts'
 import type { RolloutTable } from './rollouts.tables.ts'
-import { bringingBack } from './undos-under-way.repo.ts'
 
-/** A rollout as it is stored, without its plan (which is long and read alone). */
+/** A rollout as it is stored, without its plan. */
 export type StoredRollout = Readonly<Omit<Rollout, 'counts' | 'waitingUntil' | 'auditLog' | 'targets'> & { manifest: Manifest }>
 
 const columns = [
@@ -70,34 +61,24 @@ const rolloutOf = (row: Row): StoredRollout => ({
   finishedAt: row.finished_at,
 })
 
-export const rolloutNotFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}: \`tenantry rollouts list\` shows all`)
+const rolloutNotFound = (id: string) => problem('NOT_FOUND', `there is no rollout ${id}. fix: list all with \`tenantry rollouts list\``)
+
+const stored = (db: DbOrTx) => db.selectFrom('rollouts').select(columns)
 
 /** Throws NOT_FOUND. */
 export async function rolloutById(db: DbOrTx, id: string): Promise<StoredRollout> {
-  return found(id, (await byId(db, { id })).rows)
+  return found(id, await stored(db).where('id', '=', id).executeTakeFirst())
 }
 
-/** Reads it and keeps everybody else from changing it until the commit. Throws NOT_FOUND. */
+/** Reads the rollout and locks it until the commit. Throws NOT_FOUND. */
 export async function lockRollout(tx: Tx, id: string): Promise<StoredRollout> {
-  const known = locked.get(tx)
-  if (known?.id === id) return known
-  const rollout = found(id, (await lockById(tx, { id })).rows)
-  locked.set(tx, rollout)
-  return rollout
+  return found(id, await stored(tx).where('id', '=', id).modifyEnd(forUpdate(tx)).executeTakeFirst())
 }
 
-/** What a transaction has locked it knows until it changes it itself: nobody else can. */
-const locked = new WeakMap<Tx, StoredRollout>()
-
-function found(id: string, [row]: readonly Row[]): StoredRollout {
+function found(id: string, row: Row | undefined): StoredRollout {
   if (!row) throw rolloutNotFound(id)
   return rolloutOf(row)
 }
-
-const byId = prepared<{ id: string }, Row>((db, place) => db.selectFrom('rollouts').select(columns).where('id', '=', place('id')))
-const lockById = prepared<{ id: string }, Row>((db, place) =>
-  db.selectFrom('rollouts').select(columns).where('id', '=', place('id')).modifyEnd(forUpdate(db)),
-)
 
 type Repeat = Readonly<{ key: string; sum: string }>
 
@@ -141,19 +122,19 @@ const stateColumns = (rollout: StoredRollout) => ({
   finished_at: rollout.finishedAt,
 })
 
-/** Stores what moves, pauses and pulls change. Guarded by the status that was read; throws CONFLICT when it is another by now. */
+/** Stores what transitions and pulls change. Throws CONFLICT when the status changed since it was read. */
 export async function replaceRollout(tx: Tx, before: StoredRollout, after: StoredRollout): Promise<void> {
-  locked.delete(tx)
   const { numUpdatedRows } = await tx
     .updateTable('rollouts')
     .set(stateColumns(after))
     .where('id', '=', before.id)
     .where('status', '=', before.status)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw problem('CONFLICT', `the rollout ${before.id} is not ${before.status} any more: look at it again`)
+  if (numUpdatedRows === 0n)
+    throw problem('CONFLICT', `rollout ${before.id} is not ${before.status} any more. fix: read it again and retry`)
 }
 
-/** The rollout that an earlier call with the same Idempotency-Key made. */
+/** The rollout that an earlier call with the same Idempotency-Key created. */
 export async function rolloutByKey(db: DbOrTx, key: string): Promise<{ id: string; sum: string | null } | undefined> {
   const row = await db.selectFrom('rollouts').select(['id', 'idempotency_sum']).where('idempotency_key', '=', key).executeTakeFirst()
   return row && { id: row.id, sum: row.idempotency_sum }
@@ -187,56 +168,38 @@ export async function rolloutsPage(db: DbOrTx, { limit, after, status, kind, sin
 
 const overStatuses = RolloutStatus.options.filter(isOver)
 
-/** Staged rollouts that are in a phase now. */
-export async function stagedUnderWay(db: DbOrTx): Promise<string[]> {
-  const rows = await db
-    .selectFrom('rollouts')
-    .select('id')
-    .where('kind', '=', 'staged')
-    .where('status', 'in', phaseOrder.staged)
-    .orderBy('id')
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
 /**
- * A rollout with all that are not over or still bring boxes back, each of them locked until the commit: what is begun must know what else runs.
- * One statement locks them in the order of their ids, so that two such transactions never wait for each other in a circle. Where it had to wait
- * for one that was rolled back meanwhile, PostgreSQL judges that by the boxes as they were before and leaves it out: a second look finds it, and
- * no other can follow, for whoever asks for boxes back locks all that are open. Throws NOT_FOUND.
+ * Locks a rollout, and all others that are not finished or still roll boxes back, until the commit. One statement locks them in the order of
+ * their ids, so that two such transactions never deadlock. PostgreSQL leaves out a rollout that was rolled back while this statement waited;
+ * the second statement finds it, and no other can follow, because a rollback locks all open rollouts. Throws NOT_FOUND.
  */
 export async function lockOpenRollouts(tx: Tx, id: string): Promise<{ rollout: StoredRollout; others: StoredRollout[] }> {
   const open = await lockedBy(
     tx,
-    stored(tx).where((row) => row.or([row('id', '=', id), row('status', 'not in', overStatuses), row('id', 'in', bringingBack(tx))])),
+    stored(tx).where((row) => row.or([row('id', '=', id), row('status', 'not in', overStatuses), row('id', 'in', withRollbacks(tx))])),
   )
   const rollout = open.find((one) => one.id === id)
   if (!rollout) throw rolloutNotFound(id)
   const known = open.map((one) => one.id)
-  const late = await lockedBy(tx, stored(tx).where('id', 'in', bringingBack(tx)).where('id', 'not in', known))
+  const late = await lockedBy(tx, stored(tx).where('id', 'in', withRollbacks(tx)).where('id', 'not in', known))
   return { rollout, others: [...open.filter((one) => one !== rollout), ...late] }
 }
-
-const stored = (tx: Tx) => tx.selectFrom('rollouts').select(columns)
 
 const lockedBy = async (tx: Tx, query: ReturnType<typeof stored>): Promise<StoredRollout[]> =>
   (await query.orderBy('id').modifyEnd(forUpdate(tx)).execute()).map(rolloutOf)
 
-const runningStatuses = [...new Set(Object.values(phaseOrder).flat())]
+// A plan of thousands of boxes is megabytes. It has its own table, because the row of its rollout is read and written at every step.
 
-/** Rollouts that want an engine: those in a phase, and those with an action in flight or a box to be brought back, whatever became of them. */
-export async function rolloutsToDrive(db: DbOrTx): Promise<string[]> {
-  const { rows } = await toDrive(db, {})
-  return [...new Set(rows.map(({ id }) => id))].sort()
+async function insertPlan(tx: Tx, rolloutId: string, plan: RolloutPlan): Promise<void> {
+  await tx
+    .insertInto('rollout_plans')
+    .values({ rollout_id: rolloutId, plan: JSON.stringify(plan) })
+    .execute()
 }
 
-/**
- * Each as often as it is found, a question for each status: for a list of them, and for leaving out what is found twice, SQLite makes tables of its
- * own, which costs ten times what the answer does.
- */
-const toDrive = prepared<Record<never, never>, { id: string }>(() => {
-  const inPhase = runningStatuses.map((status) => sql`select id from rollouts where status = ${sql.lit(status)}`)
-  const inFlight = inFlightStatuses.map((status) => sql`select rollout_id as id from rollout_actions where status = ${sql.lit(status)}`)
-  const toUndo = sql`select distinct rollout_id as id from rollout_actions where undo_status = ${sql.lit('pending')}`
-  return sql<{ id: string }>`${sql.join([...inPhase, ...inFlight, toUndo], sql` union all `)}`
-})
+/** Throws NOT_FOUND. */
+export async function planOf(db: DbOrTx, rolloutId: string): Promise<RolloutPlan> {
+  const row = await db.selectFrom('rollout_plans').select('plan').where('rollout_id', '=', rolloutId).executeTakeFirst()
+  if (!row) throw problem('NOT_FOUND', `there is no plan of a rollout ${rolloutId}. fix: list all with \`tenantry rollouts list\``)
+  return JSON.parse(row.plan)
+}

@@ -3,26 +3,25 @@ import { type Served, serveContract } from '../http/index.ts'
 import { createRollout } from './create-rollout.ts'
 import type { RolloutsDeps } from './deps.ts'
 import { createEmergency } from './emergency/create-emergency.ts'
-import { abortRollout } from './end-rollout.ts'
 import { followRollout } from './follow-rollout.ts'
 import { listRollouts } from './list-rollouts.ts'
-import { pauseRollout } from './pause-rollout.ts'
-import { planWanted } from './plan-rollout.ts'
+import { planAnyRollout } from './plan-rollout.ts'
 import { rehearsals } from './rehearse-rollout.ts'
 import { listEvidence, reportRollout } from './report-rollout.ts'
 import { resumeRollout } from './resume-rollout.ts'
+import { planRollback } from './rollback/plan-rollback.ts'
+import { resumeRollback, stopRollback } from './rollback/resume-rollback.ts'
+import { rollbackRollout } from './rollback/rollback-rollout.ts'
 import { showAction, showRollout } from './show-rollout.ts'
 import { startRollout } from './start-rollout.ts'
-import { planUndo } from './undo/plan-undo.ts'
-import { resumeUndo, stopUndo } from './undo/resume-undo.ts'
-import { rollbackRollout } from './undo/roll-back.ts'
+import { abortRollout, pauseRollout } from './stop-rollout.ts'
 
 export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)): readonly Served[] => [
   ...serveContract(emergencyContract, {
     createEmergency: ({ actor, body, header }) => createEmergency(deps, actor, body, header('idempotency-key')),
   }),
   ...serveContract(rolloutsContract, {
-    planRollout: async ({ body }) => (await planWanted(deps, body)).plan,
+    planRollout: async ({ body }) => (await planAnyRollout(deps, body)).plan,
     rehearseRollout: ({ body, signal }) => rehearse(body, signal),
     createRollout: ({ actor, body, header }) => createRollout(deps, actor, body, header('idempotency-key')),
     listRollouts: ({ actor, query }) => listRollouts(deps, actor, query),
@@ -35,9 +34,9 @@ export const rolloutsRoutes = (deps: RolloutsDeps, rehearse = rehearsals(deps)):
     resumeRollout: ({ actor, params, body }) => resumeRollout(deps, actor, { ...params, ...body }),
     abortRollout: ({ actor, params, body }) => abortRollout(deps, actor, { ...params, ...body }),
     rollbackRollout: ({ actor, params, body }) => rollbackRollout(deps, actor, { ...params, ...body }),
-    planUndo: ({ params, body }) => planUndo(deps, { ...params, ...body }),
-    resumeUndo: ({ actor, params }) => resumeUndo(deps, actor, params),
-    stopUndo: ({ actor, params, body }) => stopUndo(deps, actor, { ...params, ...body }),
+    planUndo: ({ params, body }) => planRollback(deps, { ...params, ...body }),
+    resumeUndo: ({ actor, params }) => resumeRollback(deps, actor, params),
+    stopUndo: ({ actor, params, body }) => stopRollback(deps, actor, { ...params, ...body }),
     rolloutEvents: ({ params, header, signal }) => followRollout(deps, { ...params, lastEventId: header('last-event-id'), signal }),
   }),
 ]

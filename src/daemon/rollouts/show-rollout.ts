@@ -1,32 +1,32 @@
-import type {
-  ActionCounts,
-  AuditLine,
-  Rollout,
-  RolloutAction,
-  RolloutAttempt,
-  RolloutDetail,
-  RolloutSummary,
+import { sql } from 'kysely'
+import {
+  type ActionCounts,
+  type AuditLine,
+  phaseOf,
+  type Rollout,
+  type RolloutAction,
+  type RolloutAttempt,
+  type RolloutDetail,
+  type RolloutSummary,
 } from '../../core/rollouts/index.ts'
 import { entriesAfter, headOf } from '../audit/index.ts'
 import type { Db, DbOrTx } from '../db/index.ts'
 import { actionBySlug, actionsOf, countActions, publicAction } from './actions.repo.ts'
 import { attemptsOf } from './attempts.repo.ts'
-import { planOf } from './plans.repo.ts'
-import { rolloutById, type StoredRollout } from './rollouts.repo.ts'
-import { streamOf } from './tell.ts'
-import { waitingUntil } from './waiting-until.repo.ts'
+import { streamOf } from './publish.ts'
+import { planOf, rolloutById, type StoredRollout } from './rollouts.repo.ts'
 
 type Deps = Readonly<{ db: Db }>
 
-/** The newest lines of a chain that an answer carries; `tenantry audit list` has all. */
-const auditLines = 1000
+/** An answer carries the newest entries of the chain; `tenantry audit list` has all. */
+const maxAuditLines = 1000
 
 export function summaryOf(stored: StoredRollout, counts: ActionCounts, waitingUntil: string | null): RolloutSummary {
   const { manifest, digests, skipRefused, ...summary } = stored
   return { ...summary, counts, waitingUntil }
 }
 
-/** The whole record, counts and audit log with it. */
+/** The whole record with counts and audit log. */
 export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promise<Rollout> {
   const counts = await countActions(db, [stored.id])
   const waits = await waitingUntil(db, [stored], counts)
@@ -43,7 +43,7 @@ export async function describeRollout(db: DbOrTx, stored: StoredRollout): Promis
 async function auditLogOf(db: DbOrTx, rolloutId: string): Promise<AuditLine[]> {
   const chain = streamOf(rolloutId)
   const { seq } = await headOf(db, chain)
-  const entries = await entriesAfter(db, chain, seq - auditLines, auditLines)
+  const entries = await entriesAfter(db, chain, seq - maxAuditLines, maxAuditLines)
   return entries.map(({ seq, at, actor, action, subject, data, hash }) => {
     return { seq, at, actor, action, subject, data: data as AuditLine['data'], hash }
   })
@@ -51,7 +51,7 @@ async function auditLogOf(db: DbOrTx, rolloutId: string): Promise<AuditLine[]> {
 
 /** With plan and all actions. Throws NOT_FOUND. */
 export async function showRollout({ db }: Deps, id: string): Promise<RolloutDetail> {
-  // Read first: what happens while the rest is read is told again by the stream, never left out.
+  // Read first: the stream repeats events that happen while the rest is read, and skips none.
   const lastEventId = await lastEventOf(db, id)
   const stored = await rolloutById(db, id)
   const actions = (await actionsOf(db, id)).map(publicAction)
@@ -71,4 +71,29 @@ export async function showAction(
   await rolloutById(db, id)
   const action = await actionBySlug(db, id, slug)
   return { action: publicAction(action), attempts: await attemptsOf(db, action.id) }
+}
+
+/** Until when each rollout waits for maintenance windows: nothing is in flight and no box of its phase may begin before. */
+export async function waitingUntil(
+  db: DbOrTx,
+  rollouts: readonly StoredRollout[],
+  counts: (rolloutId: string) => ActionCounts,
+): Promise<(rolloutId: string) => string | null> {
+  const idle = rollouts.filter((rollout) => phaseOf(rollout) && counts(rollout.id).running === 0).map(({ id }) => id)
+  if (idle.length === 0) return () => null
+  const rows = await db
+    .selectFrom('rollout_actions as action')
+    .innerJoin('rollouts as rollout', 'rollout.id', 'action.rollout_id')
+    .select((select) => [
+      'action.rollout_id',
+      select.fn.min('action.waits_until').as('until'),
+      sql<number>`sum(case when action.progress is null then 1 else 0 end)`.as('ready'),
+    ])
+    .where('action.rollout_id', 'in', idle)
+    .where('action.status', '=', 'pending')
+    .whereRef('action.phase', '=', sql.ref('rollout.status'))
+    .groupBy('action.rollout_id')
+    .execute()
+  const known = new Map(rows.map(({ rollout_id, until, ready }) => [rollout_id, Number(ready) === 0 ? until : null]))
+  return (id) => known.get(id) ?? null
 }

@@ -5,8 +5,8 @@ const from = { migrationsHead: '0000', postgres: '15.15', synapse: '1.157.1', mi
 const to = { ...from, synapse: '1.163.2' }
 const moving = { does: 'update' as const, from, to, changes: ['synapse' as const] }
 const back: PastRollback = { from, to, undo: 'undone' }
-const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], waysBack: readonly PastRollback[]) =>
-  proposeFenceMode(boxes, { kind: 'staged', waysBack })
+const proposed = (boxes: Parameters<typeof proposeFenceMode>[0], rollbacks: readonly PastRollback[]) =>
+  proposeFenceMode(boxes, { kind: 'staged', rollbacks })
 
 test('opening chats early is proposed where a box has gone back by images from the very same update', () => {
   expect(proposed([moving], [back])).toBe('until-first-ok')
@@ -25,10 +25,10 @@ test.each<[string, Parameters<typeof proposed>]>([
     'nobody knows what ran before',
     [[{ ...moving, from: { ...from, synapse: 'unknown' } }], [{ ...back, from: { ...from, synapse: 'unknown' } }]],
   ],
-])('nothing is proposed where %s', (_, [boxes, waysBack]) => {
-  expect(proposed(boxes, waysBack)).toBeUndefined()
+])('nothing is proposed where %s', (_, [boxes, rollbacks]) => {
+  expect(proposed(boxes, rollbacks)).toBeUndefined()
 })
 
 test('an emergency always takes the usual way', () => {
-  expect(proposeFenceMode([moving], { kind: 'emergency_cve', waysBack: [back] })).toBeUndefined()
+  expect(proposeFenceMode([moving], { kind: 'emergency_cve', rollbacks: [back] })).toBeUndefined()
 })

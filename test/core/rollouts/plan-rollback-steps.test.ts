@@ -67,16 +67,16 @@ test.each([
   const commands = new Map([['cmd-a', command]])
   expect(planRollbackSteps([goingBack('a', { step })], commands, limits)).toMatchObject([{ do: does, slug: 'a', commandId: 'cmd-a' }])
   const update = anEngineAction('a', { status: 'updating', undo: undo('pending'), step: 'update', commandId: 'cmd-a' })
-  expect(planRollbackSteps([update], commands, limits)).toMatchObject([{ do: 'judge' }])
+  expect(planRollbackSteps([update], commands, limits)).toMatchObject([{ do: 'evaluate-update' }])
 })
 
 test('a restore that an agent took is ended by nothing but its own answer; what nobody fetched ends', () => {
   const expired = anEngineCommand('cmd-a', { status: 'expired', taken: true })
   const restoring = goingBack('a', { step: 'restore' })
-  expect(planRollbackSteps([restoring], new Map([['cmd-a', expired]]), limits)).toMatchObject([{ do: 'overdue' }])
+  expect(planRollbackSteps([restoring], new Map([['cmd-a', expired]]), limits)).toMatchObject([{ do: 'mark-overdue' }])
   expect(planRollbackSteps([{ ...restoring, overdue: true }], new Map([['cmd-a', expired]]), limits)).toEqual([])
   const unfetched = new Map([['cmd-a', { ...expired, taken: false }]])
-  expect(planRollbackSteps([restoring], unfetched, limits)).toMatchObject([{ do: 'fail-undo', error: { code: 'HOST_OFFLINE' } }])
+  expect(planRollbackSteps([restoring], unfetched, limits)).toMatchObject([{ do: 'fail-rollback', error: { code: 'HOST_OFFLINE' } }])
 })
 
 test('whatever stands where: never more than the limits, never a box that is not to go back, none while one rests', () => {

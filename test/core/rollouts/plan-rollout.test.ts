@@ -16,7 +16,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     boxes,
     targetSlugs: null,
     history: [],
-    waysBack: [],
+    rollbacks: [],
     probe,
     limits: { parallel: 3, perHost: 1 },
     now: '2026-01-05T02:10:00.000Z',

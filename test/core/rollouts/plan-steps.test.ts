@@ -5,21 +5,21 @@ import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
 const rollout: EngineRollout = { id: 'ro_x', kind: 'staged', status: 'canary', failureThreshold: 1, holdAfter: null }
 const limits = { parallel: 3, perHost: 1 }
 const next = (actions: readonly EngineAction[], commands: readonly EngineCommand[] = [], changes: Partial<EngineRollout> = {}) =>
-  planSteps({ ...rollout, ...changes }, actions, new Map(commands.map((command) => [command.id, command])), limits)
+  planSteps({ rollout: { ...rollout, ...changes }, actions, commands: new Map(commands.map((command) => [command.id, command])) }, limits)
 const flying = (slug: string, changes: Partial<EngineAction> = {}) =>
   anEngineAction(slug, { status: 'preflight', step: 'observe', commandId: `${slug}.1`, ...changes })
 
 describe('the queue', () => {
   test('begins at most three, the longest first', () => {
     const waiting = ['a', 'b', 'c', 'd'].map((slug, n) => anEngineAction(slug, { expectedMs: n * 1000 }))
-    expect(next(waiting)).toEqual(['d', 'c', 'b'].map((slug) => ({ do: 'begin', slug })))
+    expect(next(waiting)).toEqual(['d', 'c', 'b'].map((slug) => ({ do: 'begin-update', slug })))
   })
 
   test('begins one per host', () => {
     const waiting = ['a', 'b', 'c'].map((slug) => anEngineAction(slug, { hostId: slug === 'c' ? 'h2' : 'h1' }))
     expect(next(waiting)).toEqual([
-      { do: 'begin', slug: 'a' },
-      { do: 'begin', slug: 'c' },
+      { do: 'begin-update', slug: 'a' },
+      { do: 'begin-update', slug: 'c' },
     ])
   })
 
@@ -39,26 +39,26 @@ describe('the queue', () => {
     test('waits and says for whom, once, and takes no place from the others', () => {
       const others = ['b', 'c', 'd'].map((slug) => anEngineAction(slug))
       expect(next([held, ...others])).toEqual([
-        ...['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })),
-        { do: 'wait', slug: 'a', why, until: null },
+        ...['b', 'c', 'd'].map((slug) => ({ do: 'begin-update', slug })),
+        { do: 'show-wait', slug: 'a', why, until: null },
       ])
       expect(next([told])).toEqual([])
     })
 
     test('without an end of its own is told without one, as in maintenance', () => {
       const closed = anEngineAction('a', { held: { holder: 'maintenance', until: '9999-12-31T23:59:59.999Z' } })
-      expect(next([closed])).toEqual([{ do: 'wait', slug: 'a', why: 'held by maintenance; it begins when it is free', until: null }])
+      expect(next([closed])).toEqual([{ do: 'show-wait', slug: 'a', why: 'held by maintenance; it begins when it is free', until: null }])
     })
 
     test('keeps its phase open, until it is free', () => {
       expect(next([told, anEngineAction('b', { status: 'succeeded' })])).toEqual([])
-      expect(next([{ ...told, held: null }])).toEqual([{ do: 'begin', slug: 'a' }])
+      expect(next([{ ...told, held: null }])).toEqual([{ do: 'begin-update', slug: 'a' }])
     })
 
     test('waits for nobody any more once it is free, also while there is no place for it', () => {
       const full = ['b', 'c', 'd'].map((slug) => flying(slug))
       const commands = full.map(({ slug }) => anEngineCommand(`${slug}.1`))
-      expect(next([{ ...told, held: null }, ...full], commands)).toEqual([{ do: 'wait', slug: 'a', why: null, until: null }])
+      expect(next([{ ...told, held: null }, ...full], commands)).toEqual([{ do: 'show-wait', slug: 'a', why: null, until: null }])
     })
 
     test('does not hide a failure of its phase', () => {
@@ -72,17 +72,17 @@ describe('the queue', () => {
     const why = 'waits for its maintenance window, opens at Mon 2026-03-30 02:00 Europe/Berlin (2026-03-30 00:00 UTC)'
 
     test('waits and says until when, once, by its own clock and in UTC; it takes no place and keeps its phase open', () => {
-      expect(next([closed, anEngineAction('b', { status: 'succeeded' })])).toEqual([{ do: 'wait', slug: 'a', why, until }])
+      expect(next([closed, anEngineAction('b', { status: 'succeeded' })])).toEqual([{ do: 'show-wait', slug: 'a', why, until }])
       const told = { ...closed, progress: { step: 'wait', detail: why, at: '2026-03-29T00:00:00.000Z' } }
       expect(next([told, anEngineAction('b', { status: 'succeeded' })])).toEqual([])
       const others = ['b', 'c', 'd'].map((slug) => anEngineAction(slug))
-      expect(next([told, ...others])).toEqual(['b', 'c', 'd'].map((slug) => ({ do: 'begin', slug })))
+      expect(next([told, ...others])).toEqual(['b', 'c', 'd'].map((slug) => ({ do: 'begin-update', slug })))
     })
 
     test('says what to do when it is never open for long enough', () => {
       const [step] = next([{ ...closed, held: { window: 'UTC', until: null, neededMs: 252_000 } }])
       expect(step).toMatchObject({
-        do: 'wait',
+        do: 'show-wait',
         why: expect.stringMatching(/needs about 4 min 12 s, .* never open for that long: make it longer with .*, or .*`--skip`/),
         until: null,
       })
@@ -114,7 +114,7 @@ describe('a failure', () => {
   })
 
   test('below the threshold others still begin, but the phase does not advance', () => {
-    expect(next([failed, anEngineAction('b')], [], { failureThreshold: 2 })).toEqual([{ do: 'begin', slug: 'b' }])
+    expect(next([failed, anEngineAction('b')], [], { failureThreshold: 2 })).toEqual([{ do: 'begin-update', slug: 'b' }])
     expect(next([failed, anEngineAction('b', { status: 'succeeded' })], [], { failureThreshold: 2 })).toMatchObject([{ do: 'pause' }])
   })
 
@@ -140,33 +140,33 @@ describe('a command', () => {
 
   test('is followed after the rollout is over', () => {
     const done = anEngineCommand('a.1', { status: 'succeeded', taken: true, result: {} })
-    expect(next([flying('a', { step: 'update' })], [done], { status: 'failed' })).toMatchObject([{ do: 'judge' }])
+    expect(next([flying('a', { step: 'update' })], [done], { status: 'failed' })).toMatchObject([{ do: 'evaluate-update' }])
   })
 
   test('that failed ends its attempt with the agent’s words', () => {
     const error = { code: 'PULL_FAILED', message: 'no such tag' }
     expect(next([flying('a')], [anEngineCommand('a.1', { status: 'failed', taken: true, error })])).toEqual([
-      { do: 'fail', slug: 'a', commandId: 'a.1', error },
+      { do: 'fail-update', slug: 'a', commandId: 'a.1', error },
     ])
   })
 
   test('that nobody fetched in time says that the host is offline', () => {
     expect(next([flying('a', { step: 'update' })], [anEngineCommand('a.1', { status: 'expired' })])).toMatchObject([
-      { do: 'fail', error: { code: 'HOST_OFFLINE', message: expect.stringContaining('the agent of host-of-a never') } },
+      { do: 'fail-update', error: { code: 'HOST_OFFLINE', message: expect.stringContaining('the agent of host-of-a never') } },
     ])
   })
 
   test('that may still change the box is never given up: it is overdue, once', () => {
     const lost = anEngineCommand('a.1', { status: 'expired', taken: true, error: { code: 'COMMAND_EXPIRED', message: 'late' } })
     const action = flying('a', { status: 'updating', step: 'update' })
-    expect(next([action], [lost])).toEqual([{ do: 'overdue', slug: 'a', commandId: 'a.1' }])
+    expect(next([action], [lost])).toEqual([{ do: 'mark-overdue', slug: 'a', commandId: 'a.1' }])
     expect(next([{ ...action, overdue: true }], [lost])).toEqual([])
-    expect(next([flying('a', { step: 'prefetch' })], [lost])).toMatchObject([{ do: 'fail', error: { code: 'COMMAND_EXPIRED' } }])
+    expect(next([flying('a', { step: 'prefetch' })], [lost])).toMatchObject([{ do: 'fail-update', error: { code: 'COMMAND_EXPIRED' } }])
   })
 
   test('whose answer came after it expired is judged all the same', () => {
     const late = anEngineCommand('a.1', { status: 'expired', taken: true, result: { outcome: 'committed' } })
-    expect(next([flying('a', { step: 'update', overdue: true })], [late], { status: 'failed' })).toMatchObject([{ do: 'judge' }])
+    expect(next([flying('a', { step: 'update', overdue: true })], [late], { status: 'failed' })).toMatchObject([{ do: 'evaluate-update' }])
   })
 
   test('shows where it stands by all that it told, and says nothing twice', () => {
@@ -174,7 +174,7 @@ describe('a command', () => {
     const action = flying('a', { status: 'pulling', step: 'update' })
     const running = anEngineCommand('a.1', { status: 'running', taken: true, progress: steps })
     const progress = steps.at(-1) ?? null
-    expect(next([action], [running])).toEqual([{ do: 'show', slug: 'a', commandId: 'a.1', status: 'snapshotting', progress }])
+    expect(next([action], [running])).toEqual([{ do: 'show-progress', slug: 'a', commandId: 'a.1', status: 'snapshotting', progress }])
     expect(next([{ ...action, status: 'snapshotting', progress }], [running])).toEqual([])
   })
 })

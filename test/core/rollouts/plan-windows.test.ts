@@ -20,7 +20,7 @@ const plan = (boxes: readonly KnownBox[], changes: Partial<PlanInput> = {}) =>
     boxes,
     targetSlugs: null,
     history: [],
-    waysBack: [],
+    rollbacks: [],
     probe: { consecutive: 3, spacingMs: 60_000, timeoutMs: 1_800_000 },
     limits: { parallel: 3, perHost: 1 },
     now,

@@ -15,7 +15,7 @@ import { findHostByKeyId } from '../../../src/daemon/hosts/host.repo.ts'
 import { nextCommand } from '../../../src/daemon/hosts/next-command.ts'
 import { drainJobs } from '../../../src/daemon/jobs/index.ts'
 import { findJob } from '../../../src/daemon/jobs/testing.ts'
-import { readBoxesAhead } from '../../../src/daemon/rollouts/engine/box-asked.repo.ts'
+import { knownBox } from '../../../src/daemon/rollouts/testing.ts'
 import { silentLogger, systemRandom } from '../../../src/node/index.ts'
 import { aKeyring, anAccount, anAdminRoom, aSession } from '../../support/admin-room.ts'
 import { emptyDatabase } from '../../support/databases.ts'
@@ -75,8 +75,9 @@ describe.each(['sqlite', 'postgres'] as const)('on %s, in a registry that has gr
     waits.cancel()
   })
 
-  test('the engine finds the boxes of a look by their names', async () => {
-    const look = () => inTransaction((tx) => readBoxesAhead(tx, ['slug-1', 'slug-2', 'slug-3']))
+  test('the engine finds the box of a step by its slug', async () => {
+    const { rollouts } = fleetRooms(deps, 'replica_1')
+    const look = () => inTransaction((tx) => knownBox(rollouts, tx, 'slug-1'))
     // The few hosts of this registry are one page to PostgreSQL, and so are the boxes that somebody holds.
     expect((await wholeReads(look)).filter(({ table }) => !['hosts', 'box_holds'].includes(table))).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { isProblem, type ProblemCode, secret } from '../../../src/core/kit/index.ts'
 import { applyManifest, currentManifest } from '../../../src/daemon/boxes/index.ts'
-import { createEmergency } from '../../../src/daemon/rollouts/emergency/create-emergency.ts'
+import { createEmergency } from '../../../src/daemon/rollouts/testing.ts'
 import { aManifest } from '../../support/boxes.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { inBetween, onBothDialects } from '../../support/databases.ts'

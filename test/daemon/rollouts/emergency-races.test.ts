@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
-import { lockOpenRollouts } from '../../../src/daemon/rollouts/rollouts.repo.ts'
-import { startRollout } from '../../../src/daemon/rollouts/start-rollout.ts'
+import { lockOpenRollouts, startRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
 import { heldUp } from '../../support/held-up.ts'

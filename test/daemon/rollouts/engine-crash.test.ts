@@ -3,12 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { isInFlight, isOver } from '../../../src/core/rollouts/index.ts'
 import { acquireLease, type Lease } from '../../../src/daemon/db/index.ts'
-import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
-import { beginAction } from '../../../src/daemon/rollouts/engine/begin-action.ts'
-import { round } from '../../../src/daemon/rollouts/engine/round.ts'
 import { makeRolloutEngine, startRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
-import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { abortRollout, beginUpdate, pauseRollout, resumeRollout, runRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { emptyDatabase, onBothDialects } from '../../support/databases.ts'
 import { type Fate, type RolloutWorld, rolloutWorld } from '../../support/rollout-world.ts'
@@ -73,7 +69,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const id = await world.started()
     const lease = (await acquireLease(deps, { name: `rollout:${id}`, owner: deps.holder, ttlMs: 30_000 })) as Lease
     await pauseRollout(deps, anOperator, { id, reason: 'lunch time' })
-    await beginAction({ deps, lease, rolloutId: id }, 'acme')
+    await beginUpdate({ deps, lease, rolloutId: id }, 'acme')
     expect(await world.statuses(id)).toMatchObject({ acme: 'pending' })
     expect(await world.commandIds()).toEqual([])
   })
@@ -94,7 +90,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     const world = await rolloutWorld(await fresh(), fleet)
     const id = await world.started()
     await world.tick()
-    await world.engine.handBack()
+    await world.engine.releaseLeases()
     for (const command of await world.open()) await world.work(command)
     await world.tick(world.replica('replica-2'))
     expect(await world.commandIds()).toContain(`${id}.acme.1.prefetch`)

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
-import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { abortRollout, resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { rolloutWorld } from '../../support/rollout-world.ts'

@@ -3,12 +3,8 @@ import { evidenceSum } from '../../../src/core/audit/index.ts'
 import { isProblem } from '../../../src/core/kit/index.ts'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
 import type { Db } from '../../../src/daemon/db/index.ts'
-import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
 import { makeRolloutEngine } from '../../../src/daemon/rollouts/index.ts'
-import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
-import { listEvidence } from '../../../src/daemon/rollouts/report-rollout.ts'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
-import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
+import { abortRollout, listEvidence, pauseRollout, resumeRollout, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { interrupted } from '../../support/dying.ts'
@@ -159,7 +155,7 @@ onBothDialects('the rollout engine', (fresh) => {
       await pauseRollout(world.deps, anOperator, { id, reason: 'let me see' })
       await resumeRollout(world.deps, anOperator, { id, skipFailed: true })
     }
-    await world.engine.handBack()
+    await world.engine.releaseLeases()
     await world.settle(makeRolloutEngine({ ...world.deps, db: interrupted(world.deps.db, 2, leaveOut) }))
     const { status, auditLog } = await world.show(id)
     expect([status, auditLog.filter(({ action }) => action === 'rollout.paused').length]).toEqual(['done', 1])
@@ -204,7 +200,7 @@ onBothDialects('the rollout engine', (fresh) => {
     ['was released', 'the hold of acme was released', (db: Db) => db.deleteFrom('box_holds')],
     [
       'ran out in the hands of another',
-      'somebody else has taken the box acme',
+      'acme is on hold for rollout cve-1',
       (db: Db) => db.updateTable('box_holds').set({ holder: 'rollout:cve-1', until: '2020-01-01T00:00:00.000Z' }),
     ],
   ])('nor is one whose hold %s meanwhile, until it has been looked at anew: others may have brought it further', async (_, says, lose) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
+import { resumeRollout } from '../../../src/daemon/rollouts/testing.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
 import { digestOf, newImage, rolloutWorld } from '../../support/rollout-world.ts'

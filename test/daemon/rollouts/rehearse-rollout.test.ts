@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isProblem, manualClock } from '../../../src/core/kit/index.ts'
 import { type Rehearsal, type RehearsalInput, RehearsalRequest } from '../../../src/core/rollouts/index.ts'
 import type { Rehearse } from '../../../src/daemon/rollouts/index.ts'
-import { rehearsals } from '../../../src/daemon/rollouts/rehearse-rollout.ts'
+import { rehearsals } from '../../../src/daemon/rollouts/testing.ts'
 import { synapseSchemas } from '../../support/synapse-schemas.ts'
 
 const wanted = RehearsalRequest.parse({})

@@ -3,12 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isoNow } from '../../../src/core/kit/index.ts'
 import { parseWindow } from '../../../src/core/wall-clock/index.ts'
 import { holdsOf } from '../../../src/daemon/boxes/index.ts'
-import { abortRollout } from '../../../src/daemon/rollouts/end-rollout.ts'
-import { listRollouts } from '../../../src/daemon/rollouts/list-rollouts.ts'
-import { pauseRollout } from '../../../src/daemon/rollouts/pause-rollout.ts'
-import { resumeRollout } from '../../../src/daemon/rollouts/resume-rollout.ts'
-import { rolloutsToDrive } from '../../../src/daemon/rollouts/rollouts.repo.ts'
-import { showAction } from '../../../src/daemon/rollouts/show-rollout.ts'
+import { abortRollout, listRollouts, pauseRollout, resumeRollout, rolloutsToRun, showAction } from '../../../src/daemon/rollouts/testing.ts'
 import { changeTenant } from '../../../src/daemon/tenants/change-tenant.ts'
 import { anOperator } from '../../support/boxes-room.ts'
 import { onBothDialects } from '../../support/databases.ts'
@@ -181,7 +176,7 @@ onBothDialects('a rollout and maintenance windows', (fresh) => {
     await world.rollBack(id, 'images')
     await world.settle()
     expect(await actionOf(world, id, 'acme')).toMatchObject({ status: 'cancelled', undo: null })
-    expect(await rolloutsToDrive(world.deps.db)).toEqual([])
+    expect(await rolloutsToRun(world.deps.db)).toEqual([])
   })
 
   describe('a window that is changed holds at once', () => {

@@ -11,54 +11,53 @@ import {
 import { recordAudit } from '../../audit/index.ts'
 import { raiseManifest } from '../../boxes/index.ts'
 import { isUniqueViolation } from '../../db/index.ts'
-import { askedOnce } from '../ask-registries.ts'
 import type { RolloutsDeps } from '../deps.ts'
 import { type PlanDeps, type Planned, planEmergency } from '../plan-rollout.ts'
-import { newRollout, queueRollout } from '../queue-rollout.ts'
-import { madeBefore, type Repeat, repeatOf } from '../repeated-call.ts'
+import { createdBefore, newRollout, queueRollout, type Repeat, repeatOf } from '../queue-rollout.ts'
+import { askedOnce } from '../resolve-images.ts'
 import { showRollout } from '../show-rollout.ts'
-import { requireApproval } from './require-approval.ts'
+import { assertApproved } from './approval.ts'
 
 type Deps = PlanDeps & Pick<RolloutsDeps, 'rolloutBus' | 'requireSnapshots' | 'approvalTokenSha256'>
 
-type Asked = UncheckedOrder & Readonly<{ approvalToken: Secret }>
+type Input = UncheckedOrder & Readonly<{ approvalToken: Secret }>
 
-/** So often somebody else may apply a manifest at the very same moment. */
-const mostTries = 5
+/** Retries where another manifest is applied at the same moment. */
+const maxTries = 5
 
 /**
- * Queues an emergency rollout (spec 4.6). In this order it throws RATE_LIMITED, CONFIG and AUTH for the token, CONFIG where there could be no
- * snapshots, VALIDATION for what is asked. The new manifest is stored with the rollout or not at all; one that is applied meanwhile is
- * built upon. With an Idempotency-Key a repeated call answers what the first one made.
+ * Queues an emergency rollout (spec 4.6). Throws, in this order: RATE_LIMITED, CONFIG and AUTH for the token, CONFIG where snapshots are not
+ * configured, VALIDATION for the order. The new manifest is stored with the rollout or not at all, on top of the newest one. With an
+ * Idempotency-Key a repeated call answers the rollout of the first.
  */
 export async function createEmergency(
   deps: Deps,
   actor: AdminActor,
-  { approvalToken, ...unchecked }: Asked,
+  { approvalToken, ...unchecked }: Input,
   key?: string,
 ): Promise<RolloutDetail> {
-  await requireApproval(deps, actor, approvalToken)
+  await assertApproved(deps, actor, approvalToken)
   deps.requireSnapshots()
   const order = readEmergencyOrder(unchecked, approvalToken)
   const repeat = key === undefined ? null : repeatOf(actor, { emergency: order }, withoutToken(key, approvalToken))
   const asking = { ...deps, askRegistries: deps.askRegistries && askedOnce(deps.askRegistries) }
   for (let tries = 1; ; tries++) {
-    const made = repeat && (await madeBefore(deps.db, repeat))
-    if (made) return showRollout(deps, made)
+    const created = repeat && (await createdBefore(deps.db, repeat))
+    if (created) return showRollout(deps, created)
     const planned = await planEmergency(asking, order)
     if (await store(deps, actor, order, planned, repeat)) return showRollout(deps, planned.id)
-    if (tries === mostTries) throw problem('CONFLICT', 'other manifests are being applied all the time: try again once they are')
+    if (tries === maxTries) throw problem('CONFLICT', 'other manifests were applied at the same moment. fix: retry')
   }
 }
 
-/** The key is kept as it is. */
+/** The key is stored in plain text. */
 function withoutToken(key: string, token: Secret): string {
   if (!key.includes(token.reveal())) return key
-  const reason = 'holds the approval token, which is kept nowhere'
+  const reason = 'contains the approval token, which must not be stored'
   throw problem('VALIDATION', `Idempotency-Key: ${reason}`, { details: [{ path: 'Idempotency-Key', reason }] })
 }
 
-/** False when the revision was taken meanwhile, or the same call was made at the same time: then nothing was stored. */
+/** Answers false, with nothing stored, when the manifest revision was taken meanwhile or the same call was made at the same time. */
 async function store(
   { db, clock, rolloutBus }: Deps,
   actor: AdminActor,
@@ -75,17 +74,20 @@ async function store(
     cveId,
     reason,
     boxes: plan.updates,
-    by: `${actorLabel(actor)} (on the word of ${triggeredBy})`,
+    by: `${actorLabel(actor)} (triggered by ${triggeredBy})`,
   })
   try {
     await db.transaction().execute(async (tx) => {
       const revision = plan.manifestRevision
       const changes = await raiseManifest(tx, clock, actor, { revision, manifest })
-      await queueRollout(tx, clock, rollout, {
-        ...{ plan, repeat, actor, alert },
-        fixes: namedVersions(targets),
-        data: { cveId, triggeredBy, targets },
-      })
+      await queueRollout(
+        { tx, clock, rollout },
+        {
+          ...{ plan, repeat, actor, alert },
+          fixes: namedVersions(targets),
+          data: { cveId, triggeredBy, targets },
+        },
+      )
       const subject = `revision ${revision}`
       await recordAudit(tx, clock, { actor, action: 'manifest.applied', subject, data: { revision, changes, rolloutId: id } })
     })
@@ -97,5 +99,5 @@ async function store(
   return true
 }
 
-/** The first failure of a phase stops it, as in any rollout; whoever is refused may be left out when it is started. */
+/** The first failure of a phase stops it; blocked boxes may be skipped at the start. */
 const asEmergency = { failureThreshold: 1, skipRefused: false, holdAfter: null, fenceMode: 'until-stable' } as const

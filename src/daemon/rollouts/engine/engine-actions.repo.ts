@@ -1,0 +1,135 @@
+import {
+  assignSlots,
+  type EngineAction,
+  failedStatuses,
+  inFlightStatuses,
+  type Parallelism,
+  type Phase,
+} from '../../../core/rollouts/index.ts'
+import type { DbOrTx } from '../../db/index.ts'
+import { parseJson, undoOf } from '../action-row.ts'
+import { type ClosedWindows, noWindows } from './closed-windows.repo.ts'
+
+// The engine observes a rollout several times per box, so it must not read all boxes. For the actions read here, core plans the same steps
+// as for all actions of the rollout; a test holds both to that.
+
+/** By slug, without the rollout's own. */
+type Holds = ReadonlyMap<string, NonNullable<EngineAction['held']>>
+
+type Updates = Readonly<{
+  rolloutId: string
+  /** Undefined while the rollout is in none: then only actions in flight and failed ones count. */
+  phase: Phase | undefined
+  holds: Holds
+  windows: ClosedWindows
+  limits: Parallelism
+}>
+
+/** Actions in flight, failed ones, those that wait for a hold or a window or show that they do, and those that may begin next. */
+export async function actionsToUpdate(db: DbOrTx, { rolloutId, phase, holds, windows, limits }: Updates): Promise<EngineAction[]> {
+  const read = reader(db, rolloutId, { holds, windows })
+  const begun = await read((query) => query.where('action.status', 'in', [...inFlightStatuses, ...failedStatuses]))
+  if (!phase) return begun
+  const pending = (narrow: Narrowing) =>
+    read((query) => narrow(query.where('action.status', '=', 'pending').where('action.phase', '=', phase)))
+  // Thousands may wait for the same window to open: only those whose text changes are read.
+  const shownWaiting = await pending((query) => query.where('action.progress', 'is not', null).where('action.waits_until', 'is', null))
+  const held = await readBySlug(pending, [...new Set([...holds.keys(), ...windows.outdated])])
+  const page: Page = (limit, offset) =>
+    pending((query) => query.orderBy('action.expected_ms', 'desc').orderBy('action.slug').limit(limit).offset(offset))
+  const next = await readNext(page, inFlightAmong(begun), limits)
+  return distinct([...begun, ...shownWaiting, ...held, ...next])
+}
+
+type Rollbacks = Readonly<{ rolloutId: string; holds: Holds; limits: Parallelism }>
+
+/** Actions in flight, stalled ones, those that wait for a hold or show that they do, and those that may be rolled back next. */
+export async function actionsToRollBack(db: DbOrTx, { rolloutId, holds, limits }: Rollbacks): Promise<EngineAction[]> {
+  const read = reader(db, rolloutId, { holds, windows: noWindows })
+  const begun = await read((query) => query.where('action.status', 'in', [...inFlightStatuses, 'rollback_failed']))
+  const pending = (narrow: Narrowing) =>
+    read((query) => narrow(query.where('action.status', '=', 'succeeded').where('action.undo_status', '=', 'pending')))
+  const shownWaiting = await pending((query) => query.where('action.progress', 'like', '{"step":"wait"%'))
+  const held = await readBySlug(pending, [...holds.keys()])
+  const page: Page = (limit, offset) =>
+    pending((query) => query.orderBy('action.finished_at', 'desc').orderBy('action.slug', 'desc').limit(limit).offset(offset))
+  const next = await readNext(page, inFlightAmong(begun), limits)
+  return distinct([...begun, ...shownWaiting, ...held, ...next])
+}
+
+const inFlightAmong = (actions: readonly EngineAction[]) => actions.filter(({ status }) => inFlight.has(status))
+const inFlight: ReadonlySet<string> = new Set(inFlightStatuses)
+
+const distinct = (actions: readonly EngineAction[]): EngineAction[] => [...new Map(actions.map((action) => [action.slug, action])).values()]
+
+const actionsOfRollout = (db: DbOrTx, rolloutId: string) =>
+  db
+    .selectFrom('rollout_actions as action')
+    .leftJoin('hosts as host', 'host.id', 'action.host_id')
+    .select(['action.slug', 'action.host_id', 'host.name as host_name', 'action.phase', 'action.status', 'action.waived'])
+    .select(['action.step', 'action.command_id', 'action.progress', 'action.expected_ms', 'action.overdue_at', 'action.finished_at'])
+    .select(['action.undo_mode', 'action.undo_status', 'action.undo_error', 'action.waits_until', 'action.error'])
+    .where('action.rollout_id', '=', rolloutId)
+
+type Query = ReturnType<typeof actionsOfRollout>
+type Narrowing = (query: Query) => Query
+type Read = (narrow: Narrowing) => Promise<EngineAction[]>
+type Row = Awaited<ReturnType<Query['execute']>>[number]
+
+type Waits = Readonly<{ holds: Holds; windows: ClosedWindows }>
+
+const reader =
+  (db: DbOrTx, rolloutId: string, waits: Waits): Read =>
+  async (narrow) =>
+    (await narrow(actionsOfRollout(db, rolloutId)).execute()).map((row) => engineAction(row, waits))
+
+const engineAction = (row: Row, { holds, windows }: Waits): EngineAction => ({
+  slug: row.slug,
+  hostId: row.host_id,
+  hostName: row.host_name ?? row.host_id,
+  held: holds.get(row.slug) ?? windows.closed.get(row.slug) ?? null,
+  phase: row.phase,
+  status: row.status,
+  waived: row.waived === 1,
+  undo: undoOf(row),
+  finishedAt: row.finished_at,
+  step: row.step,
+  commandId: row.command_id,
+  progress: hasOpened(row, windows) ? null : parseJson(row.progress),
+  expectedMs: Number(row.expected_ms),
+  overdue: row.overdue_at !== null,
+  error: parseJson(row.error),
+})
+
+/** The window that it waited for has opened: its stored text needs no update. */
+const hasOpened = ({ slug, waits_until }: Row, { closed, outdated }: ClosedWindows): boolean =>
+  waits_until !== null && !closed.has(slug) && !outdated.has(slug)
+
+const slugsPerQuery = 100
+
+async function readBySlug(read: Read, slugs: readonly string[]): Promise<EngineAction[]> {
+  const found: EngineAction[] = []
+  for (let from = 0; from < slugs.length; from += slugsPerQuery) {
+    const some = slugs.slice(from, from + slugsPerQuery)
+    found.push(...(await read((query) => query.where('action.slug', 'in', some))))
+  }
+  return found
+}
+
+/** A page of the actions that have not begun, in the order in which they begin. */
+type Page = (limit: number, offset: number) => Promise<EngineAction[]>
+
+const firstPage = 4
+
+/** Reads pages until every free slot has an action, or none is left: hosts may be busy and boxes held. */
+async function readNext(page: Page, flying: readonly EngineAction[], limits: Parallelism): Promise<EngineAction[]> {
+  const slots = limits.parallel - flying.length
+  if (slots <= 0) return []
+  const found: EngineAction[] = []
+  for (let size = Math.max(firstPage, slots * 2); ; size *= 4) {
+    const more = await page(size, found.length)
+    found.push(...more)
+    const free = found.filter(({ held }) => held === null)
+    if (more.length < size || assignSlots(free, flying, limits).length >= slots) return found
+  }
+}

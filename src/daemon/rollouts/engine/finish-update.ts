@@ -1,0 +1,97 @@
+import { alertOf, closedByRestore, type NewAlert } from '../../../core/alerts/index.ts'
+import type { UpdateResult } from '../../../core/boxes/index.ts'
+import { isoNow, spanMs } from '../../../core/kit/index.ts'
+import { type ActionError, type ActionStatus, evaluateUpdate as evaluateResult } from '../../../core/rollouts/index.ts'
+import { closeAlerts, raiseAlert } from '../../alerts/index.ts'
+import type { StoredAction } from '../actions.repo.ts'
+import type { Evidence } from '../attempts.repo.ts'
+import { checkpointWhenFinished } from '../finish-rollout.ts'
+import { engineActor, recordRolloutAudit, updateAction } from '../publish.ts'
+import { closeAttempt } from './close-attempt.ts'
+import { releaseBox } from './hold-box.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand } from './under-lease.ts'
+
+/** How an attempt at an update ended. */
+export type Outcome = Readonly<{
+  status: ActionStatus
+  error: ActionError | null
+  /** Goes into the action. */
+  shows?: Partial<StoredAction>
+  /** Goes into the attempt. */
+  evidence?: Evidence
+  /** The box serves a version that was not proven healthy. */
+  leftOpen?: boolean | undefined
+  /** The box runs an image that was not ordered. */
+  runsOther?: boolean | undefined
+}>
+
+/** The agent reported how its update ended. The report counts also after the command expired. */
+export const evaluateUpdate = (leased: LeasedRollout, command: CommandOf, result: UpdateResult): Promise<void> =>
+  onCommand(leased, command, (step) => finishUpdate(step, outcomeOf(step, result)))
+
+/** A command failed, or no agent took it: the attempt ends. The agent has not touched the box. */
+export const failUpdate = (leased: LeasedRollout, { error, ...command }: CommandOf & Readonly<{ error: ActionError }>): Promise<void> =>
+  onCommand(leased, command, (step) => finishUpdate(step, { status: 'failed', error }))
+
+function outcomeOf({ rollout, action }: ActionTx, result: UpdateResult): Outcome {
+  const ordered = Object.entries(action.images).map(([service, image]) => [service, rollout.digests[image] as string])
+  const { status, error, runsOther } = evaluateResult(result, Object.fromEntries(ordered))
+  const { snapshotOk, healthOk, snapshotId, snapshotSha256, fencedMs, durationMs, composeBackup, probes, report } = result
+  const { digestsBefore, digestsAfter, restored = null } = result
+  // An agent that committed an image that was not ordered has not done this update.
+  const updateOk = result.updateOk && error?.code !== 'DIGEST_MISMATCH'
+  const rolledBack = result.rolledBack && status === 'rolled_back'
+  return {
+    status,
+    error,
+    leftOpen: result.leftOpen,
+    runsOther,
+    shows: { snapshotOk, updateOk, healthOk, rolledBack, snapshotId, fencedMs },
+    evidence: { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report },
+  }
+}
+
+/** Stores the outcome, releases the box, and raises or closes its alerts; also after the rollout itself is finished. */
+export async function finishUpdate(step: ActionTx, outcome: Outcome): Promise<undefined> {
+  const { clock, action } = step
+  const { status, error, shows = {}, evidence = {} } = outcome
+  const at = isoNow(clock)
+  const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
+  // The rollout may have been rolled back with its boxes meanwhile: a box that was not updated needs no rollback.
+  const undo = status === 'succeeded' ? action.undo : null
+  const ended: StoredAction = { ...action, ...shows, status, undo, error, step: null, overdueAt: null, finishedAt: at, durationMs }
+  const sum = await closeAttempt(step, { durationMs, ...evidence, status, error, finishedAt: at }, evidence.durationMs ?? null)
+  await releaseBox(step)
+  await updateAction(step, action, ended)
+  await checkpointWhenFinished(step)
+  await updateAlerts(step, ended, outcome)
+  const { tenantSlug: slug, attempt, snapshotId } = ended
+  const data = { slug, attempt, snapshotId, error, evidence: sum }
+  await recordRolloutAudit(step, { actor: engineActor, action: `rollout.action.${status}`, data })
+}
+
+async function updateAlerts({ tx, clock, action }: ActionTx, ended: StoredAction, outcome: Outcome): Promise<void> {
+  const isUpdated = ended.status === 'succeeded'
+  const because = isUpdated ? 'an update of the box succeeded' : 'its agent reported the outcome'
+  const kinds = [...(action.overdueAt === null ? [] : ['deadline_overdue' as const]), ...(isUpdated ? endedByUpdate : [])]
+  if (kinds.length > 0) await closeAlerts(tx, clock, { subject: ended.tenantSlug, kinds, because })
+  const alert = alertFor(ended, outcome)
+  if (alert) await raiseAlert(tx, clock, alert)
+}
+
+/** Alerts that earlier attempts of any rollout left open: the box is proven healthy now. */
+const endedByUpdate = ['action_rolled_back', ...closedByRestore] as const
+
+/** A failure before anything was touched raises none: its rollout pauses and says so. */
+function alertFor(
+  { rolloutId, tenantSlug: slug, attempt, status, error }: StoredAction,
+  { leftOpen, runsOther }: Outcome,
+): NewAlert | undefined {
+  const box = { rolloutId, slug, attempt, error }
+  if (status === 'rollback_failed') return alertOf.rollback_failed(box)
+  if (status === 'rolled_back') return alertOf.action_rolled_back(box)
+  if (status !== 'failed') return undefined
+  if (runsOther) return alertOf.wrong_image(box)
+  if (leftOpen) return alertOf.box_reopened_unproven(box)
+  return error?.code === 'PROBE_FAILED' ? alertOf.probe_failed(box) : undefined
+}

@@ -1,0 +1,98 @@
+import type { BoxCommandResult } from '../../../core/boxes/index.ts'
+import { type ActionError, fenceNeedsMs, type KnownBox, type RolloutPlan } from '../../../core/rollouts/index.ts'
+import type { Tx } from '../../db/index.ts'
+import type { StoredAction } from '../actions.repo.ts'
+import { attemptsOf } from '../attempts.repo.ts'
+import { knownBox } from '../known-boxes.ts'
+import { updateAction } from '../publish.ts'
+import { planOf, replaceRollout, type StoredRollout } from '../rollouts.repo.ts'
+import { isWindowTooShort, noLiveBox } from './begin-update.ts'
+import { postponeUpdate } from './close-attempt.ts'
+import { finishUpdate } from './finish-update.ts'
+import { extendHold } from './hold-box.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, queueCommand, remainingMs } from './under-lease.ts'
+
+type Pulled = BoxCommandResult<'tenant-box.prefetch'>
+
+/**
+ * The images are on the host: their digests are checked and the guarded update is ordered. A tag that the plan could not resolve is pinned
+ * here for the whole rollout, by the first box that pulled it.
+ */
+export const orderUpdate = (leased: LeasedRollout, command: CommandOf, { digests }: Pulled): Promise<void> =>
+  onCommand(leased, command, async (step) => {
+    const { tx, deps, rollout, action } = step
+    const images = Object.values(action.images)
+    const mismatch = wrongDigest(rollout, action, digests) ?? (await otherThanPlanned(step, digests))
+    if (mismatch) return finishUpdate(step, { status: 'failed', error: mismatch })
+    const box = await knownBox(deps, tx, command.slug)
+    if (!box) return finishUpdate(step, { status: 'failed', error: noLiveBox(command.slug) })
+    const pinned = { ...rollout.digests, ...Object.fromEntries(images.map((image) => [image, digests[image] as string])) }
+    if (images.some((image) => rollout.digests[image] === undefined)) await replaceRollout(tx, rollout, { ...rollout, digests: pinned })
+    if (isWindowTooShort(step, box, fenceNeedsMs(action))) return postponeUpdate(step)
+    const lost = await extendHold(step, box)
+    if (lost) return finishUpdate(step, { status: 'failed', error: lost })
+    const queued = await queueUpdate({ ...step, action: { ...action, progress: null } }, box, pinned)
+    await updateAction(step, action, queued)
+    return queued
+  })
+
+/** What was pulled differs from what the rollout has pinned. */
+function wrongDigest(
+  { digests: pinned }: StoredRollout,
+  { tenantSlug: slug, images }: StoredAction,
+  pulled: Pulled['digests'],
+): ActionError | undefined {
+  for (const image of Object.values(images)) {
+    const [expected, got] = [pinned[image], pulled[image]]
+    if (!got) return { code: 'PULL_FAILED', message: `the agent of ${slug} did not report the digest of ${image}` }
+    if (expected && expected !== got) {
+      const message = `${image} is ${got} on the host of ${slug}, but this rollout pinned ${expected}: the tag was moved. Nothing was stopped. A new rollout uses the tag as it is now`
+      return { code: 'DIGEST_MISMATCH', message }
+    }
+  }
+  return undefined
+}
+
+/**
+ * The plan showed which image the fleet runs under a tag. A first pull that finds another one fails the attempt once: an operator who has
+ * seen that digest and resumes the rollout accepts it.
+ */
+export async function otherThanPlanned(
+  { tx, rollout, action }: Readonly<{ tx: Tx; rollout: Pick<StoredRollout, 'id' | 'digests'>; action: StoredAction }>,
+  pulled: Readonly<Record<string, string>>,
+): Promise<ActionError | undefined> {
+  const unpinned = [...new Set(Object.values(action.images))].filter((image) => rollout.digests[image] === undefined)
+  if (unpinned.length === 0) return undefined
+  const plan = await planOf(tx, rollout.id)
+  const moved = unpinned.flatMap((image) => {
+    const planned = plannedDigest(plan, image)
+    return planned === null || planned === pulled[image] ? [] : [{ found: `${image} is ${pulled[image]}`, planned }]
+  })
+  const reported = moved.length === 0 ? [] : await mismatchesBefore(tx, action)
+  if (moved.every(({ found }) => reported.some((message) => message.includes(found)))) return undefined
+  const found = moved.map((one) => `${one.found} on the host of ${action.tenantSlug}, but the plan showed ${one.planned} from the fleet`)
+  const next = 'the tag was moved. Nothing was stopped. Resume the rollout to use the tag as it is now'
+  return { code: 'DIGEST_MISMATCH', message: `${found.join('; ')}: ${next}` }
+}
+
+const plannedDigest = ({ boxes }: RolloutPlan, wanted: string): string | null => {
+  for (const { images } of boxes) for (const { image, digest } of Object.values(images)) if (image === wanted) return digest
+  return null
+}
+
+/** The digest mismatches that earlier attempts reported. */
+const mismatchesBefore = async (tx: Tx, { id, attempt: current }: StoredAction): Promise<string[]> =>
+  (await attemptsOf(tx, id)).flatMap(({ attempt, error }) =>
+    attempt < current && error?.code === 'DIGEST_MISMATCH' ? [error.message] : [],
+  )
+
+function queueUpdate(step: ActionTx, { slug, boxId, ownershipEpoch }: KnownBox, pinned: Readonly<Record<string, string>>) {
+  const { deps, rollout, action } = step
+  const services = Object.fromEntries(
+    Object.entries(action.images).map(([service, image]) => [service, { image, digest: pinned[image] as string }]),
+  )
+  const deadlineMs = remainingMs(deps, action)
+  const targets = { services, migrationsHead: action.to.migrationsHead }
+  const payload = { slug, boxId, ownershipEpoch, targets, probe: deps.probe, fence: { mode: rollout.fenceMode }, deadlineMs }
+  return queueCommand(step, { step: 'update', kind: 'tenant-box.update', payload, deadlineMs })
+}

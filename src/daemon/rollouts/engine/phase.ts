@@ -1,0 +1,47 @@
+import { alertOf } from '../../../core/alerts/index.ts'
+import { isoNow } from '../../../core/kit/index.ts'
+import { explainHold, failedStatuses, isFailure, isOver, type Phase, phaseOf, transition } from '../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
+import { requestCheckpoint } from '../../audit/index.ts'
+import { actionsOf } from '../actions.repo.ts'
+import { closeRolloutAlerts } from '../finish-rollout.ts'
+import { engineActor, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
+import { replaceRollout } from '../rollouts.repo.ts'
+import { type LeasedRollout, underLease } from './under-lease.ts'
+
+/** Pauses the rollout and alerts its operators. `reason` ends in what may be done next; `held`: the pause was asked for (`holdAfter`). */
+export async function pauseByEngine(step: RolloutTx, reason: string, { held = false }: { held?: boolean } = {}): Promise<void> {
+  const { tx, clock, rollout } = step
+  const paused = transition(rollout, { type: 'pause', reason, at: isoNow(clock) })
+  await replaceRollout(tx, rollout, paused)
+  const after = { ...step, rollout: paused }
+  await publishEvent(after, { type: 'rollout.paused', reason })
+  await raiseAlert(tx, clock, alertOf.rollout_paused({ rolloutId: rollout.id, reason, held }))
+  await recordRolloutAudit(after, { actor: engineActor, action: 'rollout.paused', data: { reason } })
+}
+
+/** A phase with failures pauses. Nothing happens where an operator has meanwhile skipped or retried them. */
+export const pausePhase = (leased: LeasedRollout, reason: string): Promise<void> =>
+  underLease(leased, async (step) => {
+    const phase = phaseOf(step.rollout)
+    const failed = phase ? await actionsOf(step.tx, step.rollout.id, failedStatuses) : []
+    if (failed.some((action) => action.phase === phase && isFailure(action))) await pauseByEngine(step, reason)
+    return undefined
+  })
+
+/** A phase without failures advances to the next one, or finishes the rollout; then it pauses where `holdAfter` names the phase. */
+export const advancePhase = (leased: LeasedRollout, from: Phase): Promise<void> =>
+  underLease(leased, async (step) => {
+    const { tx, clock, rollout } = step
+    if (phaseOf(rollout) !== from) return undefined
+    const next = transition(rollout, { type: 'advance', at: isoNow(clock) })
+    const after = { ...step, rollout: next }
+    const type = isOver(next.status) ? 'rollout.done' : 'rollout.phase'
+    await replaceRollout(tx, rollout, next)
+    await requestCheckpoint(tx, clock, { chain: streamOf(rollout.id) })
+    await publishEvent(after, { type })
+    if (isOver(next.status)) await closeRolloutAlerts(after, 'over')
+    await recordRolloutAudit(after, { actor: engineActor, action: type, data: { from, to: next.status } })
+    if (rollout.holdAfter === from && !isOver(next.status)) await pauseByEngine(after, explainHold(from), { held: true })
+    return undefined
+  })

@@ -1,0 +1,112 @@
+import { alertOf, closedByRestore } from '../../../../core/alerts/index.ts'
+import type { RestoreResult, UpdateResult } from '../../../../core/boxes/index.ts'
+import { isoNow, spanMs } from '../../../../core/kit/index.ts'
+import {
+  type ActionError,
+  type ActionStatus,
+  evaluateImageRollback,
+  evaluateSnapshotRollback,
+  type RollbackVerdict,
+  rollbackFailed,
+} from '../../../../core/rollouts/index.ts'
+import { closeAlerts, raiseAlert } from '../../../alerts/index.ts'
+import type { StoredAction } from '../../actions.repo.ts'
+import { attemptsOf, type Evidence } from '../../attempts.repo.ts'
+import { checkpointWhenFinished } from '../../finish-rollout.ts'
+import { engineActor, recordRolloutAudit, updateAction } from '../../publish.ts'
+import { closeAttempt } from '../close-attempt.ts'
+import { releaseBox } from '../hold-box.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand } from '../under-lease.ts'
+import { formerDigests } from './order-rollback.ts'
+import { updateOf } from './preflight-rollback.ts'
+
+/** The agent reported how the rollback ended. The report counts also after the command expired. */
+export const evaluateRollback = (leased: LeasedRollout, command: CommandOf, result: UpdateResult | RestoreResult): Promise<void> =>
+  onCommand(leased, command, async (step) => {
+    const update = await updateOf(step)
+    const ending = isUpdateResult(step, result)
+      ? { verdict: evaluateImageRollback(result, formerDigests(step.action, update)), evidence: evidenceOfUpdate(result) }
+      : {
+          verdict: evaluateSnapshotRollback(result as RestoreResult, update.digestsBefore),
+          evidence: evidenceOfRestore(result as RestoreResult),
+        }
+    return finishRollback(step, { ...ending, shows: { fencedMs: result.fencedMs } })
+  })
+
+/** A command failed, or no agent took it: the rollback of the box ends. The agent has not touched the box. */
+export const failRollback = (leased: LeasedRollout, { error, ...command }: CommandOf & Readonly<{ error: ActionError }>): Promise<void> =>
+  onCommand(leased, command, (step) => finishRollback(step, { verdict: rollbackFailed(error) }))
+
+const isUpdateResult = ({ action }: ActionTx, _: UpdateResult | RestoreResult): _ is UpdateResult => action.step === 'update'
+
+function evidenceOfUpdate(result: UpdateResult): Evidence {
+  const { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored = null } = result
+  const { durationMs, fencedMs, report } = result
+  return { snapshotId, snapshotSha256, digestsBefore, digestsAfter, probes, composeBackup, restored, durationMs, fencedMs, report }
+}
+
+function evidenceOfRestore({ probes, durationMs, fencedMs, report }: RestoreResult): Evidence {
+  const running = Object.entries(report?.services ?? {})
+  const digestsAfter = Object.fromEntries(running.map(([service, one]) => [service, one?.digest ?? null]))
+  return { digestsAfter, probes, durationMs, fencedMs, report }
+}
+
+/** `shows` goes into the action, `evidence` into the attempt. */
+type Ending = Readonly<{ verdict: RollbackVerdict; shows?: Partial<StoredAction>; evidence?: Evidence }>
+
+/** Stores how the rollback of the box ended, releases the box, and raises or closes its alerts. */
+export async function finishRollback(step: ActionTx, { verdict, shows = {}, evidence = {} }: Ending): Promise<undefined> {
+  const { clock, action } = step
+  const { status, error } = verdict
+  const at = isoNow(clock)
+  const durationMs = action.startedAt === null ? null : spanMs(action.startedAt, at)
+  const ended: StoredAction = {
+    ...action,
+    ...(status === 'succeeded' ? await timesOfUpdate(step) : { finishedAt: at, durationMs, error, ...shows }),
+    status,
+    undo: action.undo && { ...action.undo, status: verdict.undo, error },
+    rolledBack: verdict.undo === 'undone',
+    step: null,
+    overdueAt: null,
+  }
+  const known = { durationMs, ...evidence, status: attemptStatus(verdict), error, finishedAt: at }
+  const sum = await closeAttempt(step, known, evidence.durationMs ?? null)
+  await releaseBox(step)
+  await updateAction(step, action, ended)
+  await updateAlerts(step, verdict)
+  await checkpointWhenFinished(step)
+  const data = { slug: ended.tenantSlug, attempt: ended.attempt, by: ended.undo?.mode, status, error, evidence: sum }
+  const isUndone = verdict.undo === 'undone'
+  await recordRolloutAudit(step, { actor: engineActor, action: isUndone ? 'rollout.action.undone' : 'rollout.action.undo_failed', data })
+}
+
+/** A box that stays as updated shows the times of its update. */
+async function timesOfUpdate({ tx, action }: ActionTx): Promise<Partial<StoredAction>> {
+  const update = (await attemptsOf(tx, action.id)).findLast(({ kind, status }) => kind === 'update' && status === 'succeeded')
+  if (!update) return { error: null }
+  const { startedAt, finishedAt, fencedMs } = update
+  const durationMs = finishedAt === null ? null : spanMs(startedAt, finishedAt)
+  return { startedAt, finishedAt, durationMs, fencedMs, progress: null, error: null }
+}
+
+const attemptStatus = ({ undo, status }: RollbackVerdict): ActionStatus =>
+  undo === 'undone' ? 'rolled_back' : status === 'rollback_failed' ? status : 'failed'
+
+async function updateAlerts({ tx, clock, rollout, action }: ActionTx, verdict: RollbackVerdict): Promise<void> {
+  const { tenantSlug: slug, attempt } = action
+  await closeAlerts(tx, clock, { subject: slug, ...endedAlerts(verdict) })
+  if (verdict.undo !== 'failed') return
+  const box = { rolloutId: rollout.id, slug, attempt, error: verdict.error }
+  const failed = alertOf.undo_failed(box)
+  if (verdict.status !== 'rollback_failed') return void (await raiseAlert(tx, clock, failed))
+  const title = `${slug} is DOWN: rollback from rollout ${rollout.id} failed`
+  const body =
+    `${failed.body}\nUsers of ${slug} see a maintenance notice. The rollback of further boxes is stalled until an operator runs ` +
+    `\`tenantry rollouts undo ${rollout.id} --resume\` or \`--stop\`.`
+  await raiseAlert(tx, clock, { ...alertOf.rollback_failed(box), title, body })
+}
+
+const endedAlerts = ({ undo }: RollbackVerdict) =>
+  undo === 'undone'
+    ? { kinds: ['deadline_overdue', 'undo_failed', ...closedByRestore] as const, because: 'the box was rolled back' }
+    : { kinds: ['deadline_overdue'] as const, because: 'its agent reported the outcome' }

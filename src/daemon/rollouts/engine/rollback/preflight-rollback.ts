@@ -1,0 +1,100 @@
+import type { BoxCommandResult } from '../../../../core/boxes/index.ts'
+import { isoNow, problem } from '../../../../core/kit/index.ts'
+import {
+  type CompletedUpdate,
+  type KnownBox,
+  type PlannedRollback,
+  planBoxRollback,
+  refusalText,
+  rollbackFailed,
+} from '../../../../core/rollouts/index.ts'
+import { recordRestore } from '../../../snapshots/index.ts'
+import type { StoredAction } from '../../actions.repo.ts'
+import { recordEvidence } from '../../attempts.repo.ts'
+import { fixesAround } from '../../emergency/emergencies.repo.ts'
+import { knownBox, observedBox } from '../../known-boxes.ts'
+import { updateAction } from '../../publish.ts'
+import { completedUpdates } from '../../rollback/completed-updates.repo.ts'
+import { extendHold } from '../hold-box.ts'
+import { type ActionTx, type CommandOf, type LeasedRollout, onCommand, queueCommand, remainingMs } from '../under-lease.ts'
+import { finishRollback } from './finish-rollback.ts'
+
+type Report = BoxCommandResult<'tenant-box.report_versions'>['report']
+
+/** The agent reported what runs: the rollback is refused, or its prefetch (by images) or restore (by snapshot) is ordered. */
+export const preflightRollback = (leased: LeasedRollout, command: CommandOf, { report }: { report: Report }): Promise<void> =>
+  onCommand(leased, command, async (step) => {
+    const { tx, deps, clock, action } = step
+    const update = await updateOf(step)
+    const known = await knownBox(deps, tx, command.slug)
+    const box = known && observedBox(known, report, isoNow(clock))
+    const planned = planBoxRollback(action.undo?.mode ?? 'images', update, box, await limitsOf(step))
+    if (!box || planned.does === 'refuse') {
+      const error = { code: 'PREFLIGHT_REFUSED', message: refusalText(planned.findings) }
+      return finishRollback(step, { verdict: rollbackFailed(error), evidence: { report } })
+    }
+    const lost = await extendHold(step, box)
+    if (lost) return finishRollback(step, { verdict: rollbackFailed(lost), evidence: { report } })
+    await recordEvidence(tx, { actionId: action.id, attempt: action.attempt }, runningNow(report))
+    const queued = planned.snapshotId === null ? await queuePrefetch(step, box, planned) : await queueRestore(step, box, update)
+    await updateAction(step, action, queued)
+    return queued
+  })
+
+/** The evidence of the update that is rolled back; every box to roll back has one. */
+export async function updateOf({ tx, rollout, action }: ActionTx): Promise<CompletedUpdate> {
+  const [update] = await completedUpdates(tx, { rolloutId: rollout.id, slug: action.tenantSlug })
+  if (!update) throw problem('INTERNAL', `rollout ${rollout.id} has no evidence of its update of ${action.tenantSlug}`)
+  return update
+}
+
+async function limitsOf({ tx, clock, deps, rollout }: ActionTx) {
+  const { staleAfterMs, schemas, daemonVersion } = deps
+  return { now: isoNow(clock), staleAfterMs, schemas, daemonVersion, fixes: await fixesAround(tx, rollout) }
+}
+
+const runningNow = ({ services }: Report) => {
+  const running = Object.entries(services).flatMap(([service, one]) => (one ? [[service, one] as const] : []))
+  return {
+    imagesBefore: Object.fromEntries(running.map(([service, { image }]) => [service, image])),
+    digestsBefore: Object.fromEntries(running.map(([service, { digest }]) => [service, digest])),
+  }
+}
+
+/** By images: the former images are pulled and pinned before any downtime. The box keeps its migrations head. */
+function queuePrefetch(
+  step: ActionTx,
+  { slug, boxId, ownershipEpoch, installed }: KnownBox,
+  planned: PlannedRollback,
+): Promise<StoredAction> {
+  const images = Object.fromEntries(Object.entries(planned.images).map(([service, { image }]) => [service, image]))
+  const action = { ...step.action, images }
+  const targets = { services: planned.images, migrationsHead: installed.migrationsHead }
+  return queueCommand(
+    { ...step, action },
+    {
+      step: 'prefetch',
+      kind: 'tenant-box.prefetch',
+      payload: { slug, boxId, ownershipEpoch, targets },
+      deadlineMs: remainingMs(step.deps, action),
+    },
+  )
+}
+
+/** By snapshot: the agent fetches the snapshot while the box serves, and takes one of what is there now in case the restore fails. */
+async function queueRestore(
+  step: ActionTx,
+  { slug, boxId, ownershipEpoch }: KnownBox,
+  { snapshot }: CompletedUpdate,
+): Promise<StoredAction> {
+  const { tx, clock, deps, rollout, action } = step
+  if (!snapshot) throw problem('INTERNAL', `a restore of ${slug} was planned without a snapshot`)
+  const { snapshotId, sha256: snapshotSha256 } = snapshot
+  const deadlineMs = remainingMs(deps, action)
+  const payload = { slug, boxId, ownershipEpoch, snapshotId, snapshotSha256, probe: deps.probe, deadlineMs }
+  const queued = await queueCommand(step, { step: 'restore', kind: 'tenant-box.restore', payload, deadlineMs })
+  const reason = `rollout ${rollout.id} was rolled back: ${rollout.error ?? ''}`
+  await recordRestore(tx, clock, { commandId: queued.commandId as string, boxId, snapshotId, reason })
+  await recordEvidence(tx, { actionId: action.id, attempt: action.attempt }, { snapshotId, snapshotSha256 })
+  return queued
+}

@@ -1,0 +1,91 @@
+import { alertOf } from '../../../core/alerts/index.ts'
+import { type Actor, actorLabel, isoNow, plural, problem } from '../../../core/kit/index.ts'
+import {
+  type ActionRollback,
+  inFlightStatuses,
+  type RollbackMode,
+  type RollbackPlan,
+  type Rollout,
+  refusalsOf,
+  refusalText,
+  transition,
+} from '../../../core/rollouts/index.ts'
+import { raiseAlert } from '../../alerts/index.ts'
+import { requestCheckpoint } from '../../audit/index.ts'
+import { actionsOf, replaceAction, type StoredAction } from '../actions.repo.ts'
+import { changeAmongOthers } from '../change-rollout.ts'
+import type { RolloutsDeps, VerbDeps } from '../deps.ts'
+import { assertNoEmergencyBeside } from '../emergency/precedence.ts'
+import { cancelPending, closeRolloutAlerts } from '../finish-rollout.ts'
+import { publishActions, publishEvent, type RolloutTx, recordRolloutAudit, streamOf } from '../publish.ts'
+import { replaceRollout } from '../rollouts.repo.ts'
+import { assertNotFinished, type RollbackDeps, rollbackPlanOf } from './plan-rollback.ts'
+
+type Deps = VerbDeps & RollbackDeps & Pick<RolloutsDeps, 'requireSnapshots'>
+type Input = Readonly<{ id: string; reason: string; boxes: 'none' | RollbackMode; skipRefused: boolean }>
+
+/**
+ * Ends the rollout as `rolled_back` at once, and requests the rollback of its updated boxes where `boxes` says how: the engine does it, box by
+ * box. Boxes in flight finish first. Throws INVALID_TRANSITION, CONFIG, PLAN_REFUSED for boxes that cannot be rolled back, and CONFLICT for
+ * boxes beside an emergency: it would count them as fixed although they are about to leave its versions.
+ */
+export const rollbackRollout = (deps: Deps, actor: Actor, { id, reason, boxes, skipRefused }: Input): Promise<Rollout> =>
+  changeAmongOthers(deps, id, async (step) => {
+    const { tx, clock, rollout, others } = step
+    assertNotFinished(rollout)
+    const ended = { tx, clock, rollout: transition(rollout, { type: 'rollback', reason, at: isoNow(clock) }) }
+    if (boxes !== 'none') deps.requireSnapshots()
+    if (boxes !== 'none') assertNoEmergencyBeside(rollout, others, 'boxes are rolled back after it')
+    const marked = boxes === 'none' ? [] : await markedForRollback(deps, step, { mode: boxes, skipRefused })
+    await replaceRollout(tx, rollout, ended.rollout)
+    await requestCheckpoint(tx, clock, { chain: streamOf(id) })
+    // The events of boxes come before the end of the rollout: followers of the stream leave at that one.
+    const cancelled = await cancelPending(step)
+    for (const { before, after } of marked) await replaceAction(tx, before, after)
+    await publishActions(
+      step,
+      marked.map(({ after }) => after),
+    )
+    await publishEvent(ended, { type: 'rollout.rolled_back', reason })
+    await closeRolloutAlerts(ended, 'over')
+    await raiseAlert(tx, clock, alertOf.rollout_rolled_back({ rolloutId: id, by: actorLabel(actor), reason, boxes }))
+    const leftAsTheyAre = marked.filter(({ after }) => after.undo?.status === 'failed').map(({ before }) => before.tenantSlug)
+    const undoes = marked.length - leftAsTheyAre.length
+    const data = { reason, cancelled: cancelled.length, cancelledBoxes: cancelled, boxes, undoes, leftAsTheyAre }
+    await recordRolloutAudit(ended, { actor, action: 'rollout.rolled_back', data })
+    return []
+  })
+
+type Marked = Readonly<{ before: StoredAction; after: StoredAction }>
+type Wish = Readonly<{ mode: RollbackMode; skipRefused: boolean }>
+
+/** Updated boxes and those in flight, each with its rollback; `failed` from the start where the plan refuses it. */
+async function markedForRollback(deps: Deps, { tx, rollout }: RolloutTx, { mode, skipRefused }: Wish): Promise<Marked[]> {
+  const plan = await rollbackPlanOf({ ...deps, db: tx }, rollout, mode)
+  if (!skipRefused) assertNoneRefused(plan)
+  const refusals = new Map(refusedIn(plan).map((box) => [box.tenantSlug, refusalText(box.findings)]))
+  const actions = await actionsOf(tx, rollout.id, ['succeeded', ...inFlightStatuses])
+  const rollbackOf = ({ tenantSlug }: StoredAction): ActionRollback => {
+    const message = refusals.get(tenantSlug)
+    if (message === undefined) return { mode, status: 'pending', error: null }
+    return { mode, status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message } }
+  }
+  return actions.map((before) => ({ before, after: { ...before, undo: rollbackOf(before) } }))
+}
+
+const refusedIn = ({ boxes }: RollbackPlan) => boxes.filter(({ does }) => does === 'refuse')
+
+function assertNoneRefused(plan: RollbackPlan): void {
+  const { rolloutId, mode, refusals } = plan
+  if (refusals === 0) return
+  const codes = (box: RollbackPlan['boxes'][number]) => refusalsOf(box.findings).map(({ code }) => code)
+  const refused = refusedIn(plan).map((box) => `${box.tenantSlug}: ${codes(box).join(', ')}`)
+  const some = `${refused.slice(0, 5).join('; ')}${refused.length > 5 ? '; …' : ''}`
+  const other = mode === 'images' ? ', or roll back by snapshot (`--boxes snapshot`, which loses what was written since)' : ''
+  throw problem(
+    'PLAN_REFUSED',
+    `${plural(refusals, 'box', 'boxes')} cannot be rolled back by ${mode} (${some}). ` +
+      `fix: skip them with \`tenantry rollouts rollback ${rolloutId} --boxes ${mode} --skip-refused --reason '…'\`${other}`,
+    { violations: refused.slice(0, 100) },
+  )
+}

@@ -1,0 +1,201 @@
+import { expect, test } from 'vitest'
+import type { InstalledVersions } from '../../../src/core/boxes/index.ts'
+import { planRollback, resumeRollback, startRollout } from '../../../src/daemon/rollouts/testing.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
+import type { BoxSpec } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta', plan: 'pro' },
+  { slug: 'cora', plan: 'dedicated' },
+  { slug: 'dora', plan: 'dedicated' },
+]
+
+/** What the staged rollout has just brought is what the emergency asks for. */
+const fixed = { ...anOrder, toChatServer: '1.163.2' }
+
+onBothDialects('an emergency beside boxes that go back', (fresh) => {
+  /** Three of four boxes run the fixed version; the rollout that brought it is paused. */
+  const begin = async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { deps, fates, started, settle, installed, open, work, tick } = world
+    const api = await world.as()
+    fates.set('dora', ['pull-fails'])
+    const staged = await started()
+    await settle()
+    const queued = async () => (await api.createEmergency({ body: fixed })).id
+    const start = (id: string) => startRollout(deps, anAdmin, { id })
+    const versions = () => Object.fromEntries(fleet.map(({ slug }) => [slug, installed.get(slug)?.synapse]))
+    const steps = async (count: number) => {
+      for (let step = 0; step < count; step++) {
+        for (const command of await open()) await work(command)
+        await tick()
+      }
+    }
+    return { ...world, api, staged, queued, start, versions, steps }
+  }
+  const allFixed = { acme: '1.163.2', beta: '1.163.2', cora: '1.163.2', dora: '1.163.2' }
+
+  test('leaves as they are those that wait to be brought back, and says so to everybody', async () => {
+    const { deps, staged, queued, start, settle, rollBack, show, versions, api } = await begin()
+    await rollBack(staged, 'images')
+    expect((await api.planRollout({ body: { kind: 'emergency_cve', toChatServer: '1.163.2' } })).stopsUndosOf).toEqual([staged])
+    const id = await queued()
+    await start(id)
+    await settle()
+    expect(versions()).toEqual(allFixed)
+    expect((await show(id)).status).toBe('done')
+    const { actions, counts, auditLog } = await show(staged)
+    expect(counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 0, failed: 3 })
+    expect(actions.find(({ tenantSlug }) => tenantSlug === 'acme')).toMatchObject({
+      status: 'succeeded',
+      undo: { status: 'failed', error: { code: 'CANCELLED', message: expect.stringContaining(`${id} (CVE-2026-12345)`) } },
+    })
+    expect(auditLog.at(-1)).toMatchObject({
+      action: 'rollout.undo.stopped',
+      actor: 'admin:anna',
+      data: { emergency: id, leftAsTheyAre: ['acme', 'beta', 'cora'] },
+    })
+    const alerts = await deps.db.selectFrom('alerts').select('body').where('kind', '=', 'emergency_started').execute()
+    expect(alerts).toEqual([{ body: expect.stringContaining(`No more boxes are brought back of ${staged}`) }])
+  })
+
+  test('takes in a box that is on its way back, once that is over', async () => {
+    const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    await tick()
+    await steps(2)
+    const goingBack = (await show(staged)).actions.filter(({ undo }) => undo?.status === 'running').map(({ tenantSlug }) => tenantSlug)
+    expect(goingBack).not.toEqual([])
+    const id = await queued()
+    expect((await show(id)).actions.find(({ tenantSlug }) => tenantSlug === goingBack[0])?.status).toBe('skipped')
+    await start(id)
+    await settle()
+    await settle() // the box was free only then
+    expect((await show(staged)).counts.undo).toMatchObject({ undone: goingBack.length, pending: 0 })
+    expect((await show(id)).status).toBe('done')
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test.each([
+    ['it is only being looked at', 0],
+    ['the images of its way back are only being pulled', 1],
+  ])('leaves a box as it is while %s', async (_, stepsDone) => {
+    const { staged, queued, start, settle, tick, steps, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    await tick()
+    await steps(stepsDone)
+    await start(await queued())
+    await settle()
+    await settle() // the box was free only then
+    expect((await show(staged)).counts.undo).toMatchObject({ undone: 0, failed: 3 })
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test('takes in a box that was brought back between its plan and its start', async () => {
+    const { staged, queued, start, settle, rollBack, show, versions } = await begin()
+    const id = await queued()
+    await rollBack(staged, 'images')
+    await settle()
+    expect(versions()).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
+    await start(id)
+    expect((await show(id)).auditLog.at(-1)).toMatchObject({ action: 'rollout.started', data: { takenIn: ['acme', 'beta', 'cora'] } })
+    await settle()
+    expect((await show(id)).status).toBe('done')
+    expect(versions()).toEqual(allFixed)
+  })
+
+  test('keeps boxes from being brought back until it is over; a rollout may still be ended without them', async () => {
+    const { staged, queued, start, settle, rollBack, show } = await begin()
+    const id = await queued()
+    await start(id)
+    const refused = { code: 'CONFLICT', message: expect.stringContaining(`the emergency ${id} (CVE-2026-12345) is not over`) }
+    await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
+    expect((await show(staged)).status).toBe('paused')
+    expect(await rollBack(staged, 'none')).toMatchObject({ status: 'rolled_back' })
+    expect(await rollBack(id, 'images')).toMatchObject({ status: 'rolled_back' })
+    await settle()
+  })
+
+  test('nor is a way back that stands still gone on with meanwhile', async () => {
+    const { deps, staged, queued, start, settle, rollBack, show } = await begin()
+    await rollBack(staged, 'images')
+    const id = await queued()
+    await start(id)
+    await expect(resumeRollback(deps, anOperator, { id: staged })).rejects.toMatchObject({ code: 'CONFLICT' })
+    await settle()
+    expect((await show(id)).status).toBe('done')
+    await resumeRollback(deps, anOperator, { id: staged })
+    expect((await show(staged)).counts.undo).toMatchObject({ pending: 3 })
+  })
+
+  test('nor does any box go back to the hole once it is over, whether asked again or for the first time', async () => {
+    const { deps, staged, queued, start, settle, rollBack, show, versions } = await begin()
+    await rollBack(staged, 'images')
+    const id = await queued()
+    await start(id)
+    await settle()
+    await resumeRollback(deps, anOperator, { id: staged })
+    await settle()
+    expect(versions()).toEqual(allFixed)
+    const { undo, status } = (await show(staged)).actions.find(({ tenantSlug }) => tenantSlug === 'acme') ?? {}
+    const says = expect.stringMatching(
+      new RegExp(`CVE-2026-12345 .*synapse 1.157.1.*${id} brought 1.163.2.*snapshots restore acme .*--allow-hole`),
+    )
+    expect([status, undo]).toMatchObject(['succeeded', { status: 'failed', error: { code: 'PREFLIGHT_REFUSED', message: says } }])
+  })
+
+  test('nor is that planned', async () => {
+    const { staged, queued, start, settle, show, rollBack } = await begin()
+    await start(await queued())
+    await settle()
+    const refused = { code: 'PLAN_REFUSED', message: expect.stringContaining('acme: REINTRODUCES_CVE') }
+    await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
+    expect((await show(staged)).status).toBe('paused')
+  })
+
+  test('but one that an emergency had left open opens again with the rollout that closed it, and the plan says so', async () => {
+    const world = await emergencyWorld(await fresh(), fleet)
+    const { deps, fates, started, settle, rollBack, installed, clock } = world
+    for (const slug of ['cora', 'dora']) fates.set(slug, ['pull-fails'])
+    const { id } = await (await world.as()).createEmergency({ body: fixed })
+    await startRollout(deps, anAdmin, { id })
+    await settle()
+    await rollBack(id, 'none')
+    clock.advance(60_000)
+    fates.clear()
+    fates.set('dora', ['pull-fails'])
+    const staged = await started()
+    await settle()
+    expect(installed.get('cora')?.synapse).toBe('1.163.2')
+    const { boxes } = await planRollback(deps, { id: staged, boxes: 'images' })
+    const says = expect.stringMatching(
+      new RegExp(`will have the hole of CVE-2026-12345 .*${id} brought 1.163.2.* as it had before this rollout`),
+    )
+    expect(boxes.find(({ tenantSlug }) => tenantSlug === 'cora')).toMatchObject({
+      does: 'undo',
+      findings: expect.arrayContaining([{ severity: 'warn', code: 'REINTRODUCES_CVE', message: says }]),
+    })
+    await rollBack(staged, 'images')
+    await settle()
+    expect(installed.get('cora')?.synapse).toBe('1.157.1')
+  })
+
+  test('but an emergency whose own boxes were sent back keeps no others from it', async () => {
+    const { deps, fates, installed, staged, queued, start, settle, rollBack, versions } = await begin()
+    installed.set('cora', { ...(installed.get('cora') as InstalledVersions), synapse: '1.157.1' })
+    await deps.db.updateTable('boxes').set({ installed_synapse: '1.157.1' }).where('slug', '=', 'cora').execute()
+    const id = await queued()
+    fates.set('dora', ['pull-fails'])
+    await start(id)
+    await settle()
+    expect(versions()).toMatchObject({ cora: '1.163.2' })
+    await rollBack(id, 'images')
+    await settle()
+    await rollBack(staged, 'images', { skipRefused: true })
+    await settle()
+    expect(versions()).toEqual({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1', dora: '1.157.1' })
+  })
+})

@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest'
+import { secret } from '../../../src/core/kit/index.ts'
+import { applyManifest, currentManifest } from '../../../src/daemon/boxes/index.ts'
+import type { Db } from '../../../src/daemon/db/index.ts'
+import type { Command } from '../../../src/daemon/hosts/index.ts'
+import { askRegistries, type RolloutsDeps, startRollout } from '../../../src/daemon/rollouts/index.ts'
+import { createEmergency, createRollout, planEmergency, planStaged } from '../../../src/daemon/rollouts/testing.ts'
+import { aManifest } from '../../support/boxes.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { inBetween, onBothDialects } from '../../support/databases.ts'
+import { anAdmin, anOrder, emergencyWorld } from '../../support/emergencies.ts'
+import { type BoxSpec, digestOf, newImage, rolloutWorld } from '../../support/rollout-world.ts'
+
+const fleet: readonly BoxSpec[] = [
+  { slug: 'acme', canary: true, host: 'amsel' },
+  { slug: 'beta', host: 'sperling' },
+  { slug: 'prima', plan: 'pro', host: 'sperling' },
+  { slug: 'magna', plan: 'dedicated', host: 'zeisig' },
+  { slug: 'corva', plan: 'dedicated', host: 'drossel' },
+]
+const postgres = 'registry.example/postgres:17.7'
+const wanted = { skipRefused: false, allowLongFence: false, failureThreshold: 1 }
+type Payload = Readonly<{ slug: string; images: string[]; withinMs: number }>
+const payloadOf = ({ payload }: Command) => payload as Payload
+
+async function aWorld(db: Db, boxes = fleet) {
+  const world = await rolloutWorld(db, boxes)
+  const deps: RolloutsDeps = { ...world.deps, askRegistries: askRegistries(world.deps) }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  /** The question that is open now, once there is another than before; undefined when the work ended without one. */
+  const nextQuestion = async (before?: Command) => {
+    for (let turns = 0; turns < 20_000; turns++) {
+      const asked = (await world.open()).find(({ kind, id }) => kind === 'tenant-box.resolve_images' && id !== before?.id)
+      if (asked) return asked
+      await turn()
+    }
+    throw new Error('nobody was asked')
+  }
+  const slept = async () => {
+    while (world.clock.sleepers() === 0) await turn()
+  }
+  const tell = (command: Command, digests: Readonly<Record<string, string | null>>) => {
+    const error = { code: 'PULL_FAILED', message: 'the registry has no such tag' }
+    const images = Object.entries(digests).map(([image, digest]) => ({ image, digest, error: digest === null ? error : null }))
+    return world.answer(command.id, { images })
+  }
+  const plan = async () => (await planStaged(deps, { allowLongFence: false })).plan
+  return { world, deps, nextQuestion, slept, tell, plan }
+}
+
+onBothDialects('the tags of a plan', (fresh) => {
+  test('are asked for all at once, of a host whose box goes first', async () => {
+    const { world, deps, nextQuestion, tell, plan } = await aWorld(await fresh())
+    await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
+    const planning = plan()
+    const question = await nextQuestion()
+    expect([question.hostId, payloadOf(question)]).toEqual([
+      'hst_amsel',
+      { slug: 'acme', boxId: 'box_acme', ownershipEpoch: 1, images: [postgres, newImage], withinMs: 3_500 },
+    ])
+    await tell(question, { [postgres]: digestOf(postgres), [newImage]: digestOf(newImage) })
+    const { images, boxes } = await planning
+    expect(images).toEqual([
+      { image: postgres, digest: digestOf(postgres), from: 'registry', askedFrom: 'amsel' },
+      { image: newImage, digest: digestOf(newImage), from: 'registry', askedFrom: 'amsel' },
+    ])
+    expect(boxes.map((box) => box.images.synapse?.digest)).toEqual(boxes.map(() => digestOf(newImage)))
+    expect(await world.open()).toEqual([])
+  })
+
+  test('are pulled by what they were then, wherever they have moved since', async () => {
+    const { world, deps, nextQuestion, tell } = await aWorld(await fresh())
+    const creating = createRollout(deps, anOperator, wanted)
+    await tell(await nextQuestion(), { [newImage]: digestOf(newImage) })
+    const { id, digests, plan, auditLog } = await creating
+    expect([digests, auditLog[0]?.data.digests]).toEqual([{ [newImage]: digestOf(newImage) }, { [newImage]: digestOf(newImage) }])
+    expect(plan.images).toMatchObject([{ digest: digestOf(newImage), from: 'registry' }])
+    await startRollout(deps, anOperator, { id })
+    const pulled: unknown[] = []
+    for (let turns = 0; turns < 100; turns++) {
+      await world.tick()
+      const open = await world.open()
+      if (open.length === 0) break
+      for (const command of open) {
+        if (command.kind === 'tenant-box.prefetch') pulled.push((command.payload as { targets: unknown }).targets)
+        await world.work(command)
+      }
+    }
+    const synapse = { image: newImage, digest: digestOf(newImage) }
+    expect(pulled).toEqual(fleet.map(() => ({ services: { synapse }, migrationsHead: '0000' })))
+    expect((await world.show(id)).status).toBe('done')
+  })
+
+  test('that the fleet runs are asked of nobody', async () => {
+    const { world, plan } = await aWorld(await fresh())
+    await world.started({ targetSlugs: ['acme'] })
+    await world.settle()
+    const { images } = await plan()
+    expect(images).toEqual([{ image: newImage, digest: digestOf(newImage), from: 'fleet' }])
+  })
+
+  test('that one host cannot tell another is asked for, and only for those', async () => {
+    const { deps, nextQuestion, tell, plan } = await aWorld(await fresh())
+    await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.2', postgres: '17.7' }))
+    const planning = plan()
+    const first = await nextQuestion()
+    await tell(first, { [postgres]: digestOf(postgres), [newImage]: null })
+    const second = await nextQuestion(first)
+    expect([second.hostId, payloadOf(second).images]).toEqual(['hst_sperling', [newImage]])
+    await tell(second, { [newImage]: digestOf(newImage) })
+    expect((await planning).images).toMatchObject([
+      { askedFrom: 'amsel' },
+      { image: newImage, digest: digestOf(newImage), askedFrom: 'sperling' },
+    ])
+  })
+
+  test('are decided by the first pull where no agent knows the question, no registry the tag, and no third host answers', async () => {
+    const { world, nextQuestion, slept, tell, plan } = await aWorld(await fresh())
+    const planning = plan()
+    const first = await nextQuestion()
+    await world.refuse(first.id, 'PROTOCOL_VERSION', 'this agent does not know the command: upgrade tenantry-agent')
+    const second = await nextQuestion(first)
+    await tell(second, { [newImage]: null })
+    await nextQuestion(second)
+    await slept()
+    await world.clock.advance(5_000)
+    const { images, boxes } = await planning
+    const why =
+      'amsel: this agent does not know the command: upgrade tenantry-agent; sperling: the registry has no such tag; drossel: no answer within 5 s'
+    expect(images).toEqual([{ image: newImage, digest: null, from: 'first-pull', why }])
+    expect(boxes[0]?.images.synapse?.digest).toBeNull()
+  })
+
+  test('are asked of a second host where the first is silent, also on a clock that tells parts of milliseconds', async () => {
+    const { world, deps, nextQuestion, slept, tell } = await aWorld(await fresh())
+    const clock = { ...world.clock, monotonicMs: () => world.clock.monotonicMs() * 1.0001 }
+    const planning = planStaged({ ...deps, askRegistries: askRegistries({ ...deps, clock }) }, { allowLongFence: false })
+    const first = await nextQuestion()
+    await slept()
+    await world.clock.advance(5_000)
+    const second = await nextQuestion(first)
+    expect([second.hostId, payloadOf(second).withinMs]).toEqual(['hst_sperling', 3_499])
+    await tell(second, { [newImage]: digestOf(newImage) })
+    expect((await planning).plan.images).toMatchObject([{ digest: digestOf(newImage), askedFrom: 'sperling' }])
+  })
+
+  test('hold up nobody for longer than ten seconds', async () => {
+    const { world, deps, nextQuestion, slept } = await aWorld(await fresh())
+    const began = world.clock.monotonicMs()
+    const creating = createRollout(deps, anOperator, wanted)
+    let before: Command | undefined
+    for (let host = 0; host < 2; host++) {
+      before = await nextQuestion(before)
+      await slept()
+      await world.clock.advance(5_000)
+    }
+    const { digests, plan } = await creating
+    expect([digests, plan.updates, plan.images]).toMatchObject([
+      {},
+      fleet.length,
+      [{ from: 'first-pull', why: expect.stringMatching(/no answer/) }],
+    ])
+    expect(world.clock.monotonicMs() - began).toBe(10_000)
+  })
+
+  test('are answered too late for what has happened meanwhile: the plan is of the fleet and the manifest as they are then', async () => {
+    const { world, deps } = await aWorld(await fresh())
+    const asking = async (images: readonly string[]) => {
+      await applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.4' }))
+      await world.clock.advance(4_000)
+      return new Map(images.map((image) => [image, { digest: digestOf(image), host: 'amsel' }]))
+    }
+    const { plan, manifest } = await planStaged({ ...deps, askRegistries: asking }, { allowLongFence: false })
+    expect([plan.manifestRevision, manifest]).toEqual([3, (await currentManifest(deps.db)).manifest])
+    expect(plan.madeAt).toBe(world.clock.now().toISOString())
+    expect(plan.images).toEqual([{ image: 'registry.example/synapse:v1.163.4', digest: null, from: 'first-pull' }])
+  })
+
+  describe('of many plans', () => {
+    const asked = async ({ db }: RolloutsDeps) =>
+      (await db.selectFrom('commands').select('host_id').where('kind', '=', 'tenant-box.resolve_images').execute()).length
+    const emergency = (deps: RolloutsDeps, toChatServer: string) => planEmergency(deps, { toChatServer })
+
+    test('are asked for once, and again only when the answer is ten seconds old', async () => {
+      const { world, deps, nextQuestion, tell, plan } = await aWorld(await fresh())
+      const plans = [plan(), plan(), plan()]
+      const first = await nextQuestion()
+      while (world.clock.sleepers() < plans.length) await new Promise((resolve) => setImmediate(resolve))
+      await world.clock.advance(4_000)
+      await tell(first, { [newImage]: digestOf(newImage) })
+      const known = [{ digest: digestOf(newImage), from: 'registry' }]
+      for (const { images } of await Promise.all(plans)) expect(images).toMatchObject(known)
+      await world.clock.advance(9_999)
+      const { digests } = await createRollout(deps, anOperator, wanted)
+      expect([digests, await asked(deps)]).toEqual([{ [newImage]: digestOf(newImage) }, 1])
+      await world.clock.advance(1)
+      const anew = plan()
+      await tell(await nextQuestion(first), { [newImage]: digestOf('moved') })
+      expect((await anew).images).toMatchObject([{ digest: digestOf('moved') }])
+    })
+
+    test('leave a host its places for other questions: it is asked one thing after the other', async () => {
+      const { world, deps, nextQuestion, tell } = await aWorld(await fresh())
+      const versions = ['1.163.5', '1.163.6', '1.163.7']
+      const plans = versions.map((version) => emergency(deps, version))
+      let before: Command | undefined
+      const seen: string[] = []
+      for (const _ of versions) {
+        before = await nextQuestion(before)
+        expect((await world.open()).map(({ hostId }) => hostId)).toEqual(['hst_sperling'])
+        const [image = ''] = payloadOf(before).images
+        seen.push(image)
+        await tell(before, { [image]: digestOf(image) })
+      }
+      const images = (await Promise.all(plans)).flatMap(({ plan }) => plan.images?.map(({ image, digest }) => [image, digest]))
+      expect(images).toEqual(versions.map((version) => `registry.example/synapse:v${version}`).map((image) => [image, digestOf(image)]))
+      expect(seen.toSorted()).toEqual(images.map((one) => one?.[0]))
+    })
+
+    test('go on without what a host has no time for, and none waits for longer than ten seconds', async () => {
+      const { world, deps, nextQuestion, slept } = await aWorld(await fresh(), [{ slug: 'acme', canary: true, host: 'amsel' }])
+      const began = world.clock.monotonicMs()
+      const first = emergency(deps, '1.163.5')
+      await nextQuestion()
+      await slept()
+      const second = emergency(deps, '1.163.6')
+      while (world.clock.sleepers() < 2) await new Promise((resolve) => setImmediate(resolve))
+      await world.clock.advance(5_000)
+      expect((await second).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: other plans kept asking it' }])
+      expect((await first).plan.images).toMatchObject([{ from: 'first-pull', why: 'amsel: no answer within 5 s' }])
+      expect([world.clock.monotonicMs() - began, await asked(deps)]).toEqual([5_000, 1])
+    })
+  })
+
+  describe('of an emergency', () => {
+    const { approvalToken: token, ...order } = anOrder
+    const asked = { approvalToken: secret(token), order, unknownFields: 0 }
+
+    test('are asked for once, however often it is planned anew', async () => {
+      const { deps } = await emergencyWorld(await fresh(), fleet)
+      const questions: (readonly string[])[] = []
+      const asking: RolloutsDeps['askRegistries'] = async (images) => {
+        questions.push(images)
+        return new Map(images.map((image) => [image, { digest: digestOf(image), host: 'amsel' }]))
+      }
+      const db = inBetween(deps.db, () => applyManifest(deps as never, anOperator, aManifest({ synapse: '1.163.3' })))
+      const made = await createEmergency({ ...deps, db, askRegistries: asking }, anAdmin, asked)
+      const image = 'registry.example/synapse:v1.163.4'
+      expect([made.manifestRevision, questions, made.digests]).toEqual([4, [[image]], { [image]: digestOf(image) }])
+    })
+
+    test('keep it from nothing: where nobody answers it is made all the same', async () => {
+      const { deps, clock } = await emergencyWorld(await fresh(), fleet)
+      const creating = createEmergency({ ...deps, askRegistries: askRegistries(deps) }, anAdmin, asked)
+      let made = false
+      void creating.then(() => {
+        made = true
+      })
+      const began = clock.monotonicMs()
+      while (!made) {
+        await new Promise((resolve) => setImmediate(resolve))
+        if (clock.sleepers() > 0) await clock.advance(100)
+      }
+      expect(await creating).toMatchObject({ status: 'queued', digests: {}, plan: { images: [{ from: 'first-pull' }] } })
+      expect(clock.monotonicMs() - began).toBeLessThanOrEqual(10_000)
+    })
+  })
+})

@@ -1,0 +1,445 @@
+import { expect, test } from 'vitest'
+import { snapshotsOfRollouts } from '../../../src/daemon/rollouts/index.ts'
+import { abortRollout, createRollout, planRollback, resumeRollback, stopRollback } from '../../../src/daemon/rollouts/testing.ts'
+import { anOperator } from '../../support/boxes-room.ts'
+import { onBothDialects } from '../../support/databases.ts'
+import { type BoxSpec, type RolloutWorld, rolloutWorld, snapshotIdOf } from '../../support/rollout-world.ts'
+
+const fleet: BoxSpec[] = [
+  { slug: 'acme', canary: true },
+  { slug: 'beta', plan: 'pro' },
+  { slug: 'cora', plan: 'dedicated' },
+  { slug: 'dora', plan: 'dedicated', host: 'host-of-cora' },
+]
+
+/** Three boxes are updated, one after the other, and the rollout holds before its last. */
+async function updatedBut(world: RolloutWorld, last: string): Promise<string> {
+  world.fates.set(last, ['pull-fails'])
+  const id = await world.started()
+  await world.settle()
+  expect((await world.show(id)).status).toBe('paused')
+  return id
+}
+
+const undosOf = async (world: RolloutWorld, id: string) =>
+  Object.fromEntries((await world.show(id)).actions.map(({ tenantSlug, status, undo }) => [tenantSlug, [status, undo?.status ?? null]]))
+
+const runs = ({ installed }: RolloutWorld, slug: string, synapse: string): void => {
+  const now = installed.get(slug)
+  if (now) installed.set(slug, { ...now, synapse })
+}
+
+const synapses = (world: RolloutWorld) => Object.fromEntries(fleet.map(({ slug }) => [slug, world.installed.get(slug)?.synapse]))
+
+onBothDialects('a rollout that is rolled back with its boxes', (fresh) => {
+  test('is rolled back at once, and its updated boxes go back to the images they had', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    const rollout = await world.rollBack(id, 'images')
+    expect(rollout).toMatchObject({ status: 'rolled_back', error: 'it was no good' })
+    expect(rollout.counts.undo).toEqual({ total: 3, pending: 3, running: 0, undone: 0, failed: 0 })
+    await world.settle()
+    expect((await world.show(id)).counts.undo).toEqual({ total: 3, pending: 0, running: 0, undone: 3, failed: 0 })
+    expect(await undosOf(world, id)).toEqual({
+      acme: ['rolled_back', 'undone'],
+      beta: ['rolled_back', 'undone'],
+      cora: ['rolled_back', 'undone'],
+      dora: ['failed', null],
+    })
+    expect(synapses(world)).toMatchObject({ acme: '1.157.1', beta: '1.157.1', cora: '1.157.1' })
+  })
+
+  test('its log is signed once more when nobody is to go back any longer, be it that somebody stopped that', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const asked = async () => (await db.selectFrom('outbox').select('id').where('topic', '=', 'audit.checkpoint').execute()).length
+    const id = await updatedBut(world, 'dora')
+    const before = await asked()
+    await world.rollBack(id, 'images')
+    await stopRollback(world.deps, anOperator, { id, reason: 'look first' })
+    expect(await asked()).toBe(before + 2)
+    await resumeRollback(world.deps, anOperator, { id })
+    expect(await asked()).toBe(before + 2)
+    await world.settle()
+    expect(await asked()).toBe(before + 3)
+  })
+
+  test('by snapshot: each box is restored to the one from before its update, and what it had meanwhile is kept', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const id = await updatedBut(world, 'dora')
+    await world.rollBack(id, 'snapshot')
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'], cora: ['rolled_back', 'undone'] })
+    const ids = await world.commandIds()
+    expect(ids.filter((command) => command.includes('acme.2'))).toEqual([`${id}.acme.2.observe`, `${id}.acme.2.restore`])
+    const { payload } = await db.selectFrom('commands').select('payload').where('id', '=', `${id}.acme.2.restore`).executeTakeFirstOrThrow()
+    expect(JSON.parse(payload)).toMatchObject({ snapshotId: snapshotIdOf('acme'), snapshotSha256: 'f'.repeat(64) })
+    const rows = await db.selectFrom('snapshots').select(['tier']).where('slug', '=', 'acme').orderBy('tier').execute()
+    expect(rows.map(({ tier }) => tier)).toEqual(['pre-restore', 'pre-update'])
+    const restores = await db.selectFrom('box_restores').select(['status', 'snapshot_id']).where('slug', '=', 'acme').execute()
+    expect(restores).toEqual([{ status: 'restored', snapshot_id: snapshotIdOf('acme') }])
+    const box = await db.selectFrom('boxes').select('installed_synapse').where('slug', '=', 'acme').executeTakeFirstOrThrow()
+    expect(box.installed_synapse).toBe('1.157.1')
+    expect(await db.selectFrom('box_holds').selectAll().execute()).toEqual([])
+  })
+
+  test('the last that was updated goes back first, three together and one per host', async () => {
+    const many = Array.from({ length: 6 }, (_, n) => ({ slug: `box-${n}`, canary: n === 0, host: n === 4 ? 'host-of-box-5' : undefined }))
+    const world = await rolloutWorld(await fresh(), [
+      ...many.map(({ host, ...box }) => (host ? { ...box, host } : box)),
+      { slug: 'last', plan: 'pro' },
+    ])
+    world.fates.set('last', ['pull-fails'])
+    const id = await world.started()
+    for (let turn = 0; (await world.show(id)).status !== 'paused'; turn++) {
+      expect(turn).toBeLessThan(100)
+      await world.tick()
+      const [command] = await world.open()
+      if (command) await world.work(command)
+      await world.clock.advance(1000)
+    }
+    const order = (await world.show(id)).actions
+      .filter(({ status }) => status === 'succeeded')
+      .sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1))
+      .map(({ tenantSlug }) => tenantSlug)
+    await world.heartbeat()
+    await world.rollBack(id, 'images')
+    await world.tick()
+    const begun = (await world.open()).map(({ id }) => id.split('.')[1])
+    expect(begun).toHaveLength(3)
+    // Of the two on one host the later one goes.
+    const first = order.filter((slug) => slug !== (order.indexOf('box-4') > order.indexOf('box-5') ? 'box-4' : 'box-5')).slice(0, 3)
+    const both = order.slice(0, 3).includes('box-4') && order.slice(0, 3).includes('box-5')
+    expect(begun.sort()).toEqual((both ? first : order.slice(0, 3)).sort())
+  })
+
+  test('a box under way finishes its update first, and is brought back then; one that fails is left', async () => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', canary: true },
+    ])
+    const id = await world.started()
+    for (let turn = 0; turn < 2; turn++) {
+      await world.tick()
+      for (const command of await world.open()) await world.work(command)
+    }
+    await world.tick()
+    world.fates.set('beta', ['rolls-back'])
+    expect((await world.rollBack(id, 'images')).counts.undo).toMatchObject({ pending: 2 })
+    await world.settle()
+    expect(await undosOf(world, id)).toEqual({ acme: ['rolled_back', 'undone'], beta: ['rolled_back', null] })
+    expect((await world.show(id)).counts.undo).toMatchObject({ total: 1, undone: 1 })
+    expect(world.installed.get('acme')?.synapse).toBe('1.157.1')
+  })
+
+  test('each way back is an attempt of its own, with its evidence and its place in the audit log', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    await world.rollBack(id, 'images')
+    await world.settle()
+    const { db } = world.deps
+    const attempts = await db.selectFrom('rollout_attempts').selectAll().where('action_id', '=', `${id}.acme`).orderBy('attempt').execute()
+    expect(attempts.map(({ kind, status }) => [kind, status])).toEqual([
+      ['update', 'succeeded'],
+      ['undo-images', 'rolled_back'],
+    ])
+    expect(JSON.parse(attempts[1]?.digests_after ?? '')).toEqual(JSON.parse(attempts[0]?.digests_before ?? ''))
+    expect(attempts[1]).toMatchObject({ snapshot_id: snapshotIdOf('acme', 2), finished_at: expect.any(String) })
+    const { auditLog } = await world.show(id)
+    const said = auditLog.map(({ action }) => action).filter((action) => /undo|undone|rollout.rolled_back/.test(action))
+    expect(said.filter((action) => action === 'rollout.action.undone')).toHaveLength(3)
+    expect(said[0]).toBe('rollout.rolled_back')
+  })
+
+  test('without its boxes it leaves them as they are', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    expect((await world.rollBack(id, 'none')).counts.undo).toBeNull()
+    await world.settle()
+    expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.163.2' })
+  })
+
+  test('a maintenance window of its tenant holds no box that is to be brought back', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    // The clock stands at 2 on a Monday: this one is far away.
+    const maintenance_window = JSON.stringify({ spans: [{ days: ['fri'], from: '12:00', to: '13:00' }] })
+    await world.deps.db.updateTable('tenants').set({ time_zone: 'UTC', maintenance_window }).execute()
+    await world.rollBack(id, 'images')
+    await world.settle()
+    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 3 })
+  })
+
+  test('a box that somebody else holds waits, is said to wait, and goes back once it is free', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const id = await updatedBut(world, 'dora')
+    const until = '2999-01-01T00:00:00.000Z'
+    await db.insertInto('box_holds').values({ box_id: 'box_acme', holder: 'move:mov_1', until }).execute()
+    await world.rollBack(id, 'images')
+    await world.settle()
+    const held = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')
+    expect(held).toMatchObject({
+      status: 'succeeded',
+      undo: { status: 'pending' },
+      progress: { step: 'wait', detail: expect.stringContaining('move') },
+    })
+    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, pending: 1 })
+    await db.deleteFrom('box_holds').execute()
+    await world.settle()
+    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 3 })
+  })
+})
+
+onBothDialects('what cannot go back', (fresh) => {
+  test('keeps the rollout from being rolled back that way, and is left as it is where that is asked for', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    runs(world, 'beta', '1.97.0')
+    const id = await updatedBut(world, 'dora')
+    await expect(world.rollBack(id, 'images')).rejects.toMatchObject({
+      code: 'PLAN_REFUSED',
+      violations: ['beta: SCHEMA_TOO_NEW'],
+      message: expect.stringContaining('--skip-refused'),
+    })
+    expect((await world.show(id)).status).toBe('paused')
+    await world.rollBack(id, 'images', { skipRefused: true })
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({
+      acme: ['rolled_back', 'undone'],
+      beta: ['succeeded', 'failed'],
+      cora: ['rolled_back', 'undone'],
+    })
+  })
+
+  test('by images may go back by snapshot, and the plan says how much time of data that loses', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    runs(world, 'beta', '1.97.0')
+    const id = await updatedBut(world, 'dora')
+    await world.clock.advance(3_600_000)
+    await world.heartbeat()
+    const byImages = await planRollback(world.deps, { id, boxes: 'images' })
+    expect(byImages).toMatchObject({ undoes: 2, refusals: 1, boxes: [{ losesSince: null, losesMs: 0 }, {}, {}] })
+    const { boxes, undoes } = await planRollback(world.deps, { id, boxes: 'snapshot' })
+    expect(undoes).toBe(3)
+    const beta = boxes.find(({ tenantSlug }) => tenantSlug === 'beta')
+    expect(beta).toMatchObject({ does: 'undo', from: { synapse: '1.163.2' }, to: { synapse: '1.97.0' }, snapshotId: snapshotIdOf('beta') })
+    expect(beta?.losesMs).toBeGreaterThanOrEqual(3_600_000)
+    await world.rollBack(id, 'snapshot')
+    await world.settle()
+    expect(world.installed.get('beta')?.synapse).toBe('1.97.0')
+  })
+
+  test('is seen at its turn too: a box that was changed after the plan is left alone', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    await world.rollBack(id, 'images')
+    runs(world, 'acme', '1.163.3')
+    await world.settle()
+    const acme = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'acme')
+    expect(acme).toMatchObject({ status: 'succeeded', error: null, undo: { status: 'failed', error: { code: 'PREFLIGHT_REFUSED' } } })
+    expect(world.installed.get('acme')?.synapse).toBe('1.163.3')
+    expect((await world.show(id)).counts.undo).toMatchObject({ undone: 2, failed: 1 })
+  })
+
+  test.each([
+    ['done', async () => undefined],
+    ['failed', (world: RolloutWorld, id: string) => abortRollout(world.deps, anOperator, { id })],
+    ['rolled_back', (world: RolloutWorld, id: string) => world.rollBack(id, 'none')],
+  ] as const)('of a rollout that is %s nothing does; the plan and the call say so at once, and what can be done', async (status, end) => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme', canary: true }])
+    const id = await world.started(status === 'done' ? {} : { holdAfter: 'canary' })
+    await world.settle()
+    await end(world, id)
+    expect((await world.show(id)).status).toBe(status)
+    const refused = { code: 'INVALID_TRANSITION', message: expect.stringContaining('tenantry snapshots restore') }
+    await expect(planRollback(world.deps, { id, boxes: 'images' })).rejects.toMatchObject(refused)
+    await expect(world.rollBack(id, 'images')).rejects.toMatchObject(refused)
+  })
+
+  test('nor of one that has not begun', async () => {
+    const world = await rolloutWorld(await fresh(), [{ slug: 'acme' }])
+    const wanted = { skipRefused: false, allowLongFence: false, failureThreshold: 1 }
+    const { id } = await createRollout(world.deps, anOperator, wanted)
+    await expect(planRollback(world.deps, { id, boxes: 'images' })).rejects.toMatchObject({ code: 'INVALID_TRANSITION' })
+  })
+
+  test.each([
+    ['images', 'observe', 'took'],
+    ['images', 'prefetch', 'took'],
+    ['images', 'prefetch', 'released'],
+    ['snapshot', 'observe', 'took'],
+    ['snapshot', 'observe', 'released'],
+  ] as const)('by %s: a box that after %s somebody %s is left alone', async (mode, last, what) => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', plan: 'pro' },
+    ])
+    const { db } = world.deps
+    const id = await updatedBut(world, 'beta')
+    await world.rollBack(id, mode)
+    await world.tick()
+    if (last === 'prefetch') {
+      for (const command of await world.open()) await world.work(command)
+      await world.tick()
+    }
+    expect((await world.open()).map((command) => command.id)).toEqual([`${id}.acme.2.${last}`])
+    if (what === 'released') await db.deleteFrom('box_holds').execute()
+    else await db.updateTable('box_holds').set({ holder: 'move:mov_1', until: '2999-01-01T00:00:00.000Z' }).execute()
+    await world.settle()
+    const [acme] = (await world.show(id)).actions
+    expect(acme).toMatchObject({ status: 'succeeded', undo: { status: 'failed', error: { code: 'BOX_HELD' } } })
+    expect((await world.commandIds()).filter((command) => /acme\.2\.(update|restore)/.test(command))).toEqual([])
+    expect(await db.selectFrom('box_holds').select('holder').execute()).toEqual(what === 'released' ? [] : [{ holder: 'move:mov_1' }])
+  })
+
+  test('a snapshot that is gone from its repository leads nowhere', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    await world.deps.db.updateTable('snapshots').set({ status: 'forgotten' }).where('slug', '=', 'acme').execute()
+    await expect(world.rollBack(id, 'snapshot')).rejects.toMatchObject({ code: 'PLAN_REFUSED', violations: ['acme: SNAPSHOT_GONE'] })
+  })
+})
+
+onBothDialects('a way back that fails', (fresh) => {
+  test('and leaves the box serving is told, and the others go back all the same', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    const before = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
+    world.fates.set('cora', ['rolls-back'])
+    await world.clock.advance(60_000)
+    await world.heartbeat()
+    await world.rollBack(id, 'images')
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({
+      acme: ['rolled_back', 'undone'],
+      beta: ['rolled_back', 'undone'],
+      cora: ['succeeded', 'failed'],
+    })
+    const after = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
+    // What it shows is the update again, and beside it why the way back failed.
+    for (const key of ['startedAt', 'finishedAt', 'durationMs', 'fencedMs', 'snapshotId'] as const) expect(after?.[key]).toBe(before?.[key])
+    expect(after).toMatchObject({ rolledBack: false, error: null, undo: { error: { code: 'PROBE_FAILED' } } })
+    const alerts = await world.deps.db
+      .selectFrom('alerts')
+      .select(['kind', 'subject'])
+      .where('kind', 'in', ['undo_failed', 'rollout_rolled_back'])
+      .orderBy('kind')
+      .execute()
+    expect(alerts).toEqual([
+      { kind: 'rollout_rolled_back', subject: id },
+      { kind: 'undo_failed', subject: 'cora' },
+    ])
+  })
+
+  test.each(['images', 'snapshot'] as const)('by %s and leaves the box at rest stops the others until somebody says so', async (mode) => {
+    const world = await rolloutWorld(await fresh(), fleet, { parallel: 1 })
+    const id = await updatedBut(world, 'dora')
+    world.fates.set('cora', ['rollback-fails'])
+    await world.rollBack(id, mode)
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({
+      acme: ['succeeded', 'pending'],
+      beta: ['succeeded', 'pending'],
+      cora: ['rollback_failed', 'failed'],
+    })
+    const alerts = await world.deps.db.selectFrom('alerts').select(['title', 'body']).where('kind', '=', 'rollback_failed').execute()
+    expect(alerts).toEqual([{ title: expect.stringContaining('cora is DOWN'), body: expect.stringContaining('--resume') }])
+    await resumeRollback(world.deps, anOperator, { id })
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({
+      acme: ['rolled_back', 'undone'],
+      beta: ['rolled_back', 'undone'],
+      cora: ['rollback_failed', 'failed'],
+    })
+  })
+
+  test('may be stopped for good: what waits stays as it is', async () => {
+    const world = await rolloutWorld(await fresh(), fleet, { parallel: 1 })
+    const id = await updatedBut(world, 'dora')
+    world.fates.set('cora', ['rollback-fails'])
+    await world.rollBack(id, 'images')
+    await world.settle()
+    await stopRollback(world.deps, anOperator, { id, reason: 'we mend it by hand' })
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({ acme: ['succeeded', 'failed'], beta: ['succeeded', 'failed'] })
+    expect(synapses(world)).toMatchObject({ acme: '1.163.2', beta: '1.163.2' })
+    await stopRollback(world.deps, anOperator, { id, reason: 'again' })
+  })
+
+  test('is tried again when somebody resumes it', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    world.fates.set('cora', ['pull-fails'])
+    await world.rollBack(id, 'images')
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({ cora: ['succeeded', 'failed'] })
+    await resumeRollback(world.deps, anOperator, { id })
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({ cora: ['rolled_back', 'undone'] })
+    const cora = (await world.show(id)).actions.find(({ tenantSlug }) => tenantSlug === 'cora')
+    expect(cora?.attempt).toBe(3)
+  })
+
+  test('there is none to go on with where no box was to be brought back', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    await world.rollBack(id, 'none')
+    await expect(resumeRollback(world.deps, anOperator, { id })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('snapshots restore'),
+    })
+    await expect(stopRollback(world.deps, anOperator, { id, reason: 'no' })).rejects.toMatchObject({ code: 'CONFLICT' })
+  })
+
+  test('an agent that says it is done and runs something else is not believed', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const id = await updatedBut(world, 'dora')
+    world.fates.set('cora', ['lies'])
+    world.fates.set('beta', ['lies'])
+    await world.rollBack(id, 'snapshot')
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({
+      beta: ['failed', 'failed'],
+      cora: ['failed', 'failed'],
+      acme: ['rolled_back', 'undone'],
+    })
+  })
+
+  test('nothing heard of a restore in time: the box stays held, somebody is told, and its answer counts when it comes', async () => {
+    const world = await rolloutWorld(await fresh(), [
+      { slug: 'acme', canary: true },
+      { slug: 'beta', plan: 'pro' },
+    ])
+    const id = await updatedBut(world, 'beta')
+    await world.rollBack(id, 'snapshot')
+    await world.tick()
+    for (const command of await world.open()) await world.work(command)
+    await world.tick()
+    await world.take(`${id}.acme.2.restore`)
+    await world.expire(`${id}.acme.2.restore`)
+    await world.tick()
+    const { db } = world.deps
+    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolling_back', 'running'] })
+    expect((await db.selectFrom('box_holds').selectAll().execute()).map(({ holder }) => holder)).toEqual([`rollout:${id}`])
+    const [late] = await world.lost()
+    await world.answer(late?.id ?? '', world.restored('acme', snapshotIdOf('acme')))
+    await world.settle()
+    expect(await undosOf(world, id)).toMatchObject({ acme: ['rolled_back', 'undone'] })
+  })
+})
+
+onBothDialects('the snapshot that a box goes back to', (fresh) => {
+  test('is needed until the box is back, though the rollout is over', async () => {
+    const world = await rolloutWorld(await fresh(), fleet)
+    const { db } = world.deps
+    const id = await updatedBut(world, 'dora')
+    const needed = async () => (await snapshotsOfRollouts(db, ['box_acme'])).map(({ snapshotId }) => snapshotId)
+    await world.rollBack(id, 'snapshot')
+    expect(await needed()).toEqual([snapshotIdOf('acme')])
+    await world.tick()
+    expect(await needed()).toContain(snapshotIdOf('acme'))
+    await world.settle()
+    expect(await needed()).toEqual([])
+  })
+})
