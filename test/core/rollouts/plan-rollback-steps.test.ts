@@ -15,7 +15,7 @@ const updated = (slug: string, minute: number, change: Partial<EngineAction> = {
 const goingBack = (slug: string, change: Partial<EngineAction> = {}) =>
   anEngineAction(slug, { status: 'rolling_back', undo: undo('running'), step: 'observe', commandId: `cmd-${slug}`, ...change })
 const begun = (actions: readonly EngineAction[]) =>
-  planRollbackSteps(actions, none, limits).flatMap((step) => (step.do === 'begin-undo' ? [step.slug] : []))
+  planRollbackSteps(actions, none, limits).flatMap((step) => (step.do === 'begin-rollback' ? [step.slug] : []))
 
 test('the last that was updated goes first, at most three together', () => {
   expect(begun([updated('a', 1), updated('b', 4), updated('c', 2), updated('d', 3)])).toEqual(['b', 'd', 'c'])
@@ -32,8 +32,8 @@ test('one per host, and an update that is still under way keeps its place', () =
 test('a held box takes no place and says once for whom it waits; its last word of the update is no waiting', () => {
   const held = updated('a', 2, { held: { holder: 'move:1', until: '9999' }, progress: { step: 'commit', at: '' } })
   const steps = planRollbackSteps([held, updated('b', 1)], none, limits)
-  expect(steps.map((step) => step.do)).toEqual(['begin-undo', 'wait-undo'])
-  const why = steps[1]?.do === 'wait-undo' ? (steps[1].why ?? '') : ''
+  expect(steps.map((step) => step.do)).toEqual(['begin-rollback', 'show-rollback-wait'])
+  const why = steps[1]?.do === 'show-rollback-wait' ? (steps[1].why ?? '') : ''
   expect(why).toContain('move 1')
   expect(planRollbackSteps([{ ...held, progress: { step: 'wait', detail: why, at: '' } }], none, limits)).toEqual([])
 })
@@ -58,10 +58,10 @@ test('a box that came to rest on its way back stops the others until somebody ha
 })
 
 test.each([
-  ['observe', 'examine-undo'],
-  ['prefetch', 'order-undo'],
-  ['update', 'judge-undo'],
-  ['restore', 'judge-undo'],
+  ['observe', 'preflight-rollback'],
+  ['prefetch', 'order-rollback'],
+  ['update', 'evaluate-rollback'],
+  ['restore', 'evaluate-rollback'],
 ] as const)('what "%s" brought leads to %s; of an update under way it means what it always did', (step, does) => {
   const command = anEngineCommand('cmd-a', { status: 'succeeded', taken: true, result: {} })
   const commands = new Map([['cmd-a', command]])

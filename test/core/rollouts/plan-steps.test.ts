@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type EngineAction, type EngineCommand, type EngineRollout, evaluateUpdate, planSteps } from '../../../src/core/rollouts/index.ts'
 import { anEngineAction, anEngineCommand } from '../../support/rollouts.ts'
 
-const rollout: EngineRollout = { id: 'ro_x', kind: 'staged', status: 'canary', failureThreshold: 1, holdAfter: null }
+const rollout: EngineRollout = { kind: 'staged', status: 'canary', failureThreshold: 1 }
 const limits = { parallel: 3, perHost: 1 }
 const next = (actions: readonly EngineAction[], commands: readonly EngineCommand[] = [], changes: Partial<EngineRollout> = {}) =>
   planSteps({ rollout: { ...rollout, ...changes }, actions, commands: new Map(commands.map((command) => [command.id, command])) }, limits)
@@ -130,9 +130,9 @@ describe('a failure', () => {
 
 describe('a command', () => {
   test.each([
-    ['observe', 'examine'],
-    ['prefetch', 'pin'],
-    ['update', 'judge'],
+    ['observe', 'preflight-update'],
+    ['prefetch', 'order-update'],
+    ['update', 'evaluate-update'],
   ] as const)('%s that succeeded leads to %s', (step, does) => {
     const done = anEngineCommand('a.1', { status: 'succeeded', taken: true, result: { some: 'thing' } })
     expect(next([flying('a', { step })], [done])).toEqual([{ do: does, slug: 'a', commandId: 'a.1', result: { some: 'thing' } }])

@@ -111,7 +111,7 @@ onBothDialects('an emergency beside boxes that go back', (fresh) => {
     const { staged, queued, start, settle, rollBack, show } = await begin()
     const id = await queued()
     await start(id)
-    const refused = { code: 'CONFLICT', message: expect.stringContaining(`the emergency ${id} (CVE-2026-12345) is not over`) }
+    const refused = { code: 'CONFLICT', message: expect.stringContaining(`the emergency ${id} (CVE-2026-12345) is not finished`) }
     await expect(rollBack(staged, 'images')).rejects.toMatchObject(refused)
     expect((await show(staged)).status).toBe('paused')
     expect(await rollBack(staged, 'none')).toMatchObject({ status: 'rolled_back' })

@@ -42,7 +42,9 @@ onBothDialects('an emergency under way', (fresh) => {
   test('is started by admins who logged in, and may be stopped by operators', async () => {
     const { deps, queued, start } = await begin()
     const id = await queued()
-    await expect(startRollout(deps, anOperator, { id })).rejects.toEqual(refusedWith('FORBIDDEN', /needs the role admin; anna is operator/))
+    await expect(startRollout(deps, anOperator, { id })).rejects.toEqual(
+      refusedWith('FORBIDDEN', /needs the role admin; anna has the role operator/),
+    )
     await expect(startRollout(deps, aTokenActor, { id })).rejects.toEqual(refusedWith('FORBIDDEN', /API tokens may not start an emergency/))
     await start(id)
     expect(await pauseRollout(deps, anOperator, { id, reason: 'one moment' })).toMatchObject({ status: 'paused' })
@@ -86,7 +88,7 @@ onBothDialects('an emergency under way', (fresh) => {
       const waiting = (await api.createRollout({ body: {} })).id
       const id = await queued()
       await start(id)
-      const refused = refusedWith('CONFLICT', new RegExp(`the emergency ${id} \\(CVE-2026-12345\\) is not over`))
+      const refused = refusedWith('CONFLICT', new RegExp(`the emergency ${id} \\(CVE-2026-12345\\) is not finished`))
       await expect(resume(running)).rejects.toEqual(refused)
       await expect(startRollout(deps, anOperator, { id: waiting })).rejects.toEqual(refused)
       await pauseRollout(deps, anOperator, { id, reason: 'one moment' })
@@ -169,7 +171,7 @@ onBothDialects('an emergency under way', (fresh) => {
       const first = await queued()
       const second = await queued({ toChatServer: '1.163.5' })
       await start(first)
-      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency starts afterwards`)))
+      await expect(start(second)).rejects.toEqual(refusedWith('CONFLICT', new RegExp(`${first}.*a second emergency starts after it`)))
       await abortRollout(deps, anAdmin, { id: first })
       await settle()
       await start(second)

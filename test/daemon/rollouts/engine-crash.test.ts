@@ -59,7 +59,7 @@ onBothDialects('the rollout engine, killed', (fresh) => {
     await world.tick()
     for (const command of await world.open()) await world.work(command)
     const before = await world.show(id)
-    await expect(round({ deps, lease, rolloutId: id }, signal)).rejects.toSatisfy((error) => isProblem(error, 'LEASE_LOST'))
+    await expect(runRollout({ deps, lease, rolloutId: id }, signal)).rejects.toSatisfy((error) => isProblem(error, 'LEASE_LOST'))
     expect(await world.show(id)).toEqual(before)
   })
 

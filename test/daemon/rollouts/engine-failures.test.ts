@@ -207,7 +207,7 @@ onBothDialects('a box that fails', (fresh) => {
     for (const slug of ['beta', 'cora'])
       expect(paused.actions.find(({ tenantSlug }) => tenantSlug === slug)).toMatchObject({
         status: 'failed',
-        error: { code: 'DIGEST_MISMATCH', message: expect.stringContaining('as the plan showed') },
+        error: { code: 'DIGEST_MISMATCH', message: expect.stringContaining('but the plan showed') },
       })
     await resumeRollout(world.deps, anOperator, { id, skipFailed: false })
     await pulls()
